@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
+use datapump::datagrams::{DatagramRequest, DatagramUse};
 use datapump::{Host, Options, Place, Remote, RemoteCopy, ServeOptions, Server, Watch, WayIn};
 use libfuzzer_sys::fuzz_target;
 use peer_parts::{Role, Say, called, caller, is_welcome};
@@ -43,11 +44,26 @@ fn home() -> PathBuf {
     HOME.get_or_init(made).clone()
 }
 
+/// What a peer asks of datagrams: each number in its place, and sometimes all of them.
+fn datagrams(number: peer_parts::Number) -> DatagramRequest {
+    let number = number.value();
+    let wanted = if number % 2 == 0 { DatagramUse::Count } else { DatagramUse::Reflect };
+    let [small, all] = [number % 3 == 0, number % 5 == 0];
+    DatagramRequest {
+        wanted,
+        datagrams: if small { 7 } else { number },
+        payload_bytes: if all { number as u32 } else { 100 },
+        bytes_per_second: if all { number } else { 0 },
+        lasts_ns: if small { 1_000_000 } else { number },
+    }
+}
+
 /// The real server, for one peer; behind it another one is welcome, and at its end nothing of it is left.
 fn serve(peer: impl FnOnce(SocketAddr)) {
     let options = ServeOptions {
         insecure: true,
         peer_timeout: Duration::from_secs(1),
+        datagram_bytes_per_second: Some(1 << 20),
         ..ServeOptions::of(Place::Path(home().join("served")))
     };
     let stop = Arc::new(AtomicBool::new(false));

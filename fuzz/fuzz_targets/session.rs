@@ -27,6 +27,7 @@ fuzz_target!(|input: (bool, u8, Vec<Vec<u8>>, Vec<u8>)| {
                             reads_on: None,
                             sends_ahead: None,
                             host: None,
+                            datagrams: None,
                         });
                     }
                     Err(_) => return,

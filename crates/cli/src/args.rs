@@ -24,6 +24,7 @@ pub use explain::ExplainArguments;
 pub use lab::network::path::LabPathArguments;
 pub use lab::network::tcp_read::TcpReadArguments;
 pub use lab::network::tcp_watch::TcpWatchArguments;
+pub use lab::network::udp::{UdpCommand, UdpLatencyArguments, UdpServerArguments, UdpThroughputArguments};
 pub use lab::{
     ChangesArguments, CompareAsked, FilesArguments, LabAccessArguments, LabArguments, LabCommand,
     LabCompareArguments, LabFitArguments, LabMemoryArguments, LabModel, LabPredictArguments,

@@ -5,6 +5,7 @@
 //! connection is for and that the caller holds a ticket. On a control connection follows one session (`session`); on
 //! the others one side asks for names, attributes and blocks and the other answers (`ask`), in the order of the asking
 //! (`turns`). What time does to a session is `talk`.
+//! A session may be about datagrams instead (`datagrams`), which then go beside it.
 //! A far end that was started over ssh says in a line how it is reached (`opening`); where it cannot be called, its
 //! connections go through the pipe of ssh (`streams`).
 //!
@@ -15,9 +16,9 @@
 
 pub mod attributes;
 pub mod bounds;
+pub mod datagrams;
 pub mod frame;
 pub mod hello;
-mod lists;
 pub mod opening;
 pub mod peer_request;
 pub mod session;

@@ -45,7 +45,8 @@ pub mod host {
     pub use datapump_engine::os::linux::{
         ChildUsage, Lowest, MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, TcpInfo,
         WORD_BYTES, allowed_cpus, cached_fraction, fill_words, in_net_space, lowest_priority, make_net_space,
-        pin_to, process_cpu_ns, remove_net_space, sum_words, timer_slack, wait_with_usage, was_closed,
+        pin_to, process_cpu_ns, remove_net_space, sum_words, thread_cpu_ns, timer_slack, wait_with_usage,
+        was_closed,
     };
 }
 
@@ -53,6 +54,17 @@ pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpSt
 pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
 pub use datapump_transport::{Assembly, Host, Shell, SocketFacts, SocketOptions, Ticket, WayIn};
+
+/// What is agreed about datagrams of a session, and counted of them.
+pub mod datagrams {
+    pub use crate::net::client::datagram_client::{DatagramClient, DatagramPath, DatagramsSent};
+    pub use datapump_core::wire::datagrams::{
+        DATAGRAM_BYTES_MAX, DATAGRAM_HEAD_BYTES, DATAGRAMS_LAST_MAX_NS, DATAGRAMS_MAX, DatagramCounter,
+        DatagramCounts, DatagramGrant, DatagramHead, DatagramRequest, DatagramUse, HISTOGRAM_BUCKETS,
+        LossGaps, TimeHistogram, packet_bytes,
+    };
+    pub use datapump_transport::{DatagramBuffers, DatagramSocket, ReceivedDatagram};
+}
 
 pub(crate) use datapump_core::problem;
 

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub mod congestion;
 pub mod cost;
 pub mod crossings;
+pub mod datagrams;
 pub mod depths;
 pub(crate) mod drift;
 pub mod frames;

@@ -8,6 +8,7 @@ use datapump::Report;
 use serde_json::Value;
 
 mod command;
+pub mod datagrams;
 mod job;
 
 pub use command::{CommandLine, quoted};

@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 49] = [
+pub const FACTORS: [&str; 51] = [
     "command",
     "size",
     "request_size",
@@ -61,6 +61,8 @@ pub const FACTORS: [&str; 49] = [
     "spacing",
     "file",
     "path",
+    "batch",
+    "offload",
     "sync",
     "growth",
     "fill",

@@ -5,6 +5,8 @@
 //! [wait](Waiting). What both then have is a [`Channel`]: frames over a socket, sealed by TLS 1.3. Its waits end when
 //! its [`CancelToken`] is cut.
 //!
+//! A [`DatagramSocket`] sends and receives datagrams, several with one call.
+//!
 //! A [`WebFile`] is what a server of HTTP has, read at offsets.
 //!
 //! Must not know: files, trees, jobs, what the frames of a session mean.
@@ -31,6 +33,7 @@ pub use channel::{
 pub use dial::{Dial, Dialer, FAR_NS, Pool, Route, Welcome, is_far};
 pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
+pub use sockets::datagram::{DatagramBuffers, DatagramSocket, ReceivedDatagram};
 pub use sockets::{Assembly, SocketOptions, host_settings, kernel_buffer_bytes};
 pub use ssh::{RemoteEnd, Shell, SshMux};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};

@@ -3,6 +3,7 @@
 //!
 //! Must not know: sessions, what is sent.
 
+pub(crate) mod datagram;
 mod host_settings;
 
 use std::os::fd::{AsFd, BorrowedFd};

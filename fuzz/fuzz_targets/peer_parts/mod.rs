@@ -43,7 +43,7 @@ pub enum Number {
 }
 
 impl Number {
-    fn value(self) -> u64 {
+    pub fn value(self) -> u64 {
         match self {
             Number::Small(number) => number.into(),
             Number::MinusOne | Number::Most => u64::MAX,
@@ -353,10 +353,8 @@ fn greeted(
 ) -> Option<(End, Option<[u8; 16]>)> {
     let mut end = End::new(TcpStream::connect(address).ok()?)?;
     end.say(&framed(&greet(purpose, session, None, "fuzz"), 0).ok()?)?;
-    match decode::<Reply>(&end.wait()?.1).ok()? {
-        Reply::Welcome { session, .. } => Some((end, session)),
-        Reply::Refused { .. } => None,
-    }
+    let Reply::Welcome { session, .. } = decode::<Reply>(&end.wait()?.1).ok()? else { return None };
+    Some((end, session))
 }
 
 /// Whether a server lets another one in.
@@ -386,6 +384,7 @@ pub fn caller(
         sends_ahead: None,
         reads_on: Some(true),
         asks_host: options[2].map(|_| true),
+        datagrams: options[3].map(crate::datagrams),
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;
@@ -468,7 +467,8 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
     }
     end.wait()?;
     let host = words::host(says).map(Box::new);
-    let reply = Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None, host };
+    let reply =
+        Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None, host, datagrams: None };
     end.say(&framed(&encode(&reply), 0).ok()?)?;
     while let Some(heard) = end.hear() {
         if heard.is_some_and(|(_, body)| matches!(decode(&body), Ok(Message::Report(_)))) {

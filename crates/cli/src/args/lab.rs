@@ -40,6 +40,7 @@ pub use compare::{CompareAsked, LabCompareArguments};
 use network::path::LabPathArguments;
 use network::tcp_read::TcpReadArguments;
 use network::tcp_watch::TcpWatchArguments;
+use network::udp::LabUdpArguments;
 use simulate::SimulateArguments;
 
 /// Measure: run studies and look at their rows
@@ -72,6 +73,7 @@ pub enum LabCommand {
     TcpWatch(TcpWatchArguments),
     TcpRead(TcpReadArguments),
     Path(LabPathArguments),
+    Udp(LabUdpArguments),
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
     Access(LabAccessArguments),
@@ -172,6 +174,7 @@ impl LabCommand {
             LabCommand::TcpWatch(watch) => watch.json,
             LabCommand::TcpRead(read) => read.json,
             LabCommand::Path(path) => path.json,
+            LabCommand::Udp(udp) => udp.command.json(),
             LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::Access(access) => access.json,

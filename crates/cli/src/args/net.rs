@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum, value_parser};
-use datapump::units::{parse_bytes, parse_duration};
+use datapump::units::{parse_bytes, parse_duration, parse_rate};
 use datapump::{Assembly, Place, PlaceError, ServeOptions, SocketOptions};
 
 use crate::args::copy::tuning::{choice, parse_limit};
@@ -321,6 +321,15 @@ pub struct ServeArguments {
     #[arg(long, value_name = "RATE", env = "PUMP_BWLIMIT", help_heading = TUNING, value_parser = parse_limit)]
     pub bwlimit: Option<u64>,
 
+    /// Take datagrams for pump lab udp, up to this rate in all
+    ///
+    /// Only from ticket holders, for at most 60 s each, over the UDP port with the number of the TCP port where that is
+    /// free. Never more is sent back than came. The rate counts headers of UDP and IP. Default: off.
+    ///
+    /// Example: pump serve --allow-udp 100Mbit /data
+    #[arg(long, value_name = "RATE", env = "PUMP_ALLOW_UDP", help_heading = HOW, value_parser = parse_rate)]
+    pub allow_udp: Option<u64>,
+
     #[command(flatten)]
     pub sockets: SocketArguments,
 
@@ -357,6 +366,7 @@ impl ServeArguments {
             memory_bytes: self.memory,
             peer_timeout: self.peer_timeout,
             bytes_per_second: self.bwlimit,
+            datagram_bytes_per_second: self.allow_udp,
             sockets: self.sockets.options(),
             insecure: self.insecure.is_some_and(Insecure::is_open),
             unhashed: self.insecure.is_some_and(Insecure::is_unhashed),

@@ -11,6 +11,7 @@ use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
 use datapump_lab::advise::pid::{Verdict, watched::Watched};
 use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
+use datapump_lab::datagrams::{UdpLatency, UdpThroughput};
 use datapump_lab::emulator::PathStats;
 use datapump_lab::judge::congestion::traced::{TracedFlow, TracedPeriod};
 use datapump_lab::judge::congestion::{PathOutcome, RecoveryOutcome, ResponseOutcome, SharingOutcome};
@@ -68,6 +69,10 @@ pub enum EventLine<'a> {
     Ready,
     /// What went over a path in a box (pump lab path).
     PathStats(&'a PathStats),
+    /// Round trips of datagrams by frame size (pump lab udp latency).
+    UdpLatency(&'a UdpLatency),
+    /// What came of a paced stream of datagrams (pump lab udp throughput).
+    UdpThroughput(&'a UdpThroughput),
     /// The last line of a job.
     Report(ReportLine<'a>),
     /// The last line of a command that moves nothing.

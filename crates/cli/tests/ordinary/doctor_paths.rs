@@ -214,8 +214,16 @@ fn converse(stream: TcpStream, host: Option<HostSettings>, peer: Peer) -> Option
     if is_control {
         heard.next()?;
         let (receives, reads_on, sends_ahead) = (None, None, None);
-        heard
-            .say(&encode(&Message::Begun { receives, reads_on, sends_ahead, host: host.map(Box::new) }), 0)?;
+        heard.say(
+            &encode(&Message::Begun {
+                receives,
+                reads_on,
+                sends_ahead,
+                host: host.map(Box::new),
+                datagrams: None,
+            }),
+            0,
+        )?;
         while let Some((_, body)) = heard.next() {
             if matches!(decode(&body), Ok(Message::Report(_))) {
                 return (peer != Peer::Gone)

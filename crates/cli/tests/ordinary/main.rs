@@ -37,6 +37,7 @@ mod lab_profile;
 mod lab_readers;
 mod lab_scrub;
 mod lab_simulate;
+mod lab_udp;
 mod lists;
 mod mirror_command;
 mod mirrors;

@@ -48,6 +48,9 @@ const WORDS: [(&str, &str); 6] = [
     ("cnt", "count"),
 ];
 
+/// Fields of others that a value cannot be made without: `quinn_udp::Transmit`.
+const FOREIGN_FIELDS: [&str; 1] = ["src_ip"];
+
 /// What `core` must not name, and what it does instead.
 const CORE_WORDS: [(&str, &str); 9] = [
     ("Instant", "take what the caller measured"),
@@ -182,7 +185,9 @@ fn whole_words(file: &File, found: &mut Vec<String>) {
     for word in file.words() {
         let before = file.before(word.start);
         // A name behind `.` or `::` was given elsewhere: by us, where it is found, or by a stranger.
-        let given_elsewhere = (before.ends_with('.') && !before.ends_with("..")) || before.ends_with("::");
+        let given_elsewhere = (before.ends_with('.') && !before.ends_with(".."))
+            || before.ends_with("::")
+            || FOREIGN_FIELDS.contains(&word.text);
         let short =
             WORDS.iter().find(|(short, _)| word.text.to_lowercase().split('_').any(|part| part == *short));
         if let (Some((_, instead)), false) = (short, given_elsewhere) {

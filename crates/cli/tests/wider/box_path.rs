@@ -133,6 +133,32 @@ fn data_arrive_whole_over_a_path_that_loses_doubles_and_disorders() {
     assert!(count("refused") == 0 && back["refused"] == 0, "{there} {back}");
 }
 
+/// The session over TCP loses packets, too: of those the path tells how many there were.
+#[test]
+fn lost_datagrams_are_counted_one_by_one() {
+    const SENT: u64 = 5000;
+    let Some(path) = BoxPath::lay("udp", &["--rtt", "2ms", "--loss", "1/50"]) else { return };
+    let home = Home::new();
+    std::fs::create_dir(home.path("served")).expect("room");
+    let listen = format!("{RIGHT}:0");
+    let serve = ["serve", "served", "--ticket-file", "ticket", "--allow-udp", "100Mbit", "--listen", &listen];
+    let server = path.inside(1, || Serving::start(home.command(&serve)));
+    let measure = ["lab", "udp", "throughput", "--ticket-file", "ticket", "--json"];
+    let words = ["--frame-size", "1000", "--spacing", "200us", "--count", &SENT.to_string(), &server.at("")];
+    let run = path.inside(0, || home.pump(&[&measure[..], &words].concat()));
+    drop(server);
+    expect(&run, 0, &["udp_throughput"], "over the path");
+    let figures: Value = serde_json::from_str(run.out.lines().next().expect("a line")).expect("JSON");
+    let (there, _) = path.end();
+    let [lost, unique] = ["lost", "unique"].map(|name| figures[name].as_u64().expect("a number"));
+    let [lost_by_path, packets] = ["lost", "packets"].map(|name| there[name].as_u64().expect("a number"));
+    assert_eq!((lost + unique, &figures["sent"]), (SENT, &SENT.into()));
+    assert_eq!(lost_by_path, packets / 50, "{there}");
+    let of_session = packets - SENT;
+    assert!((lost..=lost + of_session.div_ceil(50)).contains(&lost_by_path), "{figures} {there}");
+    assert_eq!((&figures["loss_pattern"], &figures["duplicates"]), (&"queue".into(), &0.into()));
+}
+
 #[test]
 fn what_a_killed_path_left_behind_goes_with_the_next() {
     let Some(mut path) = BoxPath::lay("killed", &["--rtt", "1ms"]) else { return };

@@ -7,7 +7,7 @@ use crate::support::{Home, expect};
 use serde_json::Value;
 
 /// The studies. What a machine cannot do is a row with a reason, and status 23.
-const STUDIES: [&str; 15] = [
+const STUDIES: [&str; 17] = [
     "seqio",
     "seqio-fio",
     "access",
@@ -23,6 +23,8 @@ const STUDIES: [&str; 15] = [
     "tcp-recovery",
     "tcp-buffers",
     "tcp-sharing",
+    "udp-latency",
+    "udp-throughput",
 ];
 
 fn rows(home: &Home, name: &str) -> Vec<Value> {

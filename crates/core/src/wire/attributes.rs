@@ -7,8 +7,8 @@ use minicbor::decode::{Decoder, Error};
 use minicbor::encode::{Encoder, Write};
 use minicbor::{Decode, Encode};
 
+use super::bounds::lists;
 use super::bounds::{ErrorNumber, FileSize, OwnerId};
-use super::lists;
 
 /// What a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]

@@ -5,6 +5,8 @@
 //!
 //! Must not know: what the numbers are used for.
 
+pub(super) mod lists;
+
 use minicbor::decode::{Decoder, Error};
 use minicbor::encode::{Encoder, Write};
 use minicbor::{Decode, Encode};

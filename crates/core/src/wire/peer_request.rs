@@ -13,9 +13,9 @@ use minicbor::decode::{Decoder, Error};
 use minicbor::{Decode, Encode};
 
 use super::attributes::{Attribute, Entry, OwnerName, WireMeta};
+use super::bounds::lists;
 use super::bounds::{ErrorNumber, FileSize};
 use super::frame::DIGEST_BYTES;
-use super::lists;
 
 /// Blocks that are requested together.
 pub const READ_ON_MAX: u64 = 4096;

@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
-use super::bounds::{ErrorNumber, FileSize, HasCounts, counted};
-use super::lists;
+use super::bounds::{ErrorNumber, FileSize, HasCounts, counted, lists};
+use super::datagrams::{DatagramCounts, DatagramGrant, DatagramRequest};
 use super::{WireError, decode, encode};
 
 pub use host_settings::{HostSettings, LinkFacts, ShortText};
@@ -79,6 +79,10 @@ pub struct Begin {
     /// The caller asks for the facts of the called host.
     #[n(15)]
     pub asks_host: Option<bool>,
+    /// The caller sends datagrams, and nothing is copied. A called side that does not know them begins a session all
+    /// the same, and grants none.
+    #[n(16)]
+    pub datagrams: Option<DatagramRequest>,
 }
 
 /// How far a job is.
@@ -210,6 +214,9 @@ pub enum Message {
         /// The facts of this host, where they were asked for.
         #[n(3)]
         host: Option<Box<HostSettings>>,
+        /// What the caller may send as datagrams.
+        #[n(4)]
+        datagrams: Option<DatagramGrant>,
     },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]
@@ -243,6 +250,16 @@ pub enum Message {
     /// Of the called side: it cannot be done now, but may be later: why.
     #[n(12)]
     Busy(#[n(0)] String),
+    /// Of the caller: so many datagrams were sent, and no more will be.
+    #[n(13)]
+    DatagramsSent(#[n(0)] u64),
+    /// Of the called side, after that: what came of them.
+    #[n(14)]
+    DatagramsCounted(
+        #[n(0)]
+        #[cbor(decode_with = "counted")]
+        Box<DatagramCounts>,
+    ),
 }
 
 impl Message {
@@ -258,6 +275,8 @@ impl Message {
             Message::Agreed(_) => "its agreement",
             Message::Alive => "a sign of life",
             Message::Busy(_) => "that it is busy",
+            Message::DatagramsSent(_) => "a number of datagrams",
+            Message::DatagramsCounted(_) => "counts of datagrams",
         }
     }
 }
@@ -312,6 +331,8 @@ impl SessionSide {
             {
                 state
             }
+            (state @ SessionState::Running(_), Message::DatagramsSent(_)) if of_caller => state,
+            (state @ SessionState::Running(_), Message::DatagramsCounted(_)) if !of_caller => state,
             (SessionState::Running(way), Message::Report(_)) if of_writer(way) => SessionState::Reported(way),
             (SessionState::Reported(way), Message::Agreed(_)) if !of_writer(way) => SessionState::Over,
             _ => return Err(WireError::Unexpected(message.name())),

@@ -8,6 +8,7 @@ use super::attributes::{
     Attribute, Entry, EntryKind, OWNER_NAME_BYTES_MAX, OwnerName, TimeNs, WireMeta, is_plain,
 };
 use super::bounds::{COUNT_MAX, ErrorNumber, FileSize, OwnerId};
+use super::datagrams::{DatagramCounts, DatagramGrant, DatagramRequest, DatagramUse};
 use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
 use super::peer_request::{Answer, Fault, PeerRequest, Range};
@@ -72,7 +73,20 @@ fn begin(way: Direction) -> Message {
         sends_ahead: Some(true),
         reads_on: Some(true),
         asks_host: Some(true),
+        datagrams: Some(DatagramRequest {
+            wanted: DatagramUse::Reflect,
+            datagrams: 7,
+            payload_bytes: 1472,
+            bytes_per_second: 1 << 40,
+            lasts_ns: 1,
+        }),
     })
+}
+
+fn begun() -> Message {
+    let grant = DatagramGrant { port: 4000, token: [9; 16], bytes_per_second: 7, buffer_bytes: 8 };
+    let sends_ahead = Some(true);
+    Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead, datagrams: Some(grant) }
 }
 
 /// What the two sides say, the caller first.
@@ -87,7 +101,17 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
         Message::Agreed(Box::new(SenderStats { blocks: 1, bytes: 7, spent_ns, ..SenderStats::default() }));
     match way {
         Direction::Push => (vec![begin(way), agreed], [vec![begun()], job].concat()),
-        Direction::Pull => ([vec![begin(way)], job].concat(), vec![begun(), agreed]),
+        Direction::Pull => (
+            [vec![begin(way), Message::DatagramsSent(7)], job].concat(),
+            vec![
+                begun(),
+                Message::DatagramsCounted(Box::new(DatagramCounts {
+                    received: COUNT_MAX,
+                    ..Default::default()
+                })),
+                agreed,
+            ],
+        ),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Must not know: how a server admits sessions.
 
 pub(crate) mod client_session;
+pub(crate) mod datagram_client;
 pub(crate) mod path_look;
 pub(crate) mod path_probe;
 pub(crate) mod remote_copy;

@@ -89,6 +89,7 @@ impl HostileStage {
             sends_ahead,
             reads_on: None,
             asks_host: None,
+            datagrams: None,
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");

@@ -7,6 +7,7 @@
 
 pub(crate) mod connections;
 pub(crate) mod control;
+pub(crate) mod datagram_session;
 pub(crate) mod limits;
 pub(crate) mod serve_options;
 pub(crate) mod served_connection;
@@ -18,7 +19,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -114,6 +115,8 @@ impl Server {
             greeting: AtomicU32::new(0),
             budget,
             rate,
+            listens: listener.as_ref().and_then(|listener| listener.local_addr().ok()),
+            datagram_rate: AtomicU64::new(0),
             // Who was started over ssh has one client.
             shared_reads: listener.is_some().then(|| SharedReads::new(Platform::real().clock)),
         };

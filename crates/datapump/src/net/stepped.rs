@@ -167,6 +167,7 @@ impl TwoHosts {
                     reads_on: Some(true),
                     sends_ahead: Some(true),
                     host: None,
+                    datagrams: None,
                 })?;
             }
         }
@@ -219,6 +220,7 @@ fn begin(way: Direction) -> Begin {
         sends_ahead: None,
         reads_on: None,
         asks_host: None,
+        datagrams: None,
     }
 }
 
@@ -232,6 +234,7 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
                 reads_on: Some(true),
                 sends_ahead: Some(true),
                 host: None,
+                datagrams: None,
             });
             Follows::Go
         }

@@ -4,6 +4,7 @@
 #[path = "../net_parts/mod.rs"]
 mod net_parts;
 
+mod datagrams;
 mod ends;
 mod golden;
 mod pieces;

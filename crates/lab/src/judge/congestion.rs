@@ -9,7 +9,7 @@
 //!
 //! Must not know: sockets, how results are shown.
 
-mod bottleneck;
+pub(in crate::judge) mod bottleneck;
 mod flow;
 mod forms;
 mod limits;

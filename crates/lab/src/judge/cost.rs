@@ -6,7 +6,7 @@
 
 mod chain;
 mod cpu;
-mod fit;
+pub(in crate::judge) mod fit;
 mod golden;
 mod groups;
 mod half_power;

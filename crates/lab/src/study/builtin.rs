@@ -29,6 +29,8 @@ built_in!(
     "disk-both",
     "network",
     "network-parts",
+    "udp-latency",
+    "udp-throughput",
     "local-copy",
     "network-copy",
     "depth",

@@ -5,3 +5,4 @@
 pub mod path;
 pub mod tcp_read;
 pub mod tcp_watch;
+pub mod udp;

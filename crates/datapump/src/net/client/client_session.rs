@@ -137,7 +137,7 @@ impl RemoteCopy {
             session => session.map_err(lost)?,
         };
         match (session, answer) {
-            (mut session, Message::Begun { receives, reads_on, sends_ahead, host }) => {
+            (mut session, Message::Begun { receives, reads_on, sends_ahead, host, .. }) => {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 let receives = last.map_or(receives.or_else(|| self.receives()), |(_, first)| first);
                 *last = Some((session.welcome.session, receives));
@@ -298,6 +298,7 @@ impl RemoteCopy {
             sends_ahead: None,
             reads_on: None,
             asks_host: self.options.asks_host.then_some(true),
+            datagrams: None,
         }
     }
 }

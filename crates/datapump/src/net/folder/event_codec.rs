@@ -29,6 +29,11 @@ const THINGS: [&str; 6] = ["file", "folder", "symlink", "device", "pipe", "socke
 /// Three of them fit into a message: a tree may be deeper than any path that the system takes.
 const TOLD_BYTES_MAX: usize = 256 << 10;
 
+/// That what was asked for will not be done, and why.
+pub(crate) fn refusal(problem: Problem) -> Box<wire::Message> {
+    Box::new(wire::Message::Refused(to_wire(Event::Problem(problem))))
+}
+
 fn bytes(path: &Path) -> ByteVec {
     fitting(path.as_os_str().as_bytes()).to_vec().into()
 }

@@ -38,6 +38,9 @@ pub struct ServeOptions {
     pub unhashed: bool,
     /// Most bytes per second that all sessions move together, in both directions.
     pub bytes_per_second: Option<u64>,
+    /// Most bytes per second of datagrams of all sessions together, headers of UDP and IP counted; without it none are
+    /// taken.
+    pub datagram_bytes_per_second: Option<u64>,
     /// Sockets below its connections, where a client wishes nothing else.
     pub sockets: SocketOptions,
 }
@@ -59,6 +62,7 @@ impl ServeOptions {
             insecure: false,
             unhashed: false,
             bytes_per_second: None,
+            datagram_bytes_per_second: None,
             sockets: SocketOptions::default(),
         }
     }

@@ -29,12 +29,13 @@ use crate::job::Job;
 use crate::job::options::Options;
 use crate::job::platform::Platform;
 use crate::net::client::root::ServedRoot;
-use crate::net::folder::event_codec::{self, progress};
+use crate::net::folder::event_codec::{self, progress, refusal};
 use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, RemoteHost};
 use crate::net::server::connections::{JoinedPools, NewSession};
 use crate::net::server::control::{Control, Follows, Outbox};
+use crate::net::server::datagram_session;
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
 use crate::net::server::served_connection::gave_by;
 use crate::net::server::server_state::ServerState;
@@ -74,6 +75,10 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     if let Some(before) = &begin.instead_of {
         state.end(before, &number);
     }
+    if let Some(request) = begin.datagrams {
+        control.join(&cancel);
+        return datagram_session::held(state, control, (cancel, outbox), request);
+    }
     let checked = checked(state, &begin).map_err(refusal).and_then(|mut wanted| {
         let memory = reserve::reserve(state, &mut wanted)?;
         Ok((wanted, memory))
@@ -84,7 +89,13 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
             let host = (begin.asks_host == Some(true)).then(|| Box::new(own_facts(&control)));
-            control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead, host })?;
+            control.say(Message::Begun {
+                receives,
+                reads_on: Some(true),
+                sends_ahead,
+                host,
+                datagrams: None,
+            })?;
             control.join(&cancel);
             let done = match begin.way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
@@ -102,10 +113,6 @@ fn own_facts(control: &Control) -> HostSettings {
     let socket = control.socket_facts();
     let congestion = socket.as_ref().and_then(|socket| socket.congestion.as_deref());
     host_settings(&version(), socket.as_ref().map(|socket| socket.local.ip()), congestion)
-}
-
-fn refusal(problem: Problem) -> Box<Message> {
-    Box::new(Message::Refused(event_codec::to_wire(Event::Problem(problem))))
 }
 
 /// What is wanted, as far as it is allowed.

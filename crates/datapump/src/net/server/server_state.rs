@@ -4,8 +4,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -61,6 +62,10 @@ pub(crate) struct ServerState {
     pub(crate) budget: Arc<Budget>,
     /// The limit that all sessions share.
     pub(crate) rate: Option<Arc<Rate>>,
+    /// Where it listens, if it does.
+    pub(crate) listens: Option<SocketAddr>,
+    /// Bytes per second of datagrams that were granted and are still being sent.
+    pub(crate) datagram_rate: AtomicU64,
     /// The files that sessions have open, where there may be several sessions.
     pub(crate) shared_reads: Option<Arc<SharedReads>>,
 }

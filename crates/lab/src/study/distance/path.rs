@@ -21,7 +21,7 @@ const MTU: u16 = 1500;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathTemplate {
-    /// `box` or `loopback`. Loopback has no other fields than `none`.
+    /// `box` or `loopback`, which is as it is: the other fields are those of a box.
     pub path: Level,
     /// Most bytes per second in each direction.
     pub rate: Option<Level>,
@@ -64,13 +64,11 @@ impl PathTemplate {
                 words.push((key, word));
             }
         }
-        match (word("path", &self.path)?.as_str(), words.first()) {
-            ("box", _) => Ok(PathKind::Box(Box::new(in_a_box(&words)?))),
-            ("loopback", None) => Ok(PathKind::Loopback),
-            ("loopback", Some((key, word))) => {
-                Err((key, format!("loopback cannot be given '{word}'; write none, or path = \"box\"")))
-            }
-            (other, _) => Err(("path", format!("'{other}' is no path; write box or loopback"))),
+        let in_a_box = in_a_box(&words)?;
+        match word("path", &self.path)?.as_str() {
+            "box" => Ok(PathKind::Box(Box::new(in_a_box))),
+            "loopback" => Ok(PathKind::Loopback),
+            other => Err(("path", format!("'{other}' is no path; write box or loopback"))),
         }
     }
 
@@ -153,14 +151,9 @@ mod tests {
     }
 
     #[test]
-    fn loopback_has_no_properties_of_its_own() {
-        let loopback = |it: &mut PathTemplate| it.path = "loopback".into();
-        let (key, wrong) = filled(loopback).expect_err("a rate");
-        assert!(key == "rate" && wrong.contains("loopback cannot be given '50Mbit'"), "{key}: {wrong}");
-        let kind = filled(|it| {
-            (*it).clone_from(&PathTemplate { path: "loopback".into(), ..PathTemplate::default() })
-        });
-        assert_eq!(kind, Ok(PathKind::Loopback));
+    fn loopback_is_as_it_is() {
+        assert_eq!(filled(|it| it.path = "loopback".into()), Ok(PathKind::Loopback));
+        filled(|it| (it.path, it.rtt) = ("loopback".into(), Some("far".into()))).expect_err("no time");
     }
 
     #[test]

@@ -7,10 +7,13 @@ use minicbor::Decode;
 use minicbor::data::Type;
 use minicbor::decode::{Decoder, Error};
 
-use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX, UNWANTED_MAX};
+use crate::wire::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX, UNWANTED_MAX};
 
 /// The names of a folder.
-pub(super) fn names<'bytes, C, T>(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Vec<T>, Error>
+pub(in crate::wire) fn names<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Vec<T>, Error>
 where
     T: Decode<'bytes, C>,
 {
@@ -18,7 +21,10 @@ where
 }
 
 /// The places of a session.
-pub(super) fn sources<'bytes, C, T>(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Vec<T>, Error>
+pub(in crate::wire) fn sources<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Vec<T>, Error>
 where
     T: Decode<'bytes, C>,
 {
@@ -26,12 +32,15 @@ where
 }
 
 /// What is not wanted.
-pub(super) fn unwanted<'bytes, C>(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Vec<u64>, Error> {
+pub(in crate::wire) fn unwanted<'bytes, C>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Vec<u64>, Error> {
     list(decoder, context, UNWANTED_MAX)
 }
 
 /// The attributes of a file or folder.
-pub(super) fn attributes<'bytes, C, T>(
+pub(in crate::wire) fn attributes<'bytes, C, T>(
     decoder: &mut Decoder<'bytes>,
     context: &mut C,
 ) -> Result<Vec<T>, Error>
@@ -42,7 +51,7 @@ where
 }
 
 /// The attributes of a name, where they are told.
-pub(super) fn told_attributes<'bytes, C, T>(
+pub(in crate::wire) fn told_attributes<'bytes, C, T>(
     decoder: &mut Decoder<'bytes>,
     context: &mut C,
 ) -> Result<Option<Vec<T>>, Error>
@@ -53,7 +62,7 @@ where
 }
 
 /// The map of a file, where there is one.
-pub(super) fn ranges<'bytes, C, T>(
+pub(in crate::wire) fn ranges<'bytes, C, T>(
     decoder: &mut Decoder<'bytes>,
     context: &mut C,
 ) -> Result<Option<Vec<T>>, Error>
@@ -64,7 +73,7 @@ where
 }
 
 /// What owners and groups are called, where that is told.
-pub(super) fn owners<'bytes, C, T>(
+pub(in crate::wire) fn owners<'bytes, C, T>(
     decoder: &mut Decoder<'bytes>,
     context: &mut C,
 ) -> Result<Option<Vec<T>>, Error>
@@ -76,7 +85,7 @@ where
 
 /// What an optional list is that is not told.
 #[expect(clippy::unnecessary_wraps, reason = "minicbor's form: a field may also have nothing instead")]
-pub(super) fn none<T>() -> Option<Option<Vec<T>>> {
+pub(in crate::wire) fn none<T>() -> Option<Option<Vec<T>>> {
     Some(None)
 }
 

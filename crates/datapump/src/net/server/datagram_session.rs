@@ -1,0 +1,276 @@
+//! A session about datagrams: what a client may send is granted, taken, perhaps sent back, and its counts are told.
+//!
+//! Only datagrams with the grant's token count, from the first address that sent one. None is answered with more bytes
+//! than it has, the rate and the time are bounded, and all ends with the session.
+//!
+//! Must not know: how a session begins, what counts are taken for.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::datagrams::{
+    DatagramCounter, DatagramCounts, DatagramGrant, DatagramHead, DatagramRequest, DatagramUse, packet_bytes,
+};
+use datapump_core::wire::session::{Message, SenderStats};
+use datapump_engine::os::linux::thread_cpu_ns;
+use datapump_transport::{
+    CancelToken, DatagramBuffers, DatagramSocket, HANDSHAKE_MAX, NetFault, ReceivedDatagram, random,
+};
+
+use crate::net::folder::event_codec::refusal;
+use crate::net::server::control::{Control, Follows, Outbox};
+use crate::net::server::server_state::ServerState;
+use crate::problem::{Class, Operation, Problem};
+
+const NOT_ALLOWED: &str =
+    "this server takes no datagrams; start it with --allow-udp RATE, as in pump serve --allow-udp 100Mbit";
+/// How long the receiver looks away.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// After the last was sent: nothing more is waited for once nothing has come for so long.
+const SILENCE_MAX: Duration = Duration::from_millis(300);
+/// How far datagrams may bunch together on their way: the rate is one of the whole time and a second more.
+const BUNCHED_NS: u64 = 1_000_000_000;
+/// No number of datagrams was told yet.
+const NOT_TOLD: u64 = u64::MAX;
+
+/// Holds the session: grants or refuses, and tells what came.
+pub(crate) fn held(
+    state: &ServerState,
+    mut control: Control,
+    (cancel, outbox): (CancelToken, Outbox),
+    request: DatagramRequest,
+) -> Result<(), NetFault> {
+    let granted = match Granted::of(state, request) {
+        Ok(granted) => granted,
+        Err(answer) => return control.say(*answer),
+    };
+    // Without a memory for its numbers there is nothing to count with.
+    let memory_bytes = request.datagrams / 8 + DatagramBuffers::BYTES as u64;
+    let Some(_memory) = state.budget.reserve(memory_bytes, state.options.memory_bytes) else {
+        return control.say(Message::Busy("this server has not so much memory free".into()));
+    };
+    let datagrams = Some(granted.grant);
+    control.say(Message::Begun {
+        receives: None,
+        reads_on: None,
+        sends_ahead: Some(false),
+        host: None,
+        datagrams,
+    })?;
+    let sent = AtomicU64::new(NOT_TOLD);
+    std::thread::scope(|scope| {
+        let receiver = Receiver::new(&granted, &request, &sent);
+        scope.spawn(|| match receiver.run(&cancel) {
+            Some(counts) => outbox.say(Message::DatagramsCounted(Box::new(counts))),
+            None => cancel.cut(),
+        });
+        let talked = control.run(
+            &mut |message| match message {
+                Message::DatagramsSent(count) => {
+                    sent.store(count.min(NOT_TOLD - 1), Ordering::Relaxed);
+                    Follows::Go
+                }
+                Message::Report(_) => Follows::Agree,
+                _ => Follows::Go,
+            },
+            &mut || {
+                state.stop.load(Ordering::Relaxed).then(|| cancel.stop());
+                None
+            },
+            &mut SenderStats::default,
+        );
+        cancel.cut();
+        talked
+    })
+}
+
+/// What was granted; the rate is given back at its end.
+struct Granted<'server> {
+    state: &'server ServerState,
+    socket: DatagramSocket,
+    grant: DatagramGrant,
+}
+
+impl<'server> Granted<'server> {
+    fn of(state: &'server ServerState, request: DatagramRequest) -> Result<Granted<'server>, Box<Message>> {
+        let refused = |words: String| refusal(Problem::of(Class::Refused, Operation::Measure, words));
+        let (Some(allowed), Some(address)) = (state.options.datagram_bytes_per_second, state.listens) else {
+            return Err(refused(NOT_ALLOWED.into()));
+        };
+        if let Some(words) = request.wrong() {
+            return Err(refused(words));
+        }
+        let wanted = if request.bytes_per_second == 0 { allowed } else { request.bytes_per_second };
+        if wanted > allowed {
+            return Err(refused(above(wanted, allowed)));
+        }
+        let take = |taken: u64| taken.checked_add(wanted).filter(|sum| *sum <= allowed);
+        if state.datagram_rate.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
+            let words = "other sessions use what this server allows (--allow-udp)";
+            return Err(Box::new(Message::Busy(words.into())));
+        }
+        let give_back = |words: String| {
+            state.datagram_rate.fetch_sub(wanted, Ordering::SeqCst);
+            refused(words)
+        };
+        let bound = bind(address).and_then(|socket| Ok((socket.address()?.port(), socket)));
+        let (port, socket) = bound.map_err(|error| give_back(format!("bind a UDP socket: {error}")))?;
+        let buffer_bytes = socket.receive_buffer_bytes();
+        let grant = DatagramGrant { port, token: random(), bytes_per_second: wanted, buffer_bytes };
+        Ok(Granted { state, socket, grant })
+    }
+}
+
+impl Drop for Granted<'_> {
+    fn drop(&mut self) {
+        self.state.datagram_rate.fetch_sub(self.grant.bytes_per_second, Ordering::SeqCst);
+    }
+}
+
+fn above(wanted: u64, allowed: u64) -> String {
+    let [wanted, allowed] = [wanted, allowed].map(|rate| rate as f64 * 8.0 / 1e6);
+    format!(
+        "{wanted:.1} Mbit/s of datagrams were asked for and this server allows {allowed:.1} (headers counted); send \
+         them further apart (--spacing) or more slowly (--rate), or start the server with a higher --allow-udp"
+    )
+}
+
+/// The port that connections come to, so that a firewall has one number; any other where it is taken.
+fn bind(address: SocketAddr) -> std::io::Result<DatagramSocket> {
+    DatagramSocket::bind(address).or_else(|_| DatagramSocket::bind(SocketAddr::new(address.ip(), 0)))
+}
+
+/// Takes datagrams on a thread of its own.
+struct Receiver<'session> {
+    socket: &'session DatagramSocket,
+    grant: &'session DatagramGrant,
+    request: &'session DatagramRequest,
+    /// How many were sent, once the client has told.
+    sent: &'session AtomicU64,
+    begun: Instant,
+    counter: DatagramCounter,
+    /// The sender: nobody else is heard, or answered.
+    sender: Option<SocketAddr>,
+    first_ns: u64,
+    last_ns: u64,
+    /// Bytes that were taken, headers counted.
+    taken_bytes: u64,
+    above_rate: u64,
+    foreign: u64,
+    wake_ups: u64,
+}
+
+impl<'session> Receiver<'session> {
+    fn new(
+        granted: &'session Granted<'_>,
+        request: &'session DatagramRequest,
+        sent: &'session AtomicU64,
+    ) -> Receiver<'session> {
+        Receiver {
+            socket: &granted.socket,
+            grant: &granted.grant,
+            request,
+            sent,
+            begun: Instant::now(),
+            counter: DatagramCounter::new(request.datagrams),
+            sender: None,
+            first_ns: 0,
+            last_ns: 0,
+            taken_bytes: 0,
+            above_rate: 0,
+            foreign: 0,
+            wake_ups: 0,
+        }
+    }
+
+    /// Until all came, or nothing more will. `None` if the session ends before, or lasts too long.
+    fn run(mut self, cancel: &CancelToken) -> Option<DatagramCounts> {
+        let (mut buffers, cpu) = (DatagramBuffers::default(), thread_cpu_ns());
+        let lasts_max = Duration::from_nanos(self.request.lasts_ns) + HANDSHAKE_MAX * 2;
+        let socket = self.socket;
+        while self.begun.elapsed() < lasts_max && !cancel.is_cut() {
+            let now_ns = self.now_ns();
+            let mut woken_ns = None;
+            let came = socket.receive(&mut buffers, POLL_INTERVAL, &mut |datagram| {
+                let now_ns = *woken_ns.get_or_insert_with(|| self.now_ns());
+                self.handle(&datagram, now_ns);
+            });
+            // What the system reports here concerns a datagram that was sent back.
+            self.wake_ups += u64::from(came.unwrap_or(false));
+            if self.has_all(now_ns) {
+                let sent = self.sent.load(Ordering::Relaxed);
+                return Some(self.counts(sent, cpu));
+            }
+        }
+        None
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    fn has_all(&mut self, now_ns: u64) -> bool {
+        let sent = self.sent.load(Ordering::Relaxed);
+        if sent == NOT_TOLD {
+            // Silence counts from when it was told.
+            self.last_ns = self.last_ns.max(now_ns);
+            return false;
+        }
+        self.counter.unique() >= sent || now_ns > self.last_ns + SILENCE_MAX.as_nanos() as u64
+    }
+
+    fn handle(&mut self, datagram: &ReceivedDatagram<'_>, now_ns: u64) {
+        let head = DatagramHead::read(datagram.payload).filter(|head| head.token == self.grant.token);
+        let is_sender = self.sender.is_none_or(|sender| sender == datagram.from);
+        let is_short = datagram.payload.len() <= self.request.payload_bytes as usize;
+        let Some(head) = head.filter(|_| is_sender && is_short) else {
+            self.foreign += 1;
+            return;
+        };
+        if self.sender.replace(datagram.from).is_none() {
+            self.first_ns = now_ns;
+        }
+        if !self.is_within_rate(datagram.payload.len(), now_ns) {
+            self.above_rate += 1;
+            return;
+        }
+        self.last_ns = now_ns;
+        let bytes = datagram.payload.len() as u64;
+        let counted = self.counter.handle(head.sequence, bytes, head.sent_ns, now_ns);
+        if counted && self.request.wanted == DatagramUse::Reflect {
+            self.send_back(datagram.payload, datagram.from, datagram.to);
+        }
+    }
+
+    /// Whether this many bytes more are within the rate, and within the time.
+    fn is_within_rate(&mut self, payload_bytes: usize, now_ns: u64) -> bool {
+        let since_ns = now_ns.saturating_sub(self.first_ns);
+        let time_ns = u128::from(since_ns + BUNCHED_NS);
+        let most = u128::from(self.grant.bytes_per_second) * time_ns / 1_000_000_000;
+        let taken = self.taken_bytes + packet_bytes(payload_bytes as u32);
+        let is_within = u128::from(taken) <= most && since_ns <= self.request.lasts_ns + BUNCHED_NS;
+        if is_within {
+            self.taken_bytes = taken;
+        }
+        is_within
+    }
+
+    /// The same bytes, from the address that they were sent to. One that the system does not take is one that is lost.
+    fn send_back(&self, payload: &[u8], to: SocketAddr, from: Option<IpAddr>) {
+        let _ = self.socket.send(payload, None, to, from);
+    }
+
+    fn counts(self, sent: u64, (user_ns, system_ns): (u64, u64)) -> DatagramCounts {
+        let now = thread_cpu_ns();
+        let Receiver { above_rate, foreign, wake_ups, .. } = self;
+        DatagramCounts {
+            above_rate,
+            foreign,
+            wake_ups,
+            user_ns: now.0.saturating_sub(user_ns),
+            system_ns: now.1.saturating_sub(system_ns),
+            ..self.counter.counts(sent)
+        }
+    }
+}

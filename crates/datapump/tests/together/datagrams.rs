@@ -1,0 +1,152 @@
+//! A server takes datagrams from whom it granted them to, within a rate and a time, and answers with no more than came.
+
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use datapump::datagrams::{
+    DATAGRAM_HEAD_BYTES, DatagramClient, DatagramHead, DatagramPath, DatagramRequest, DatagramUse,
+    DatagramsSent,
+};
+use datapump::{Class, Host, Place, ServeOptions, Server, WayIn};
+use datapump_core::wire::hello::Reply;
+use datapump_core::wire::session::Message;
+use datapump_core::wire::{VERSION, encode};
+use datapump_engine::Socket;
+use datapump_transport::{CancelToken, Channel, Seal};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that allows so much; it ends when `run` has.
+fn with_server(bytes_per_second: Option<u64>, run: impl FnOnce(DatagramClient)) {
+    let options = ServeOptions {
+        insecure: true,
+        datagram_bytes_per_second: bytes_per_second,
+        ..ServeOptions::of(Place::parse("null:".as_ref()).expect("a place"))
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let server = Server::bind(options, Arc::clone(&stop)).expect("a port is free");
+    let client = client(server.address());
+    thread::scope(|scope| {
+        scope.spawn(|| server.run());
+        run(client);
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+fn client(address: SocketAddr) -> DatagramClient {
+    DatagramClient { host: Host::Served(address.to_string()), way_in: WayIn::Open, stop: Arc::default() }
+}
+
+fn request(wanted: DatagramUse, bytes_per_second: u64) -> DatagramRequest {
+    let lasts_ns = 10_000_000_000;
+    DatagramRequest { wanted, datagrams: 1000, payload_bytes: 100, bytes_per_second, lasts_ns }
+}
+
+fn datagram(path: &DatagramPath, sequence: u64) -> Vec<u8> {
+    let mut bytes = vec![7; 100];
+    DatagramHead { token: path.grant.token, sequence, sent_ns: 0 }.write(&mut bytes);
+    bytes
+}
+
+fn socket(to: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind(("127.0.0.1", 0)).expect("a port is free");
+    socket.connect(to).expect("loopback");
+    socket.set_read_timeout(Some(Duration::from_millis(300))).expect("a time");
+    socket
+}
+
+/// What comes until nothing more does.
+fn answers(socket: &UdpSocket) -> Vec<Vec<u8>> {
+    let mut bytes = [0; 1 << 16];
+    std::iter::from_fn(|| socket.recv(&mut bytes).ok().map(|len| bytes[..len].to_vec())).collect()
+}
+
+#[test]
+fn only_the_one_with_the_token_is_answered_and_with_what_it_sent() {
+    with_server(Some(1 << 30), |client| {
+        let (came, counts) = client
+            .measure(request(DatagramUse::Reflect, 0), |path| {
+                let (own, other) = (socket(path.address), socket(path.address));
+                let mut wrong = datagram(path, 0);
+                wrong[3] ^= 1;
+                let long = [datagram(path, 0), vec![0; 1]].concat();
+                let unknown = datagram(path, 1000);
+                // No token, too short for one, too long, a number that was not asked for.
+                for bytes in [&wrong[..], &wrong[..DATAGRAM_HEAD_BYTES - 1], &[], &long, &unknown] {
+                    own.send(bytes).expect("loopback");
+                }
+                let sent: Vec<Vec<u8>> = (0..5).map(|sequence| datagram(path, sequence)).collect();
+                sent.iter().for_each(|bytes| assert_eq!(own.send(bytes).expect("loopback"), 100));
+                let came = answers(&own);
+                assert_eq!(came, sent);
+                // Another address with the same token.
+                other.send(&datagram(path, 7)).expect("loopback");
+                assert_eq!(answers(&other), [[0_u8; 0]; 0]);
+                Ok(DatagramsSent { sent: 5, outcome: came.len() })
+            })
+            .expect("it is granted");
+        assert_eq!(came, 5);
+        assert_eq!((counts.received, counts.unique, counts.lost, counts.foreign), (5, 5, 0, 5));
+    });
+}
+
+#[test]
+fn what_comes_faster_than_granted_is_neither_counted_nor_answered() {
+    // 128 bytes each: a second's worth is granted ahead.
+    const ALLOWED: u64 = 100;
+    with_server(Some(128 * ALLOWED), |client| {
+        let (came, counts) = client
+            .measure(request(DatagramUse::Reflect, 0), |path| {
+                let own = socket(path.address);
+                let sent: Vec<Vec<u8>> = (0..1000).map(|sequence| datagram(path, sequence)).collect();
+                assert!(sent.iter().all(|bytes| own.send(bytes).is_ok()));
+                Ok(DatagramsSent { sent: 1000, outcome: answers(&own).len() as u64 })
+            })
+            .expect("it is granted");
+        assert!(counts.received >= ALLOWED && counts.above_rate > 0, "{counts:?}");
+        assert!(counts.received + counts.above_rate <= 1000 && came <= counts.received, "{came} {counts:?}");
+        assert_eq!(counts.unique + counts.lost, 1000);
+    });
+}
+
+#[test]
+fn what_is_not_granted_is_refused_and_nothing_is_sent() {
+    let refused = |client: &DatagramClient, request: DatagramRequest, class: Class, words: &str| {
+        let outcome =
+            client.measure(request, |_| -> Result<DatagramsSent<()>, _> { panic!("it was granted") });
+        let problem = outcome.expect_err("it is not allowed");
+        assert_eq!(problem.class, class, "{problem}");
+        assert!(problem.to_string().contains(words), "{problem}");
+    };
+    let counted = |rate: u64| request(DatagramUse::Count, rate);
+    with_server(None, |client| refused(&client, counted(1), Class::Refused, "start it with --allow-udp"));
+    with_server(Some(1000), |client| {
+        refused(&client, counted(1001), Class::Refused, "a higher --allow-udp");
+        refused(&client, DatagramRequest { datagrams: 0, ..counted(1) }, Class::Usage, "not 0");
+    });
+    // One that does not know datagrams begins a session and grants none.
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    let client = client(listener.local_addr().expect("it is bound"));
+    thread::scope(|scope| {
+        scope.spawn(|| older(&listener));
+        refused(&client, counted(1), Class::Refused, "too old to take datagrams");
+    });
+}
+
+/// A server of before.
+fn older(listener: &TcpListener) {
+    let (stream, _) = listener.accept().expect("it calls");
+    let cancel = CancelToken::default();
+    let mut channel = Channel::new(Socket::Tcp(stream), Seal::Open, cancel, PATIENCE).expect("no handshake");
+    channel.message_within(PATIENCE).expect("a greeting");
+    let (session, connections_max) = (Some([1; 16]), Some(1));
+    let welcome = Reply::Welcome { version: VERSION, session, connections_max, program: None, boot: None };
+    let begun = Message::Begun { receives: None, reads_on: None, sends_ahead: None, datagrams: None };
+    channel.send_message(&encode(&welcome), 0).expect("it listens");
+    channel.message_within(PATIENCE).expect("what is wanted");
+    channel.send_message(&encode(&begun), 0).expect("it listens");
+    let _ = channel.message_within(PATIENCE);
+}

@@ -1,0 +1,242 @@
+//! Round trips of single datagrams over a server that sends them back, by frame size (SCIENCE E24).
+//!
+//! Must not know: command lines, how a session is made.
+
+use std::time::{Duration, Instant};
+
+use datapump::Problem;
+use datapump::datagrams::{
+    DATAGRAMS_LAST_MAX_NS, DatagramBuffers, DatagramClient, DatagramHead, DatagramPath, DatagramRequest,
+    DatagramSocket, DatagramUse, DatagramsSent, packet_bytes,
+};
+use datapump::host::thread_cpu_ns;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::nothing_came::{no_answers, why_nothing_came};
+use super::{InterfaceFacts, is_ending, not_sent, socket_for};
+use crate::judge::datagrams::latency::{LatencyCurve, LatencyHistogram};
+use crate::judge::stats::{mean, median, standard_deviation};
+use crate::perform::datagrams::pacer::Pacer;
+
+/// A round trip that takes longer counts as lost.
+const REPLY_MAX: Duration = Duration::from_secs(1);
+/// After so many of one size without any reply no more of it are sent.
+const SILENT_MAX: u64 = 3;
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct LatencyArguments {
+    /// Where the datagrams go.
+    pub client: DatagramClient,
+    /// Payloads, in bytes.
+    pub frame_sizes: Vec<u32>,
+    /// Rounds: each has one round trip of each size.
+    pub count: u64,
+    /// From one to the next at least; more where the server's rate asks for it.
+    pub spacing: Duration,
+}
+
+/// Round trips of one size.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FrameLatency {
+    /// Payload in bytes.
+    pub frame_size: u64,
+    /// Datagrams that were sent.
+    pub sent: u64,
+    /// Those that did not come back within a second.
+    pub lost: u64,
+    /// Median of the round trips, in microseconds.
+    pub median_us: f64,
+    /// Their mean.
+    pub mean_us: f64,
+    /// The shortest.
+    pub min_us: f64,
+    /// Their standard deviation.
+    pub deviation_us: f64,
+    /// Their histogram, with its full width at half maximum.
+    pub histogram: LatencyHistogram,
+}
+
+/// Round trips by frame size.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct UdpLatency {
+    /// Each size.
+    pub frames: Vec<FrameLatency>,
+    /// How the medians grow with the size; null of fewer than three sizes.
+    pub curve: Option<LatencyCurve>,
+    /// CPU time of this side for each round trip, in microseconds.
+    pub sender_cpu_us: f64,
+    /// CPU time of the server for each round trip, in microseconds.
+    pub receiver_cpu_us: f64,
+    /// The interface that they left by.
+    #[serde(flatten)]
+    pub interface: InterfaceFacts,
+}
+
+/// Measures round trips.
+///
+/// Errors: what is asked cannot be; the server refuses or is lost; of one size nothing came at all.
+pub fn udp_latency(arguments: &LatencyArguments) -> Result<UdpLatency, Problem> {
+    let mut frame_sizes = arguments.frame_sizes.clone();
+    frame_sizes.sort_unstable();
+    frame_sizes.dedup();
+    let request = arguments.request(&frame_sizes).map_err(Problem::usage)?;
+    let (mut port, mut interface) = (0, InterfaceFacts::default());
+    let (trips, counts) = arguments.client.measure(request, |path| {
+        port = path.address.port();
+        interface = InterfaceFacts::to(path.address.ip());
+        Reflections::new(path, &frame_sizes, arguments)?.run()
+    })?;
+    let mut frames = Vec::new();
+    if counts.received > 0 && trips.sizes.iter().all(TimedSize::is_silent) {
+        return Err(no_answers(&arguments.client, counts.received));
+    }
+    for size in &trips.sizes {
+        match size.frame() {
+            Some(frame) => frames.push(frame),
+            None => return Err(why_nothing_came(&arguments.client, size.payload_bytes as usize, port)),
+        }
+    }
+    let points: Vec<(u64, f64)> = frames.iter().map(|frame| (frame.frame_size, frame.median_us)).collect();
+    let each_us = |ns: u64| ns as f64 / 1e3 / frames.iter().map(|frame| frame.sent).sum::<u64>() as f64;
+    Ok(UdpLatency {
+        curve: LatencyCurve::of(&points),
+        sender_cpu_us: each_us(trips.cpu_ns),
+        receiver_cpu_us: each_us(counts.user_ns + counts.system_ns),
+        frames,
+        interface,
+    })
+}
+
+impl LatencyArguments {
+    fn request(&self, frame_sizes: &[u32]) -> Result<DatagramRequest, String> {
+        let request = DatagramRequest {
+            wanted: DatagramUse::Reflect,
+            datagrams: self.count.saturating_mul(frame_sizes.len() as u64),
+            payload_bytes: frame_sizes.iter().copied().max().unwrap_or(0),
+            // Each waits for the one before: what the server allows is kept to by waiting longer.
+            bytes_per_second: 0,
+            lasts_ns: DATAGRAMS_LAST_MAX_NS,
+        };
+        request.wrong().map_or(Ok(request), Err)
+    }
+}
+
+/// Round trips of all sizes, as they were timed.
+struct TimedTrips {
+    sizes: Vec<TimedSize>,
+    cpu_ns: u64,
+}
+
+/// Round trips of one size.
+struct TimedSize {
+    payload_bytes: u32,
+    sent: u64,
+    times_us: Vec<f64>,
+}
+
+impl TimedSize {
+    /// Nothing came back so often that nothing will.
+    fn is_silent(&self) -> bool {
+        self.times_us.is_empty() && self.sent >= SILENT_MAX
+    }
+
+    /// `None` if nothing came back.
+    fn frame(&self) -> Option<FrameLatency> {
+        let times = &self.times_us;
+        Some(FrameLatency {
+            frame_size: self.payload_bytes.into(),
+            sent: self.sent,
+            lost: self.sent - times.len() as u64,
+            median_us: median(times)?,
+            mean_us: mean(times)?,
+            min_us: times.iter().copied().min_by(f64::total_cmp)?,
+            deviation_us: standard_deviation(times).unwrap_or(0.0),
+            histogram: LatencyHistogram::of(times)?,
+        })
+    }
+}
+
+struct Reflections<'path> {
+    socket: DatagramSocket,
+    path: &'path DatagramPath,
+    buffers: DatagramBuffers,
+    bytes: Vec<u8>,
+    sizes: Vec<TimedSize>,
+    count: u64,
+    apart: Duration,
+}
+
+impl<'path> Reflections<'path> {
+    fn new(
+        path: &'path DatagramPath,
+        frame_sizes: &[u32],
+        arguments: &LatencyArguments,
+    ) -> Result<Reflections<'path>, Problem> {
+        let rate = path.grant.bytes_per_second.max(1);
+        let longest = frame_sizes.iter().copied().max().unwrap_or(0);
+        let allowed = packet_bytes(longest) as f64 / rate as f64;
+        let size =
+            |payload_bytes: &u32| TimedSize { payload_bytes: *payload_bytes, sent: 0, times_us: Vec::new() };
+        Ok(Reflections {
+            socket: socket_for(path.address)?,
+            path,
+            buffers: DatagramBuffers::default(),
+            bytes: vec![0; longest as usize],
+            sizes: frame_sizes.iter().map(size).collect(),
+            count: arguments.count,
+            apart: arguments.spacing.max(Duration::from_secs_f64(allowed)),
+        })
+    }
+
+    /// Each round visits all sizes once, so that what changes meanwhile (on which processor a thread runs) hits all
+    /// alike.
+    fn run(mut self) -> Result<DatagramsSent<TimedTrips>, Problem> {
+        let (mut pacer, cpu, start) = (Pacer::new(self.apart), thread_cpu_ns(), Instant::now());
+        let mut sequence = 0;
+        'rounds: for _ in 0..self.count {
+            for at in 0..self.sizes.len() {
+                if self.sizes[at].is_silent() {
+                    continue;
+                }
+                pacer.wait();
+                if start.elapsed().as_nanos() >= u128::from(DATAGRAMS_LAST_MAX_NS) {
+                    break 'rounds;
+                }
+                let time = self.one(sequence, self.sizes[at].payload_bytes as usize)?;
+                sequence += 1;
+                self.sizes[at].sent += 1;
+                self.sizes[at].times_us.extend(time.map(|time| time.as_nanos() as f64 / 1e3));
+            }
+        }
+        let now = thread_cpu_ns();
+        let cpu_ns = (now.0 + now.1).saturating_sub(cpu.0 + cpu.1);
+        Ok(DatagramsSent { sent: sequence, outcome: TimedTrips { sizes: self.sizes, cpu_ns } })
+    }
+
+    /// One round trip. `None` if nothing came back in time; what comes for an earlier one is not taken for it.
+    fn one(&mut self, sequence: u64, payload_bytes: usize) -> Result<Option<Duration>, Problem> {
+        let (token, to) = (self.path.grant.token, self.path.address);
+        DatagramHead { token, sequence, sent_ns: 0 }.write(&mut self.bytes);
+        let start = Instant::now();
+        let sent = self.socket.send(&self.bytes[..payload_bytes], None, to, None);
+        sent.map_err(|error| not_sent(&error, payload_bytes, to))?;
+        let mut came = None;
+        while came.is_none() && start.elapsed() < REPLY_MAX {
+            if self.path.is_over() {
+                return Err(is_ending());
+            }
+            let received = self.socket.receive(&mut self.buffers, POLL_INTERVAL, &mut |datagram| {
+                let now = Instant::now();
+                let head = DatagramHead::read(datagram.payload);
+                if head.is_some_and(|head| head.token == token && head.sequence == sequence) {
+                    came = came.or(Some(now - start));
+                }
+            });
+            received.map_err(|error| not_sent(&error, payload_bytes, to))?;
+        }
+        Ok(came)
+    }
+}
