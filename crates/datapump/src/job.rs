@@ -55,7 +55,7 @@ use crate::run::rate::Rate;
 use crate::run::{Shared, Work};
 use crate::target::other_names;
 use crate::target::place::{Fill, Place};
-use crate::target::{self, Hosts, Item, Target};
+use crate::target::{self, Hosts, Item};
 use crate::tree::{self, Trees};
 use datapump_files::disk::{FileKind, PathAt};
 
@@ -373,8 +373,7 @@ impl Job {
         // What is read back moves a second time.
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
-        let null_source = |item: &Item| matches!(item.source, Place::Null { .. });
-        let all_null = items.iter().all(|item| null_source(item) && matches!(item.target, Target::Null));
+        let all_null = items.iter().all(Item::is_null);
         let queued = !matches!(self.options.engine, EngineChoice::Auto | EngineChoice::Inline);
         let has_trees = items.iter().any(Item::is_tree);
         let only_null = all_null && !items.is_empty();

@@ -115,6 +115,11 @@ impl Item {
         }
     }
 
+    /// Nothing is read and nothing written.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!((&self.source, &self.target), (Place::Null { .. }, Target::Null))
+    }
+
     /// The source delivers bytes in its own order only.
     pub(crate) fn source_is_stream(&self) -> bool {
         let stream = |meta: &Meta| matches!(meta.kind, FileKind::CharDevice | FileKind::Fifo);

@@ -56,7 +56,9 @@ fn begun() -> Message {
     let host =
         HostSettings { mtu_probing: Some(1), kernel: Some(ShortText::of("6.1")), ..HostSettings::default() };
     let (receives, reads_on, sends_ahead) = (Some(true), Some(true), Some(true));
-    Message::Begun { receives, reads_on, sends_ahead, host: Some(Box::new(host)) }
+    let grant = DatagramGrant { port: 4000, token: [9; 16], bytes_per_second: 7, buffer_bytes: 8 };
+    let (host, datagrams) = (Some(Box::new(host)), Some(grant));
+    Message::Begun { receives, reads_on, sends_ahead, host, datagrams }
 }
 
 fn begin(way: Direction) -> Message {
@@ -81,12 +83,6 @@ fn begin(way: Direction) -> Message {
             lasts_ns: 1,
         }),
     })
-}
-
-fn begun() -> Message {
-    let grant = DatagramGrant { port: 4000, token: [9; 16], bytes_per_second: 7, buffer_bytes: 8 };
-    let sends_ahead = Some(true);
-    Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead, datagrams: Some(grant) }
 }
 
 /// What the two sides say, the caller first.

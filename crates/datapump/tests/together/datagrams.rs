@@ -144,7 +144,8 @@ fn older(listener: &TcpListener) {
     channel.message_within(PATIENCE).expect("a greeting");
     let (session, connections_max) = (Some([1; 16]), Some(1));
     let welcome = Reply::Welcome { version: VERSION, session, connections_max, program: None, boot: None };
-    let begun = Message::Begun { receives: None, reads_on: None, sends_ahead: None, datagrams: None };
+    let begun =
+        Message::Begun { receives: None, reads_on: None, sends_ahead: None, host: None, datagrams: None };
     channel.send_message(&encode(&welcome), 0).expect("it listens");
     channel.message_within(PATIENCE).expect("what is wanted");
     channel.send_message(&encode(&begun), 0).expect("it listens");

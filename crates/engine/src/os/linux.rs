@@ -33,7 +33,7 @@ pub use host::{
     timer_slack, wait_with_usage,
 };
 pub use idle::{Lowest, allowed_cpus, lowest_priority, pin_to};
-pub use link_device::{Offload, device_with_address, has_offload};
+pub use link_device::{LinkOffload, device_with_address, has_offload};
 pub use mapped::{
     MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, WORD_BYTES, fill_words, sum_words,
 };

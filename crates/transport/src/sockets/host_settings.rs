@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText};
-use datapump_engine::os::linux::{Offload, device_with_address, has_offload};
+use datapump_engine::os::linux::{LinkOffload, device_with_address, has_offload};
 
 /// The facts of this host, of the pump of this version. Of a connection: the device that has its address, and its own
 /// congestion control instead of the usual one.
@@ -28,9 +28,11 @@ pub fn host_settings(version: &str, address: Option<IpAddr>, congestion: Option<
 fn link_facts(address: IpAddr) -> Option<LinkFacts> {
     let name = device_with_address(address.to_canonical())?;
     let mut link = SettingsTree::of_system().link(&name);
-    for (offload, state) in
-        [(Offload::Tso, &mut link.tso), (Offload::Gso, &mut link.gso), (Offload::Gro, &mut link.gro)]
-    {
+    for (offload, state) in [
+        (LinkOffload::Tso, &mut link.tso),
+        (LinkOffload::Gso, &mut link.gso),
+        (LinkOffload::Gro, &mut link.gro),
+    ] {
         match has_offload(&name, offload) {
             Ok(is_on) => *state = Some(is_on),
             Err(error) => link.offloads_unknown = Some(ShortText::of(&error.to_string())),

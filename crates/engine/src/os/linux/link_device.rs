@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 
 /// Work that a device, or the kernel just before it, does for many segments at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offload {
+pub enum LinkOffload {
     /// TCP segmentation by the device.
     Tso,
     /// Segmentation by the kernel, as late as possible.
@@ -20,13 +20,13 @@ pub enum Offload {
     Gro,
 }
 
-impl Offload {
+impl LinkOffload {
     /// ETHTOOL_GTSO, ETHTOOL_GGSO, ETHTOOL_GGRO: nobody needs a privilege to ask.
     fn question(self) -> u32 {
         match self {
-            Offload::Tso => 0x1e,
-            Offload::Gso => 0x23,
-            Offload::Gro => 0x2b,
+            LinkOffload::Tso => 0x1e,
+            LinkOffload::Gso => 0x23,
+            LinkOffload::Gro => 0x2b,
         }
     }
 }
@@ -41,7 +41,7 @@ struct EthtoolValue {
 /// Whether a device does that: `SIOCETHTOOL`.
 ///
 /// Errors: there is no such device, or it does not tell.
-pub fn has_offload(device: &str, offload: Offload) -> io::Result<bool> {
+pub fn has_offload(device: &str, offload: LinkOffload) -> io::Result<bool> {
     let name = device.as_bytes();
     // The last byte stays 0.
     if name.len() >= libc::IFNAMSIZ {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn offloads_are_known_or_why_not() {
-        for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
+        for offload in [LinkOffload::Tso, LinkOffload::Gso, LinkOffload::Gro] {
             let answer = has_offload("lo", offload);
             assert!(
                 answer.is_ok() || answer.as_ref().is_err_and(|error| error.raw_os_error().is_some()),
