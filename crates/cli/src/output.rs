@@ -9,20 +9,25 @@ pub(crate) mod events;
 pub(crate) mod findings;
 pub(crate) mod json;
 pub(crate) mod meter;
+pub(crate) mod own_file;
 pub(crate) mod path_words;
 pub(crate) mod progress;
+pub(crate) mod report_file;
 #[cfg(test)]
 mod schema;
 pub(crate) mod version;
 
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datapump::{Change, ChangeKind, Class, Event, Problem, Report, Status, shown};
+use datapump_lab::advise::explain::Explained;
 use indicatif::ProgressBar;
 
 use crate::args::OutputArguments;
 use crate::output::path_words::path_words;
+use crate::output::report_file::ReportFile;
 use crate::output::version::VERSION;
 
 /// The system's number for a descriptor that is not open: errno(3).
@@ -43,6 +48,8 @@ pub struct Output {
     pub dry_run: bool,
     /// The command moves nothing: its report holds its status and problems only.
     pub moves_nothing: bool,
+    /// The report is written here too.
+    report_file: Option<ReportFile>,
     results: Mutex<Results>,
     bar: Mutex<Option<ProgressBar>>,
 }
@@ -60,6 +67,12 @@ impl Output {
         Output { json, quiet, verbose, ..Output::default() }
     }
 
+    /// The report goes to a file too, if one is named.
+    pub fn report_to(&mut self, path: Option<&Path>) -> Result<(), Problem> {
+        self.report_file = path.map(ReportFile::open).transpose()?;
+        Ok(())
+    }
+
     /// For commands that print results, or JSON, and nothing between.
     pub fn of_results(json: bool) -> Output {
         Output { json, moves_nothing: true, ..Output::default() }
@@ -67,10 +80,23 @@ impl Output {
 
     /// The last line, where nothing but the status is known.
     pub fn ended(&self, status: i32, class: Option<Class>) {
-        match (self.json, self.moves_nothing) {
-            (false, _) => {}
-            (true, true) => self.result(&json::ended(status, class)),
-            (true, false) => self.result(&json::report(&empty_report(status, class), None)),
+        self.last(|| match self.moves_nothing {
+            true => json::ended(status, class),
+            false => json::report(&empty_report(status, class), None),
+        });
+    }
+
+    /// The last line of JSON, to wherever such lines were asked for.
+    fn last(&self, line: impl FnOnce() -> String) {
+        if !self.json && self.report_file.is_none() {
+            return;
+        }
+        let line = line();
+        if let Some(file) = &self.report_file {
+            file.write(&line);
+        }
+        if self.json {
+            self.result(&line);
         }
     }
 
@@ -159,11 +185,24 @@ impl Output {
 
     /// The last words: the report as an event, or for people unless they want quiet.
     pub fn report(&self, report: &Report) {
+        self.last(|| json::report(report, None));
+        self.report_in_words(report);
+    }
+
+    /// The report of an explanation, and its words on standard output.
+    pub fn explained(&self, explained: &Explained) {
+        self.last(|| json::explained(explained));
+        self.report_in_words(&explained.report);
+        // Of a copy that failed there is nothing to explain.
+        if !self.json && !explained.words.is_empty() {
+            self.result(&explained.words);
+        }
+    }
+
+    fn report_in_words(&self, report: &Report) {
         self.interruption(report);
-        match (self.json, self.quiet) {
-            (true, _) => self.result(&json::report(report, None)),
-            (false, true) => {}
-            (false, false) => self.report_for_people(report),
+        if !self.json && !self.quiet {
+            self.report_for_people(report);
         }
     }
 
@@ -209,8 +248,17 @@ impl Output {
 
     /// The status to end with, given that of the work: results that could not be written are a failure.
     pub fn status(&self, status: i32) -> i32 {
-        let Some(error) = locked(&self.results).failed.take() else { return status };
-        self.line(&format!("pump: write to standard output: {error}"));
+        let unwritten = self.report_file.as_ref().and_then(ReportFile::failure);
+        if let Some(problem) = &unwritten {
+            self.problem(problem);
+        }
+        let failed = locked(&self.results).failed.take();
+        if let Some(error) = &failed {
+            self.line(&format!("pump: write to standard output: {error}"));
+        }
+        if unwritten.is_none() && failed.is_none() {
+            return status;
+        }
         if status == Status::Done as i32 { Status::Failed as i32 } else { status }
     }
 

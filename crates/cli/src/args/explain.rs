@@ -112,6 +112,9 @@ impl ExplainArguments {
             Some(pid) if self.trace.tcp_trace.is_some() => Some(format!(
                 "--tcp-trace is for a copy; for a process: pump lab tcp-watch pid:{pid} --out FILE"
             )),
+            Some(_) if self.trace.report.is_some() => {
+                Some("--report is for a copy; what is seen of a process is printed (--json)".into())
+            }
             Some(_) if self.watch.time.is_some_and(|time| time.is_zero()) => {
                 Some("--for 0s: nothing is seen in no time; write 10s, or leave it out".into())
             }

@@ -1,6 +1,6 @@
-//! The flag `--tcp-trace`.
+//! The flags `--tcp-trace` and `--report`: files about a copy.
 //!
-//! Must not know: how connections are sampled.
+//! Must not know: how connections are sampled, what a report says.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::args::OUTPUT;
 
-/// A time series of what TCP says while a copy runs.
+/// What is kept of a copy in files beside it.
 #[derive(Debug, Args)]
 pub struct TraceArguments {
     /// Write what TCP says of this copy's connections to a file while it runs
@@ -20,4 +20,13 @@ pub struct TraceArguments {
     /// Example: pump copy --tcp-trace tcp.jsonl big.bin pump://host:4000/
     #[arg(long, value_name = "FILE", env = "PUMP_TCP_TRACE", help_heading = OUTPUT)]
     pub tcp_trace: Option<PathBuf>,
+
+    /// Write the report to a file
+    ///
+    /// One line of JSON, the same that ends `--json`, whatever else is printed, and of a command that failed too. Written
+    /// over is only what is such a file already. Default: none.
+    ///
+    /// Example: pump copy --report report.json big.bin /backup/
+    #[arg(long, value_name = "FILE", env = "PUMP_REPORT", help_heading = OUTPUT)]
+    pub report: Option<PathBuf>,
 }

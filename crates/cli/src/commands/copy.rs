@@ -26,6 +26,9 @@ pub fn mirror(MirrorArguments(arguments): &MirrorArguments) -> i32 {
 fn command(name: &str, arguments: &CopyArguments) -> i32 {
     let mut output = Output::new(&arguments.output);
     (output.itemize, output.dry_run) = (arguments.tree.itemize_changes, arguments.dry_run);
+    if let Err(problem) = output.report_to(arguments.trace.report.as_deref()) {
+        return output.refusal(&problem);
+    }
     let status = match read_places(arguments) {
         Ok((sources, target)) => perform(name, arguments, (sources, target), &output),
         Err(message) => output.usage(message),

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use datapump::{Options, Place, Status};
-use datapump_lab::advise::explain::{Case, Explained, Move, explain as explained};
+use datapump_lab::advise::explain::{Case, Move, explain as explained};
 
 use crate::args::ExplainArguments;
 use crate::commands::trace::Trace;
@@ -19,13 +19,16 @@ use crate::run::{Runner, places};
 
 /// Explains a copy. Gives the exit status of the copy.
 pub fn explain(arguments: &ExplainArguments) -> i32 {
-    let output = Output::new(&arguments.output);
+    let mut output = Output::new(&arguments.output);
     if let Some(words) = arguments.contradiction() {
         return output.usage(words);
     }
     if let Some(pid) = arguments.watch.pid {
         let status = explain_process(pid, &arguments.watch, &output);
         return output.status(status);
+    }
+    if let Err(problem) = output.report_to(arguments.trace.report.as_deref()) {
+        return output.refusal(&problem);
     }
     let status = match read_places(arguments) {
         Ok((sources, target)) => perform(arguments, sources, target, &output),
@@ -75,22 +78,9 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
     };
     let mut explained = explained(&case, &mover, &tell);
     trace.settle(&mut explained.report, output);
-    report(&explained, output);
+    output.explained(&explained);
     match case.stop.load(Ordering::Relaxed) {
         true => Status::Interrupted as i32,
         false => explained.report.exit_status,
-    }
-}
-
-fn report(explained: &Explained, output: &Output) {
-    match output.json {
-        true => output.result(&json::explained(explained)),
-        false => {
-            output.report(&explained.report);
-            // Of a copy that failed there is nothing to explain.
-            if !explained.words.is_empty() {
-                output.result(&explained.words);
-            }
-        }
     }
 }

@@ -3,9 +3,8 @@
 //! Nothing is done, and no thread started, unless it was asked for. Must not know: how connections are found and
 //! sampled, how a copy is made.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use datapump::{Class, Host, Operation, Place, Problem, Remote, Report, Status};
@@ -13,10 +12,11 @@ use datapump_lab::tcp_trace::{TcpTarget, TcpTrace, TcpTraced};
 
 use crate::args::TraceArguments;
 use crate::output::Output;
+use crate::output::own_file::{self, OwnFile};
 use crate::run::remote;
 
-/// Every line of such a file begins like this.
-const BEGINNING: &[u8] = br#"{"v":1,"event":"tcp","#;
+const SERIES: OwnFile =
+    OwnFile { flag: "--tcp-trace", kind: "a time series", beginning: br#"{"v":1,"event":"tcp","# };
 
 /// What was asked for, and what came of it.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Trace {
         }
         let over_ssh = |place| matches!(place, &Place::Remote(Remote { host: Host::Ssh(_), .. }));
         let is_over_ssh = places.clone().any(over_ssh);
-        let asked = TraceAsked { path: path.clone(), file: opened(path)?, is_over_ssh };
+        let asked = TraceAsked { path: path.clone(), file: own_file::open(path, &SERIES)?, is_over_ssh };
         Ok(Trace { asked: Some(asked), outcome: Mutex::default() })
     }
 
@@ -83,33 +83,6 @@ impl Trace {
             }
         }
     }
-}
-
-/// Opens a file to be written, and written over only if it is an earlier series.
-fn opened(path: &Path) -> Result<File, Problem> {
-    let problem = |error: io::Error| Problem::new(Class::Io, Operation::Create, path, error.to_string());
-    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => existing(path).map_err(problem)?,
-        made => return made.map_err(problem),
-    };
-    if !file.metadata().map_err(problem)?.is_file() {
-        return Ok(file);
-    }
-    let mut begins = Vec::new();
-    (&mut file).take(BEGINNING.len() as u64).read_to_end(&mut begins).map_err(problem)?;
-    if !begins.is_empty() && begins != BEGINNING {
-        let path = datapump::shown(path.as_os_str().as_encoded_bytes());
-        let hint =
-            format!("--tcp-trace '{path}': it holds something else than a time series; name a new file");
-        return Err(Problem::usage(hint));
-    }
-    file.set_len(0).map_err(problem)?;
-    OpenOptions::new().write(true).open(path).map_err(problem)
-}
-
-fn existing(path: &Path) -> io::Result<File> {
-    let is_file = std::fs::metadata(path)?.is_file();
-    OpenOptions::new().read(is_file).write(true).open(path)
 }
 
 fn words(asked: &TraceAsked, traced: &TcpTraced) -> String {

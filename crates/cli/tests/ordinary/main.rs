@@ -43,6 +43,7 @@ mod mirror_command;
 mod mirrors;
 mod over_ssh;
 mod refusals;
+mod report_file;
 mod resume;
 mod secrets;
 mod selection;

@@ -1,0 +1,43 @@
+//! `--report`: the last line of JSON, in a file, whatever else is printed.
+//!
+//! Must not know: what the line says.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use datapump::{Class, Operation, Problem};
+
+use crate::output::own_file::{self, OwnFile};
+
+const REPORT: OwnFile =
+    OwnFile { flag: "--report", kind: "a report", beginning: br#"{"v":1,"event":"report","# };
+
+/// The file, and what came of it.
+#[derive(Debug)]
+pub struct ReportFile {
+    path: PathBuf,
+    file: File,
+    failed: Mutex<Option<io::Error>>,
+}
+
+impl ReportFile {
+    /// Opens it, so that what cannot be written is told before anything is copied.
+    pub fn open(path: &Path) -> Result<ReportFile, Problem> {
+        let file = own_file::open(path, &REPORT)?;
+        Ok(ReportFile { path: path.to_path_buf(), file, failed: Mutex::default() })
+    }
+
+    /// Writes the one line.
+    pub fn write(&self, line: &str) {
+        let written = (&self.file).write_all(format!("{line}\n").as_bytes());
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = written.err();
+    }
+
+    /// Why it does not hold the line.
+    pub fn failure(&self) -> Option<Problem> {
+        let error = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Problem::new(Class::Io, Operation::Write, &self.path, error.to_string()))
+    }
+}

@@ -1,0 +1,69 @@
+//! `--report`: the report as one line of JSON in a file, of every copy that ends, and never over something else.
+
+use serde_json::Value;
+
+use crate::support::serving::Serving;
+use crate::support::{Home, expect, make_folder, noise_file, schema};
+
+fn pump(home: &Home, line: &str) -> crate::support::Outcome {
+    home.pump(&line.split_whitespace().collect::<Vec<&str>>())
+}
+
+/// The report that a file holds, which is the only line in it.
+fn kept(home: &Home, row: &str) -> Value {
+    let line = std::fs::read_to_string(home.path("kept")).expect(row);
+    assert_eq!(line.matches('\n').count(), 1, "{row}: {line}");
+    schema::checked(&line).remove(0)
+}
+
+#[test]
+fn every_copy_that_ends_leaves_its_report() {
+    let home = Home::new();
+    noise_file(&home, "source", 100_000, 1);
+    make_folder(&home, "served");
+    let serving = Serving::new(&home, &[]);
+    let far = serving.at("source");
+    let rows = [
+        ("copy -q --report kept source copied".to_string(), 0, 100_000),
+        (format!("copy --ticket-file ticket --report kept source {far}"), 0, 100_000),
+        ("explain --report kept source null:".into(), 0, 100_000),
+        ("mirror --report kept missing copied".into(), 1, 0),
+        ("copy --report kept source -T source".into(), 2, 0),
+    ];
+    for (line, status, bytes) in &rows {
+        let run = pump(&home, line);
+        assert_eq!(run.status, *status, "{line}: {}", run.err);
+        assert!(!run.out.contains("\"event\""), "{line}: {}", run.out);
+        let report = kept(&home, line);
+        assert_eq!(report["exit_status"], *status, "{line}");
+        assert_eq!(report["bytes"], *bytes, "{line}");
+    }
+}
+
+#[test]
+fn it_is_the_last_line_of_json_too() {
+    let home = Home::new();
+    noise_file(&home, "source", 10, 1);
+    let run = pump(&home, "copy --json --report kept source copied");
+    let kept = kept(&home, "of a copy");
+    assert_eq!(schema::checked(&run.out).last(), Some(&kept));
+    assert_eq!(kept["exit_status"], 0);
+}
+
+#[test]
+fn what_is_no_report_stays() {
+    let home = Home::new();
+    noise_file(&home, "source", 10, 1);
+    noise_file(&home, "kept", 10, 2);
+    let run = pump(&home, "copy --report kept source copied");
+    expect(&run, 2, &["--report 'kept': it holds something else than a report; name a new file"], "another");
+    assert_eq!(std::fs::read(home.path("kept")).expect("it stays").len(), 10);
+    assert!(!home.path("copied").exists(), "nothing was copied");
+    let run = pump(&home, "copy --report missing/kept source copied");
+    expect(&run, 1, &["missing/kept"], "no such folder");
+    let run = pump(&home, "copy --report /dev/full source copied");
+    expect(&run, 1, &["/dev/full", "No space left"], "nothing can be written");
+    assert!(home.path("copied").exists(), "the copy is whole");
+    let run = pump(&home, "explain --pid 1 --report kept");
+    expect(&run, 2, &["--report is for a copy"], "a process");
+}
