@@ -359,6 +359,7 @@ fn run_opened(shared: &Shared<'_>, index: u32) -> Option<Result<LaneResult, Prob
     let spare = shared.remote_host.as_ref().filter(|_| shared.gate.is_spare(index));
     let spare = spare.map(|remote_host| remote_host.spare_blocks(&|| shared.gate.is_over()));
     if let Some(None) = spare {
+        shared.gate.lacks_connection();
         return None;
     }
     let (_last, claimed) = (shared.gate.guard(), ClaimGuard(&shared.plan));

@@ -69,11 +69,18 @@ fn a_server_with_little_memory_or_few_connections_is_asked_for_no_more() {
         let listen = format!("{RIGHT}:0");
         let serve = ["serve", &served, "--ticket-file", "ticket", "--listen", &listen, limit[0], limit[1]];
         let server = path.inside(1, || Serving::start(home.command(&serve)));
-        let copy = ["copy", "--json", "--ticket-file", "ticket", "sent", &server.at("got")];
-        let run = path.inside(0, || home.pump(&copy));
-        assert_eq!(run.status, 0, "{limit:?}: {run:?}");
-        has_content(&home.path(&format!("{served}/got")), &content, "over the path");
-        let last: Value = serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
-        assert_eq!(last["lanes"], 2, "{limit:?}: {last}");
+        for (from, to, got) in [
+            ("sent".to_string(), server.at("got"), format!("{served}/got")),
+            (server.at("got"), "back".to_string(), "back".to_string()),
+        ] {
+            let copy = ["copy", "--json", "--ticket-file", "ticket", &from, &to];
+            let run = path.inside(0, || home.pump(&copy));
+            assert_eq!(run.status, 0, "{limit:?}: {run:?}");
+            has_content(&home.path(&got), &content, "over the path");
+            let last: Value = serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+            let sessions = run.err.matches("trying again").count();
+            assert_eq!((&last["lanes"], sessions), (&2.into(), 0), "{limit:?}, {got}: {last}");
+            std::fs::remove_file(home.path("back")).unwrap_or_default();
+        }
     }
 }

@@ -43,6 +43,8 @@ pub enum GrowthState {
     NoGain,
     /// There may be no more.
     Most,
+    /// The other side gave no more, or the network.
+    Refused,
 }
 
 impl GrowthState {
@@ -54,6 +56,7 @@ impl GrowthState {
                 "round trips are longer than the path's own: it is full, and a queue stands"
             }
             GrowthState::NoGain => "more of them moved no more",
+            GrowthState::Refused => "no further one could be made",
             GrowthState::Most => "each more moved more, and there may be no more",
         }
     }
@@ -92,7 +95,7 @@ impl ConnectionGrowth {
 
     /// Whether another look may change something.
     pub fn is_settled(&self) -> bool {
-        matches!(self.state, GrowthState::NoGain | GrowthState::Most)
+        matches!(self.state, GrowthState::NoGain | GrowthState::Most | GrowthState::Refused)
     }
 
     /// Whether there may be more than at first.
@@ -103,6 +106,11 @@ impl ConnectionGrowth {
     /// Why there are as many as there are.
     pub fn state(&self) -> GrowthState {
         self.state
+    }
+
+    /// One that was to be made could not be.
+    pub fn handle_lack(&mut self) {
+        self.state = GrowthState::Refused;
     }
 
     /// How many there are to be, after a look.

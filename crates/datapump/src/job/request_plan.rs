@@ -62,15 +62,25 @@ fn stripes(items: &[Item]) -> [Option<StripeMap>; 2] {
 /// Less is moved before a connection that is opened for it has left slow start: 3.7 MB in eight round trips.
 const LANE_BYTES_MIN: u64 = 4 << 20;
 
+/// So many lanes can move so many bytes faster than fewer.
+pub(crate) fn lanes_worth(bytes: u64) -> u32 {
+    u32::try_from(bytes / LANE_BYTES_MIN).unwrap_or(u32::MAX)
+}
+
 /// To so many lanes a job of so many bytes may grow: only files from another host over a long path do.
 pub(crate) fn most_lanes(settings: &Settings<'_>, is_far: bool, lanes: u32, bytes: Option<u64>) -> u32 {
-    let Shape { source_depth, source_depth_max, sink_depth, source_serial, sink_serial, .. } = settings.shape;
+    let Shape {
+        request_bytes, source_depth, source_depth_max, sink_depth, source_serial, sink_serial, ..
+    } = settings.shape;
     let is_alone = settings.has_trees || source_serial || sink_serial || settings.options.dry_run;
-    let worth = bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes / LANE_BYTES_MIN).unwrap_or(u32::MAX));
+    let worth = bytes.map_or(u32::MAX, lanes_worth);
     match settings.options.lanes_max {
         Some(most) if is_far && !is_alone => {
             let slots = (source_depth + sink_depth, source_depth_max + sink_depth);
-            lanes_in_memory((lanes, most.min(worth.max(lanes))), slots)
+            let slot_bytes = u64::from(request_bytes) * if settings.has_twins { 2 } else { 1 };
+            let fit = Options::POOL_BYTES_MAX / (u64::from(slots.0) * slot_bytes).max(1);
+            let fit = u32::try_from(fit).unwrap_or(u32::MAX);
+            lanes_in_memory((lanes, most.min(worth).min(fit).max(lanes)), slots)
         }
         _ => lanes,
     }

@@ -20,12 +20,15 @@ pub(crate) struct LaneGate {
     changed: Condvar,
     /// Those without which there is no copy.
     first: u32,
+    most: u32,
     look_each: Duration,
 }
 
 #[derive(Debug)]
 struct GateState {
     open: u32,
+    /// Lanes that have a connection.
+    placed: u32,
     growth: ConnectionGrowth,
     probes: Vec<ConnectionProbe>,
     /// Bytes that the connections had received at the last look.
@@ -49,24 +52,24 @@ impl LaneGate {
         let open = at_first.clamp(first, most);
         let growth = ConnectionGrowth::new(open, most);
         let (probes, looked) = (Vec::new(), Instant::now());
-        let state = GateState { open, growth, probes, received_bytes: 0, looked, is_over: false };
-        let round_trip = Duration::from_nanos(if first == most { 0 } else { round_trip_ns });
-        let look_each = (round_trip * ROUND_TRIPS).max(LOOK_EACH_MIN);
-        LaneGate { state: Mutex::new(state), changed: Condvar::new(), first, look_each }
+        let state = GateState { open, placed: 0, growth, probes, received_bytes: 0, looked, is_over: false };
+        let look_each = (Duration::from_nanos(round_trip_ns) * ROUND_TRIPS).max(LOOK_EACH_MIN);
+        LaneGate { state: Mutex::new(state), changed: Condvar::new(), first, most, look_each }
     }
 
     fn state(&self) -> MutexGuard<'_, GateState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the lane of this number may begin; false if it is never needed.
+    /// Waits until the lane of this number may begin; false if it is never needed. The first have their connections
+    /// before: what was agreed may be no more than those.
     pub(crate) fn opens_for(&self, lane: u32, is_stopping: &dyn Fn() -> bool) -> bool {
         let mut state = self.state();
         if !self.is_spare(lane) {
             return true;
         }
-        while lane >= state.open {
-            if state.is_over || state.growth.is_settled() || is_stopping() {
+        while lane >= state.open || state.placed < self.first {
+            if state.is_over || (lane >= state.open && state.growth.is_settled()) || is_stopping() {
                 return false;
             }
             if lane == state.open && state.looked.elapsed() >= self.look_each {
@@ -87,7 +90,26 @@ impl LaneGate {
 
     /// A lane has this connection.
     pub(crate) fn watch(&self, probe: Option<ConnectionProbe>) {
-        self.state().probes.extend(probe);
+        let mut state = self.state();
+        state.probes.extend(probe);
+        state.placed += 1;
+        self.changed.notify_all();
+    }
+
+    /// A spare lane got no connection: no further one will.
+    pub(crate) fn lacks_connection(&self) {
+        self.state().growth.handle_lack();
+        self.changed.notify_all();
+    }
+
+    /// How many lanes may move the copy by now.
+    pub(crate) fn open(&self) -> u32 {
+        self.state().open
+    }
+
+    /// How many there may be at the end.
+    pub(crate) fn most(&self) -> u32 {
+        self.most
     }
 
     /// No further lane opens once this is dropped.
@@ -133,6 +155,8 @@ impl GateState {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     const NEVER: &dyn Fn() -> bool = &|| false;
@@ -142,6 +166,8 @@ mod tests {
         let gate = LaneGate::new((2, 2, 16), 180_000_000);
         assert!(gate.opens_for(0, NEVER) && gate.opens_for(1, NEVER));
         assert!(gate.is_spare(2) && !gate.is_spare(1));
+        gate.watch(None);
+        gate.watch(None);
         std::thread::scope(|scope| {
             let spare = [2, 3, 15].map(|lane| {
                 scope.spawn({
@@ -153,6 +179,20 @@ mod tests {
             assert!(spare.into_iter().all(|lane| !lane.join().expect("no panic")));
         });
         assert!(gate.opens_for(1, NEVER), "one of the first has its place also late");
+    }
+
+    /// A spare lane that takes the connection of one of the first ends a copy for which no more were agreed.
+    #[test]
+    fn spare_lanes_begin_behind_the_first() {
+        let gate = LaneGate::new((2, 4, 16), 180_000_000);
+        gate.watch(None);
+        let looks = AtomicU32::new(0);
+        let is_stopping = || looks.fetch_add(1, Ordering::Relaxed) > 2;
+        assert!(!gate.opens_for(2, &is_stopping), "one of the first has none yet");
+        gate.watch(None);
+        assert!(gate.opens_for(2, NEVER) && gate.opens_for(3, NEVER));
+        gate.lacks_connection();
+        assert!(!gate.opens_for(4, NEVER), "no more can be had");
     }
 
     #[test]

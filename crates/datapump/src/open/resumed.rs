@@ -29,7 +29,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
     if !is_wanted || how.in_kernel {
         return None;
     }
-    let lanes = u64::from(options.lanes.unwrap_or(shared.settings.usual_lanes));
+    let lanes = options.lanes.unwrap_or(shared.settings.usual_lanes).max(shared.gate.most());
     let depths = u64::from(shared.settings.shape.source_depth_max + shared.settings.shape.sink_depth);
     let is_unsynced = options.sync == Sync::None;
     let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
@@ -38,7 +38,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
         // Nobody knows how much comes while a sync is under way.
         under_way_bytes: match waits_for_sync {
             true => u64::MAX,
-            false => lanes * depths * u64::from(shared.settings.shape.request_bytes),
+            false => u64::from(lanes) * depths * u64::from(shared.settings.shape.request_bytes),
         },
         syncing: match &original.held {
             _ if is_unsynced => Syncing::Never,

@@ -96,13 +96,17 @@ impl Pool {
         }
     }
 
-    /// One that can be done without: a free one or, at the side that was called, the next that comes; at the side that
-    /// calls one that is made meanwhile, aside. None if it cannot be had, or is not needed any more.
-    pub fn take_spare(self: &Arc<Self>, purpose: Purpose, is_over: &dyn Fn() -> bool) -> Option<Channel> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.is_empty() && self.dial.is_some() {
-            self.dial_aside(purpose);
+    /// At the side that calls, makes so many that can be done without, aside, for [`Pool::take_spare`].
+    pub fn dial_spares(self: &Arc<Self>, purpose: Purpose, spares: u32) {
+        if self.dial.is_some() {
+            (0..spares).for_each(|_| self.dial_aside(purpose));
         }
+    }
+
+    /// One that can be done without: a free one, or the next that comes. None if no more are on their way, or it is not
+    /// needed any more.
+    pub fn take_spare(&self, is_over: &dyn Fn() -> bool) -> Option<Channel> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(channel) = free.pop_front() {
                 return Some(channel);

@@ -20,6 +20,7 @@ use datapump_transport::{
 use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::job::options::{Choice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
+use crate::job::request_plan;
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::client::session_pools::{SPARES_AFTER, SessionPools};
 use crate::net::folder::event_codec;
@@ -72,7 +73,7 @@ impl RemoteCopy {
         (events, first): (Events<'_>, Option<Vec<u8>>),
     ) -> Result<ClientSession, Problem> {
         self.options.sockets.check().map_err(Problem::usage)?;
-        if self.wishes(way, remote, Some((1, 1)), false).options.len() > OPTIONS_BYTES_MAX {
+        if self.wishes(way, remote, None, false).options.len() > OPTIONS_BYTES_MAX {
             return Err(Problem::usage(LIST_TOO_LONG));
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
@@ -184,7 +185,7 @@ impl RemoteCopy {
         let round_trip_ns = round_trip_ns.or(self.is_forced_far().then_some(0)).map(|ns| self.taken_for(ns));
         connections.decide(is_far);
         let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
-        let further = self.further_lanes(round_trip_ns.filter(|_| has_own_connections));
+        let further = self.further_lanes(way, round_trip_ns.filter(|_| has_own_connections));
         let begin = Begin {
             instead_of: before.map(|(session, _)| session),
             round_trip_ns,
@@ -208,7 +209,7 @@ impl RemoteCopy {
             outbox,
             cancel,
             lanes,
-            further: further.map(|(at_first, most)| (at_first, most.min(welcome.connections_max))),
+            further: further.map(|(at_first, most)| (at_first, most.min(welcome.connections_max.max(1)))),
             round_trip_ns,
             connecting,
             ahead,
@@ -251,12 +252,31 @@ impl RemoteCopy {
 
     /// With how many a copy of files begins over a long path, and to how many it may grow, where nobody asked for a
     /// number.
-    fn further_lanes(&self, round_trip_ns: Option<u64>) -> Option<(u32, u32)> {
+    fn further_lanes(&self, way: Direction, round_trip_ns: Option<u64>) -> Option<(u32, u32)> {
         let round_trip_ns = round_trip_ns.filter(|ns| is_far(*ns))?;
-        let is_open = self.connections.is_none() && self.options.lanes.is_none();
+        if self.connections.is_some() || self.options.lanes.is_some() {
+            return None;
+        }
+        let most = match way {
+            Direction::Push => LONG_PATH_CONNECTIONS.min(request_plan::lanes_worth(self.pushed_bytes()?)),
+            Direction::Pull => LONG_PATH_CONNECTIONS,
+        };
         let asked_bytes = self.options.sockets.buffer_bytes.map(u64::from);
-        let lanes = || lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));
-        is_open.then(|| (lanes(), LONG_PATH_CONNECTIONS))
+        let at_first = lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));
+        (most > self.lanes()).then_some((at_first.min(most), most))
+    }
+
+    /// What files and null bytes come to that this side gives; of a folder or a pipe that is not known.
+    fn pushed_bytes(&self) -> Option<u64> {
+        let bytes_of = |place: &Place| match place {
+            Place::Null { bytes, .. } => *bytes,
+            Place::Path(path) => {
+                let meta = Disk::Os.metadata(path).ok()?;
+                (meta.kind == FileKind::Regular).then_some(meta.size_bytes)
+            }
+            _ => None,
+        };
+        self.sources.iter().map(bytes_of).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
     }
 
     fn wishes(&self, way: Direction, remote: &Remote, further: Option<(u32, u32)>, is_name: bool) -> Begin {
@@ -376,22 +396,23 @@ impl ClientSession {
         self.control.socket_facts()
     }
 
-    /// The connections over which the other side asks go to `sender` as they come. Why one could not be had is known
-    /// at the end; the session is cut then.
+    /// The connections over which the other side asks go to `sender` as they come, until all is over. Why one could not
+    /// be had that was agreed is known at the end; the session is cut then.
     pub(crate) fn dial<'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
-        sender: Sender<(Purpose, Channel)>,
+        (sender, is_over): (Sender<(Purpose, Channel)>, Arc<AtomicBool>),
     ) -> ScopedJoinHandle<'scope, Result<(), NetFault>> {
         let (connections, lanes, ahead) = (Arc::clone(&self.connections), self.lanes, self.ahead);
         let (cancel, (at_first, most)) = (self.cancel.clone(), self.further.unwrap_or_default());
         scope.spawn(move || {
             let dialled = connections.dial(lanes, ahead, &sender);
             dialled.inspect_err(|_| cancel.cut())?;
+            let is_over = || is_over.load(Ordering::Relaxed) || cancel.check().is_err();
             let at_once = at_first.min(most).saturating_sub(lanes);
-            connections.dial_spares(at_once, &sender);
-            if most > lanes + at_once && connections.wait(SPARES_AFTER, &cancel) {
-                connections.dial_spares(most - lanes - at_once, &sender);
+            connections.dial_spares(at_once, &sender, &is_over);
+            if most > lanes + at_once && connections.wait(SPARES_AFTER, &is_over) {
+                connections.dial_spares(most - lanes - at_once, &sender, &is_over);
             }
             Ok(())
         })

@@ -117,22 +117,27 @@ impl SessionPools {
         }
     }
 
-    /// Spare connections for blocks, all at the same time. Nobody misses one that cannot be had.
-    pub(crate) fn dial_spares(&self, spares: u32, sender: &Sender<(Purpose, Channel)>) {
-        let dial = || {
-            let channel = self.of(Purpose::Blocks).take(Purpose::Blocks);
-            channel.into_iter().for_each(|channel| drop(sender.send((Purpose::Blocks, channel))));
-        };
-        std::thread::scope(|scope| (0..spares).for_each(|_| drop(scope.spawn(dial))));
+    /// Spare connections for blocks, all at the same time, as they come. Nobody misses one that cannot be had, and
+    /// nobody waits for one once all is over.
+    pub(crate) fn dial_spares(
+        &self,
+        spares: u32,
+        sender: &Sender<(Purpose, Channel)>,
+        is_over: &dyn Fn() -> bool,
+    ) {
+        let pool = self.of(Purpose::Blocks);
+        pool.dial_spares(Purpose::Blocks, spares);
+        let come = std::iter::from_fn(|| pool.take_spare(is_over));
+        come.for_each(|channel| drop(sender.send((Purpose::Blocks, channel))));
     }
 
     /// False if the session was over before.
-    pub(crate) fn wait(&self, time: Duration, cancel: &CancelToken) -> bool {
+    pub(crate) fn wait(&self, time: Duration, is_over: &dyn Fn() -> bool) -> bool {
         let end = Instant::now() + time;
-        while Instant::now() < end && cancel.check().is_ok() {
+        while Instant::now() < end && !is_over() {
             std::thread::sleep(LOOK_EACH);
         }
-        cancel.check().is_ok()
+        !is_over()
     }
 
     /// Nobody asks any more: the other side waits for that.

@@ -216,7 +216,8 @@ impl RemoteHost {
 
     /// A connection for the blocks of a lane that can be done without; none where the other side agreed to fewer.
     pub(crate) fn spare_blocks(&self, is_over: &dyn Fn() -> bool) -> Option<Channel> {
-        self.blocks.take_spare(Purpose::Blocks, is_over)
+        self.blocks.dial_spares(Purpose::Blocks, 1);
+        self.blocks.take_spare(is_over)
     }
 
     /// A connection for the blocks of one lane.

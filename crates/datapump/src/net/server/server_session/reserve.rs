@@ -9,7 +9,6 @@ use super::{CONNECTION_BYTES, ServerState, Wanted, refusal};
 use crate::job::budget::Reserved;
 use crate::job::defaults::Reads;
 use crate::job::options::Options;
-use crate::job::request_plan;
 use crate::problem::{Class, Operation, Problem};
 
 impl Wanted {
@@ -18,26 +17,29 @@ impl Wanted {
         self.options.lanes_max.unwrap_or(0).max(self.connections)
     }
 
-    /// As far as its memory goes, with so many requests at the source of each that it begins with.
-    fn bound_lanes(&mut self, source_depth_max: u32) {
-        let usual = Options::defaults(Reads::FarFiles);
-        let sink_depth = self.options.sink_depth.unwrap_or(usual.sink_depth);
-        let least = self.options.source_depth.unwrap_or(usual.source_depth) + sink_depth;
-        let slots = (least, source_depth_max.max(least - sink_depth) + sink_depth);
-        let most = |most| request_plan::lanes_in_memory((self.connections, most), slots);
+    /// As far as the memory goes that was reserved for so many requests at the source of each that it begins with.
+    fn bound_lanes(&mut self, usual_depth: u32) {
+        let reserved_bytes = u64::from(self.connections).saturating_mul(self.lane_bytes(usual_depth));
+        let least_bytes = self.lane_bytes(Options::defaults(Reads::FarFiles).source_depth);
+        let fit = u32::try_from(reserved_bytes / least_bytes).unwrap_or(u32::MAX);
+        let most = |most: u32| most.min(fit).max(self.connections);
         self.options.lanes_max = self.options.lanes_max.map(most);
     }
 
     /// What its slots take with so many requests at the source, unless the caller asks for another number.
     fn slots_bytes(&self, usual_depth: u32) -> u64 {
+        // What is sent ahead has slots of its own at the side that reads.
+        let ahead = u64::from(self.gives_ahead());
+        (u64::from(self.connections) + ahead).saturating_mul(self.lane_bytes(usual_depth))
+    }
+
+    /// The same of one connection.
+    fn lane_bytes(&self, usual_depth: u32) -> u64 {
         let (options, usual) = (&self.options, Options::defaults(Reads::FarFiles));
         let slots =
             options.source_depth.unwrap_or(usual_depth) + options.sink_depth.unwrap_or(usual.sink_depth);
         let slot_bytes = options.request_bytes.unwrap_or(usual.request_bytes);
-        let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
-        // What is sent ahead has slots of its own at the side that reads.
-        let ahead = u64::from(self.gives_ahead());
-        (u64::from(self.connections) + ahead).saturating_mul(of_one)
+        (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES)
     }
 }
 
