@@ -14,7 +14,11 @@ mod job;
 pub use command::{CommandLine, quoted};
 pub use job::run_job;
 
+use crate::emulator::PathStats;
 use crate::row::{ExplainedRow, ReaderRow};
+
+/// Where a row has what its path in a box did.
+const PATH_STATS: &str = "path_stats";
 
 /// What one run did and cost. The fields are those of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +41,20 @@ pub struct Measured {
     pub achieved: BTreeMap<String, Value>,
     /// What each program that was started beside others says of itself.
     pub readers: Vec<ReaderRow>,
+}
+
+impl Measured {
+    /// What the path in a box did. One that ended early was not there for all of the run.
+    pub fn add_path(&mut self, path: anyhow::Result<PathStats>) {
+        let stats = path.map(|stats| serde_json::to_value(stats).unwrap_or_default());
+        match stats {
+            Ok(stats) => drop(self.achieved.insert(PATH_STATS.into(), stats)),
+            Err(error) if self.problem.is_none() => {
+                self.problem = Some(("io".into(), format!("the path in a box ended: {error:#}")));
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 /// A job's report, whether the job ran here or in another process, perhaps of another version.

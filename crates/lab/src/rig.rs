@@ -22,6 +22,7 @@ use anyhow::{Context, bail};
 use datapump::Place;
 use datapump::units::parse_bytes;
 
+use crate::emulator::PathStats;
 use crate::rig::tree::{Layout, TreeComparison, TreeFacts};
 use crate::session::finished::{Finished, delete};
 use crate::session::quiet::QuietDisk;
@@ -365,6 +366,11 @@ impl Rig {
         let kind =
             template.filled(&value).map_err(|(key, wrong)| anyhow::anyhow!("new_path.{key}: {wrong}"))?;
         self.host.as_mut().context("there is no host for a path")?.lay_path(kind, self.hosts)
+    }
+
+    /// Ends the path of a run, and gives what went over it.
+    pub fn end_path(&mut self) -> Option<anyhow::Result<PathStats>> {
+        self.host.as_mut()?.end_path()
     }
 
     /// Compares the target with the source: trees entry by entry, `exact` with modes and times; files byte by byte.

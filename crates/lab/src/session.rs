@@ -255,6 +255,7 @@ impl<'study> StudySession<'study> {
         let running = self.meters.begin(coverage(&cell.levels))?;
         let time = format!("{:.3}", jiff::Timestamp::now());
         let mut measured = self.perform(cell, prepared)?;
+        self.rig.end_path().into_iter().for_each(|path| measured.add_path(path));
         let readers = std::mem::take(&mut measured.readers);
         let bill = running.end();
         let tcp = sampling.map(Sampling::finish).transpose()?.flatten();

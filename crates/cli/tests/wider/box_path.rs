@@ -170,6 +170,20 @@ fn what_a_killed_path_left_behind_goes_with_the_next() {
 }
 
 #[test]
+fn a_namespace_that_took_the_name_of_a_killed_path_stays() {
+    let Some(mut path) = BoxPath::lay("taken", &["--rtt", "1ms"]) else { return };
+    path.pump.kill().expect("it runs");
+    path.pump.wait().expect("it ends");
+    let taken = path.file(0);
+    datapump::host::remove_net_space(&taken).expect("root");
+    datapump::host::make_net_space(&taken).expect("root");
+    let next = BoxPath::lay("next-taken", &["--rtt", "1ms"]).expect("root");
+    assert!(taken.exists() && !path.file(1).exists());
+    next.end();
+    datapump::host::remove_net_space(&taken).expect("root");
+}
+
+#[test]
 fn a_namespace_that_was_there_stays() {
     let Some(path) = BoxPath::lay("there", &[]) else { return };
     let other = format!("test-other-{}", std::process::id());

@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use super::laid_path::{self, LaidPath};
 use super::relay::Relay;
 use super::targets::{own_name, sweep};
+use crate::emulator::PathStats;
 use crate::perform::quoted;
 use crate::session::finished::delete;
 use crate::study::{PathKind, RelayOptions};
@@ -89,6 +90,11 @@ impl RigHost {
         };
         let text = format!(". {}/disk.sh\n{ends}{PATH}", self.folder.display());
         self.write("path.sh", &text).context("write the ends of the path")
+    }
+
+    /// Ends the path, if one was laid.
+    pub fn end_path(&mut self) -> Option<anyhow::Result<PathStats>> {
+        self.path.take().map(LaidPath::end)
     }
 
     fn fill(&self) -> anyhow::Result<()> {

@@ -45,6 +45,19 @@ impl LaidPath {
     }
 }
 
+impl LaidPath {
+    /// Ends it, and gives what went over it.
+    ///
+    /// Errors: it ended before, and why.
+    pub fn end(mut self) -> anyhow::Result<PathStats> {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(ended)) => ended,
+            _ => bail!("a thread of the path panicked"),
+        }
+    }
+}
+
 impl Drop for LaidPath {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);

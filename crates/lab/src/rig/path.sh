@@ -27,11 +27,23 @@ needs_stack() {
     unavailable "this kernel has no $1; it has $(cat /proc/sys/net/ipv4/tcp_available_congestion_control)"
 }
 
+# `for_so_long SECONDS COMMAND …`: ends what would go on for ever. What ends by itself has failed.
+for_so_long() {
+  SECONDS_OF_IT=$1
+  shift
+  ENDED=0
+  timeout -s INT "$SECONDS_OF_IT" "$@" || ENDED=$?
+  [ "$ENDED" != 124 ] || return 0
+  echo "it ended before ${SECONDS_OF_IT} s were over, with status $ENDED" >&2
+  return 1
+}
+
 # `tell_flow PUMP SERIES …`: what the first connection of a series came to, for the field `achieved` of the row.
 tell_flow() {
   PROGRAM=$1
   shift
-  "$PROGRAM" lab tcp-read --json "$@" | sed -n 's/.*"event":"tcp_flow"/{"event":"achieved"/p' | head -n 1
+  FLOW=$("$PROGRAM" lab tcp-read --json "$@" | sed -n 's/.*"event":"tcp_flow"/{"event":"achieved"/p' | head -n 1)
+  [ -n "$FLOW" ] && printf '%s\n' "$FLOW"
 }
 
 # `tell_shares PUMP SERIES …`: who got how much in each part of it, and Jain's indices.

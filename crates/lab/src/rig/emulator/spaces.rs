@@ -2,7 +2,8 @@
 //! go first.
 //!
 //! Who made a namespace holds the lock of a note by its name for as long as it lives (flock(2)): a note that can be
-//! locked is of a maker that is gone, whatever its number was.
+//! locked is of a maker that is gone, whatever its number was. The note says which namespace it made: another that has
+//! the name by now is somebody else's, and stays.
 //!
 //! Must not know: devices, links.
 
@@ -64,7 +65,8 @@ impl Spaces {
             if is_space(&space(name)) {
                 return Ok(());
             }
-            // The note comes first: a namespace without one would stay for ever.
+            // The note comes first: a namespace without one would stay for ever. The last path takes the folder along.
+            fs::create_dir_all(NOTES)?;
             if let Some(note) = locked(name, true)? {
                 return self.make(name, note);
             }
@@ -73,9 +75,12 @@ impl Spaces {
         Err(io::Error::new(ErrorKind::ResourceBusy, "another pump is making or removing it; try again"))
     }
 
-    fn make(&mut self, name: &str, lock: File) -> io::Result<()> {
+    fn make(&mut self, name: &str, mut lock: File) -> io::Result<()> {
         // What was never mounted, or not any more after a power cut, is an empty file.
-        let made = clear(name).and_then(|()| make_net_space(&space(name)));
+        let made = absent_is_fine(fs::remove_file(space(name)))
+            .and_then(|()| make_net_space(&space(name)))
+            .and_then(|()| identity(name))
+            .and_then(|made| lock.set_len(0).and_then(|()| lock.write_all(made.as_bytes())));
         match made {
             Ok(()) => self.made.push((name.to_string(), lock)),
             Err(_) => drop(fs::remove_file(note(name))),
@@ -130,13 +135,31 @@ fn locked(name: &str, make: bool) -> io::Result<Option<File>> {
     Ok(is_same.then_some(file))
 }
 
-/// Removes a namespace, or what stands in its place.
-fn clear(name: &str) -> io::Result<()> {
-    let removed =
-        if is_space(&space(name)) { remove_net_space(&space(name)) } else { fs::remove_file(space(name)) };
+fn absent_is_fine(removed: io::Result<()>) -> io::Result<()> {
     match removed {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// What the namespace of this name is known by. Its number alone is given to another once it is gone.
+fn identity(name: &str) -> io::Result<String> {
+    let it = fs::metadata(space(name))?;
+    Ok(format!("{} {}.{:09}", it.ino(), it.ctime(), it.ctime_nsec()))
+}
+
+/// Whether a note is of the namespace that has its name now.
+fn is_noted(name: &str) -> bool {
+    let noted = fs::read_to_string(note(name));
+    noted.is_ok_and(|noted| identity(name).is_ok_and(|now| now == noted))
+}
+
+/// Removes the namespace that a note is of, or what stands there instead of any.
+fn clear(name: &str) -> io::Result<()> {
+    match is_space(&space(name)) {
+        true if is_noted(name) => absent_is_fine(remove_net_space(&space(name))),
+        true => Ok(()),
+        false => absent_is_fine(fs::remove_file(space(name))),
     }
 }
 
