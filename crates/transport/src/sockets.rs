@@ -140,12 +140,26 @@ fn words(errno: Errno) -> String {
 pub fn kernel_buffer_bytes() -> u64 {
     const RECEIVE_BYTES: u64 = 6 << 20;
     const SEND_BYTES: u64 = 4 << 20;
-    let most = |name: &str| -> Option<u64> {
-        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
-        text.split_ascii_whitespace().nth(2)?.parse().ok()
-    };
-    let receive = most("tcp_rmem").unwrap_or(RECEIVE_BYTES) / 2;
-    receive.min(most("tcp_wmem").unwrap_or(SEND_BYTES) / 5 * 4)
+    let receive = last_number("ipv4/tcp_rmem").unwrap_or(RECEIVE_BYTES) / 2;
+    receive.min(last_number("ipv4/tcp_wmem").unwrap_or(SEND_BYTES) / 5 * 4)
+}
+
+/// Lets a connection that is always full have more under way, where what a program may ask for (`wmem_max`, of which
+/// the kernel grants twice) is more than what the kernel's own tuning gives it (`tcp_wmem`).
+pub(crate) fn deepen_send_buffer(socket: BorrowedFd<'_>) {
+    let (asked, tuned) = (last_number("core/wmem_max"), last_number("ipv4/tcp_wmem"));
+    if let (Some(asked), Some(tuned)) = (asked, tuned)
+        && asked.saturating_mul(2) > tuned
+    {
+        // Without it the connection is as it was.
+        let _ = sockopt::set_socket_send_buffer_size(socket, asked as usize);
+    }
+}
+
+/// The last number of a setting of the network's: the largest of three.
+fn last_number(name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/{name}")).ok()?;
+    text.split_ascii_whitespace().last()?.parse().ok()
 }
 
 #[cfg(test)]

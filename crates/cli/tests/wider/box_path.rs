@@ -52,6 +52,14 @@ impl BoxPath {
         in_net_space(&self.file(side), || Ok(run())).expect("a namespace")
     }
 
+    /// Nothing passes for so long: the program that passes packets on is stopped, and what waits is lost or late.
+    pub fn black_out(&self, time: Duration) {
+        let pump = Pid::from_child(&self.pump);
+        kill_process(pump, Signal::STOP).expect("it runs");
+        std::thread::sleep(time);
+        kill_process(pump, Signal::CONT).expect("it stands");
+    }
+
     /// Ends it, and gives what went from left to right, and back.
     pub fn end(mut self) -> (Value, Value) {
         kill_process(Pid::from_child(&self.pump), Signal::TERM).expect("it runs");

@@ -1,6 +1,7 @@
 //! Copies over a long path in a box: as many connections as the path needs, and no more.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::box_path::{BoxPath, RIGHT};
 use crate::support::serving::Serving;
@@ -82,5 +83,32 @@ fn a_server_with_little_memory_or_few_connections_is_asked_for_no_more() {
             assert_eq!((&last["lanes"], sessions), (&2.into(), 0), "{limit:?}, {got}: {last}");
             std::fs::remove_file(home.path("back")).unwrap_or_default();
         }
+    }
+}
+
+/// A minute with the times of the defaults; here all of it is a fifteenth.
+#[test]
+fn a_copy_over_a_path_that_loses_everything_for_a_while_goes_on() {
+    let Some(path) = BoxPath::lay("outage", &["--rtt", "20ms", "--rate", "200Mbit"]) else { return };
+    let home = Home::new();
+    let content = noise_file(&home, "sent", 100 << 20, 1);
+    std::fs::create_dir(home.path("served")).expect("room");
+    let listen = format!("{RIGHT}:0");
+    let serve = ["serve", "served", "--ticket-file", "ticket", "--listen", &listen, "--peer-timeout", "2s"];
+    let server = path.inside(1, || Serving::start(home.command(&serve)));
+    for (from, to, got) in
+        [("sent".to_string(), server.at("got"), "served/got"), (server.at("got"), "back".into(), "back")]
+    {
+        let copy = ["copy", "--json", "--ticket-file", "ticket", "--peer-timeout", "2s", &from, &to];
+        let run = std::thread::scope(|scope| {
+            let run = scope.spawn(|| path.inside(0, || home.pump(&copy)));
+            // Some of the four seconds that it takes.
+            std::thread::sleep(Duration::from_millis(1500));
+            path.black_out(Duration::from_secs(4));
+            run.join().expect("no panic")
+        });
+        assert_eq!(run.status, 0, "{got}: {run:?}");
+        has_content(&home.path(got), &content, got);
+        assert!(run.err.contains("connection lost") || run.err.contains("again"), "{got}: {}", run.err);
     }
 }

@@ -12,7 +12,7 @@ use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::SenderStats;
 use datapump_core::wire::{decode, encode};
 use datapump_engine::{CpuStage, WAIT_MAX};
-use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault};
+use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
 
 use crate::lane::{Lane, LaneResult, Stepped};
 use crate::net::folder::handle_table::HandleTable;
@@ -79,6 +79,10 @@ impl<'run> ServedConnection<'run> {
     ) -> Option<ServedConnection<'run>> {
         match purpose {
             Purpose::Blocks | Purpose::Ahead => {
+                let is_tuned = shared.settings.options.sockets.buffer_bytes.is_none();
+                if purpose == Purpose::Ahead && is_tuned && is_long(&channel) {
+                    channel.deepen();
+                }
                 let lane = Lane::sending(shared, index, channel, handles);
                 lane.ok().map(Box::new).map(ServedConnection::Blocks)
             }
@@ -124,6 +128,11 @@ impl<'run> ServedConnection<'run> {
             ServedConnection::Names(_) => None,
         }
     }
+}
+
+fn is_long(channel: &Channel) -> bool {
+    let look = channel.probe().and_then(|probe| probe.look());
+    look.is_some_and(|look| is_far(look.path_round_trip_ns))
 }
 
 /// A connection over which names are asked for.
