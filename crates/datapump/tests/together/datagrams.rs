@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datapump::datagrams::{
     DATAGRAM_HEAD_BYTES, DatagramClient, DatagramHead, DatagramPath, DatagramRequest, DatagramUse,
@@ -12,10 +12,10 @@ use datapump::datagrams::{
 };
 use datapump::{Class, Host, Place, ServeOptions, Server, WayIn};
 use datapump_core::wire::hello::Reply;
-use datapump_core::wire::session::Message;
-use datapump_core::wire::{VERSION, encode};
+use datapump_core::wire::session::{Begin, Direction, Message};
+use datapump_core::wire::{VERSION, decode, encode};
 use datapump_engine::Socket;
-use datapump_transport::{CancelToken, Channel, Seal};
+use datapump_transport::{CancelToken, Channel, Dialer, Route, Seal, SocketOptions, random};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -110,6 +110,80 @@ fn what_comes_faster_than_granted_is_neither_counted_nor_answered() {
         assert!(counts.received + counts.above_rate <= 1000 && came <= counts.received, "{came} {counts:?}");
         assert_eq!(counts.unique + counts.lost, 1000);
     });
+}
+
+/// Each session would have a second's worth ahead of its own.
+#[test]
+fn who_begins_again_has_no_more_than_the_rate() {
+    const ALLOWED: u64 = 100;
+    with_server(Some(128 * ALLOWED), |client| {
+        let start = Instant::now();
+        let session = || {
+            let send = |path: &DatagramPath| {
+                let own = socket(path.address);
+                assert!((0..1000).all(|sequence| own.send(&datagram(path, sequence)).is_ok()));
+                Ok(DatagramsSent { sent: 1000, outcome: () })
+            };
+            client.measure(request(DatagramUse::Count, 0), send).expect("it is granted").1
+        };
+        let all = [session(), session(), session()].map(|counts| counts.received);
+        let seconds = start.elapsed().as_secs_f64();
+        let taken: u64 = all.iter().sum();
+        assert!(
+            all[0] >= ALLOWED && taken as f64 <= ALLOWED as f64 * (seconds + 1.0),
+            "{all:?} in {seconds} s"
+        );
+    });
+}
+
+#[test]
+fn who_was_told_his_counts_and_stays_holds_no_rate() {
+    with_server(Some(1000), |client| {
+        let Host::Served(address) = &client.host else { panic!("it is served") };
+        let dialer = Dialer {
+            route: Route::Called(address.clone()),
+            ticket: None,
+            cancel: CancelToken::default(),
+            sockets: SocketOptions::default(),
+            patience: PATIENCE,
+        };
+        let (mut channel, _) = dialer.control(random(), &|| ()).expect("it is there");
+        channel.flush().expect("it listens");
+        channel.within(PATIENCE, Channel::receive_reply).expect("it lets in");
+        channel.take_reply();
+        let begin = Begin { datagrams: Some(request(DatagramUse::Count, 0)), ..nothing() };
+        for message in [Message::Begin(begin), Message::DatagramsSent(0)] {
+            channel.send_message(&encode(&message), 0).expect("it listens");
+        }
+        while !matches!(heard(&mut channel), Message::DatagramsCounted(_)) {}
+        let sent = |_: &DatagramPath| Ok(DatagramsSent { sent: 0, outcome: () });
+        client.measure(request(DatagramUse::Count, 1000), sent).expect("all of it is free");
+        drop(channel);
+    });
+}
+
+fn heard(channel: &mut Channel) -> Message {
+    let (body, _) = channel.message_within(PATIENCE).expect("an answer");
+    decode(&body).expect("a message")
+}
+
+/// A session about nothing yet.
+fn nothing() -> Begin {
+    Begin {
+        way: Direction::Pull,
+        sources: Vec::new(),
+        target: Vec::new().into(),
+        options: "{}".into(),
+        connections: 1,
+        tells_files: None,
+        boot: None,
+        instead_of: None,
+        round_trip_ns: None,
+        sends_ahead: None,
+        reads_on: None,
+        asks_host: None,
+        datagrams: None,
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ use datapump_transport::{
 
 use crate::net::folder::event_codec::refusal;
 use crate::net::server::control::{Control, Follows, Outbox};
+use crate::net::server::datagram_allowance::{BUNCHED_NS, DatagramAllowance};
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 
@@ -29,8 +30,6 @@ const NOT_ALLOWED: &str =
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// After the last was sent: nothing more is waited for once nothing has come for so long.
 const SILENCE_MAX: Duration = Duration::from_millis(300);
-/// How far datagrams may bunch together on their way: the rate is one of the whole time and a second more.
-const BUNCHED_NS: u64 = 1_000_000_000;
 /// No number of datagrams was told yet.
 const NOT_TOLD: u64 = u64::MAX;
 
@@ -47,7 +46,7 @@ pub(crate) fn held(
     };
     // Without a memory for its numbers there is nothing to count with.
     let memory_bytes = request.datagrams / 8 + DatagramBuffers::BYTES as u64;
-    let Some(_memory) = state.budget.reserve(memory_bytes, state.options.memory_bytes) else {
+    let Some(memory) = state.budget.reserve(memory_bytes, state.options.memory_bytes) else {
         return control.say(Message::Busy("this server has not so much memory free".into()));
     };
     let datagrams = Some(granted.grant);
@@ -60,10 +59,15 @@ pub(crate) fn held(
     })?;
     let sent = AtomicU64::new(NOT_TOLD);
     std::thread::scope(|scope| {
-        let receiver = Receiver::new(&granted, &request, &sent);
-        scope.spawn(|| match receiver.run(&cancel) {
-            Some(counts) => outbox.say(Message::DatagramsCounted(Box::new(counts))),
-            None => cancel.cut(),
+        let (told, line) = (&sent, &cancel);
+        scope.spawn(move || {
+            let counts = Receiver::new(&granted, &request, told).run(line);
+            // Others may have them from now on, however long the client stays.
+            drop((granted, memory));
+            match counts {
+                Some(counts) => outbox.say(Message::DatagramsCounted(Box::new(counts))),
+                None => line.cut(),
+            }
         });
         let talked = control.run(
             &mut |message| match message {
@@ -85,7 +89,7 @@ pub(crate) fn held(
     })
 }
 
-/// What was granted; the rate is given back at its end.
+/// What was granted; its share of the rate is given back at its end.
 struct Granted<'server> {
     state: &'server ServerState,
     socket: DatagramSocket,
@@ -105,13 +109,12 @@ impl<'server> Granted<'server> {
         if wanted > allowed {
             return Err(refused(above(wanted, allowed)));
         }
-        let take = |taken: u64| taken.checked_add(wanted).filter(|sum| *sum <= allowed);
-        if state.datagram_rate.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
+        if !state.datagram_allowance.grant(wanted) {
             let words = "other sessions use what this server allows (--allow-udp)";
             return Err(Box::new(Message::Busy(words.into())));
         }
         let give_back = |words: String| {
-            state.datagram_rate.fetch_sub(wanted, Ordering::SeqCst);
+            state.datagram_allowance.give_back(wanted);
             refused(words)
         };
         let bound = bind(address).and_then(|socket| Ok((socket.address()?.port(), socket)));
@@ -124,7 +127,7 @@ impl<'server> Granted<'server> {
 
 impl Drop for Granted<'_> {
     fn drop(&mut self) {
-        self.state.datagram_rate.fetch_sub(self.grant.bytes_per_second, Ordering::SeqCst);
+        self.state.datagram_allowance.give_back(self.grant.bytes_per_second);
     }
 }
 
@@ -143,6 +146,7 @@ fn bind(address: SocketAddr) -> std::io::Result<DatagramSocket> {
 
 /// Takes datagrams on a thread of its own.
 struct Receiver<'session> {
+    allowance: &'session DatagramAllowance,
     socket: &'session DatagramSocket,
     grant: &'session DatagramGrant,
     request: &'session DatagramRequest,
@@ -168,6 +172,7 @@ impl<'session> Receiver<'session> {
         sent: &'session AtomicU64,
     ) -> Receiver<'session> {
         Receiver {
+            allowance: &granted.state.datagram_allowance,
             socket: &granted.socket,
             grant: &granted.grant,
             request,
@@ -243,13 +248,16 @@ impl<'session> Receiver<'session> {
         }
     }
 
-    /// Whether this many bytes more are within the rate, and within the time.
+    /// Whether this many bytes more are within this session's rate, that of all, and the time.
     fn is_within_rate(&mut self, payload_bytes: usize, now_ns: u64) -> bool {
         let since_ns = now_ns.saturating_sub(self.first_ns);
         let time_ns = u128::from(since_ns + BUNCHED_NS);
         let most = u128::from(self.grant.bytes_per_second) * time_ns / 1_000_000_000;
-        let taken = self.taken_bytes + packet_bytes(payload_bytes as u32);
-        let is_within = u128::from(taken) <= most && since_ns <= self.request.lasts_ns + BUNCHED_NS;
+        let bytes = packet_bytes(payload_bytes as u32);
+        let taken = self.taken_bytes + bytes;
+        let is_within = u128::from(taken) <= most
+            && since_ns <= self.request.lasts_ns + BUNCHED_NS
+            && self.allowance.charge(bytes, self.begun + Duration::from_nanos(now_ns));
         if is_within {
             self.taken_bytes = taken;
         }
