@@ -70,6 +70,11 @@ fn only_the_one_with_the_token_is_answered_and_with_what_it_sent() {
         let (came, counts) = client
             .measure(request(DatagramUse::Reflect, 0), |path| {
                 let (own, other) = (socket(path.address), socket(path.address));
+                // Who has the token and is another host is not answered, although he is the first.
+                let third = UdpSocket::bind(("127.0.0.2", 0)).expect("loopback has this address");
+                third.set_read_timeout(Some(Duration::from_millis(300))).expect("a time");
+                third.send_to(&datagram(path, 0), path.address).expect("loopback");
+                assert_eq!(answers(&third), [[0_u8; 0]; 0]);
                 let mut wrong = datagram(path, 0);
                 wrong[3] ^= 1;
                 let long = [datagram(path, 0), vec![0; 1]].concat();
@@ -82,14 +87,38 @@ fn only_the_one_with_the_token_is_answered_and_with_what_it_sent() {
                 sent.iter().for_each(|bytes| assert_eq!(own.send(bytes).expect("loopback"), 100));
                 let came = answers(&own);
                 assert_eq!(came, sent);
-                // Another address with the same token.
+                // Once more.
+                own.send(&sent[2]).expect("loopback");
+                assert_eq!(answers(&own), [[0_u8; 0]; 0]);
+                // Another port with the same token.
                 other.send(&datagram(path, 7)).expect("loopback");
                 assert_eq!(answers(&other), [[0_u8; 0]; 0]);
                 Ok(DatagramsSent { sent: 5, outcome: came.len() })
             })
             .expect("it is granted");
         assert_eq!(came, 5);
-        assert_eq!((counts.received, counts.unique, counts.lost, counts.foreign), (5, 5, 0, 5));
+        assert_eq!((counts.received, counts.duplicates, counts.unique, counts.lost), (6, 1, 5, 0));
+        assert_eq!(counts.foreign, 6);
+    });
+}
+
+#[test]
+fn what_comes_twice_behind_the_last_is_counted() {
+    with_server(Some(1 << 30), |client| {
+        let send = |path: &DatagramPath| {
+            let (own, last) = (socket(path.address), datagram(path, 0));
+            own.send(&last).expect("loopback");
+            let again = thread::spawn(move || {
+                for _ in 0..10 {
+                    thread::sleep(Duration::from_millis(30));
+                    let _ = own.send(&last);
+                }
+            });
+            Ok(DatagramsSent { sent: 1, outcome: again })
+        };
+        let (again, counts) = client.measure(request(DatagramUse::Count, 0), send).expect("it is granted");
+        again.join().expect("it sends");
+        assert!(counts.duplicates > 1 && (counts.unique, counts.lost) == (1, 0), "{counts:?}");
     });
 }
 

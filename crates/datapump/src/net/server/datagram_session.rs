@@ -1,12 +1,14 @@
 //! A session about datagrams: what a client may send is granted, taken, perhaps sent back, and its counts are told.
 //!
-//! Only datagrams with the grant's token count, from the first address that sent one. None is answered with more bytes
-//! than it has, the rate and the time are bounded, and all ends with the session.
+//! Only datagrams with the grant's token count, from the host that the session is with and the first of its ports that
+//! sent one: nobody has answers sent to a third. None is answered with more bytes than it has or twice, the rate and the
+//! time are bounded, and all ends with the session.
 //!
 //! Must not know: how a session begins, what counts are taken for.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::datagrams::{
@@ -30,8 +32,8 @@ const NOT_ALLOWED: &str =
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// After the last was sent: nothing more is waited for once nothing has come for so long.
 const SILENCE_MAX: Duration = Duration::from_millis(300);
-/// No number of datagrams was told yet.
-const NOT_TOLD: u64 = u64::MAX;
+/// The same once all numbers have come: duplicates may be behind them.
+const SILENCE_AFTER_ALL: Duration = Duration::from_millis(100);
 
 /// Holds the session: grants or refuses, and tells what came.
 pub(crate) fn held(
@@ -40,7 +42,8 @@ pub(crate) fn held(
     (cancel, outbox): (CancelToken, Outbox),
     request: DatagramRequest,
 ) -> Result<(), NetFault> {
-    let granted = match Granted::of(state, request) {
+    let peer = control.socket_facts().map(|socket| socket.peer.ip().to_canonical());
+    let granted = match Granted::of(state, request, peer) {
         Ok(granted) => granted,
         Err(answer) => return control.say(*answer),
     };
@@ -57,7 +60,7 @@ pub(crate) fn held(
         host: None,
         datagrams,
     })?;
-    let sent = AtomicU64::new(NOT_TOLD);
+    let sent = OnceLock::new();
     std::thread::scope(|scope| {
         let (told, line) = (&sent, &cancel);
         scope.spawn(move || {
@@ -72,7 +75,7 @@ pub(crate) fn held(
         let talked = control.run(
             &mut |message| match message {
                 Message::DatagramsSent(count) => {
-                    sent.store(count.min(NOT_TOLD - 1), Ordering::Relaxed);
+                    let _ = sent.set(count);
                     Follows::Go
                 }
                 Message::Report(_) => Follows::Agree,
@@ -94,12 +97,19 @@ struct Granted<'server> {
     state: &'server ServerState,
     socket: DatagramSocket,
     grant: DatagramGrant,
+    /// The other end of the control connection.
+    peer: IpAddr,
 }
 
 impl<'server> Granted<'server> {
-    fn of(state: &'server ServerState, request: DatagramRequest) -> Result<Granted<'server>, Box<Message>> {
+    fn of(
+        state: &'server ServerState,
+        request: DatagramRequest,
+        peer: Option<IpAddr>,
+    ) -> Result<Granted<'server>, Box<Message>> {
         let refused = |words: String| refusal(Problem::of(Class::Refused, Operation::Measure, words));
-        let (Some(allowed), Some(address)) = (state.options.datagram_bytes_per_second, state.listens) else {
+        let allowed = state.options.datagram_bytes_per_second;
+        let (Some(allowed), Some(address), Some(peer)) = (allowed, state.listens, peer) else {
             return Err(refused(NOT_ALLOWED.into()));
         };
         if let Some(words) = request.wrong() {
@@ -121,7 +131,7 @@ impl<'server> Granted<'server> {
         let (port, socket) = bound.map_err(|error| give_back(format!("bind a UDP socket: {error}")))?;
         let buffer_bytes = socket.receive_buffer_bytes();
         let grant = DatagramGrant { port, token: random(), bytes_per_second: wanted, buffer_bytes };
-        Ok(Granted { state, socket, grant })
+        Ok(Granted { state, socket, grant, peer })
     }
 }
 
@@ -140,18 +150,23 @@ fn above(wanted: u64, allowed: u64) -> String {
 }
 
 /// The port that connections come to, so that a firewall has one number; any other where it is taken.
-fn bind(address: SocketAddr) -> std::io::Result<DatagramSocket> {
-    DatagramSocket::bind(address).or_else(|_| DatagramSocket::bind(SocketAddr::new(address.ip(), 0)))
+fn bind(mut address: SocketAddr) -> std::io::Result<DatagramSocket> {
+    DatagramSocket::bind(address).or_else(|_| {
+        address.set_port(0);
+        DatagramSocket::bind(address)
+    })
 }
 
 /// Takes datagrams on a thread of its own.
 struct Receiver<'session> {
     allowance: &'session DatagramAllowance,
+    /// The host that may send.
+    peer: IpAddr,
     socket: &'session DatagramSocket,
     grant: &'session DatagramGrant,
     request: &'session DatagramRequest,
     /// How many were sent, once the client has told.
-    sent: &'session AtomicU64,
+    sent: &'session OnceLock<u64>,
     begun: Instant,
     counter: DatagramCounter,
     /// The sender: nobody else is heard, or answered.
@@ -169,10 +184,11 @@ impl<'session> Receiver<'session> {
     fn new(
         granted: &'session Granted<'_>,
         request: &'session DatagramRequest,
-        sent: &'session AtomicU64,
+        sent: &'session OnceLock<u64>,
     ) -> Receiver<'session> {
         Receiver {
             allowance: &granted.state.datagram_allowance,
+            peer: granted.peer,
             socket: &granted.socket,
             grant: &granted.grant,
             request,
@@ -189,7 +205,7 @@ impl<'session> Receiver<'session> {
         }
     }
 
-    /// Until all came, or nothing more will. `None` if the session ends before, or lasts too long.
+    /// Until nothing more comes. `None` if the session ends before, or lasts too long.
     fn run(mut self, cancel: &CancelToken) -> Option<DatagramCounts> {
         let (mut buffers, cpu) = (DatagramBuffers::default(), thread_cpu_ns());
         let lasts_max = Duration::from_nanos(self.request.lasts_ns) + HANDSHAKE_MAX * 2;
@@ -203,9 +219,11 @@ impl<'session> Receiver<'session> {
             });
             // What the system reports here concerns a datagram that was sent back.
             self.wake_ups += u64::from(came.unwrap_or(false));
-            if self.has_all(now_ns) {
-                let sent = self.sent.load(Ordering::Relaxed);
-                return Some(self.counts(sent, cpu));
+            match self.sent.get() {
+                Some(sent) if self.is_silent(*sent, now_ns) => return Some(self.counts(*sent, cpu)),
+                Some(_) => {}
+                // Silence counts from when it was told.
+                None => self.last_ns = self.last_ns.max(now_ns),
             }
         }
         None
@@ -215,19 +233,15 @@ impl<'session> Receiver<'session> {
         self.begun.elapsed().as_nanos() as u64
     }
 
-    fn has_all(&mut self, now_ns: u64) -> bool {
-        let sent = self.sent.load(Ordering::Relaxed);
-        if sent == NOT_TOLD {
-            // Silence counts from when it was told.
-            self.last_ns = self.last_ns.max(now_ns);
-            return false;
-        }
-        self.counter.unique() >= sent || now_ns > self.last_ns + SILENCE_MAX.as_nanos() as u64
+    fn is_silent(&self, sent: u64, now_ns: u64) -> bool {
+        let silence = if self.counter.unique() >= sent { SILENCE_AFTER_ALL } else { SILENCE_MAX };
+        now_ns > self.last_ns + silence.as_nanos() as u64
     }
 
     fn handle(&mut self, datagram: &ReceivedDatagram<'_>, now_ns: u64) {
         let head = DatagramHead::read(datagram.payload).filter(|head| head.token == self.grant.token);
-        let is_sender = self.sender.is_none_or(|sender| sender == datagram.from);
+        let is_sender = datagram.from.ip().to_canonical() == self.peer
+            && self.sender.is_none_or(|sender| sender == datagram.from);
         let is_short = datagram.payload.len() <= self.request.payload_bytes as usize;
         let Some(head) = head.filter(|_| is_sender && is_short) else {
             self.foreign += 1;
@@ -242,8 +256,9 @@ impl<'session> Receiver<'session> {
         }
         self.last_ns = now_ns;
         let bytes = datagram.payload.len() as u64;
+        let is_first = !self.counter.has(head.sequence);
         let counted = self.counter.handle(head.sequence, bytes, head.sent_ns, now_ns);
-        if counted && self.request.wanted == DatagramUse::Reflect {
+        if counted && is_first && self.request.wanted == DatagramUse::Reflect {
             self.send_back(datagram.payload, datagram.from, datagram.to);
         }
     }
