@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use datapump::datagrams::{
-    DATAGRAM_HEAD_BYTES, DatagramClient, DatagramHead, DatagramPath, DatagramRequest, DatagramUse,
-    DatagramsSent,
+    DATAGRAM_HEAD_BYTES, DatagramClient, DatagramGrant, DatagramHead, DatagramPath, DatagramRequest,
+    DatagramUse, DatagramsSent,
 };
 use datapump::{Class, Host, Place, ServeOptions, Server, WayIn};
 use datapump_core::wire::hello::Reply;
@@ -236,6 +236,53 @@ fn what_is_not_granted_is_refused_and_nothing_is_sent() {
     thread::scope(|scope| {
         scope.spawn(|| older(&listener));
         refused(&client, counted(1), Class::Refused, "too old to take datagrams");
+    });
+}
+
+/// A server that grants a byte a second, says that it lives, and never what came.
+fn never_counts(listener: &TcpListener, stop: &AtomicBool) {
+    let (stream, _) = listener.accept().expect("it calls");
+    let cancel = CancelToken::default();
+    let mut channel = Channel::new(Socket::Tcp(stream), Seal::Open, cancel, PATIENCE).expect("no handshake");
+    channel.message_within(PATIENCE).expect("a greeting");
+    let (session, connections_max) = (Some([1; 16]), Some(1));
+    let welcome = Reply::Welcome { version: VERSION, session, connections_max, program: None, boot: None };
+    let grant = DatagramGrant { port: 9, token: [0; 16], bytes_per_second: 1, buffer_bytes: 0 };
+    let begun = Message::Begun {
+        receives: None,
+        reads_on: None,
+        sends_ahead: None,
+        host: None,
+        datagrams: Some(grant),
+    };
+    channel.send_message(&encode(&welcome), 0).expect("it listens");
+    channel.send_message(&encode(&begun), 0).expect("it listens");
+    while !stop.load(Ordering::Relaxed) && channel.send_message(&encode(&Message::Alive), 0).is_ok() {
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_server_that_never_counts_is_left() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    let (client, over) = (client(listener.local_addr().expect("it is bound")), AtomicBool::new(false));
+    thread::scope(|scope| {
+        // By a stop at once, without one after a while.
+        for (stops, words) in [(true, "stopped"), (false, "did not tell within 10 s")] {
+            let serving = scope.spawn(|| never_counts(&listener, &over));
+            let start = Instant::now();
+            let sent = |_: &DatagramPath| {
+                client.stop.store(stops, Ordering::Relaxed);
+                Ok(DatagramsSent { sent: 1, outcome: () })
+            };
+            client.stop.store(false, Ordering::Relaxed);
+            let problem = client.measure(request(DatagramUse::Count, 0), sent).expect_err("no counts");
+            assert!(problem.to_string().contains(words), "{problem}");
+            assert!(!stops || start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+            over.store(true, Ordering::Relaxed);
+            serving.join().expect("it ends");
+            over.store(false, Ordering::Relaxed);
+        }
     });
 }
 

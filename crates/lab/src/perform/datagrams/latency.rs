@@ -195,14 +195,18 @@ impl<'path> Reflections<'path> {
     /// alike.
     fn run(mut self) -> Result<DatagramsSent<TimedTrips>, Problem> {
         let (mut pacer, cpu, start) = (Pacer::new(self.apart), thread_cpu_ns(), Instant::now());
-        let mut sequence = 0;
+        let (path, mut sequence) = (self.path, 0);
+        let is_late = || start.elapsed().as_nanos() >= u128::from(DATAGRAMS_LAST_MAX_NS);
         'rounds: for _ in 0..self.count {
             for at in 0..self.sizes.len() {
                 if self.sizes[at].is_silent() {
                     continue;
                 }
-                pacer.wait();
-                if start.elapsed().as_nanos() >= u128::from(DATAGRAMS_LAST_MAX_NS) {
+                pacer.wait(&|| path.is_over() || is_late());
+                if path.is_over() {
+                    return Err(is_ending());
+                }
+                if is_late() {
                     break 'rounds;
                 }
                 let time = self.one(sequence, self.sizes[at].payload_bytes as usize)?;

@@ -251,12 +251,14 @@ impl<'path> StreamSender<'path> {
         let mut pacer = Pacer::new(self.apart * self.batch as u32);
         let start = Instant::now();
         let mut sent = 0;
+        let lasts = self.lasts;
+        let is_over = || path.is_over() || start.elapsed() > lasts;
         while sent < self.datagrams {
-            let now = pacer.wait().saturating_duration_since(start);
+            let now = pacer.wait(&is_over).saturating_duration_since(start);
             if path.is_over() {
                 return Err(is_ending());
             }
-            if now > self.lasts {
+            if now > lasts {
                 break;
             }
             let count = (self.datagrams - sent).min(self.batch as u64) as usize;
