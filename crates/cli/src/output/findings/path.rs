@@ -194,7 +194,10 @@ fn loss_unknown(facts: &PathFacts, remote: &str) -> Finding {
 }
 
 fn rate(facts: &PathFacts) -> Option<Finding> {
-    let probed = facts.probed.as_ref().filter(|probed| probed.bytes > 0)?;
+    let probed = facts.probed.as_ref().filter(|probed| !probed.is_black_hole)?;
+    if probed.bytes == 0 {
+        return Some(Finding::good("rate", "not measured: no block of 64 KiB came in time"));
+    }
     let (rate, seconds) = (bit_words(probed.bytes_per_second), probed.elapsed_ns as f64 / 1e9);
     let value = format!("reached {rate} with {} of null data in {seconds:.1} s", bytes_words(probed.bytes));
     Some(Finding::good("rate", value))
