@@ -86,7 +86,7 @@ pub fn udp_latency(arguments: &LatencyArguments) -> Result<UdpLatency, Problem> 
     let (mut port, mut interface) = (0, InterfaceFacts::default());
     let (trips, counts) = arguments.client.measure(request, |path| {
         port = path.address.port();
-        interface = InterfaceFacts::to(path.address.ip());
+        interface = InterfaceFacts::to(path.address);
         Reflections::new(path, &frame_sizes, arguments)?.run()
     })?;
     if counts.received > 0 && trips.sizes.iter().all(TimedSize::is_silent) {

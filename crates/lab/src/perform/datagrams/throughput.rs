@@ -288,7 +288,7 @@ impl<'path> StreamSender<'path> {
             elapsed,
             offload,
             buffer_bytes: path.grant.buffer_bytes,
-            interface: InterfaceFacts::to(path.address.ip()),
+            interface: InterfaceFacts::to(path.address),
         };
         Ok(DatagramsSent { sent, outcome })
     }
