@@ -1,8 +1,8 @@
 //! A session about datagrams: what a client may send is granted, taken, perhaps sent back, and its counts are told.
 //!
 //! Only datagrams with the grant's token count, from the host that the session is with and the first of its ports that
-//! sent one: nobody has answers sent to a third. None is answered with more bytes than it has or twice, the rate and the
-//! time are bounded, and all ends with the session.
+//! sent one: nobody has answers sent to a third. None is answered with more bytes than it has, or twice, rate and time
+//! are bounded, and all ends with the session.
 //!
 //! Must not know: how a session begins, what counts are taken for.
 
