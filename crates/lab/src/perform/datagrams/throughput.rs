@@ -377,7 +377,7 @@ mod tests {
             };
             arguments.request().expect("nothing is wrong").bytes_per_second
         };
-        for rate in [1, 125_000, 125_001, 1_250_000_000] {
+        for rate in [10_000, 125_000, 125_001, 1_250_000_000] {
             for payload_bytes in [32, 1472, 8972, 65_507] {
                 assert_eq!(asked(payload_bytes, StreamPace::Rate(rate)), rate, "{payload_bytes}");
             }
