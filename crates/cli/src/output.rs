@@ -246,6 +246,20 @@ impl Output {
         status as i32
     }
 
+    /// A problem with another host that ends the command: the statuses of a copy.
+    pub fn failed(&self, problem: &Problem, is_stopped: bool) -> i32 {
+        let status = match problem.class {
+            _ if is_stopped => Status::Interrupted,
+            Class::Usage => Status::Usage,
+            Class::Refused => Status::Refused,
+            Class::Lost => Status::Lost,
+            _ => Status::Failed,
+        };
+        self.problem(problem);
+        self.ended(status as i32, Some(problem.class));
+        status as i32
+    }
+
     /// The status to end with, given that of the work: results that could not be written are a failure.
     pub fn status(&self, status: i32) -> i32 {
         let unwritten = self.report_file.as_ref().and_then(ReportFile::failure);

@@ -44,9 +44,9 @@ pub mod simulation {
 pub mod host {
     pub use datapump_engine::os::linux::{
         ChildUsage, Lowest, MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, TcpInfo,
-        WORD_BYTES, allowed_cpus, cached_fraction, fill_words, in_net_space, lowest_priority, make_net_space,
-        pin_to, process_cpu_ns, remove_net_space, sum_words, thread_cpu_ns, timer_slack, wait_with_usage,
-        was_closed,
+        WORD_BYTES, allowed_cpus, cached_fraction, device_with_address, fill_words, in_net_space,
+        lowest_priority, make_net_space, pin_to, process_cpu_ns, remove_net_space, sum_words, thread_cpu_ns,
+        timer_slack, wait_with_usage, was_closed,
     };
 }
 

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use datapump::{Class, Host, Place, Problem, Remote, Status};
+use datapump::{Host, Place, Remote, Status};
 
 use crate::args::DoctorArguments;
 use crate::output::Output;
@@ -71,21 +71,8 @@ fn path_to(remote: Remote, arguments: &DoctorArguments, output: &Output) -> i32 
             output.ended(0, None);
             0
         },
-        |problem| failed(&problem, output),
+        |problem| output.failed(&problem, false),
     )
-}
-
-/// The statuses of a copy.
-fn failed(problem: &Problem, output: &Output) -> i32 {
-    let status = match problem.class {
-        Class::Usage => Status::Usage,
-        Class::Refused => Status::Refused,
-        Class::Lost => Status::Lost,
-        _ => Status::Failed,
-    };
-    output.problem(problem);
-    output.ended(status as i32, Some(problem.class));
-    status as i32
 }
 
 fn show_all(found: &[Finding], output: &Output) {

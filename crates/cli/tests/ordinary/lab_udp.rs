@@ -7,6 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -206,6 +207,20 @@ fn round_trips_of_each_size_are_timed() {
 }
 
 #[test]
+fn the_rate_that_is_allowed_is_granted() {
+    let home = Home::new();
+    let server = serving(&home, &["--allow-udp", "1Mbit"]);
+    for words in [
+        &["--rate", "1Mbit", "--frame-size", "8972", "--count", "3"][..],
+        &["--rate", "1Mbit", "--frame-size", "32", "--count", "3"],
+        // 1000 bytes each.
+        &["--spacing", "8ms", "--frame-size", "972", "--count", "3"],
+    ] {
+        expect(&stream(&home, words, &server.at("")), 0, &["lost 0"], &format!("{words:?}"));
+    }
+}
+
+#[test]
 fn what_is_not_allowed_is_refused_before_anything_is_sent() {
     let home = Home::new();
     let server = serving(&home, &[]);
@@ -228,6 +243,8 @@ fn what_is_not_allowed_is_refused_before_anything_is_sent() {
         let run = stream(&home, words, &relay.place());
         expect(&run, status, &[said], &format!("{words:?}"));
     }
+    let words = ["--spacing", "30m", "--frame-size", "64"];
+    expect(&udp(&home, "latency", &words, &relay.place()), 2, &["may take 60 s"], "a round too long");
     for place in ["served", "host:", "null:1MiB", "pump://host"] {
         expect(&stream(&home, &["--rate", "1Mbit"], place), 2, &["pump://HOST:PORT/"], place);
     }
@@ -270,6 +287,22 @@ fn all_lost_but_one_are_losses() {
         UdpRelay::start(&server, Some(|number, _| if number == 3 { Fate::Passes } else { Fate::Lost }));
     let figures = figures(&stream(&home, &["--rate", "1Mbit", "--count", "20", "--json"], &relay.place()));
     assert_eq!((&figures["lost"], &figures["unique"]), (&19.into(), &1.into()));
+}
+
+/// One is no black hole.
+#[test]
+fn a_round_trip_that_is_lost_is_one_loss() {
+    let home = Home::new();
+    let server = serving(&home, &["--allow-udp", "10Mbit"]);
+    let first = |number, _| if number % 2 == 0 { Fate::Lost } else { Fate::Passes };
+    let relay = UdpRelay::start(&server, Some(first));
+    let words = ["--count", "1", "--frame-size", "1400,700"];
+    let run = udp(&home, "latency", &words, &relay.place());
+    expect(&run, 0, &["   700 bytes: lost 1 of 1\n", "  1400 bytes: median "], "for people");
+    let figures = figures(&udp(&home, "latency", &[&words[..], &["--json"]].concat(), &relay.place()));
+    let frames = &figures["frames"];
+    assert_eq!((&frames[0]["lost"], &frames[0]["median_us"]), (&1.into(), &Value::Null), "{figures}");
+    assert_eq!((&frames[1]["lost"], frames[1]["median_us"].is_number()), (&0.into(), true), "{figures}");
 }
 
 #[test]
@@ -335,5 +368,25 @@ fn an_interrupt_ends_a_stream() {
     eventually("datagrams", || relay.came.load(Ordering::SeqCst) > 10);
     client.signal(Signal::INT);
     expect(&client.end(), 20, &[], "interrupted");
+    drop(server);
+}
+
+#[test]
+fn an_interrupt_ends_a_wait_between_two_datagrams() {
+    let home = Home::new();
+    let server = serving(&home, &["--allow-udp", "10Mbit"]);
+    let relay = UdpRelay::start(&server, Some(|_, _| Fate::Passes));
+    let place = relay.place();
+    let words = ["--ticket-file", "ticket", "--spacing", "29s", "--count", "2", "--frame-size"];
+    for more in [&["throughput", "64"][..], &["latency", "64,65"]] {
+        let before = relay.came.load(Ordering::SeqCst);
+        let words = [&["lab", "udp", more[0]], &words[..], &[more[1], &place]].concat();
+        let client = Running::start(home.command(&words));
+        eventually("the first", || relay.came.load(Ordering::SeqCst) > before);
+        let start = Instant::now();
+        client.signal(Signal::INT);
+        expect(&client.end(), 20, &[], more[0]);
+        assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    }
     drop(server);
 }

@@ -125,6 +125,19 @@ fn a_path_that_swallows_large_packets_is_named_a_black_hole() {
     }
 }
 
+/// No block of 64 KiB comes in time, and parts of one do.
+#[test]
+fn a_slow_path_is_no_black_hole() {
+    let Some(path) = BoxPath::lay("doctor-slow", &["--rate", "100kbit", "--rtt", "20ms"]) else { return };
+    let (run, events) = over(&path, [&[], &[]]);
+    // A small answer may stand behind the blocks for longer than is waited for it.
+    assert!([0, 10].contains(&run.status), "{run:?}");
+    assert_eq!(finding(&events, "path", "segments")["good"], true, "{events:?}");
+    let rate = finding(&events, "path", "rate");
+    assert!(text(rate, "value").contains("no block of 64 KiB came in time"), "{rate}");
+    path.end();
+}
+
 #[test]
 fn a_peer_that_disappears_in_the_middle_ends_it_with_what_was_found() {
     for row in ["killed", "silent"] {

@@ -7,6 +7,7 @@
 
 pub(crate) mod connections;
 pub(crate) mod control;
+pub(crate) mod datagram_allowance;
 pub(crate) mod datagram_session;
 pub(crate) mod limits;
 pub(crate) mod serve_options;
@@ -19,7 +20,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -38,6 +39,7 @@ use crate::job::platform::Platform;
 pub(crate) use crate::net::client::root::ServedRoot;
 use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::NewSession;
+use crate::net::server::datagram_allowance::DatagramAllowance;
 use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, ServerState};
 use crate::problem::{Class, Operation, Problem};
@@ -95,6 +97,7 @@ impl Server {
             Problem::of(Class::Io, Operation::Listen, format!("make a pair of sockets: {error}"))
         })?;
         let budget = Budget::new(options.memory_bytes);
+        let datagram_allowance = DatagramAllowance::new(options.datagram_bytes_per_second.unwrap_or(0));
         let (maker, holder) = (Seed::random(), Seed::random());
         let ticket = Ticket::new(holder.clone(), maker.public());
         let state = ServerState {
@@ -116,7 +119,7 @@ impl Server {
             budget,
             rate,
             listens: listener.as_ref().and_then(|listener| listener.local_addr().ok()),
-            datagram_rate: AtomicU64::new(0),
+            datagram_allowance,
             // Who was started over ssh has one client.
             shared_reads: listener.is_some().then(|| SharedReads::new(Platform::real().clock)),
         };

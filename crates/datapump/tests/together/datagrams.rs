@@ -4,18 +4,18 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datapump::datagrams::{
-    DATAGRAM_HEAD_BYTES, DatagramClient, DatagramHead, DatagramPath, DatagramRequest, DatagramUse,
-    DatagramsSent,
+    DATAGRAM_HEAD_BYTES, DatagramClient, DatagramGrant, DatagramHead, DatagramPath, DatagramRequest,
+    DatagramUse, DatagramsSent,
 };
 use datapump::{Class, Host, Place, ServeOptions, Server, WayIn};
 use datapump_core::wire::hello::Reply;
-use datapump_core::wire::session::Message;
-use datapump_core::wire::{VERSION, encode};
+use datapump_core::wire::session::{Begin, Direction, Message};
+use datapump_core::wire::{VERSION, decode, encode};
 use datapump_engine::Socket;
-use datapump_transport::{CancelToken, Channel, Seal};
+use datapump_transport::{CancelToken, Channel, Dialer, Route, Seal, SocketOptions, random};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -70,6 +70,11 @@ fn only_the_one_with_the_token_is_answered_and_with_what_it_sent() {
         let (came, counts) = client
             .measure(request(DatagramUse::Reflect, 0), |path| {
                 let (own, other) = (socket(path.address), socket(path.address));
+                // Who has the token and is another host is not answered, although he is the first.
+                let third = UdpSocket::bind(("127.0.0.2", 0)).expect("loopback has this address");
+                third.set_read_timeout(Some(Duration::from_millis(300))).expect("a time");
+                third.send_to(&datagram(path, 0), path.address).expect("loopback");
+                assert_eq!(answers(&third), [[0_u8; 0]; 0]);
                 let mut wrong = datagram(path, 0);
                 wrong[3] ^= 1;
                 let long = [datagram(path, 0), vec![0; 1]].concat();
@@ -82,14 +87,38 @@ fn only_the_one_with_the_token_is_answered_and_with_what_it_sent() {
                 sent.iter().for_each(|bytes| assert_eq!(own.send(bytes).expect("loopback"), 100));
                 let came = answers(&own);
                 assert_eq!(came, sent);
-                // Another address with the same token.
+                // Once more.
+                own.send(&sent[2]).expect("loopback");
+                assert_eq!(answers(&own), [[0_u8; 0]; 0]);
+                // Another port with the same token.
                 other.send(&datagram(path, 7)).expect("loopback");
                 assert_eq!(answers(&other), [[0_u8; 0]; 0]);
                 Ok(DatagramsSent { sent: 5, outcome: came.len() })
             })
             .expect("it is granted");
         assert_eq!(came, 5);
-        assert_eq!((counts.received, counts.unique, counts.lost, counts.foreign), (5, 5, 0, 5));
+        assert_eq!((counts.received, counts.duplicates, counts.unique, counts.lost), (6, 1, 5, 0));
+        assert_eq!(counts.foreign, 6);
+    });
+}
+
+#[test]
+fn what_comes_twice_behind_the_last_is_counted() {
+    with_server(Some(1 << 30), |client| {
+        let send = |path: &DatagramPath| {
+            let (own, last) = (socket(path.address), datagram(path, 0));
+            own.send(&last).expect("loopback");
+            let again = thread::spawn(move || {
+                for _ in 0..10 {
+                    thread::sleep(Duration::from_millis(30));
+                    let _ = own.send(&last);
+                }
+            });
+            Ok(DatagramsSent { sent: 1, outcome: again })
+        };
+        let (again, counts) = client.measure(request(DatagramUse::Count, 0), send).expect("it is granted");
+        again.join().expect("it sends");
+        assert!(counts.duplicates > 1 && (counts.unique, counts.lost) == (1, 0), "{counts:?}");
     });
 }
 
@@ -110,6 +139,80 @@ fn what_comes_faster_than_granted_is_neither_counted_nor_answered() {
         assert!(counts.received + counts.above_rate <= 1000 && came <= counts.received, "{came} {counts:?}");
         assert_eq!(counts.unique + counts.lost, 1000);
     });
+}
+
+/// Each session would have a second's worth ahead of its own.
+#[test]
+fn who_begins_again_has_no_more_than_the_rate() {
+    const ALLOWED: u64 = 100;
+    with_server(Some(128 * ALLOWED), |client| {
+        let start = Instant::now();
+        let session = || {
+            let send = |path: &DatagramPath| {
+                let own = socket(path.address);
+                assert!((0..1000).all(|sequence| own.send(&datagram(path, sequence)).is_ok()));
+                Ok(DatagramsSent { sent: 1000, outcome: () })
+            };
+            client.measure(request(DatagramUse::Count, 0), send).expect("it is granted").1
+        };
+        let all = [session(), session(), session()].map(|counts| counts.received);
+        let seconds = start.elapsed().as_secs_f64();
+        let taken: u64 = all.iter().sum();
+        assert!(
+            all[0] >= ALLOWED && taken as f64 <= ALLOWED as f64 * (seconds + 1.0),
+            "{all:?} in {seconds} s"
+        );
+    });
+}
+
+#[test]
+fn who_was_told_his_counts_and_stays_holds_no_rate() {
+    with_server(Some(1000), |client| {
+        let Host::Served(address) = &client.host else { panic!("it is served") };
+        let dialer = Dialer {
+            route: Route::Called(address.clone()),
+            ticket: None,
+            cancel: CancelToken::default(),
+            sockets: SocketOptions::default(),
+            patience: PATIENCE,
+        };
+        let (mut channel, _) = dialer.control(random(), &|| ()).expect("it is there");
+        channel.flush().expect("it listens");
+        channel.within(PATIENCE, Channel::receive_reply).expect("it lets in");
+        channel.take_reply();
+        let begin = Begin { datagrams: Some(request(DatagramUse::Count, 0)), ..nothing() };
+        for message in [Message::Begin(begin), Message::DatagramsSent(0)] {
+            channel.send_message(&encode(&message), 0).expect("it listens");
+        }
+        while !matches!(heard(&mut channel), Message::DatagramsCounted(_)) {}
+        let sent = |_: &DatagramPath| Ok(DatagramsSent { sent: 0, outcome: () });
+        client.measure(request(DatagramUse::Count, 1000), sent).expect("all of it is free");
+        drop(channel);
+    });
+}
+
+fn heard(channel: &mut Channel) -> Message {
+    let (body, _) = channel.message_within(PATIENCE).expect("an answer");
+    decode(&body).expect("a message")
+}
+
+/// A session about nothing yet.
+fn nothing() -> Begin {
+    Begin {
+        way: Direction::Pull,
+        sources: Vec::new(),
+        target: Vec::new().into(),
+        options: "{}".into(),
+        connections: 1,
+        tells_files: None,
+        boot: None,
+        instead_of: None,
+        round_trip_ns: None,
+        sends_ahead: None,
+        reads_on: None,
+        asks_host: None,
+        datagrams: None,
+    }
 }
 
 #[test]
@@ -133,6 +236,53 @@ fn what_is_not_granted_is_refused_and_nothing_is_sent() {
     thread::scope(|scope| {
         scope.spawn(|| older(&listener));
         refused(&client, counted(1), Class::Refused, "too old to take datagrams");
+    });
+}
+
+/// A server that grants a byte a second, says that it lives, and never what came.
+fn never_counts(listener: &TcpListener, stop: &AtomicBool) {
+    let (stream, _) = listener.accept().expect("it calls");
+    let cancel = CancelToken::default();
+    let mut channel = Channel::new(Socket::Tcp(stream), Seal::Open, cancel, PATIENCE).expect("no handshake");
+    channel.message_within(PATIENCE).expect("a greeting");
+    let (session, connections_max) = (Some([1; 16]), Some(1));
+    let welcome = Reply::Welcome { version: VERSION, session, connections_max, program: None, boot: None };
+    let grant = DatagramGrant { port: 9, token: [0; 16], bytes_per_second: 1, buffer_bytes: 0 };
+    let begun = Message::Begun {
+        receives: None,
+        reads_on: None,
+        sends_ahead: None,
+        host: None,
+        datagrams: Some(grant),
+    };
+    channel.send_message(&encode(&welcome), 0).expect("it listens");
+    channel.send_message(&encode(&begun), 0).expect("it listens");
+    while !stop.load(Ordering::Relaxed) && channel.send_message(&encode(&Message::Alive), 0).is_ok() {
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_server_that_never_counts_is_left() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    let (client, over) = (client(listener.local_addr().expect("it is bound")), AtomicBool::new(false));
+    thread::scope(|scope| {
+        // By a stop at once, without one after a while.
+        for (stops, words) in [(true, "stopped"), (false, "did not tell within 10 s")] {
+            let serving = scope.spawn(|| never_counts(&listener, &over));
+            let start = Instant::now();
+            let sent = |_: &DatagramPath| {
+                client.stop.store(stops, Ordering::Relaxed);
+                Ok(DatagramsSent { sent: 1, outcome: () })
+            };
+            client.stop.store(false, Ordering::Relaxed);
+            let problem = client.measure(request(DatagramUse::Count, 0), sent).expect_err("no counts");
+            assert!(problem.to_string().contains(words), "{problem}");
+            assert!(!stops || start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+            over.store(true, Ordering::Relaxed);
+            serving.join().expect("it ends");
+            over.store(false, Ordering::Relaxed);
+        }
     });
 }
 

@@ -16,6 +16,11 @@ const GIGABIT_BYTES_PER_S: f64 = 125e6;
 const TEN_GIGABIT_BYTES_PER_S: f64 = 1250e6;
 /// Of a buffer so much is data; the rest is the kernel's own bookkeeping (tcp(7), tcp_adv_win_scale).
 const DATA_SHARE: f64 = 0.5;
+/// No buffer is advised to be greater: each connection may take as much of the host's memory.
+const ADVISED_MAX_BYTES: u64 = 256 << 20;
+
+const NOT_MEASURED: &str = "no change follows: this host's kernel did not measure the round trip";
+const GREATEST: &str = "no greater one is advised";
 
 /// What buffers are held against.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +30,8 @@ pub(super) struct BufferNeeds {
     pub(super) connections: u32,
     /// Both network devices are known to be that fast.
     pub(super) is_ten_gigabit: bool,
+    /// This host's kernel measured the round trip. No setting follows from what another host says.
+    pub(super) is_measured: bool,
 }
 
 /// Both buffers of a host.
@@ -38,7 +45,7 @@ pub(super) fn buffer_findings(facts: &HostSettings, needs: BufferNeeds) -> Vec<F
 }
 
 fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferNeeds) -> Finding {
-    let BufferNeeds { round_trip_s, connections, is_ten_gigabit } = needs;
+    let BufferNeeds { round_trip_s, connections, is_ten_gigabit, is_measured } = needs;
     let data_bytes = sizes[2] as f64 * DATA_SHARE * f64::from(connections.max(1));
     let needed = |rate: f64| buffer_needed_bytes(rate, round_trip_s);
     let holds = |rate: f64| data_bytes >= needed(rate);
@@ -54,8 +61,11 @@ fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferN
         fit_words(TEN_GIGABIT_BYTES_PER_S)
     );
     let wanted = if is_ten_gigabit { TEN_GIGABIT_BYTES_PER_S } else { GIGABIT_BYTES_PER_S };
-    if holds(wanted) {
-        return Finding::good(name, value);
+    match () {
+        () if holds(wanted) => return Finding::good(name, value),
+        () if !is_measured => return Finding::good(name, format!("{value}; {NOT_MEASURED}")),
+        () if sizes[2] >= ADVISED_MAX_BYTES => return Finding::good(name, format!("{value}; {GREATEST}")),
+        () => {}
     }
     let most = limited_by_buffer_bytes_per_s(wanted, round_trip_s, data_bytes);
     let advice = format!(
@@ -67,7 +77,7 @@ fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferN
 
 /// One connection alone fills the path then.
 fn command(key: &str, [least, first, _]: [u64; 3], bytes: f64) -> String {
-    let most = (bytes as u64).div_ceil(1 << 20).max(1) << 20;
+    let most = (bytes as u64).min(ADVISED_MAX_BYTES).div_ceil(1 << 20).max(1) << 20;
     format!("sudo sysctl -w net.ipv4.{key}='{least} {first} {most}'")
 }
 
@@ -77,8 +87,12 @@ mod tests {
 
     #[test]
     fn a_buffer_is_held_against_the_product_of_rate_and_round_trip() {
-        let needs =
-            |ms: f64, is_ten_gigabit| BufferNeeds { round_trip_s: ms / 1e3, connections: 2, is_ten_gigabit };
+        let needs = |ms: f64, is_ten_gigabit| BufferNeeds {
+            round_trip_s: ms / 1e3,
+            connections: 2,
+            is_ten_gigabit,
+            is_measured: true,
+        };
         let facts = |most: u64| HostSettings {
             receive_buffer: Some([4096, 131_072, most]),
             send_buffer: Some([4096, 16_384, 4 << 20]),
@@ -104,15 +118,35 @@ mod tests {
         assert!(buffer_findings(&HostSettings::default(), needs(20.0, false)).is_empty());
     }
 
-    /// Whatever a stranger tells, there is a finding.
+    /// Whatever a stranger tells, there is a finding, and no number of his sizes this host's memory.
     #[test]
     fn any_number_of_a_stranger_is_taken() {
         let most = Some([u64::MAX; 3]);
         let facts =
             HostSettings { receive_buffer: most, send_buffer: Some([0; 3]), ..HostSettings::default() };
-        for round_trip_s in [0.0, 1e-9, 1e9] {
-            let needs = BufferNeeds { round_trip_s, connections: u32::MAX, is_ten_gigabit: true };
-            assert_eq!(buffer_findings(&facts, needs).len(), 2);
+        for round_trip_s in [0.0, 1e-9, 1.0, 1e9, f64::MAX] {
+            let needs = |is_measured| BufferNeeds {
+                round_trip_s,
+                connections: u32::MAX,
+                is_ten_gigabit: true,
+                is_measured,
+            };
+            let found = buffer_findings(&facts, needs(false));
+            assert!(found.len() == 2 && found.iter().all(|finding| finding.good), "{found:?}");
+            let send = &buffer_findings(&facts, needs(true))[1];
+            let most: Option<u64> = send.command.as_deref().and_then(|command| {
+                command.trim_end_matches('\'').rsplit(' ').next().and_then(|word| word.parse().ok())
+            });
+            assert!(send.good || most.is_some_and(|most| most <= 256 << 20), "{send:?}");
+            assert_eq!(most == Some(256 << 20), round_trip_s >= 1.0, "{send:?}");
         }
+        let great = HostSettings { receive_buffer: Some([4096, 131_072, 256 << 20]), ..facts };
+        let needs =
+            BufferNeeds { round_trip_s: 60.0, connections: 1, is_ten_gigabit: true, is_measured: true };
+        let found = buffer_findings(&great, needs);
+        assert!(
+            found[0].good && found[0].value.contains("no greater one"),
+            "never to a smaller one: {found:?}"
+        );
     }
 }

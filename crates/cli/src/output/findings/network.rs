@@ -30,7 +30,7 @@ pub(super) fn host_findings(facts: &HostSettings, needs: PathNeeds) -> Vec<Findi
         words(&facts.congestion).map(|name| congestion(&name, facts, needs)),
         facts.slow_start_after_idle.map(|is_on| slow_start(is_on, needs)),
         facts.mtu_probing.map(|mode| mtu_probing(mode, needs)),
-        words(&facts.default_qdisc).map(|name| qdisc(&name, facts, device)),
+        words(&facts.default_qdisc).map(|name| qdisc(&name, facts)),
         facts.link.as_ref().map(link_words),
         facts.link.as_ref().map(|link| offloads(link, device)),
         facts.link.as_ref().map(|link| interrupts(link, facts.cpus)),
@@ -99,7 +99,7 @@ fn mtu_probing(mode: u8, needs: PathNeeds) -> Finding {
     }
 }
 
-fn qdisc(name: &str, facts: &HostSettings, device: Option<&str>) -> Finding {
+fn qdisc(name: &str, facts: &HostSettings) -> Finding {
     let is_paced = words(&facts.congestion).is_some_and(|name| name.starts_with("bbr"));
     // Loopback and tunnels have no queue of their own.
     let is_virtual = facts.link.as_ref().is_some_and(|link| link.is_virtual == Some(true));
@@ -107,12 +107,11 @@ fn qdisc(name: &str, facts: &HostSettings, device: Option<&str>) -> Finding {
         (true, "fq") | (false, _) => Finding::good("queue", format!("default_qdisc={name}")),
         (true, _) => Finding::change(
             "queue",
-            format!("default_qdisc={name}"),
-            "bbr paces what it sends: fq does that for all connections, without it each has a timer, which costs CPU",
-            &format!(
-                "sudo sysctl -w net.core.default_qdisc=fq && sudo tc qdisc replace dev {} root fq",
-                device.unwrap_or("DEVICE")
-            ),
+            format!("default_qdisc={name}; the device's own queue was not looked at"),
+            "bbr paces what it sends: fq does that for all connections, without it each has a timer, which costs CPU; \
+             tc qdisc show tells whether the device has fq already, or a queue that somebody chose",
+            // No tc: a root fq would take the place of one queue for each CPU (mq), or of a shaper.
+            "sudo sysctl -w net.core.default_qdisc=fq   # for devices that are brought up from then on",
         ),
     }
 }
@@ -251,6 +250,11 @@ mod tests {
         }
         let paced = HostSettings { congestion: text("bbr"), ..facts };
         assert!(!one(&paced, far, "queue").good && one(&paced, loses, "congestion").good);
+        let queue = one(&paced, far, "queue").command.expect("it says how");
+        assert!(
+            queue.contains("default_qdisc=fq") && !queue.contains("tc "),
+            "no queue is replaced: {queue}"
+        );
     }
 
     #[test]

@@ -23,8 +23,9 @@ const CONNECTIONS: u32 = 2;
 
 /// All findings: of the path, of this host, and of of the other one as far as it answered.
 pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<Finding> {
+    let is_measured = facts.kernel_round_trip_ns().is_some();
     let needs = PathNeeds {
-        is_far: facts.choice.is_some_and(|choice| choice.is_far),
+        is_far: is_measured && facts.choice.is_some_and(|choice| choice.is_far),
         is_black_hole: is_black_hole(facts),
         loses: false,
     };
@@ -48,8 +49,9 @@ fn of_host(host: &HostSettings, facts: &PathFacts, needs: PathNeeds) -> Vec<Find
     let mut found = host_findings(host, needs);
     if let Some(round_trip_s) = round_trip_s(facts) {
         let connections = facts.choice.map_or(CONNECTIONS, |choice| choice.connections);
-        let is_ten_gigabit = is_ten_gigabit(facts);
-        found.extend(buffer_findings(host, BufferNeeds { round_trip_s, connections, is_ten_gigabit }));
+        let (is_ten_gigabit, is_measured) = (is_ten_gigabit(facts), facts.kernel_round_trip_ns().is_some());
+        let needs = BufferNeeds { round_trip_s, connections, is_ten_gigabit, is_measured };
+        found.extend(buffer_findings(host, needs));
     }
     found
 }
@@ -192,7 +194,10 @@ fn loss_unknown(facts: &PathFacts, remote: &str) -> Finding {
 }
 
 fn rate(facts: &PathFacts) -> Option<Finding> {
-    let probed = facts.probed.as_ref().filter(|probed| probed.bytes > 0)?;
+    let probed = facts.probed.as_ref().filter(|probed| !probed.is_black_hole)?;
+    if probed.bytes == 0 {
+        return Some(Finding::good("rate", "not measured: no block of 64 KiB came in time"));
+    }
     let (rate, seconds) = (bit_words(probed.bytes_per_second), probed.elapsed_ns as f64 / 1e9);
     let value = format!("reached {rate} with {} of null data in {seconds:.1} s", bytes_words(probed.bytes));
     Some(Finding::good("rate", value))

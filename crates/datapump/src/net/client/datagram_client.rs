@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::datagrams::{DatagramCounts, DatagramGrant, DatagramRequest};
@@ -15,6 +15,7 @@ use datapump_transport::{
 
 use crate::job::options::Options;
 use crate::job::platform::Platform;
+use crate::lane::Stepped;
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::problem::Problem;
@@ -23,6 +24,9 @@ use datapump_files::disk::boot;
 
 /// Silence after which the server is taken for dead.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
+/// From what was sent to the end of the session: a server waits for stragglers less than a second.
+const COUNTING_MAX: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// A server that is busy is asked again for so long, so often.
 const BUSY_MAX: Duration = Duration::from_secs(2);
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
@@ -83,15 +87,19 @@ impl DatagramClient {
         let session = self.begin_soon(request, &cancel)?;
         let lost = |fault: NetFault| fault.problem(&self.host.to_string());
         let OpenDatagrams { mut control, outbox, path } = session;
-        let counted = Mutex::new(None);
+        let (counted, sent_at) = (Mutex::new(None), OnceLock::new());
         let (sent, talked) = std::thread::scope(|scope| {
             let talking = scope.spawn(|| {
                 let _cut = CutOnPanic(path.cancel.clone());
-                talk(&mut control, &outbox, &counted).inspect_err(|_| path.cancel.cut())
+                self.talk((&mut control, &outbox, &path), &counted, &sent_at)
+                    .inspect_err(|_| path.cancel.cut())
             });
             let sent = send(&path);
             match &sent {
-                Ok(sent) if !self.is_stopped() => outbox.say(Message::DatagramsSent(sent.sent)),
+                Ok(sent) if !self.is_stopped() => {
+                    outbox.say(Message::DatagramsSent(sent.sent));
+                    sent_at.get_or_init(Instant::now);
+                }
                 _ => path.cancel.stop(),
             }
             let talked = talking.join().unwrap_or(Err(NetFault::Stopped));
@@ -111,6 +119,34 @@ impl DatagramClient {
                 Ok((sent.outcome, counts))
             }
         }
+    }
+
+    /// Until the counts are told and both sides agree on the end, this side is stopped, or the server takes too long.
+    fn talk(
+        &self,
+        (control, outbox, path): (&mut Control, &Outbox, &DatagramPath),
+        counted: &Mutex<Option<DatagramCounts>>,
+        sent_at: &OnceLock<Instant>,
+    ) -> Result<(), NetFault> {
+        let mut answer = |message| {
+            if let Message::DatagramsCounted(counts) = message {
+                *counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(*counts);
+                outbox.say(Message::Report("{}".into()));
+            }
+            Follows::Go
+        };
+        let mut look = || {
+            self.is_stopped().then(|| path.cancel.stop());
+            None
+        };
+        while sent_at.get().is_none_or(|sent_at| sent_at.elapsed() < COUNTING_MAX) {
+            let stepped = control.step(POLL_INTERVAL, &mut answer, &mut look, &mut SenderStats::default)?;
+            if stepped == Stepped::Over {
+                return Ok(());
+            }
+        }
+        let seconds = COUNTING_MAX.as_secs();
+        Err(NetFault::Lost(format!("the server did not tell within {seconds} s what came")))
     }
 
     fn is_stopped(&self) -> bool {
@@ -136,11 +172,12 @@ impl DatagramClient {
     }
 
     fn begin(&self, request: DatagramRequest, cancel: &CancelToken) -> Result<OpenDatagrams, NetOrProblem> {
-        let (control, outbox, answer, address) = self.called(request, cancel)?;
+        let (control, outbox, answer, mut address) = self.called(request, cancel)?;
         match answer {
             Message::Begun { datagrams: Some(grant), .. } => {
                 let (cancel, stop) = (cancel.clone(), Arc::clone(&self.stop));
-                let address = SocketAddr::new(address.ip(), grant.port);
+                // Its scope stays: a link-local address is none without it.
+                address.set_port(grant.port);
                 Ok(OpenDatagrams { control, outbox, path: DatagramPath { address, grant, cancel, stop } })
             }
             Message::Begun { .. } => Err(NetFault::Refused(TOO_OLD.into()))?,
@@ -217,23 +254,4 @@ fn begin(request: DatagramRequest) -> Begin {
         asks_host: None,
         datagrams: Some(request),
     }
-}
-
-/// Until the counts are told and both sides agree on the end.
-fn talk(
-    control: &mut Control,
-    outbox: &Outbox,
-    counted: &Mutex<Option<DatagramCounts>>,
-) -> Result<(), NetFault> {
-    control.run(
-        &mut |message| {
-            if let Message::DatagramsCounted(counts) = message {
-                *counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(*counts);
-                outbox.say(Message::Report("{}".into()));
-            }
-            Follows::Go
-        },
-        &mut || None,
-        &mut SenderStats::default,
-    )
 }

@@ -68,10 +68,9 @@ pub struct PathChoice {
 impl PathChoice {
     /// For a path of this round trip, and so many connections, or with how many more a copy begins.
     fn of(round_trip_ns: u64, lanes: u32, further: Option<(u32, u32)>) -> PathChoice {
-        let Defaults { request_bytes, source_depth, source_depth_max, .. } =
+        let Defaults { request_bytes, source_depth, source_depth_max, sink_depth, .. } =
             Options::defaults(Reads::FarFiles);
         let is_far = is_far(round_trip_ns);
-        let sink_depth = Options::defaults(Reads::FarFiles).sink_depth;
         let (connections, shared_by) =
             further.map_or((lanes, lanes), |(at_first, most)| (at_first.max(lanes), most));
         let each =
@@ -82,14 +81,21 @@ impl PathChoice {
 }
 
 impl PathFacts {
-    /// The shortest round trip that a kernel saw, or else the session's.
+    /// The shortest round trip that this host's kernel saw; else what the other side says of its own, or else the
+    /// session's.
     pub fn round_trip_ns(&self) -> Option<u64> {
-        let of_ours = self.first.iter().map(|first| first.info.min_rtt_us.into());
+        let of_sender = || self.sender.map(|sender| sender.min_rtt_us).filter(|us| *us > 0);
+        let of_sender = || of_sender().map(|us| us.saturating_mul(1000));
+        self.kernel_round_trip_ns().or_else(of_sender).or(self.session_round_trip_ns)
+    }
+
+    /// The shortest that this host's kernel saw: nobody's word. None where connections go through ssh.
+    pub fn kernel_round_trip_ns(&self) -> Option<u64> {
         let of_probe = self.probed.iter().flat_map(|probed| &probed.sockets);
-        let of_probe = of_probe.map(|socket| u64::from(socket.info.min_rtt_us));
-        let of_sender = self.sender.iter().map(|sender| sender.min_rtt_us);
-        let shortest_us = of_ours.chain(of_probe).chain(of_sender).filter(|us| *us > 0).min();
-        shortest_us.map(|us| us.saturating_mul(1000)).or(self.session_round_trip_ns)
+        let all_us = self.first.iter().chain(of_probe).map(|socket| u64::from(socket.info.min_rtt_us));
+        // The kernel's word for none is its greatest number.
+        let known_us = all_us.filter(|us| (1..u64::from(u32::MAX)).contains(us));
+        known_us.min().map(|us| us * 1000)
     }
 
     fn begin(&mut self, session: &ClientSession) {

@@ -33,6 +33,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(3);
 const BLOCK_BYTES: u32 = 64 << 10;
 /// Under way at first, on each connection.
 const FIRST_BYTES: u64 = 256 << 10;
+/// A handshake and a greeting, all in small segments, are less than this; of a block a slow path brings more in time.
+const GREETING_BYTES_MAX: u64 = 4 << 10;
 /// The number that the place's file gets.
 const FILE: u64 = 1;
 
@@ -47,7 +49,8 @@ pub struct Probed {
     pub bytes_per_second: f64,
     /// What this side's kernel says of the connections.
     pub sockets: Vec<SocketFacts>,
-    /// No block came, while small messages went there and back.
+    /// No byte of a block came, as this side's kernel says, while small messages went there and back. Never through
+    /// ssh, whose connection is not seen.
     pub is_black_hole: bool,
 }
 
@@ -83,8 +86,14 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Opti
     let probed = sum(done);
     // Whether small messages pass: a host that went away is not a path that takes its time.
     let fault = lost.or_else(|| look(&mut names).err());
-    let is_black_hole = fault.is_none() && probed.bytes == 0 && !stop.load(Ordering::Relaxed);
+    let is_black_hole = fault.is_none() && !stop.load(Ordering::Relaxed) && nothing_came(&probed);
     (Probed { is_black_hole, ..probed }, fault)
+}
+
+/// Only whole blocks count as bytes: of a path that is slow the kernel has a part of one.
+fn nothing_came(probed: &Probed) -> bool {
+    let is_small = |socket: &SocketFacts| socket.info.received_bytes <= GREETING_BYTES_MAX;
+    probed.bytes == 0 && !probed.sockets.is_empty() && probed.sockets.iter().all(is_small)
 }
 
 /// Opens the place.
@@ -220,6 +229,7 @@ fn later_rate(came: &[(Duration, u64)], bytes: u64, last: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datapump_engine::os::linux::TcpInfo;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -236,6 +246,29 @@ mod tests {
         assert_eq!((sent(64 << 10), sent(128 << 10)), (2, 4));
         let mut last = Requests { next: 0, end: 100 << 10, under_way: 0, came: 0 };
         assert!(last.next().is_some() && last.next().is_none(), "whole blocks alone");
+    }
+
+    /// Also below 175 kbit/s, where no block of 64 KiB comes in 6 s; and through ssh, where no kernel tells.
+    #[test]
+    fn a_slow_path_is_no_black_hole() {
+        let address = ([10, 0, 0, 1], 1).into();
+        let socket = |received_bytes: u64| SocketFacts {
+            local: address,
+            peer: address,
+            congestion: None,
+            info: TcpInfo { received_bytes, ..TcpInfo::default() },
+        };
+        for (bytes, received, is_nothing) in [
+            (0, &[2000, 1500][..], true),
+            (0, &[2000, 30_000], false),
+            (0, &[30_000, 30_000], false),
+            (0, &[], false),
+            (64 << 10, &[2000], false),
+        ] {
+            let sockets = received.iter().copied().map(socket).collect();
+            let probed = Probed { bytes, sockets, ..Probed::default() };
+            assert_eq!(nothing_came(&probed), is_nothing, "{bytes} {received:?}");
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A session about datagrams: what a client may send is granted, taken, perhaps sent back, and its counts are told.
 //!
-//! Only datagrams with the grant's token count, from the first address that sent one. None is answered with more bytes
-//! than it has, the rate and the time are bounded, and all ends with the session.
+//! Only datagrams with the grant's token count, from the host that the session is with and the first of its ports that
+//! sent one: nobody has answers sent to a third. None is answered with more bytes than it has, or twice, rate and time
+//! are bounded, and all ends with the session.
 //!
 //! Must not know: how a session begins, what counts are taken for.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::datagrams::{
@@ -20,6 +22,7 @@ use datapump_transport::{
 
 use crate::net::folder::event_codec::refusal;
 use crate::net::server::control::{Control, Follows, Outbox};
+use crate::net::server::datagram_allowance::{BUNCHED_NS, DatagramAllowance};
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 
@@ -29,10 +32,8 @@ const NOT_ALLOWED: &str =
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// After the last was sent: nothing more is waited for once nothing has come for so long.
 const SILENCE_MAX: Duration = Duration::from_millis(300);
-/// How far datagrams may bunch together on their way: the rate is one of the whole time and a second more.
-const BUNCHED_NS: u64 = 1_000_000_000;
-/// No number of datagrams was told yet.
-const NOT_TOLD: u64 = u64::MAX;
+/// The same once all numbers have come: duplicates may be behind them.
+const SILENCE_AFTER_ALL: Duration = Duration::from_millis(100);
 
 /// Holds the session: grants or refuses, and tells what came.
 pub(crate) fn held(
@@ -41,13 +42,14 @@ pub(crate) fn held(
     (cancel, outbox): (CancelToken, Outbox),
     request: DatagramRequest,
 ) -> Result<(), NetFault> {
-    let granted = match Granted::of(state, request) {
+    let peer = control.socket_facts().map(|socket| socket.peer.ip().to_canonical());
+    let granted = match Granted::of(state, request, peer) {
         Ok(granted) => granted,
         Err(answer) => return control.say(*answer),
     };
     // Without a memory for its numbers there is nothing to count with.
     let memory_bytes = request.datagrams / 8 + DatagramBuffers::BYTES as u64;
-    let Some(_memory) = state.budget.reserve(memory_bytes, state.options.memory_bytes) else {
+    let Some(memory) = state.budget.reserve(memory_bytes, state.options.memory_bytes) else {
         return control.say(Message::Busy("this server has not so much memory free".into()));
     };
     let datagrams = Some(granted.grant);
@@ -58,17 +60,22 @@ pub(crate) fn held(
         host: None,
         datagrams,
     })?;
-    let sent = AtomicU64::new(NOT_TOLD);
+    let sent = OnceLock::new();
     std::thread::scope(|scope| {
-        let receiver = Receiver::new(&granted, &request, &sent);
-        scope.spawn(|| match receiver.run(&cancel) {
-            Some(counts) => outbox.say(Message::DatagramsCounted(Box::new(counts))),
-            None => cancel.cut(),
+        let (told, line) = (&sent, &cancel);
+        scope.spawn(move || {
+            let counts = Receiver::new(&granted, &request, told).run(line);
+            // Others may have them from now on, however long the client stays.
+            drop((granted, memory));
+            match counts {
+                Some(counts) => outbox.say(Message::DatagramsCounted(Box::new(counts))),
+                None => line.cut(),
+            }
         });
         let talked = control.run(
             &mut |message| match message {
                 Message::DatagramsSent(count) => {
-                    sent.store(count.min(NOT_TOLD - 1), Ordering::Relaxed);
+                    let _ = sent.set(count);
                     Follows::Go
                 }
                 Message::Report(_) => Follows::Agree,
@@ -85,17 +92,24 @@ pub(crate) fn held(
     })
 }
 
-/// What was granted; the rate is given back at its end.
+/// What was granted; its share of the rate is given back at its end.
 struct Granted<'server> {
     state: &'server ServerState,
     socket: DatagramSocket,
     grant: DatagramGrant,
+    /// The other end of the control connection.
+    peer: IpAddr,
 }
 
 impl<'server> Granted<'server> {
-    fn of(state: &'server ServerState, request: DatagramRequest) -> Result<Granted<'server>, Box<Message>> {
+    fn of(
+        state: &'server ServerState,
+        request: DatagramRequest,
+        peer: Option<IpAddr>,
+    ) -> Result<Granted<'server>, Box<Message>> {
         let refused = |words: String| refusal(Problem::of(Class::Refused, Operation::Measure, words));
-        let (Some(allowed), Some(address)) = (state.options.datagram_bytes_per_second, state.listens) else {
+        let allowed = state.options.datagram_bytes_per_second;
+        let (Some(allowed), Some(address), Some(peer)) = (allowed, state.listens, peer) else {
             return Err(refused(NOT_ALLOWED.into()));
         };
         if let Some(words) = request.wrong() {
@@ -105,26 +119,25 @@ impl<'server> Granted<'server> {
         if wanted > allowed {
             return Err(refused(above(wanted, allowed)));
         }
-        let take = |taken: u64| taken.checked_add(wanted).filter(|sum| *sum <= allowed);
-        if state.datagram_rate.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
+        if !state.datagram_allowance.grant(wanted) {
             let words = "other sessions use what this server allows (--allow-udp)";
             return Err(Box::new(Message::Busy(words.into())));
         }
         let give_back = |words: String| {
-            state.datagram_rate.fetch_sub(wanted, Ordering::SeqCst);
+            state.datagram_allowance.give_back(wanted);
             refused(words)
         };
         let bound = bind(address).and_then(|socket| Ok((socket.address()?.port(), socket)));
         let (port, socket) = bound.map_err(|error| give_back(format!("bind a UDP socket: {error}")))?;
         let buffer_bytes = socket.receive_buffer_bytes();
         let grant = DatagramGrant { port, token: random(), bytes_per_second: wanted, buffer_bytes };
-        Ok(Granted { state, socket, grant })
+        Ok(Granted { state, socket, grant, peer })
     }
 }
 
 impl Drop for Granted<'_> {
     fn drop(&mut self) {
-        self.state.datagram_rate.fetch_sub(self.grant.bytes_per_second, Ordering::SeqCst);
+        self.state.datagram_allowance.give_back(self.grant.bytes_per_second);
     }
 }
 
@@ -137,17 +150,23 @@ fn above(wanted: u64, allowed: u64) -> String {
 }
 
 /// The port that connections come to, so that a firewall has one number; any other where it is taken.
-fn bind(address: SocketAddr) -> std::io::Result<DatagramSocket> {
-    DatagramSocket::bind(address).or_else(|_| DatagramSocket::bind(SocketAddr::new(address.ip(), 0)))
+fn bind(mut address: SocketAddr) -> std::io::Result<DatagramSocket> {
+    DatagramSocket::bind(address).or_else(|_| {
+        address.set_port(0);
+        DatagramSocket::bind(address)
+    })
 }
 
 /// Takes datagrams on a thread of its own.
 struct Receiver<'session> {
+    allowance: &'session DatagramAllowance,
+    /// The host that may send.
+    peer: IpAddr,
     socket: &'session DatagramSocket,
     grant: &'session DatagramGrant,
     request: &'session DatagramRequest,
     /// How many were sent, once the client has told.
-    sent: &'session AtomicU64,
+    sent: &'session OnceLock<u64>,
     begun: Instant,
     counter: DatagramCounter,
     /// The sender: nobody else is heard, or answered.
@@ -165,9 +184,11 @@ impl<'session> Receiver<'session> {
     fn new(
         granted: &'session Granted<'_>,
         request: &'session DatagramRequest,
-        sent: &'session AtomicU64,
+        sent: &'session OnceLock<u64>,
     ) -> Receiver<'session> {
         Receiver {
+            allowance: &granted.state.datagram_allowance,
+            peer: granted.peer,
             socket: &granted.socket,
             grant: &granted.grant,
             request,
@@ -184,7 +205,7 @@ impl<'session> Receiver<'session> {
         }
     }
 
-    /// Until all came, or nothing more will. `None` if the session ends before, or lasts too long.
+    /// Until nothing more comes. `None` if the session ends before, or lasts too long.
     fn run(mut self, cancel: &CancelToken) -> Option<DatagramCounts> {
         let (mut buffers, cpu) = (DatagramBuffers::default(), thread_cpu_ns());
         let lasts_max = Duration::from_nanos(self.request.lasts_ns) + HANDSHAKE_MAX * 2;
@@ -198,9 +219,11 @@ impl<'session> Receiver<'session> {
             });
             // What the system reports here concerns a datagram that was sent back.
             self.wake_ups += u64::from(came.unwrap_or(false));
-            if self.has_all(now_ns) {
-                let sent = self.sent.load(Ordering::Relaxed);
-                return Some(self.counts(sent, cpu));
+            match self.sent.get() {
+                Some(sent) if self.is_silent(*sent, now_ns) => return Some(self.counts(*sent, cpu)),
+                Some(_) => {}
+                // Silence counts from when it was told.
+                None => self.last_ns = self.last_ns.max(now_ns),
             }
         }
         None
@@ -210,19 +233,15 @@ impl<'session> Receiver<'session> {
         self.begun.elapsed().as_nanos() as u64
     }
 
-    fn has_all(&mut self, now_ns: u64) -> bool {
-        let sent = self.sent.load(Ordering::Relaxed);
-        if sent == NOT_TOLD {
-            // Silence counts from when it was told.
-            self.last_ns = self.last_ns.max(now_ns);
-            return false;
-        }
-        self.counter.unique() >= sent || now_ns > self.last_ns + SILENCE_MAX.as_nanos() as u64
+    fn is_silent(&self, sent: u64, now_ns: u64) -> bool {
+        let silence = if self.counter.unique() >= sent { SILENCE_AFTER_ALL } else { SILENCE_MAX };
+        now_ns > self.last_ns + silence.as_nanos() as u64
     }
 
     fn handle(&mut self, datagram: &ReceivedDatagram<'_>, now_ns: u64) {
         let head = DatagramHead::read(datagram.payload).filter(|head| head.token == self.grant.token);
-        let is_sender = self.sender.is_none_or(|sender| sender == datagram.from);
+        let is_sender = datagram.from.ip().to_canonical() == self.peer
+            && self.sender.is_none_or(|sender| sender == datagram.from);
         let is_short = datagram.payload.len() <= self.request.payload_bytes as usize;
         let Some(head) = head.filter(|_| is_sender && is_short) else {
             self.foreign += 1;
@@ -237,19 +256,23 @@ impl<'session> Receiver<'session> {
         }
         self.last_ns = now_ns;
         let bytes = datagram.payload.len() as u64;
+        let is_first = !self.counter.has(head.sequence);
         let counted = self.counter.handle(head.sequence, bytes, head.sent_ns, now_ns);
-        if counted && self.request.wanted == DatagramUse::Reflect {
+        if counted && is_first && self.request.wanted == DatagramUse::Reflect {
             self.send_back(datagram.payload, datagram.from, datagram.to);
         }
     }
 
-    /// Whether this many bytes more are within the rate, and within the time.
+    /// Whether this many bytes more are within this session's rate, that of all, and the time.
     fn is_within_rate(&mut self, payload_bytes: usize, now_ns: u64) -> bool {
         let since_ns = now_ns.saturating_sub(self.first_ns);
         let time_ns = u128::from(since_ns + BUNCHED_NS);
         let most = u128::from(self.grant.bytes_per_second) * time_ns / 1_000_000_000;
-        let taken = self.taken_bytes + packet_bytes(payload_bytes as u32);
-        let is_within = u128::from(taken) <= most && since_ns <= self.request.lasts_ns + BUNCHED_NS;
+        let bytes = packet_bytes(payload_bytes as u32);
+        let taken = self.taken_bytes + bytes;
+        let is_within = u128::from(taken) <= most
+            && since_ns <= self.request.lasts_ns + BUNCHED_NS
+            && self.allowance.charge(bytes, self.begun + Duration::from_nanos(now_ns));
         if is_within {
             self.taken_bytes = taken;
         }

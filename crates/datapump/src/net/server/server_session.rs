@@ -48,7 +48,8 @@ use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
-/// Null bytes for who looks at the path, from a server that may not be read from.
+/// Where who looks at the path ends, from a server that may not be read from. It may ask for the same bytes again: they
+/// are null, and the rate limit is that of all.
 const LOOK_BYTES_MAX: u64 = 64 << 20;
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
@@ -157,7 +158,7 @@ fn served(
     }
 }
 
-/// Whether a caller looks at the path alone: it gets a few null bytes, and nothing of what is served.
+/// Whether a caller looks at the path alone: it gets null bytes, and nothing of what is served.
 fn looks_only(begin: &Begin, options: &Options) -> bool {
     begin.asks_host == Some(true) && options.far_null_bytes.is_some_and(|bytes| bytes <= LOOK_BYTES_MAX)
 }

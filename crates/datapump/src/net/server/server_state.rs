@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +21,7 @@ pub(crate) use crate::net::client::root::ServedRoot;
 use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::{ConnectionAcceptor, ConnectionQuota, NewSession};
 use crate::net::server::control::boxes;
+use crate::net::server::datagram_allowance::DatagramAllowance;
 use crate::report::account::version;
 use crate::run::rate::Rate;
 use datapump_files::disk::boot;
@@ -64,8 +65,8 @@ pub(crate) struct ServerState {
     pub(crate) rate: Option<Arc<Rate>>,
     /// Where it listens, if it does.
     pub(crate) listens: Option<SocketAddr>,
-    /// Bytes per second of datagrams that were granted and are still being sent.
-    pub(crate) datagram_rate: AtomicU64,
+    /// What all sessions may take of datagrams together.
+    pub(crate) datagram_allowance: DatagramAllowance,
     /// The files that sessions have open, where there may be several sessions.
     pub(crate) shared_reads: Option<Arc<SharedReads>>,
 }

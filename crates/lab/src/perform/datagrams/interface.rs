@@ -4,9 +4,11 @@
 //! Must not know: datagrams.
 
 use std::fs::read_to_string;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
+use datapump::host::device_with_address;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,15 +29,10 @@ pub struct InterfaceFacts {
 
 impl InterfaceFacts {
     /// Of the interface for this address.
-    pub fn to(address: IpAddr) -> InterfaceFacts {
-        let routes = read_to_string("/proc/net/route").unwrap_or_default();
-        match (address.to_canonical(), address.is_loopback()) {
-            (_, true) => InterfaceFacts::of("lo"),
-            (IpAddr::V4(address), _) => match interface_of(&routes, address) {
-                Some(name) => InterfaceFacts::of(name),
-                None => InterfaceFacts::unknown("unavailable: no route is known"),
-            },
-            (IpAddr::V6(_), _) => InterfaceFacts::unknown("unavailable: routes of IPv6 are not read"),
+    pub fn to(address: SocketAddr) -> InterfaceFacts {
+        match source_of(address).ok().and_then(|source| device_with_address(source.to_canonical())) {
+            Some(name) => InterfaceFacts::of(&name),
+            None => InterfaceFacts::unknown("unavailable: no route is known"),
         }
     }
 
@@ -61,39 +58,31 @@ impl InterfaceFacts {
     }
 }
 
-/// The interface of the longest prefix in `/proc/net/route`: interface, destination, …, mask in the eighth column, both
-/// numbers as the host stores them.
-fn interface_of(routes: &str, address: Ipv4Addr) -> Option<&str> {
-    let address = u32::from_ne_bytes(address.octets());
-    let matching = routes.lines().skip(1).filter_map(|line| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        let number = |at: usize| u32::from_str_radix(columns.get(at)?, 16).ok();
-        let (destination, mask) = (number(1)?, number(7)?);
-        (address & mask == destination).then(|| (mask.count_ones(), columns[0]))
-    });
-    matching.max_by_key(|(ones, _)| *ones).map(|(_, name)| name)
+/// The address of this host that the system sends from to there. Nothing is sent.
+fn source_of(address: SocketAddr) -> io::Result<IpAddr> {
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(address)?;
+    socket.local_addr().map(|local| local.ip())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[cfg(target_endian = "little")]
     #[test]
-    fn the_longest_prefix_is_taken() {
-        let routes = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
-                      eth0 00000000 0100000A 0003 0 0 0 00000000 0 0 0\n\
-                      tun0 0000590A 00000000 0001 0 0 0 00FFFFFF 0 0 0\n\
-                      bad line\n";
-        assert_eq!(interface_of(routes, Ipv4Addr::new(10, 89, 0, 2)), Some("tun0"));
-        assert_eq!(interface_of(routes, Ipv4Addr::new(10, 90, 0, 2)), Some("eth0"));
-        assert_eq!(interface_of("", Ipv4Addr::new(10, 90, 0, 2)), None);
+    fn loopback_has_no_hardware() {
+        let facts = InterfaceFacts::to((Ipv4Addr::LOCALHOST, 9).into());
+        assert_eq!(facts.interface.as_deref(), Some("lo"));
+        assert_eq!(facts.coalescing, "unavailable: lo has no hardware");
     }
 
     #[test]
-    fn loopback_has_no_hardware() {
-        let facts = InterfaceFacts::to(Ipv4Addr::LOCALHOST.into());
-        assert_eq!(facts.interface.as_deref(), Some("lo"));
-        assert_eq!(facts.coalescing, "unavailable: lo has no hardware");
+    fn an_address_without_a_route_has_no_interface() {
+        // Broadcasts are not for every socket.
+        let facts = InterfaceFacts::to((Ipv4Addr::BROADCAST, 9).into());
+        assert_eq!((facts.interface, facts.interface_mtu), (None, None));
+        assert!(facts.coalescing.contains("no route"), "{}", facts.coalescing);
     }
 }

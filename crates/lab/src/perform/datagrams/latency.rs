@@ -47,16 +47,16 @@ pub struct FrameLatency {
     pub sent: u64,
     /// Those that did not come back within a second.
     pub lost: u64,
-    /// Median of the round trips, in microseconds.
-    pub median_us: f64,
+    /// Median of the round trips, in microseconds; null, as the following, where none came back.
+    pub median_us: Option<f64>,
     /// Their mean.
-    pub mean_us: f64,
+    pub mean_us: Option<f64>,
     /// The shortest.
-    pub min_us: f64,
-    /// Their standard deviation.
-    pub deviation_us: f64,
+    pub min_us: Option<f64>,
+    /// Their standard deviation; null of one.
+    pub deviation_us: Option<f64>,
     /// Their histogram, with its full width at half maximum.
-    pub histogram: LatencyHistogram,
+    pub histogram: Option<LatencyHistogram>,
 }
 
 /// Round trips by frame size.
@@ -77,7 +77,7 @@ pub struct UdpLatency {
 
 /// Measures round trips.
 ///
-/// Errors: what is asked cannot be; the server refuses or is lost; of one size nothing came at all.
+/// Errors: what is asked cannot be; the server refuses or is lost; of one size nothing came, however often it was sent.
 pub fn udp_latency(arguments: &LatencyArguments) -> Result<UdpLatency, Problem> {
     let mut frame_sizes = arguments.frame_sizes.clone();
     frame_sizes.sort_unstable();
@@ -86,21 +86,20 @@ pub fn udp_latency(arguments: &LatencyArguments) -> Result<UdpLatency, Problem> 
     let (mut port, mut interface) = (0, InterfaceFacts::default());
     let (trips, counts) = arguments.client.measure(request, |path| {
         port = path.address.port();
-        interface = InterfaceFacts::to(path.address.ip());
+        interface = InterfaceFacts::to(path.address);
         Reflections::new(path, &frame_sizes, arguments)?.run()
     })?;
-    let mut frames = Vec::new();
     if counts.received > 0 && trips.sizes.iter().all(TimedSize::is_silent) {
         return Err(no_answers(&arguments.client, counts.received));
     }
-    for size in &trips.sizes {
-        match size.frame() {
-            Some(frame) => frames.push(frame),
-            None => return Err(why_nothing_came(&arguments.client, size.payload_bytes as usize, port)),
-        }
+    if let Some(size) = trips.sizes.iter().find(|size| size.is_silent()) {
+        return Err(why_nothing_came(&arguments.client, size.payload_bytes as usize, port));
     }
-    let points: Vec<(u64, f64)> = frames.iter().map(|frame| (frame.frame_size, frame.median_us)).collect();
-    let each_us = |ns: u64| ns as f64 / 1e3 / frames.iter().map(|frame| frame.sent).sum::<u64>() as f64;
+    let frames: Vec<FrameLatency> = trips.sizes.iter().map(TimedSize::frame).collect();
+    let point = |frame: &FrameLatency| Some((frame.frame_size, frame.median_us?));
+    let points: Vec<(u64, f64)> = frames.iter().filter_map(point).collect();
+    let all: u64 = frames.iter().map(|frame| frame.sent).sum();
+    let each_us = |ns: u64| ns as f64 / 1e3 / all.max(1) as f64;
     Ok(UdpLatency {
         curve: LatencyCurve::of(&points),
         sender_cpu_us: each_us(trips.cpu_ns),
@@ -112,6 +111,13 @@ pub fn udp_latency(arguments: &LatencyArguments) -> Result<UdpLatency, Problem> 
 
 impl LatencyArguments {
     fn request(&self, frame_sizes: &[u32]) -> Result<DatagramRequest, String> {
+        let round_s = self.spacing.as_secs_f64() * frame_sizes.len() as f64;
+        if round_s > DATAGRAMS_LAST_MAX_NS as f64 / 1e9 {
+            return Err(format!(
+                "one round of all sizes takes {round_s:.0} s and all may take 60 s; send closer ones or fewer sizes \
+                 (--spacing, --frame-size)"
+            ));
+        }
         let request = DatagramRequest {
             wanted: DatagramUse::Reflect,
             datagrams: self.count.saturating_mul(frame_sizes.len() as u64),
@@ -143,19 +149,18 @@ impl TimedSize {
         self.times_us.is_empty() && self.sent >= SILENT_MAX
     }
 
-    /// `None` if nothing came back.
-    fn frame(&self) -> Option<FrameLatency> {
+    fn frame(&self) -> FrameLatency {
         let times = &self.times_us;
-        Some(FrameLatency {
+        FrameLatency {
             frame_size: self.payload_bytes.into(),
             sent: self.sent,
             lost: self.sent - times.len() as u64,
-            median_us: median(times)?,
-            mean_us: mean(times)?,
-            min_us: times.iter().copied().min_by(f64::total_cmp)?,
-            deviation_us: standard_deviation(times).unwrap_or(0.0),
-            histogram: LatencyHistogram::of(times)?,
-        })
+            median_us: median(times),
+            mean_us: mean(times),
+            min_us: times.iter().copied().min_by(f64::total_cmp),
+            deviation_us: standard_deviation(times),
+            histogram: LatencyHistogram::of(times),
+        }
     }
 }
 
@@ -195,14 +200,18 @@ impl<'path> Reflections<'path> {
     /// alike.
     fn run(mut self) -> Result<DatagramsSent<TimedTrips>, Problem> {
         let (mut pacer, cpu, start) = (Pacer::new(self.apart), thread_cpu_ns(), Instant::now());
-        let mut sequence = 0;
+        let (path, mut sequence) = (self.path, 0);
+        let is_late = || start.elapsed().as_nanos() >= u128::from(DATAGRAMS_LAST_MAX_NS);
         'rounds: for _ in 0..self.count {
             for at in 0..self.sizes.len() {
                 if self.sizes[at].is_silent() {
                     continue;
                 }
-                pacer.wait();
-                if start.elapsed().as_nanos() >= u128::from(DATAGRAMS_LAST_MAX_NS) {
+                pacer.wait(&|| path.is_over() || is_late());
+                if path.is_over() {
+                    return Err(is_ending());
+                }
+                if is_late() {
                     break 'rounds;
                 }
                 let time = self.one(sequence, self.sizes[at].payload_bytes as usize)?;

@@ -69,7 +69,7 @@ fn send_probes(path: &DatagramPath) -> Result<DatagramsSent<()>, Problem> {
     let (socket, token) = (socket_for(path.address)?, path.grant.token);
     let (mut pacer, mut bytes) = (Pacer::new(PROBES_APART), [0; DATAGRAM_HEAD_BYTES]);
     for sequence in 0..PROBES {
-        pacer.wait();
+        pacer.wait(&|| path.is_over());
         if path.is_over() {
             return Err(is_ending());
         }

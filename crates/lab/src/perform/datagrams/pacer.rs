@@ -8,6 +8,8 @@ use datapump::host::timer_slack;
 
 /// A sleep may end so much late; the rest is spent looking at the clock.
 const SPIN: Duration = Duration::from_micros(120);
+/// No sleep is longer: whether all is over is looked at between two.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// Who is later than this does not catch up: what was held back would come as a burst.
 const LATE_MAX: Duration = Duration::from_millis(1);
 
@@ -28,11 +30,14 @@ impl Pacer {
         Pacer { apart, due: Instant::now(), late: Duration::ZERO }
     }
 
-    /// Waits for the next point. Gives the time when it was.
-    pub fn wait(&mut self) -> Instant {
+    /// Waits for the next point, or until all is over: whoever waits looks at that again. Gives the time when it was.
+    pub fn wait(&mut self, is_over: &dyn Fn() -> bool) -> Instant {
         let mut now = Instant::now();
-        if let Some(rest) = self.due.saturating_duration_since(now).checked_sub(SPIN) {
-            std::thread::sleep(rest);
+        while let Some(rest) = self.due.saturating_duration_since(now).checked_sub(SPIN) {
+            if is_over() {
+                return now;
+            }
+            std::thread::sleep(rest.min(SLEEP_MAX));
             now = Instant::now();
         }
         while now < self.due {
@@ -65,12 +70,21 @@ mod tests {
         let mut pacer = Pacer::new(Duration::from_micros(300));
         let start = pacer.due;
         for point in 0..20 {
-            let now = pacer.wait();
+            let now = pacer.wait(&|| false);
             assert!(now >= start + Duration::from_micros(300) * point, "{point}");
         }
         std::thread::sleep(Duration::from_millis(20));
-        let late = pacer.wait();
+        let late = pacer.wait(&|| false);
         assert!(pacer.late > LATE_MAX);
-        assert!(pacer.wait() >= late + Duration::from_micros(300), "no burst");
+        assert!(pacer.wait(&|| false) >= late + Duration::from_micros(300), "no burst");
+    }
+
+    #[test]
+    fn a_wait_of_any_length_ends_when_all_is_over() {
+        let mut pacer = Pacer::new(Duration::from_secs(3600));
+        pacer.wait(&|| false);
+        let start = Instant::now();
+        pacer.wait(&|| start.elapsed() > Duration::from_millis(150));
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     }
 }

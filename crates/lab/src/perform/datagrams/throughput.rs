@@ -134,8 +134,20 @@ pub fn udp_throughput(arguments: &ThroughputArguments) -> Result<UdpThroughput, 
 impl ThroughputArguments {
     /// From one datagram to the next at this rate.
     fn apart(&self, bytes_per_second: u64) -> Duration {
-        let ns = packet_bytes(self.payload_bytes) as f64 / bytes_per_second.max(1) as f64 * 1e9;
-        Duration::from_nanos(ns.ceil() as u64)
+        let ns = packet_bytes(self.payload_bytes) * 1_000_000_000;
+        Duration::from_nanos(ns.div_ceil(bytes_per_second.max(1)))
+    }
+
+    /// The rate that is asked for: that of the user, if he gave one, and not what its spacing comes to.
+    fn bytes_per_second(&self) -> u64 {
+        match self.pace {
+            StreamPace::Rate(bytes_per_second) => bytes_per_second,
+            StreamPace::Spacing(Duration::ZERO) => 0,
+            StreamPace::Spacing(spacing) => {
+                let bytes = u128::from(packet_bytes(self.payload_bytes)) * 1_000_000_000;
+                u64::try_from(bytes.div_ceil(spacing.as_nanos())).unwrap_or(u64::MAX)
+            }
+        }
     }
 
     /// The spacing that is asked for; nothing: as close as allowed.
@@ -168,16 +180,12 @@ impl ThroughputArguments {
             }
             () => Ok(()),
         }?;
-        let bytes_per_second = match spacing.as_secs_f64() {
-            0.0 => 0,
-            seconds => (packet_bytes(self.payload_bytes) as f64 / seconds).ceil() as u64,
-        };
         let lasts_ns = if spacing.is_zero() { duration } else { takes_ns.max(LASTS_MIN_NS) * SLOWER };
         Ok(DatagramRequest {
             wanted: DatagramUse::Count,
             datagrams,
             payload_bytes: self.payload_bytes,
-            bytes_per_second,
+            bytes_per_second: self.bytes_per_second(),
             lasts_ns: lasts_ns.min(DATAGRAMS_LAST_MAX_NS),
         })
     }
@@ -251,12 +259,14 @@ impl<'path> StreamSender<'path> {
         let mut pacer = Pacer::new(self.apart * self.batch as u32);
         let start = Instant::now();
         let mut sent = 0;
+        let lasts = self.lasts;
+        let is_over = || path.is_over() || start.elapsed() > lasts;
         while sent < self.datagrams {
-            let now = pacer.wait().saturating_duration_since(start);
+            let now = pacer.wait(&is_over).saturating_duration_since(start);
             if path.is_over() {
                 return Err(is_ending());
             }
-            if now > self.lasts {
+            if now > lasts {
                 break;
             }
             let count = (self.datagrams - sent).min(self.batch as u64) as usize;
@@ -278,7 +288,7 @@ impl<'path> StreamSender<'path> {
             elapsed,
             offload,
             buffer_bytes: path.grant.buffer_bytes,
-            interface: InterfaceFacts::to(path.address.ip()),
+            interface: InterfaceFacts::to(path.address),
         };
         Ok(DatagramsSent { sent, outcome })
     }
@@ -342,5 +352,39 @@ fn outcome(arguments: &ThroughputArguments, sent: &SentStream, counts: &Datagram
         batch: arguments.batch.into(),
         offload: sent.offload.clone(),
         interface: sent.interface.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datapump::{Host, WayIn};
+
+    #[test]
+    fn what_is_asked_for_is_the_rate_that_was_given() {
+        let asked = |payload_bytes, pace| {
+            let host = Host::Served("host:1".into());
+            let client = DatagramClient { host, way_in: WayIn::Open, stop: Default::default() };
+            let duration = Duration::from_secs(1);
+            let arguments = ThroughputArguments {
+                client,
+                payload_bytes,
+                pace,
+                count: None,
+                duration,
+                batch: 1,
+                offload: false,
+            };
+            arguments.request().expect("nothing is wrong").bytes_per_second
+        };
+        for rate in [10_000, 125_000, 125_001, 1_250_000_000] {
+            for payload_bytes in [32, 1472, 8972, 65_507] {
+                assert_eq!(asked(payload_bytes, StreamPace::Rate(rate)), rate, "{payload_bytes}");
+            }
+        }
+        // 1500 bytes each.
+        for (spacing, rate) in [(120_000, 12_500_000), (120_001, 12_499_896), (7, 214_285_714_286), (0, 0)] {
+            assert_eq!(asked(1472, StreamPace::Spacing(Duration::from_nanos(spacing))), rate, "{spacing}");
+        }
     }
 }

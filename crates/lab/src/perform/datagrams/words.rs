@@ -58,16 +58,17 @@ impl fmt::Display for UdpThroughput {
 impl fmt::Display for UdpLatency {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for frame in &self.frames {
-            writeln!(
-                out,
-                "{:>6} bytes: median {:.2} us, shortest {:.2} us, width at half maximum {:.2} us, lost {} of {}",
-                frame.frame_size,
-                frame.median_us,
-                frame.min_us,
-                frame.histogram.width_us,
-                with_commas(frame.lost),
-                with_commas(frame.sent)
-            )?;
+            write!(out, "{:>6} bytes: ", frame.frame_size)?;
+            if let (Some(median), Some(min), Some(histogram)) =
+                (frame.median_us, frame.min_us, &frame.histogram)
+            {
+                let width = histogram.width_us;
+                write!(
+                    out,
+                    "median {median:.2} us, shortest {min:.2} us, width at half maximum {width:.2} us, "
+                )?;
+            }
+            writeln!(out, "lost {} of {}", with_commas(frame.lost), with_commas(frame.sent))?;
         }
         if let Some(curve) = &self.curve {
             writeln!(out, "all sizes: {}", LineWords(&curve.whole))?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::datagrams::DatagramClient;
-use datapump::{Class, Host, Place, Problem, Remote, Status, WayIn};
+use datapump::{Host, Place, Problem, Remote, Status, WayIn};
 use datapump_lab::datagrams::{
     LatencyArguments, StreamPace, ThroughputArguments, udp_latency, udp_throughput,
 };
@@ -86,18 +86,8 @@ fn told<'figures, Figures: Display + 'figures>(
     stop: &AtomicBool,
     output: &Output,
 ) -> i32 {
-    let problem = match outcome {
-        Ok(figures) => return print_figures(&[line(&figures)], &figures.to_string(), Status::Done, output),
-        Err(problem) => problem,
-    };
-    let status = match problem.class {
-        _ if stop.load(Ordering::Relaxed) => Status::Interrupted,
-        Class::Usage => Status::Usage,
-        Class::Refused => Status::Refused,
-        Class::Lost => Status::Lost,
-        _ => Status::Failed,
-    };
-    output.problem(&problem);
-    output.ended(status as i32, Some(problem.class));
-    status as i32
+    match outcome {
+        Ok(figures) => print_figures(&[line(&figures)], &figures.to_string(), Status::Done, output),
+        Err(problem) => output.failed(&problem, stop.load(Ordering::Relaxed)),
+    }
 }

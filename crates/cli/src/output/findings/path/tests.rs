@@ -61,11 +61,26 @@ fn losses_without_a_queue_are_the_paths_and_the_sender_should_change() {
 }
 
 #[test]
-fn the_smallest_round_trip_is_that_of_any_kernel() {
-    let facts = path(0, 21_000);
-    assert!(one(&facts, "round trip", FindingSide::Path).value.starts_with("smallest 20 ms"), "{facts:?}");
+fn the_round_trip_is_that_of_this_kernel_and_no_setting_follows_from_another_word() {
+    let words = |facts: &PathFacts| one(facts, "round trip", FindingSide::Path).value;
+    let settings = HostSettings { receive_buffer: Some([4096, 131_072, 1 << 20]), ..HostSettings::default() };
+    let facts = PathFacts { local: settings, ..path(0, 21_000) };
+    let says = |min_rtt_us| facts.sender.map(|sender| TcpStats { min_rtt_us, ..sender });
+    for of_sender in [0, 1, 20_000, 1 << 58] {
+        let facts = PathFacts { sender: says(of_sender), ..facts.clone() };
+        assert!(words(&facts).starts_with("smallest 20 ms"), "{facts:?}");
+        assert!(!one(&facts, "receive buffer", FindingSide::Local).good, "{facts:?}");
+    }
     let over_ssh = PathFacts { first: None, sender: None, session_round_trip_ns: Some(7_000_000), ..facts };
-    assert!(one(&over_ssh, "round trip", FindingSide::Path).value.starts_with("about 7.0 ms"));
+    assert!(words(&over_ssh).starts_with("about 7.0 ms"));
+    for of_sender in [20_000, 1 << 58, u64::MAX] {
+        let told = PathFacts {
+            sender: Some(TcpStats { min_rtt_us: of_sender, ..TcpStats::default() }),
+            ..over_ssh.clone()
+        };
+        let buffer = one(&told, "receive buffer", FindingSide::Local);
+        assert!(buffer.good && buffer.value.contains("did not measure"), "{buffer:?}");
+    }
     let route = one(&over_ssh, "route", FindingSide::Path);
     assert!(!route.good && route.value.contains("through ssh to there"), "{route:?}");
 }
