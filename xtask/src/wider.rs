@@ -178,7 +178,9 @@ fn stacks(steps: &mut Steps, extent: &Extent) -> Result<()> {
     let line = format!("cargo build{} -p pump-stacks --features bpf-cc", extent.profile());
     match succeeds("clang --version") && succeeds("ls /usr/include/bpf/bpf_helpers.h /usr/include/libelf.h") {
         true => steps.run(&Step::new("pump-stacks", &line)),
-        false => steps.cannot("pump-stacks", "install clang, libbpf-dev, libelf-dev, zlib1g-dev, pkg-config, make"),
+        false => {
+            steps.cannot("pump-stacks", "install clang, libbpf-dev, libelf-dev, zlib1g-dev, pkg-config, make")
+        }
     }
 }
 

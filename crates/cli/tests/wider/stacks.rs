@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::Value;
 
 use crate::box_path::{BoxPath, RIGHT};
-use crate::support::serving::Serving;
 use crate::support::running::eventually;
+use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, PUMP, expect, outcome};
 
 /// All network namespaces of a kernel have the same algorithms.
@@ -137,7 +137,10 @@ fn whoever_may_not_load_is_told_so() {
     let Some(stacks) = stacks("refusals") else { return };
     for (before, part) in [
         (&["unshare", "--user"][..], "pump-stacks: only root loads something into the kernel\n"),
-        (&["setpriv", "--bounding-set", "-bpf,-sys_admin"], "the kernel does not take the BPF: Operation not permitted"),
+        (
+            &["setpriv", "--bounding-set", "-bpf,-sys_admin"],
+            "the kernel does not take the BPF: Operation not permitted",
+        ),
     ] {
         let refused = stacks.run(before, &["scalable"]);
         expect(&refused, 1, &[part], &before.join(" "));
@@ -155,7 +158,8 @@ fn without_clang_it_is_not_built_and_says_what_to_install() {
     cargo.args(["build", "-p", "pump-stacks", "--features", "bpf-cc"]).env("CLANG", "/nonexistent/clang");
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     let built = outcome(cargo, b"");
-    let parts = ["/nonexistent/clang: No such file or directory", "needs the packages clang libbpf-dev libelf-dev"];
+    let parts =
+        ["/nonexistent/clang: No such file or directory", "needs the packages clang libbpf-dev libelf-dev"];
     expect(&built, 101, &parts, "no clang");
 }
 
@@ -212,10 +216,17 @@ fn windows_move_as_the_simulator_says() {
             let left = number(now, "ssthresh_segments");
             if changed("ssthresh_segments") && number(before, "ssthresh_segments") < 1e6 {
                 let by_law = law(stack, window).1;
-                assert!((left / by_law - 1.0).abs() < 0.06, "{stack}: of {window} a loss left {left}, not {by_law}");
+                assert!(
+                    (left / by_law - 1.0).abs() < 0.06,
+                    "{stack}: of {window} a loss left {left}, not {by_law}"
+                );
                 losses += 1;
-            } else if !changed("retransmitted_segments") && number(now, "cwnd_segments") > left && window > left {
-                let acked = (number(now, "bytes_acked") - number(before, "bytes_acked")) / number(now, "mss_bytes");
+            } else if !changed("retransmitted_segments")
+                && number(now, "cwnd_segments") > left
+                && window > left
+            {
+                let acked =
+                    (number(now, "bytes_acked") - number(before, "bytes_acked")) / number(now, "mss_bytes");
                 grown += number(now, "cwnd_segments") - window;
                 expected += acked * law(stack, window).0;
             }
@@ -243,7 +254,11 @@ fn row_with(program: &Path) -> Value {
 fn a_study_loads_what_the_kernel_lacks() {
     let Some(stacks) = stacks("a study") else { return };
     let row = row_with(&stacks.program);
-    assert_eq!((&row["outcome"], &row["achieved"]["congestion"]), (&"completed".into(), &"scalable".into()), "{row}");
+    assert_eq!(
+        (&row["outcome"], &row["achieved"]["congestion"]),
+        (&"completed".into(), &"scalable".into()),
+        "{row}"
+    );
     assert!(!kernel_has("scalable") && !struct_ops().contains("scalable"));
     let row = row_with(Path::new("/nonexistent/pump-stacks"));
     assert_eq!(row["outcome"], "unavailable", "{row}");
