@@ -3,6 +3,7 @@
 //! Each is a struct_ops with a link that is pinned nowhere: the kernel drops it with the process, however that ends. Must
 //! not know: what the algorithms do; who may load them; when they are to go.
 
+use clap::ValueEnum as _;
 use libbpf_rs::{ErrorExt as _, Link, MapCore as _, ObjectBuilder, OpenObject, PrintLevel, set_print};
 
 use crate::LoadableStack;
@@ -44,11 +45,9 @@ pub fn is_built() -> Result<(), String> {
 /// The kernel is given no program of an algorithm that was not asked for.
 fn open(stacks: &[LoadableStack]) -> libbpf_rs::Result<OpenObject> {
     let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+    let others: Vec<_> = LoadableStack::value_variants().iter().filter(|it| !stacks.contains(it)).collect();
     for mut map in object.maps_mut() {
-        let name = map.name().to_str().unwrap_or_default().to_owned();
-        let is_other = ["highspeed", "scalable"].contains(&name.as_str())
-            && !stacks.iter().any(|stack| stack.as_str() == name);
-        if is_other {
+        if others.iter().any(|other| map.name() == other.as_str()) {
             map.set_autocreate(false)?;
         }
     }

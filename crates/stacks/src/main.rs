@@ -4,7 +4,10 @@
 #![forbid(unsafe_code)]
 
 mod kernel;
-#[cfg_attr(not(all(feature = "bpf-cc", target_os = "linux")), path = "absent.rs")]
+#[cfg(all(feature = "bpf-cc", target_os = "linux"))]
+mod loaded;
+#[cfg(not(all(feature = "bpf-cc", target_os = "linux")))]
+#[path = "absent.rs"]
 mod loaded;
 mod until;
 
