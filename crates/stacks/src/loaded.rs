@@ -16,7 +16,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o"));
 
 /// What holds them.
 pub struct LoadedStacks {
-    _links: Vec<Link>,
+    links: Vec<Link>,
 }
 
 impl LoadedStacks {
@@ -27,13 +27,18 @@ impl LoadedStacks {
         // What goes wrong is told once, by the error.
         set_print(None::<(PrintLevel, fn(PrintLevel, String))>);
         if stacks.is_empty() {
-            return Ok(LoadedStacks { _links: Vec::new() });
+            return Ok(LoadedStacks { links: Vec::new() });
         }
         let mut object = open(stacks).map_err(refused)?.load().map_err(refused)?;
         let is_named = |name: &str| stacks.iter().any(|stack| stack.as_str() == name);
         let named = object.maps_mut().filter(|map| map.name().to_str().is_some_and(is_named));
         let links = named.map(|mut map| map.attach_struct_ops()).collect::<Result<_, _>>();
-        Ok(LoadedStacks { _links: links.map_err(refused)? })
+        Ok(LoadedStacks { links: links.map_err(refused)? })
+    }
+
+    /// As the kernel does if this process is killed.
+    pub fn unload(self) {
+        drop(self.links);
     }
 }
 

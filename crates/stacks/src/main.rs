@@ -83,7 +83,7 @@ fn hold(arguments: &Arguments) -> Result<(), String> {
         return Ok(());
     }
     ended.wait();
-    drop(held);
+    held.unload();
     kernel::has_none_of(&missing)
 }
 

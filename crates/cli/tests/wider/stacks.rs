@@ -156,7 +156,9 @@ fn without_clang_it_is_not_built_and_says_what_to_install() {
     let Some(_stacks) = stacks("a build without clang") else { return };
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "-p", "pump-stacks", "--features", "bpf-cc"]).env("CLANG", "/nonexistent/clang");
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    // In a folder of its own it waits for nobody who builds.
+    let home = Home::new();
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).env("CARGO_TARGET_DIR", home.path("target"));
     let built = outcome(cargo, b"");
     let parts =
         ["/nonexistent/clang: No such file or directory", "needs the packages clang libbpf-dev libelf-dev"];
