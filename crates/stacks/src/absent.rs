@@ -8,16 +8,16 @@ use crate::LoadableStack;
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (without BPF: loads nothing)");
 
 /// Nothing, ever.
-pub struct LoadedStacks;
+pub struct AbsentStacks;
 
-impl LoadedStacks {
-    /// Not reached: `is_built` comes first.
-    pub fn load(_: &[LoadableStack]) -> Result<LoadedStacks, String> {
-        is_built().map(|()| LoadedStacks)
-    }
-
+impl AbsentStacks {
     /// Nothing is held.
     pub fn unload(self) {}
+}
+
+/// Not reached: `is_built` comes first.
+pub fn load(_: &[LoadableStack]) -> Result<AbsentStacks, String> {
+    is_built().map(|()| AbsentStacks)
 }
 
 /// Why not.

@@ -1,7 +1,7 @@
 //! Algorithms in the kernel, for as long as this process holds them.
 //!
-//! Each is a struct_ops with a link that is pinned nowhere: the kernel drops it with the process, however that ends. Must
-//! not know: what the algorithms do; who may load them; when they are to go.
+//! Each is a struct_ops with a link that is pinned nowhere: the kernel drops it with the process, however that ends.
+//! Must not know: what the algorithms do; who may load them; when they are to go.
 
 use clap::ValueEnum as _;
 use libbpf_rs::{ErrorExt as _, Link, MapCore as _, ObjectBuilder, OpenObject, PrintLevel, set_print};
@@ -20,26 +20,26 @@ pub struct LoadedStacks {
 }
 
 impl LoadedStacks {
-    /// Loads each of them, or none.
-    ///
-    /// Errors: what the kernel says.
-    pub fn load(stacks: &[LoadableStack]) -> Result<LoadedStacks, String> {
-        // What goes wrong is told once, by the error.
-        set_print(None::<(PrintLevel, fn(PrintLevel, String))>);
-        if stacks.is_empty() {
-            return Ok(LoadedStacks { links: Vec::new() });
-        }
-        let mut object = open(stacks).map_err(refused)?.load().map_err(refused)?;
-        let is_named = |name: &str| stacks.iter().any(|stack| stack.as_str() == name);
-        let named = object.maps_mut().filter(|map| map.name().to_str().is_some_and(is_named));
-        let links = named.map(|mut map| map.attach_struct_ops()).collect::<Result<_, _>>();
-        Ok(LoadedStacks { links: links.map_err(refused)? })
-    }
-
     /// As the kernel does if this process is killed.
     pub fn unload(self) {
         drop(self.links);
     }
+}
+
+/// Loads each of them, or none.
+///
+/// Errors: what the kernel says.
+pub fn load(stacks: &[LoadableStack]) -> Result<LoadedStacks, String> {
+    // What goes wrong is told once, by the error.
+    set_print(None::<(PrintLevel, fn(PrintLevel, String))>);
+    if stacks.is_empty() {
+        return Ok(LoadedStacks { links: Vec::new() });
+    }
+    let mut object = open(stacks).map_err(refused)?.load().map_err(refused)?;
+    let is_named = |name: &str| stacks.iter().any(|stack| stack.as_str() == name);
+    let named = object.maps_mut().filter(|map| map.name().to_str().is_some_and(is_named));
+    let links = named.map(|mut map| map.attach_struct_ops()).collect::<Result<_, _>>();
+    Ok(LoadedStacks { links: links.map_err(refused)? })
 }
 
 /// This one can.

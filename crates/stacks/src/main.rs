@@ -1,5 +1,5 @@
-//! The binary `pump-stacks`: TCP's HighSpeed and Scalable for a Linux kernel that was built without them, for as long as
-//! it runs. The kernel itself stays as it is: it loads them as BPF (struct_ops), and drops them when this process ends.
+//! The binary `pump-stacks`: HighSpeed and Scalable TCP for a Linux kernel that was built without them, as long as it
+//! runs. The kernel itself stays as it is: it loads them as BPF (struct_ops), and drops them when this process ends.
 
 #![forbid(unsafe_code)]
 
@@ -14,8 +14,6 @@ mod until;
 use std::io::{self, Write, stderr, stdout};
 
 use clap::{Parser, ValueEnum};
-
-use loaded::LoadedStacks;
 
 /// An algorithm that can be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -46,7 +44,7 @@ impl LoadableStack {
 /// Example: pump-stacks highspeed scalable
 #[derive(Debug, Parser)]
 #[command(name = "pump-stacks", version = loaded::VERSION)]
-struct Arguments {
+struct StacksArguments {
     /// What to load; both if none is named
     #[arg(value_name = "STACK")]
     stacks: Vec<LoadableStack>,
@@ -61,7 +59,7 @@ struct Arguments {
 }
 
 fn main() {
-    let arguments = Arguments::parse();
+    let arguments = StacksArguments::parse();
     std::process::exit(match hold(&arguments) {
         Ok(()) => 0,
         Err(why) => {
@@ -72,12 +70,12 @@ fn main() {
 }
 
 /// Loads what is missing and holds it until it is to end.
-fn hold(arguments: &Arguments) -> Result<(), String> {
+fn hold(arguments: &StacksArguments) -> Result<(), String> {
     loaded::is_built()?;
     kernel::root_only()?;
-    let ended = until::Ended::new(arguments.with_parent).map_err(|error| format!("signals: {error}"))?;
+    let ended = until::EndSignal::new(arguments.with_parent).map_err(|error| format!("signals: {error}"))?;
     let missing = missing(&arguments.stacks)?;
-    let held = LoadedStacks::load(&missing)?;
+    let held = loaded::load(&missing)?;
     writeln!(stdout(), "ready").and_then(|()| stdout().flush()).map_err(|error| unwritten(&error))?;
     if missing.is_empty() {
         return Ok(());

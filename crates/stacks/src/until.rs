@@ -9,21 +9,21 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Signals that came are kept from when this is made.
-pub struct Ended {
+pub struct EndSignal {
     signals: Signals,
     /// The parent went before the kernel knew that this process wants to know of it.
     is_orphan: bool,
 }
 
-impl Ended {
+impl EndSignal {
     /// Errors: a signal that cannot be caught.
-    pub fn new(with_parent: bool) -> io::Result<Ended> {
+    pub fn new(with_parent: bool) -> io::Result<EndSignal> {
         let parent = getppid();
         let signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         if with_parent {
             set_parent_process_death_signal(Some(Signal::TERM))?;
         }
-        Ok(Ended { signals, is_orphan: with_parent && getppid() != parent })
+        Ok(EndSignal { signals, is_orphan: with_parent && getppid() != parent })
     }
 
     /// Returns at the end.

@@ -72,7 +72,7 @@ fn a_server_with_little_memory_or_few_connections_is_asked_for_no_more() {
         let copy = ["copy", "--json", "--ticket-file", "ticket", "sent", &server.at("got")];
         let run = path.inside(0, || home.pump(&copy));
         assert_eq!(run.status, 0, "{limit:?}: {run:?}");
-        has_content(&home.path(&format!("{served}/got")), &content, "over the path");
+        has_content(&home.path(format!("{served}/got")), &content, "over the path");
         let last: Value = serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
         assert_eq!(last["lanes"], 2, "{limit:?}: {last}");
     }

@@ -70,8 +70,8 @@ impl CommandLine {
         })
     }
 
-    /// The user's own settings of this program must not change what is measured. Which program loads a congestion control
-    /// (rig/path.sh) is none.
+    /// The user's own settings of this program must not change what is measured. Which program loads a congestion
+    /// control (rig/path.sh) is none.
     fn command(&self) -> Command {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&self.0);
