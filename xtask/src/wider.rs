@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 
 use crate::install;
-use crate::steps::{Step, Steps};
+use crate::steps::{Step, Steps, succeeds};
 
 /// What the wider tests use.
 const PACKAGES: &[&str] = &[
@@ -120,6 +120,7 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     }
     say_left_out(steps, extent)?;
     steps.run(&Step::new("the program", &format!("cargo build{}", extent.profile())))?;
+    stacks(steps, extent)?;
     let fuzzes = install::fuzzer(steps)?;
     wider(steps, root, extent, fuzzes)?;
     long(steps, extent)?;
@@ -170,6 +171,17 @@ fn say_left_out(steps: &mut Steps, extent: &Extent) -> Result<()> {
         ))?;
     }
     Ok(())
+}
+
+/// Builds pump-stacks where that can be done: no other suite needs what it takes, so that it is not installed here.
+fn stacks(steps: &mut Steps, extent: &Extent) -> Result<()> {
+    let line = format!("cargo build{} -p pump-stacks --features bpf-cc", extent.profile());
+    match succeeds("clang --version") && succeeds("ls /usr/include/bpf/bpf_helpers.h /usr/include/libelf.h") {
+        true => steps.run(&Step::new("pump-stacks", &line)),
+        false => {
+            steps.cannot("pump-stacks", "install clang, libbpf-dev, libelf-dev, zlib1g-dev, pkg-config, make")
+        }
+    }
 }
 
 /// The tests that `cargo test` does not run. In what they leave of the processors the fuzz targets are built.

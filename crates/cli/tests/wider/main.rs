@@ -35,6 +35,7 @@ mod report;
 mod resume;
 mod room;
 mod ssh;
+mod stacks;
 mod studies;
 mod tree_kills;
 mod tree_swaps;

@@ -70,7 +70,8 @@ impl CommandLine {
         })
     }
 
-    /// The user's own settings of this program must not change what is measured.
+    /// The user's own settings of this program must not change what is measured. Which program loads a congestion
+    /// control (rig/path.sh) is none.
     fn command(&self) -> Command {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&self.0);
@@ -78,7 +79,7 @@ impl CommandLine {
         // A group of its own can be ended as a whole.
         command.process_group(0);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("PUMP_") {
+            if name.to_string_lossy().starts_with("PUMP_") && name != "PUMP_STACKS" {
                 command.env_remove(name);
             }
         }

@@ -20,6 +20,8 @@ const TCP: u8 = 6;
 const FAMILIES: [u8; 2] = [2, 10];
 /// `INET_DIAG_INFO`, whose bit asks for it.
 const INFO: u16 = 2;
+/// `INET_DIAG_CONG`, likewise.
+const CONGESTION: u16 = 4;
 /// All states but listening (10), where there is nobody at the other end.
 const STATES: u32 = 0xfff & !(1 << 10);
 /// `struct inet_diag_sockid`: ports, addresses, interface, cookie.
@@ -71,6 +73,8 @@ pub struct KernelConnection {
     pub inode: u32,
     /// What the kernel tells; nothing when only the memory of it is kept (TIME_WAIT).
     pub info: Option<TcpInfo>,
+    /// The name of its congestion control; nothing in the same case.
+    pub congestion: Option<String>,
 }
 
 impl KernelConnection {
@@ -139,7 +143,7 @@ impl SockDiag {
 
 /// `struct inet_diag_req_v2`.
 fn question(family: u8, id: &[u8; IDENTITY_BYTES]) -> Vec<u8> {
-    let mut bytes = vec![family, TCP, 1 << (INFO - 1), 0];
+    let mut bytes = vec![family, TCP, 1 << (INFO - 1) | 1 << (CONGESTION - 1), 0];
     bytes.extend_from_slice(&STATES.to_ne_bytes());
     bytes.extend_from_slice(id);
     bytes
@@ -158,7 +162,7 @@ fn decode(body: &[u8]) -> Option<KernelConnection> {
     let local = SocketAddr::new(address(family, &id[4..20])?, port(0));
     let remote = SocketAddr::new(address(family, &id[20..36])?, port(2));
     let cookie = u64::from(u32_at(&id, 40)?) | u64::from(u32_at(&id, 44)?) << 32;
-    let info = attributes(rest).find(|(kind, _)| *kind == INFO).map(|(_, told)| TcpInfo::read(told));
+    let told = |wanted| attributes(rest).find(|(kind, _)| *kind == wanted).map(|(_, told)| told);
     Some(KernelConnection {
         identity: SocketIdentity { family, id },
         cookie,
@@ -168,8 +172,14 @@ fn decode(body: &[u8]) -> Option<KernelConnection> {
         receive_queue_bytes: u32_at(fixed, 56)?,
         send_queue_bytes: u32_at(fixed, 60)?,
         inode: u32_at(fixed, 68)?,
-        info,
+        info: told(INFO).map(TcpInfo::read),
+        congestion: told(CONGESTION).map(name),
     })
+}
+
+/// A name with a zero behind it.
+fn name(told: &[u8]) -> String {
+    String::from_utf8_lossy(told.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
 }
 
 fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
@@ -210,6 +220,8 @@ mod tests {
             let info = found[0].info.expect("a living connection");
             assert_eq!((info.sent_bytes, found[0].state_name()), (10_000, "established"));
             assert!(info.congestion_window_segments > 0 && info.rtt_us > 0, "{info:?}");
+            let congestion = rustix::net::sockopt::tcp_congestion(&one).expect("it has one");
+            assert_eq!(found[0].congestion.as_deref(), Some(&*congestion));
             let back = diag.all(&ports(port, own)).expect("a list");
             assert_eq!(back.iter().map(|it| it.receive_queue_bytes).collect::<Vec<_>>(), [1000]);
             one.write_all(&[7; 5000]).expect("room");

@@ -110,6 +110,8 @@ pub struct TcpSample<'a> {
     pub socket: u64,
     /// As tcp(7).
     pub state: &'static str,
+    /// The kernel's name of its congestion control.
+    pub congestion: Option<&'a str>,
     /// How many may be under way: the congestion window.
     pub cwnd_segments: u32,
     /// Where slow start ends; null until a loss sets it.
@@ -362,13 +364,14 @@ impl TcpConnection {
     }
 }
 
-fn sampled<'a>(time_ns: u64, now: &KernelConnection, connection: &'a str) -> Option<TcpSample<'a>> {
+fn sampled<'a>(time_ns: u64, now: &'a KernelConnection, connection: &'a str) -> Option<TcpSample<'a>> {
     let info = now.info?;
     Some(TcpSample {
         time_ns,
         connection,
         socket: now.cookie,
         state: now.state_name(),
+        congestion: now.congestion.as_deref(),
         cwnd_segments: info.congestion_window_segments,
         ssthresh_segments: info.slow_start_threshold_segments,
         mss_bytes: info.segment_bytes,

@@ -21,11 +21,48 @@ set_end() {
     unavailable "the kernel does not take $3 for $2"
 }
 
-# `needs_stack NAME`: a congestion control that this kernel has.
+# `needs_stack NAME`: a congestion control. One that the kernel lacks is loaded for as long as the command runs, if there
+# is a pump-stacks, of PUMP_STACKS or in PATH, that can.
 needs_stack() {
-  grep -qw "$1" /proc/sys/net/ipv4/tcp_available_congestion_control ||
-    unavailable "this kernel has no $1; it has $(cat /proc/sys/net/ipv4/tcp_available_congestion_control)"
+  has_stack "$1" || load_stack "$1" || unavailable "this kernel has no $1, only $(available_stacks); $WHY"
 }
+
+available_stacks() {
+  cat /proc/sys/net/ipv4/tcp_available_congestion_control
+}
+
+has_stack() {
+  available_stacks | grep -qw -e "$1"
+}
+
+# WHY says why not. Nobody but root is asked for net.ipv4.tcp_allowed_congestion_control, and only root loads.
+load_stack() {
+  LOADER=$(command -v "${PUMP_STACKS:-pump-stacks}") || {
+    WHY="pump-stacks, which loads highspeed and scalable, is not installed: docs/studies/tcp.md"
+    return 1
+  }
+  "$LOADER" --with-parent "$1" > "$HOST/stack-$1" 2> "$HOST/stack-$1-why" &
+  LOADERS="$LOADERS $!"
+  for ROUND in $(seq 1000); do
+    if has_stack "$1" && [ -s "$HOST/stack-$1" ]; then return 0; fi
+    kill -0 $! 2> /dev/null || break
+    sleep 0.01
+  done
+  WHY=$(head -n 1 "$HOST/stack-$1-why")
+  WHY=${WHY:-pump-stacks does not load it}
+  return 1
+}
+
+# Behind the command: its connections keep what they use.
+unload_stacks() {
+  RESULT=$?
+  trap '' TERM INT
+  [ -z "$LOADERS" ] || { kill $LOADERS 2> /dev/null; wait $LOADERS 2> /dev/null; }
+  (exit $RESULT)
+  put_back
+}
+LOADERS=
+trap unload_stacks EXIT
 
 # `for_so_long SECONDS COMMAND …`: ends what would go on for ever. What ends by itself has failed.
 for_so_long() {

@@ -23,6 +23,9 @@ pub struct TracedSample {
     pub connection: String,
     /// Tells two connections with the same ends apart.
     pub socket: u64,
+    /// Who decides its window, if the series says so.
+    #[serde(default)]
+    pub congestion: Option<String>,
     /// The congestion window.
     pub cwnd_segments: u32,
     /// Payload of a segment.
@@ -40,6 +43,8 @@ pub struct TracedSample {
 pub struct TracedFlow {
     /// Both ends, this one first.
     pub connection: String,
+    /// The kernel's name of its congestion control at the end, if the series says so.
+    pub congestion: Option<String>,
     /// From the first sample that counts to the last.
     pub elapsed_s: f64,
     /// What was acknowledged meanwhile, for each second.
@@ -111,6 +116,7 @@ fn life(flow: &[TracedSample]) -> TracedFlow {
     let back: Vec<f64> = falls.iter().filter_map(|fall| fall.back_after_s(flow)).collect();
     TracedFlow {
         connection: first.connection.clone(),
+        congestion: last.congestion.clone(),
         elapsed_s,
         bytes_per_s,
         mean_window_segments: flow.windows(2).map(window).sum::<f64>() / elapsed_s,
@@ -228,6 +234,7 @@ mod tests {
                     time_ns: at * STEP_NS,
                     connection: "a > b".into(),
                     socket,
+                    congestion: Some("reno".into()),
                     cwnd_segments: window,
                     mss_bytes: 1000,
                     min_rtt_us: 10_000,
@@ -249,6 +256,7 @@ mod tests {
     fn a_loss_is_over_once_the_window_is_back() {
         let life = judge_series(sawtooth(1, 1000, 75_000), 0.0, 1);
         let [flow] = &life.flows[..] else { panic!("{life:?}") };
+        assert_eq!(flow.congestion.as_deref(), Some("reno"));
         // Three samples down and fifty up.
         assert_eq!((flow.recovery_s, flow.cycle_s), (Some(0.53), Some(0.53)), "{flow:?}");
         assert_eq!((flow.most_window_segments, flow.retransmitted_segments), (100, u64::from(flow.losses)));
