@@ -34,7 +34,7 @@ const BLOCK_BYTES: u32 = 64 << 10;
 /// Under way at first, on each connection.
 const FIRST_BYTES: u64 = 256 << 10;
 /// The number that the place's file gets.
-const FILE: u64 = 1;
+pub(crate) const FILE: u64 = 1;
 
 /// What the transfer did.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +88,7 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Opti
 }
 
 /// Opens the place.
-fn open(names: &mut Channel) -> Result<(), NetFault> {
+pub(crate) fn open(names: &mut Channel) -> Result<(), NetFault> {
     match asked(names, &PeerRequest::OpenPlace { file: FILE, place: 0 })? {
         Answer::Stream { .. } => Ok(()),
         _ => Err(WireError::Unexpected("another thing than null").into()),
@@ -177,7 +177,7 @@ impl ProbeLane {
 }
 
 /// A block of the size that was requested, which nobody looks at.
-fn receive_block(channel: &mut Channel, block: &mut [u8]) -> Result<u64, NetFault> {
+pub(crate) fn receive_block(channel: &mut Channel, block: &mut [u8]) -> Result<u64, NetFault> {
     let head = channel.receive_head()?;
     let is_meant = matches!(head, Head { kind: FrameKind::Block, len, .. } if len as usize == block.len());
     if !is_meant {
