@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::support::{Home, expect};
 use serde_json::Value;
 
-/// The studies. What a machine cannot do is a row with a reason, and status 23.
+/// The studies that have no test of their own below. What a machine cannot do is a row with a reason, and status 23.
 const STUDIES: [&str; 17] = [
     "seqio",
     "seqio-fio",
@@ -60,6 +60,50 @@ fn every_study_runs_in_its_small_form() {
         check(study, &rows(&home, "rows.jsonl"));
         println!("{study}: {} runs", rows(&home, "rows.jsonl").len());
     }
+}
+
+/// Rows of a study in its small form.
+fn small_form(home: &Home, study: &str) -> Vec<Value> {
+    let run = home.pump(&["lab", "run", study, "--quick", "--out", "rows.jsonl"]);
+    assert!([0, 23].contains(&run.status), "{study}: {}", run.err);
+    let rows = rows(home, "rows.jsonl");
+    check(study, &rows);
+    rows
+}
+
+/// On a path of 20 ms: a fresh connection as many rounds as the table, and behind a pause as many, or two at most where
+/// the kernel keeps the window.
+#[test]
+fn s63_rounds_are_those_of_the_table_and_a_pause_costs_them_again() {
+    let home = Home::new();
+    for row in small_form(&home, "request-response") {
+        let of = |name: &str| row["achieved"][name].as_f64().expect(name);
+        let (first, later, fresh) = (of("first_rounds"), of("later_rounds"), of("fresh_rounds"));
+        assert!((first - fresh).abs() <= 1.0, "{row}");
+        let is_fresh_again = row["asked"]["idle"] != "0s" && row["asked"]["idle_reset"] == 1;
+        assert!(if is_fresh_again { (later - first).abs() <= 1.0 } else { later <= 2.0 }, "{row}");
+        let events = row["achieved"]["events"].as_array().expect("events");
+        assert!(events.iter().all(|event| event["event"].is_u64() && event["rounds"].is_u64()), "{row}");
+    }
+}
+
+/// Every cell has a range, and pump's own flows are told.
+#[test]
+fn s66_applications_have_rates_and_a_fixed_time_beside_the_probe() {
+    let home = Home::new();
+    let rows = small_form(&home, "applications");
+    let is_pump = |row: &&Value| row["asked"]["command"] == "pump";
+    assert!(
+        rows.iter()
+            .filter(is_pump)
+            .all(|row| row["achieved"]["flows"][0]["bytes_per_s"].as_f64() > Some(0.0))
+    );
+    let fit = home.pump(&["lab", "fit", "rows.jsonl", "--model", "overhead"]);
+    expect(&fit, 0, &["iperf3: ", "pump: ", "rsync: ", " Mbit/s (n 1)", "o = ", " % of the probe"], "fit");
+    let left = std::fs::read_dir("/dev/shm").expect("memory").flatten();
+    let left: Vec<_> =
+        left.filter(|entry| entry.file_name().to_string_lossy().starts_with("pump-lab-")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// The report of the grid: half-power point and both measures of CPU time.

@@ -77,8 +77,10 @@ impl RequestResponse {
         let rtt_us = info.map(|info| u64::from(info.min_rtt_us)).filter(|us| *us > 0);
         let window_bytes = info.map(|info| u64::from(info.window_bytes)).filter(|bytes| *bytes > 0);
         let segment_bytes = info.map(|info| u64::from(info.segment_bytes)).filter(|bytes| *bytes > 0);
-        let events: Vec<AnswerEvent> = (1..).zip(&timed.answers_ns).map(|it| AnswerEvent::of(it, rtt_us)).collect();
-        let later: Vec<f64> = events.iter().skip(1).filter_map(|it| it.rounds).map(|rounds| rounds as f64).collect();
+        let events: Vec<AnswerEvent> =
+            (1..).zip(&timed.answers_ns).map(|it| AnswerEvent::of(it, rtt_us)).collect();
+        let later: Vec<f64> =
+            events.iter().skip(1).filter_map(|it| it.rounds).map(|rounds| rounds as f64).collect();
         let fresh = |segment: u64| {
             let window_max = window_bytes.map_or(u64::MAX, |bytes| bytes / segment);
             answer_rounds(timed.frame_bytes.div_ceil(segment), (INITIAL_WINDOW, window_max), false)
@@ -127,7 +129,9 @@ impl fmt::Display for RequestResponse {
             self.events_per_s,
         )?;
         match self.fresh_rounds {
-            Some(rounds) => writeln!(out, "closed form of a fresh connection (window 10, doubling): {rounds} rounds"),
+            Some(rounds) => {
+                writeln!(out, "closed form of a fresh connection (window 10, doubling): {rounds} rounds")
+            }
             None => Ok(()),
         }
     }
@@ -158,7 +162,10 @@ mod tests {
         let found = of(&[144, 28, 22], 4 << 20);
         let rounds: Vec<_> = found.events.iter().map(|it| (it.event, it.rounds)).collect();
         assert_eq!(rounds, [(1, Some(7)), (2, Some(1)), (3, Some(1))]);
-        assert_eq!((found.first_rounds, found.later_rounds, found.fresh_rounds), (Some(7), Some(1.0), Some(7)));
+        assert_eq!(
+            (found.first_rounds, found.later_rounds, found.fresh_rounds),
+            (Some(7), Some(1.0), Some(7))
+        );
         assert_eq!(of(&[3], 4 << 20).first_rounds, Some(1), "an answer takes a round trip");
         assert_eq!(of(&[3], 4 << 20).later_rounds, None);
     }

@@ -32,12 +32,17 @@ needs() {
   command -v "$1" > /dev/null || unavailable "$1 is not installed"
 }
 
-# `use_stack NAME`: the congestion control of both ends, with buffers that no path here fills, and nothing remembered of
-# connections before.
+# `use_stack NAME`: the congestion control of both ends, for all programs, with buffers that no path here fills, and
+# nothing remembered of connections before. It is set by the route: the setting of a namespace takes no more than what
+# this machine allows to everybody (tcp_allowed_congestion_control).
 use_stack() {
-  needs_stack "$1"
-  set_both tcp_congestion_control "$1" && set_both tcp_no_metrics_save 1 &&
-    set_both tcp_wmem "4096 16384 134217728" && set_both tcp_rmem "4096 131072 134217728"
+  needs_stack "$1" && needs ip
+  set_both tcp_no_metrics_save 1 && set_both tcp_wmem "4096 16384 134217728" &&
+    set_both tcp_rmem "4096 131072 134217728"
+  for END in "$LEFT" "$RIGHT"; do
+    $END ip route replace $($END ip route show | head -n 1) congctl "$1" ||
+      unavailable "the kernel does not take $1 for the route of the path"
+  done
 }
 
 # `use_files memory|disk SOURCE TARGET`: FROM is a file of SIZE bytes, and INTO a name that no file has. In memory (files

@@ -377,11 +377,12 @@ impl ClientSession {
     }
 
     /// The connections over which the other side asks go to `sender` as they come. Why one could not be had is known
-    /// at the end; the session is cut then.
+    /// at the end; the session is cut then. `over`: nobody requests any more.
     pub(crate) fn dial<'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
         sender: Sender<(Purpose, Channel)>,
+        over: Arc<AtomicBool>,
     ) -> ScopedJoinHandle<'scope, Result<(), NetFault>> {
         let (connections, lanes, ahead) = (Arc::clone(&self.connections), self.lanes, self.ahead);
         let (cancel, (at_first, most)) = (self.cancel.clone(), self.further.unwrap_or_default());
@@ -390,7 +391,7 @@ impl ClientSession {
             dialled.inspect_err(|_| cancel.cut())?;
             let at_once = at_first.min(most).saturating_sub(lanes);
             connections.dial_spares(at_once, &sender);
-            if most > lanes + at_once && connections.wait(SPARES_AFTER, &cancel) {
+            if most > lanes + at_once && connections.wait(SPARES_AFTER, &cancel, &over) {
                 connections.dial_spares(most - lanes - at_once, &sender);
             }
             Ok(())

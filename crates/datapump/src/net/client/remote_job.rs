@@ -180,7 +180,7 @@ impl RemoteCopy {
                 gave = given.take().and_then(|given| gave_by(given, &cancel)).unwrap_or_default();
                 gave
             };
-            let dialled = session.dial(scope, sender);
+            let dialled = session.dial(scope, sender, Arc::clone(&over));
             let talked = session.talk(&self.stop, &mut answer, &mut was_given);
             over.store(true, Ordering::Relaxed);
             session.cancel.cut();

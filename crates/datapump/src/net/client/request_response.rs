@@ -66,7 +66,11 @@ impl RemoteCopy {
     /// Requests answers of the first source over one connection of their own, which is new.
     ///
     /// Errors: the server cannot be reached, refuses, serves files or is lost meanwhile; this side was stopped.
-    pub fn time_answers(mut self, series: RequestSeries, events: Events<'_>) -> Result<TimedAnswers, Problem> {
+    pub fn time_answers(
+        mut self,
+        series: RequestSeries,
+        events: Events<'_>,
+    ) -> Result<TimedAnswers, Problem> {
         self.target = Place::null();
         self.retry_for = Some(Duration::ZERO);
         self.connections = Some(1);
@@ -182,7 +186,11 @@ mod tests {
             let mut requesting = Requesting::new(series(depth, Duration::from_millis(idle_ms)));
             requesting.sent = sent;
             requesting.under_way = vec![Instant::now(); under_way].into();
-            assert_eq!(requesting.may_send(), may, "{depth} deep, {idle_ms} ms, {under_way} under way, {sent} sent");
+            assert_eq!(
+                requesting.may_send(),
+                may,
+                "{depth} deep, {idle_ms} ms, {under_way} under way, {sent} sent"
+            );
         }
     }
 }

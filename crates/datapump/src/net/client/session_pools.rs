@@ -3,6 +3,7 @@
 //!
 //! Must not know: what is said over them, how the other side is reached.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -126,13 +127,15 @@ impl SessionPools {
         std::thread::scope(|scope| (0..spares).for_each(|_| drop(scope.spawn(dial))));
     }
 
-    /// False if the session was over before.
-    pub(crate) fn wait(&self, time: Duration, cancel: &CancelToken) -> bool {
+    /// False if the session was cut before, or `over`: nobody requests any more, and what ends the session waits for
+    /// this.
+    pub(crate) fn wait(&self, time: Duration, cancel: &CancelToken, over: &AtomicBool) -> bool {
         let end = Instant::now() + time;
-        while Instant::now() < end && cancel.check().is_ok() {
+        let goes_on = || cancel.check().is_ok() && !over.load(Ordering::Relaxed);
+        while Instant::now() < end && goes_on() {
             std::thread::sleep(LOOK_EACH);
         }
-        cancel.check().is_ok()
+        goes_on()
     }
 
     /// Nobody asks any more: the other side waits for that.
@@ -160,5 +163,21 @@ impl SessionPools {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A copy that is done sooner does not wait for connections that it may grow to: it would end an hour later here.
+    #[test]
+    fn spare_connections_are_not_waited_for_when_nobody_requests_any_more() {
+        let cancel = CancelToken::default();
+        let pools = SessionPools::new(&cancel);
+        assert!(pools.wait(Duration::ZERO, &cancel, &AtomicBool::new(false)));
+        assert!(!pools.wait(Duration::from_secs(3600), &cancel, &AtomicBool::new(true)));
+        cancel.cut();
+        assert!(!pools.wait(Duration::from_secs(3600), &cancel, &AtomicBool::new(false)));
     }
 }

@@ -143,7 +143,8 @@ impl Runs {
 
     /// M17: time over bytes. Larger files that are not slower have no such line.
     fn line(&self) -> Option<FittedLine> {
-        let (sizes, times): (Vec<f64>, Vec<f64>) = self.moved.iter().map(|(size, rate)| (size, size / rate)).unzip();
+        let (sizes, times): (Vec<f64>, Vec<f64>) =
+            self.moved.iter().map(|(size, rate)| (size, size / rate)).unzip();
         let has_two = sizes.iter().any(|size| *size != sizes[0]);
         let line = has_two.then(|| FittedLine::through(sizes, times));
         line.filter(|line| line.slope > 0.0)
@@ -169,7 +170,9 @@ fn set_beside_probes(cells: &mut [ApplicationCell]) {
     let probes: Vec<ApplicationCell> = cells.iter().filter(|cell| cell.is_probe()).cloned().collect();
     for cell in cells.iter_mut().filter(|cell| !cell.is_probe()) {
         let of_path = probes.iter().filter(|probe| probe.path() == cell.path());
-        let Some((own, probe)) = of_path.filter_map(|probe| means(cell, probe)).max_by(faster) else { continue };
+        let Some((own, probe)) = of_path.filter_map(|probe| means(cell, probe)).max_by(faster) else {
+            continue;
+        };
         cell.share_of_probe = Some(own.value / probe.value);
         cell.beside_probe = Some(IntervalVerdict::of(own.interval, probe.interval));
     }

@@ -28,7 +28,7 @@ pub struct LabRequestResponseArguments {
 
     /// Bytes of each answer
     ///
-    /// A size from 1 to 16MiB. Default: 64KiB.
+    /// A number from 1, or a size up to 16MiB. Default: 64KiB.
     ///
     /// Example: pump lab request-response --answer-size 1000000 pump://host:4000/
     #[arg(long, value_name = "SIZE", env = "PUMP_ANSWER_SIZE", help_heading = WHAT, value_parser = parse_answer)]
@@ -75,8 +75,9 @@ pub struct LabRequestResponseArguments {
     pub json: bool,
 }
 
+/// A plain number is one of bytes, as it is for datagrams.
 fn parse_answer(text: &str) -> Result<u32, String> {
-    match parse_bytes(text)? {
+    match text.parse::<u64>().or_else(|_| parse_bytes(text))? {
         bytes if (1..=ANSWER_BYTES_MAX).contains(&bytes) => Ok(bytes as u32),
         _ => Err(format!("'{text}' is no answer size: write 1 to 16MiB")),
     }

@@ -7,7 +7,8 @@ use crate::row::COMPLETED;
 const MBIT: f64 = 125e3;
 
 fn row(command: &str, size: u64, bytes_per_s: f64) -> Row {
-    let asked = [("command", Level::from(command)), ("size", Level::Number(size as i64)), ("stack", "reno".into())];
+    let asked =
+        [("command", Level::from(command)), ("size", Level::Number(size as i64)), ("stack", "reno".into())];
     Row {
         asked: asked.map(|(name, level)| (name.to_string(), level)).into(),
         achieved: [(RATE.to_string(), Value::from(bytes_per_s))].into(),
@@ -48,7 +49,8 @@ fn s66_the_fixed_time_is_fitted_from_two_sizes() {
 
 #[test]
 fn s66_an_application_stands_beside_the_fastest_probe_of_its_path() {
-    let all = [rows("iperf3", 0.0, 900.0), rows("iperf3-streams", 0.0, 940.0), rows("scp", 1.0, 400.0)].concat();
+    let all =
+        [rows("iperf3", 0.0, 900.0), rows("iperf3-streams", 0.0, 940.0), rows("scp", 1.0, 400.0)].concat();
     let cells = cells_of(&all);
     let scp = one(&cells, "scp");
     let share = scp.share_of_probe.expect("there is a probe");
