@@ -125,7 +125,8 @@ fn reason(row: &Row) -> String {
 
 impl Runs {
     fn cell(self, (asked, command): (Others, String)) -> ApplicationCell {
-        let line = self.line();
+        // A probe ends with its time, not with its bytes.
+        let line = self.line().filter(|_| !command.starts_with(PROBE));
         let interval = line.as_ref().filter(|_| self.moved.len() >= POINTS_MIN);
         let interval = interval.map(|line| MeanInterval::from(line.intercept_estimate()));
         ApplicationCell {
