@@ -22,6 +22,7 @@ pub use copy::read::read;
 pub use copy::tuning::OutputArguments;
 pub use explain::ExplainArguments;
 pub use lab::network::path::LabPathArguments;
+pub use lab::network::request_response::LabRequestResponseArguments;
 pub use lab::network::tcp_read::TcpReadArguments;
 pub use lab::network::tcp_watch::TcpWatchArguments;
 pub use lab::network::udp::{UdpCommand, UdpLatencyArguments, UdpServerArguments, UdpThroughputArguments};

@@ -77,6 +77,7 @@ pub use job::{Job, Planned};
 pub use net::client::path_look::{PathChoice, PathFacts};
 pub use net::client::path_probe::Probed;
 pub use net::client::remote_copy::RemoteCopy;
+pub use net::client::request_response::{RequestSeries, TimedAnswers};
 pub use net::server::Server;
 pub use net::server::serve_options::ServeOptions;
 pub use problem::{Class, Operation, Problem, Status, shown};

@@ -37,7 +37,7 @@ pub use judge::compare::{
     CellComparison, Comparison, Judged, Metric, NoProportion, Normalise, NothingInCommon, OTHER_MACHINE,
     Yardstick, compare, compare_binaries, compare_sides,
 };
-pub use perform::datagrams;
+pub use perform::{datagrams, request_response};
 pub use probe::memory;
 pub use probe::tcp_trace;
 pub use report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};

@@ -10,6 +10,7 @@ use serde_json::Value;
 mod command;
 pub mod datagrams;
 mod job;
+pub mod request_response;
 
 pub use command::{CommandLine, quoted};
 pub use job::run_job;

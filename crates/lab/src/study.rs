@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 51] = [
+pub const FACTORS: [&str; 53] = [
     "command",
     "size",
     "request_size",
@@ -57,6 +57,8 @@ pub const FACTORS: [&str; 51] = [
     "duration",
     MTU,
     "answer_size",
+    "idle",
+    "idle_reset",
     "frame_size",
     "spacing",
     "file",

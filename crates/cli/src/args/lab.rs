@@ -38,6 +38,7 @@ pub use simulate::{
 pub use compare::{CompareAsked, LabCompareArguments};
 
 use network::path::LabPathArguments;
+use network::request_response::LabRequestResponseArguments;
 use network::tcp_read::TcpReadArguments;
 use network::tcp_watch::TcpWatchArguments;
 use network::udp::LabUdpArguments;
@@ -74,6 +75,7 @@ pub enum LabCommand {
     TcpRead(TcpReadArguments),
     Path(LabPathArguments),
     Udp(LabUdpArguments),
+    RequestResponse(LabRequestResponseArguments),
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
     Access(LabAccessArguments),
@@ -175,6 +177,7 @@ impl LabCommand {
             LabCommand::TcpRead(read) => read.json,
             LabCommand::Path(path) => path.json,
             LabCommand::Udp(udp) => udp.command.json(),
+            LabCommand::RequestResponse(requests) => requests.json,
             LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::Access(access) => access.json,

@@ -46,6 +46,9 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::TcpRead(arguments) => network::tcp_read::tcp_read(arguments, &output),
         LabCommand::Path(arguments) => network::path::path(arguments, &output),
         LabCommand::Udp(arguments) => network::udp::udp(&arguments.command, &output),
+        LabCommand::RequestResponse(arguments) => {
+            network::request_response::request_response(arguments, &output)
+        }
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
         LabCommand::Access(arguments) => access::access(arguments, &output),

@@ -15,11 +15,12 @@ use datapump_lab::datagrams::{UdpLatency, UdpThroughput};
 use datapump_lab::emulator::PathStats;
 use datapump_lab::judge::congestion::traced::{TracedFlow, TracedPeriod};
 use datapump_lab::judge::congestion::{PathOutcome, RecoveryOutcome, ResponseOutcome, SharingOutcome};
-use datapump_lab::judge::cost::{ChainPrediction, GroupFit, PipelineRow, Statement};
+use datapump_lab::judge::cost::{ApplicationCell, ChainPrediction, GroupFit, PipelineRow, Statement};
 use datapump_lab::judge::crossings::CrossingWay;
 use datapump_lab::judge::depths::DepthOutcome;
 use datapump_lab::judge::pages::PageCurve;
 use datapump_lab::memory::MemoryCopied;
+use datapump_lab::request_response::RequestResponse;
 use datapump_lab::scrub::Scrubbed;
 use datapump_lab::tcp_trace::{TcpSample, TcpTraced};
 use datapump_lab::{Comparison, StudySummary};
@@ -73,6 +74,8 @@ pub enum EventLine<'a> {
     UdpLatency(&'a UdpLatency),
     /// What came of a paced stream of datagrams (pump lab udp throughput).
     UdpThroughput(&'a UdpThroughput),
+    /// Answers over one connection, in round trips (pump lab request-response).
+    RequestResponse(&'a RequestResponse),
     /// The last line of a job.
     Report(ReportLine<'a>),
     /// The last line of a command that moves nothing.
@@ -107,6 +110,8 @@ pub enum EventLine<'a> {
     Memory(&'a MemoryCopied),
     /// One way's rate beside what memory allows it (pump lab fit --model crossings).
     Crossings(&'a CrossingWay),
+    /// What an application gets of a path (pump lab fit --model overhead).
+    Application(&'a ApplicationCell),
 }
 
 /// The beginning of a job.

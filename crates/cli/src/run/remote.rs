@@ -56,9 +56,14 @@ pub fn look(
     place: Place,
     runner: &Runner<'_>,
 ) -> Result<(PathFacts, Option<Problem>), String> {
+    Ok(measured(reach, place, runner)?.look_at_path(&|event| runner.output.event(event)))
+}
+
+/// A place that is not copied from, only measured. An error is one of usage.
+pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Result<RemoteCopy, String> {
     let way_in = way_in(reach, std::iter::once(&place))?;
     let unhashed = reach.insecure.is_some_and(Insecure::is_unhashed);
-    let copy = RemoteCopy {
+    Ok(RemoteCopy {
         sources: vec![place],
         target: Place::Null { bytes: None, fill: Fill::Noise },
         compares: false,
@@ -70,8 +75,7 @@ pub fn look(
         tells_files: false,
         stop: runner.stop(),
         watch: Arc::default(),
-    };
-    Ok(copy.look_at_path(&|event| runner.output.event(event)))
+    })
 }
 
 /// Who is let in, as often as he calls.

@@ -35,6 +35,7 @@ mod lab_many_readers;
 mod lab_pages;
 mod lab_profile;
 mod lab_readers;
+mod lab_request_response;
 mod lab_scrub;
 mod lab_simulate;
 mod lab_udp;

@@ -1,12 +1,12 @@
 //! Every study of the file lab, and of TCP, runs in its small form: each cell has a row in each round, and what failed
 //! says why.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{Home, expect};
 use serde_json::Value;
 
-/// The studies. What a machine cannot do is a row with a reason, and status 23.
+/// The studies that have no test of their own below. What a machine cannot do is a row with a reason, and status 23.
 const STUDIES: [&str; 17] = [
     "seqio",
     "seqio-fio",
@@ -60,6 +60,56 @@ fn every_study_runs_in_its_small_form() {
         check(study, &rows(&home, "rows.jsonl"));
         println!("{study}: {} runs", rows(&home, "rows.jsonl").len());
     }
+}
+
+/// Rows of a study in its small form.
+fn small_form(home: &Home, study: &str, repeats: &str) -> Vec<Value> {
+    let run = home.pump(&["lab", "run", study, "--quick", "--repeats", repeats, "--out", "rows.jsonl"]);
+    assert!([0, 23].contains(&run.status), "{study}: {}", run.err);
+    let rows = rows(home, "rows.jsonl");
+    check(study, &rows);
+    rows
+}
+
+/// On a path of 20 ms: a fresh connection as many rounds as the table, and behind a pause as many, or two at most where
+/// the kernel keeps the window. A busy machine adds rounds, and takes none away: the least of two runs counts.
+#[test]
+fn s63_rounds_are_those_of_the_table_and_a_pause_costs_them_again() {
+    let home = Home::new();
+    let mut least: BTreeMap<String, [f64; 2]> = BTreeMap::new();
+    for row in small_form(&home, "request-response", "2") {
+        let of = |name: &str| row["achieved"][name].as_f64().expect(name);
+        let (idle, is_reset) = (&row["asked"]["idle"], row["asked"]["idle_reset"] == 1);
+        let later = if *idle != "0s" && is_reset { of("fresh_rounds") } else { 1.0 };
+        let beyond = [of("first_rounds") - of("fresh_rounds"), of("later_rounds") - later];
+        let found = least.entry(format!("idle {idle}, reset {is_reset}")).or_insert(beyond);
+        *found = [found[0].min(beyond[0]), found[1].min(beyond[1])];
+        let events = row["achieved"]["events"].as_array().expect("events");
+        assert!(events.iter().all(|event| event["event"].is_u64() && event["rounds"].is_u64()), "{row}");
+    }
+    assert!(
+        least.len() == 4 && least.values().flatten().all(|beyond| (-1.0..=1.0).contains(beyond)),
+        "{least:?}"
+    );
+}
+
+/// Every cell has a range, and pump's own flows are told.
+#[test]
+fn s66_applications_have_rates_and_a_fixed_time_beside_the_probe() {
+    let home = Home::new();
+    let rows = small_form(&home, "applications", "1");
+    let is_pump = |row: &&Value| row["asked"]["command"] == "pump";
+    assert!(
+        rows.iter()
+            .filter(is_pump)
+            .all(|row| row["achieved"]["flows"][0]["bytes_per_s"].as_f64() > Some(0.0))
+    );
+    let fit = home.pump(&["lab", "fit", "rows.jsonl", "--model", "overhead"]);
+    expect(&fit, 0, &["iperf3: ", "pump: ", "rsync: ", " Mbit/s (n 1)", " % of the probe"], "fit");
+    let left = std::fs::read_dir("/dev/shm").expect("memory").flatten();
+    let left: Vec<_> =
+        left.filter(|entry| entry.file_name().to_string_lossy().starts_with("pump-lab-")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// The report of the grid: half-power point and both measures of CPU time.

@@ -9,6 +9,7 @@ pub(crate) mod path_probe;
 pub(crate) mod remote_copy;
 pub(crate) mod remote_job;
 pub(crate) mod remote_verdict;
+pub(crate) mod request_response;
 pub(crate) mod root;
 mod session_pools;
 pub(crate) mod sessions;

@@ -24,8 +24,8 @@ pub mod traced;
 mod window;
 
 pub use forms::{
-    buffer_needed_bytes, jain_index, limited_by_buffer_bytes_per_s, recovery_rounds, reno_recovery_s,
-    response_segments, slow_start_rounds, with_overhead_bytes_per_s,
+    answer_rounds, buffer_needed_bytes, jain_index, limited_by_buffer_bytes_per_s, recovery_rounds,
+    reno_recovery_s, response_segments, slow_start_rounds, with_overhead_bytes_per_s,
 };
 pub use path::{PathCase, PathEnds, PathOutcome, PathSample, simulate_path};
 pub use recovery::{RecoveryCase, RecoveryOutcome, simulate_recovery};

@@ -11,6 +11,7 @@ mod golden;
 mod groups;
 mod half_power;
 mod input;
+mod overhead;
 mod parts;
 mod pipeline;
 mod table;
@@ -26,6 +27,7 @@ pub(crate) use groups::fit_rows;
 pub use groups::{Fit, Fits, GroupFit, Model, UnfitGroup, fit_file};
 pub use half_power::{HalfPower, half_power};
 pub use input::InputError;
+pub use overhead::{ApplicationCell, ApplicationRates, application_cells, applications_words};
 pub use parts::{
     CostPart, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum, sum_without_pumps, without_pump,
 };

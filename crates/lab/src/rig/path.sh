@@ -75,12 +75,61 @@ for_so_long() {
   return 1
 }
 
+# `needs PROGRAM`
+needs() {
+  command -v "$1" > /dev/null || unavailable "$1 is not installed"
+}
+
+# `use_stack NAME`: the congestion control of both ends, for all programs, with buffers that no path here fills, and
+# nothing remembered of connections before. It is set by the route: the setting of a namespace takes no more than what
+# this machine allows to everybody (tcp_allowed_congestion_control).
+use_stack() {
+  needs_stack "$1" && needs ip
+  set_both tcp_no_metrics_save 1 && set_both tcp_wmem "4096 16384 134217728" &&
+    set_both tcp_rmem "4096 131072 134217728"
+  for END in "$LEFT" "$RIGHT"; do
+    $END ip route replace $($END ip route show | head -n 1) congctl "$1" ||
+      unavailable "the kernel does not take $1 for the route of the path"
+  done
+}
+
+# `use_files memory|disk SOURCE TARGET`: FROM is a file of SIZE bytes, and INTO a name that no file has. In memory (files
+# in /dev/shm) both go with the command.
+use_files() {
+  FROM=$2 INTO=$3
+  SIZE=$(stat -c %s "$FROM")
+  [ "$1" = memory ] || return 0
+  MEMORY=$(mktemp -d /dev/shm/pump-lab-XXXXXXXX) || unavailable "there is no folder in memory (/dev/shm)"
+  trap 'STATUS=$?; rm -rf "$MEMORY"; (exit $STATUS); put_back' EXIT
+  cp "$FROM" "$MEMORY/source"
+  FROM=$MEMORY/source INTO=$MEMORY/copy
+}
+
+# `timed COMMAND …`: moves SIZE bytes; its rate goes into the field `achieved` of the row.
+timed() {
+  SINCE=$(date +%s%N)
+  "$@" || return
+  UNTIL=$(date +%s%N)
+  printf '{"event":"achieved","bytes_per_s":%d}\n' $((SIZE * 1000000 / ((UNTIL - SINCE) / 1000)))
+}
+
+# `synced COMMAND …`: until the file is on stable storage.
+synced() {
+  "$@" && sync "$INTO"
+}
+
 # `tell_flow PUMP SERIES …`: what the first connection of a series came to, for the field `achieved` of the row.
 tell_flow() {
   PROGRAM=$1
   shift
   FLOW=$("$PROGRAM" lab tcp-read --json "$@" | sed -n 's/.*"event":"tcp_flow"/{"event":"achieved"/p' | head -n 1)
   [ -n "$FLOW" ] && printf '%s\n' "$FLOW"
+}
+
+# `tell_series PUMP SERIES`: the same of all its connections.
+tell_series() {
+  FLOWS=$("$1" lab tcp-read --json "$2" | sed -n '/"event":"tcp_flow"/s/"event":"tcp_flow",//p' | paste -s -d ,)
+  printf '{"event":"achieved","flows":[%s]}\n' "$FLOWS"
 }
 
 # `tell_shares PUMP SERIES …`: who got how much in each part of it, and Jain's indices.

@@ -72,6 +72,8 @@ built_in!(
     "tcp-recovery",
     "tcp-buffers",
     "tcp-sharing",
+    "request-response",
+    "applications",
 );
 
 /// The study of this name.

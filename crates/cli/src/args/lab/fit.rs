@@ -12,7 +12,7 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// Fit a model to rows or to a table, with intervals
 ///
 /// Rows are fitted in groups that agree in every factor but the one that the model is about: `request_size` (cost),
-/// `readers` (level-off) or `touch`; `crossings` compares ways with each other. Rows of failed runs are left out. A
+/// `readers` (level-off) `touch`, or `size` (overhead); `crossings` compares ways with each other. Rows of failed runs are left out. A
 /// table, for cost and level-off, is a CSV file with a header.
 #[derive(Debug, Args)]
 pub struct LabFitArguments {
@@ -54,4 +54,6 @@ pub enum LabModel {
     Touch,
     /// Rates beside what memory allows for the times their bytes cross it (rows of the study crossings)
     Crossings,
+    /// Time of an application = o + bytes / rate, beside the probe (rows of the study applications)
+    Overhead,
 }

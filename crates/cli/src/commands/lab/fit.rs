@@ -24,6 +24,10 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
             let found = crossings::crossing_ways(&arguments.file);
             return print_found(&found, EventLine::Crossings, crossings::crossings_words, output);
         }
+        LabModel::Overhead => {
+            let found = cost::application_cells(&arguments.file);
+            return print_found(&found, EventLine::Application, cost::applications_words, output);
+        }
     };
     match cost::fit_file(&arguments.file, model) {
         Ok(fits) => print(&fits, output),

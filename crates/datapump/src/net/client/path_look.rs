@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use datapump_core::wire::session::{Direction, HostSettings, Message, SenderStats, TcpStats};
-use datapump_transport::{SocketFacts, host_settings, is_far};
+use datapump_transport::{NetFault, SocketFacts, host_settings, is_far};
 
 use crate::job::defaults::{Defaults, Reads};
 use crate::job::options::{Choice, Options};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::path_probe::{self, Probed};
 use crate::net::client::remote_copy::{Events, RemoteCopy};
+use crate::net::folder::remote_host::Pools;
 use crate::net::server::control::Follows;
 use crate::problem::Problem;
 use crate::report::Report;
@@ -135,21 +136,38 @@ impl RemoteCopy {
         let last = Mutex::default();
         let mut session = self.begin(Direction::Pull, remote, &last, (events, None))?;
         facts.begin(&session);
-        let (pools, lanes) = (session.connections.pools(false), session.lanes);
+        let lanes = session.lanes;
+        let probe = |pools: &Pools| path_probe::run(pools, lanes, &self.stop);
+        let SessionWork { outcome: (probed, fault), gave, talked } = self.work_in(&mut session, probe);
+        facts.sender = gave.and_then(|gave| gave.path);
+        facts.probed = Some(probed);
+        let round_trip_ns = facts.round_trip_ns().unwrap_or(session.round_trip_ns);
+        facts.choice = Some(PathChoice::of(round_trip_ns, lanes, session.further));
+        // Where the transfer went well, a session that ends badly has lost nothing but the other side's counts.
+        fault.map_or(Ok(()), |fault| Err(talked.err().unwrap_or(fault).problem(&remote.to_string())))
+    }
+
+    /// Does something over a session's connections while it goes on, and ends it.
+    pub(crate) fn work_in<T: Send>(
+        &self,
+        session: &mut ClientSession,
+        work: impl FnOnce(&Pools) -> T + Send,
+    ) -> SessionWork<T> {
+        let pools = session.connections.pools(false);
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave: Option<SenderStats> = None;
         let (ended, end) = channel::<()>();
-        let ((probed, fault), talked) = std::thread::scope(|scope| {
-            let (cancel, stop) = (session.cancel.clone(), Arc::clone(&self.stop));
-            let prober = scope.spawn(move || {
-                let probed = path_probe::run(&pools, lanes, &stop);
+        let (outcome, talked) = std::thread::scope(|scope| {
+            let cancel = session.cancel.clone();
+            let worker = scope.spawn(move || {
+                let outcome = work(&pools);
                 connections.close();
                 let report = Report { version: version(), ..Report::default() };
                 outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
                 if end.recv_timeout(AGREEING_MAX) == Err(RecvTimeoutError::Timeout) {
                     cancel.cut();
                 }
-                probed
+                outcome
             });
             let mut answer = |message| {
                 if let Message::Agreed(given) = message {
@@ -160,13 +178,16 @@ impl RemoteCopy {
             let talked = session.talk_until(&self.stop, &mut answer);
             session.cancel.cut();
             drop(ended);
-            (prober.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
+            (worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
         });
-        facts.sender = gave.and_then(|gave| gave.path);
-        facts.probed = Some(probed);
-        let round_trip_ns = facts.round_trip_ns().unwrap_or(session.round_trip_ns);
-        facts.choice = Some(PathChoice::of(round_trip_ns, lanes, session.further));
-        // Where the transfer went well, a session that ends badly has lost nothing but the other side's counts.
-        fault.map_or(Ok(()), |fault| Err(talked.err().unwrap_or(fault).problem(&remote.to_string())))
+        SessionWork { outcome, gave, talked }
     }
+}
+
+/// What was done over a session's connections, and how the session ended.
+pub(crate) struct SessionWork<T> {
+    pub(crate) outcome: T,
+    /// What the other side gave.
+    pub(crate) gave: Option<SenderStats>,
+    pub(crate) talked: Result<(), NetFault>,
 }

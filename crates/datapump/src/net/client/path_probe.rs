@@ -36,7 +36,7 @@ const FIRST_BYTES: u64 = 256 << 10;
 /// A handshake and a greeting, all in small segments, are less than this; of a block a slow path brings more in time.
 const GREETING_BYTES_MAX: u64 = 4 << 10;
 /// The number that the place's file gets.
-const FILE: u64 = 1;
+pub(crate) const FILE: u64 = 1;
 
 /// What the transfer did.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,7 @@ fn nothing_came(probed: &Probed) -> bool {
 }
 
 /// Opens the place.
-fn open(names: &mut Channel) -> Result<(), NetFault> {
+pub(crate) fn open(names: &mut Channel) -> Result<(), NetFault> {
     match asked(names, &PeerRequest::OpenPlace { file: FILE, place: 0 })? {
         Answer::Stream { .. } => Ok(()),
         _ => Err(WireError::Unexpected("another thing than null").into()),
@@ -186,7 +186,7 @@ impl ProbeLane {
 }
 
 /// A block of the size that was requested, which nobody looks at.
-fn receive_block(channel: &mut Channel, block: &mut [u8]) -> Result<u64, NetFault> {
+pub(crate) fn receive_block(channel: &mut Channel, block: &mut [u8]) -> Result<u64, NetFault> {
     let head = channel.receive_head()?;
     let is_meant = matches!(head, Head { kind: FrameKind::Block, len, .. } if len as usize == block.len());
     if !is_meant {

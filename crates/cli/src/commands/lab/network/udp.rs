@@ -37,7 +37,7 @@ fn latency(arguments: &UdpLatencyArguments, stop: &Arc<AtomicBool>, output: &Out
     let UdpLatencyArguments { frame_size, count, spacing, .. } = arguments;
     let asked =
         LatencyArguments { client, frame_sizes: frame_size.clone(), count: *count, spacing: *spacing };
-    told(udp_latency(&asked), &|figures| EventLine::UdpLatency(figures), stop, output)
+    show_outcome(udp_latency(&asked), &|figures| EventLine::UdpLatency(figures), stop, output)
 }
 
 fn throughput(arguments: &UdpThroughputArguments, stop: &Arc<AtomicBool>, output: &Output) -> i32 {
@@ -58,7 +58,7 @@ fn throughput(arguments: &UdpThroughputArguments, stop: &Arc<AtomicBool>, output
         batch: arguments.batch,
         offload: arguments.offload,
     };
-    told(udp_throughput(&asked), &|figures| EventLine::UdpThroughput(figures), stop, output)
+    show_outcome(udp_throughput(&asked), &|figures| EventLine::UdpThroughput(figures), stop, output)
 }
 
 /// The server, and what lets this side in. An error is one of usage.
@@ -80,7 +80,8 @@ fn host(place: &OsStr) -> Result<Host, String> {
     }
 }
 
-fn told<'figures, Figures: Display + 'figures>(
+/// Prints figures, or why there are none. Gives the exit status.
+pub(super) fn show_outcome<'figures, Figures: Display + 'figures>(
     outcome: Result<Figures, Problem>,
     line: &dyn Fn(&Figures) -> EventLine<'_>,
     stop: &AtomicBool,

@@ -70,6 +70,13 @@ impl FittedLine {
         Estimate { center: self.slope, variance: squares / freedom / self.squares_x, freedom }
     }
 
+    /// The same of the intercept.
+    pub fn intercept_estimate(&self) -> Estimate {
+        let of_slope = self.slope_estimate();
+        let each = self.squares_x / self.x.len() as f64 + self.mean_x * self.mean_x;
+        Estimate { center: self.intercept, variance: of_slope.variance * each, freedom: of_slope.freedom }
+    }
+
     /// What rounding of the points' y in their last digit can move intercept and slope by.
     pub fn rounding(&self) -> [f64; 2] {
         [0, 1].map(|which| {
