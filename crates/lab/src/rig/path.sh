@@ -100,7 +100,7 @@ use_files() {
   SIZE=$(stat -c %s "$FROM")
   [ "$1" = memory ] || return 0
   MEMORY=$(mktemp -d /dev/shm/pump-lab-XXXXXXXX) || unavailable "there is no folder in memory (/dev/shm)"
-  trap 'STATUS=$?; rm -rf "$MEMORY"; (exit $STATUS); put_back' EXIT
+  trap 'STATUS=$?; rm -rf "$MEMORY"; (exit $STATUS); unload_stacks' EXIT
   cp "$FROM" "$MEMORY/source"
   FROM=$MEMORY/source INTO=$MEMORY/copy
 }
