@@ -19,6 +19,15 @@ use datapump_transport::{CancelToken, Channel, Dialer, Route, Seal, SocketOption
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Stops a server, also where a test fails.
+struct Stops(Arc<AtomicBool>);
+
+impl Drop for Stops {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A server that allows so much; it ends when `run` has.
 fn with_server(bytes_per_second: Option<u64>, run: impl FnOnce(DatagramClient)) {
     let options = ServeOptions {
@@ -31,8 +40,8 @@ fn with_server(bytes_per_second: Option<u64>, run: impl FnOnce(DatagramClient)) 
     let client = client(server.address());
     thread::scope(|scope| {
         scope.spawn(|| server.run());
+        let _stops = Stops(stop);
         run(client);
-        stop.store(true, Ordering::Relaxed);
     });
 }
 
