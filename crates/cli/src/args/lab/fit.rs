@@ -12,8 +12,8 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// Fit a model to rows or to a table, with intervals
 ///
 /// Rows are fitted in groups that agree in every factor but the one that the model is about: `request_size` (cost),
-/// `readers` (level-off) `touch`, or `size` (overhead); `crossings` compares ways with each other. Rows of failed runs are left out. A
-/// table, for cost and level-off, is a CSV file with a header.
+/// `readers` (level-off), `touch`, or `size` (overhead); `crossings` compares ways with each other. Rows of failed runs
+/// are left out. A table, for cost and level-off, is a CSV file with a header.
 #[derive(Debug, Args)]
 pub struct LabFitArguments {
     /// A file of rows, or a table

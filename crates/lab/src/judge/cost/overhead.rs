@@ -76,7 +76,7 @@ struct Runs {
     reasons: BTreeSet<String>,
 }
 
-type Others = BTreeMap<String, Level>;
+type OtherLevels = BTreeMap<String, Level>;
 
 /// The cells of a file of rows.
 ///
@@ -91,7 +91,7 @@ pub fn application_cells(path: &Path) -> anyhow::Result<Vec<ApplicationCell>> {
 }
 
 fn cells_of(rows: &[Row]) -> Vec<ApplicationCell> {
-    let mut runs: BTreeMap<(Others, String), Runs> = BTreeMap::new();
+    let mut runs: BTreeMap<(OtherLevels, String), Runs> = BTreeMap::new();
     for row in rows {
         let Some((others, command, size)) = case(row) else { continue };
         let runs = runs.entry((others, command)).or_default();
@@ -106,7 +106,7 @@ fn cells_of(rows: &[Row]) -> Vec<ApplicationCell> {
 }
 
 /// Other factors, the command and the size.
-fn case(row: &Row) -> Option<(Others, String, f64)> {
+fn case(row: &Row) -> Option<(OtherLevels, String, f64)> {
     let mut others = row.asked.clone();
     let command = others.remove(COMMAND)?.to_string();
     let size = others.remove(SIZE)?.value()?;
@@ -124,7 +124,7 @@ fn reason(row: &Row) -> String {
 }
 
 impl Runs {
-    fn cell(self, (asked, command): (Others, String)) -> ApplicationCell {
+    fn cell(self, (asked, command): (OtherLevels, String)) -> ApplicationCell {
         // A probe ends with its time, not with its bytes.
         let line = self.line().filter(|_| !command.starts_with(PROBE));
         let interval = line.as_ref().filter(|_| self.moved.len() >= POINTS_MIN);
@@ -201,7 +201,7 @@ impl ApplicationCell {
     }
 
     /// What a probe has in common with it.
-    fn path(&self) -> Others {
+    fn path(&self) -> OtherLevels {
         let mut path = self.asked.clone();
         path.remove(FILE);
         path
