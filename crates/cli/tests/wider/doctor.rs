@@ -74,7 +74,7 @@ fn the_side_whose_buffer_is_too_small_is_named_with_the_command() {
         assert_eq!(other["good"], true, "{row}: {other}");
         let round_trip = text(finding(&events, "path", "round trip"), "value");
         assert!(round_trip.starts_with("smallest 2"), "{row}: {round_trip}");
-        assert!(text(finding(&events, "path", "copy"), "value").contains("up to 128 requests"), "{row}");
+        assert!(text(finding(&events, "path", "copy"), "value").contains("up to 14 requests"), "{row}");
         assert_eq!(finding(&events, "remote", "idle restart")["good"], false, "a long path");
         path.end();
     }
