@@ -258,7 +258,8 @@ impl<'study> StudySession<'study> {
         self.rig.end_path().into_iter().for_each(|path| measured.add_path(path));
         let readers = std::mem::take(&mut measured.readers);
         let bill = running.end();
-        let tcp = sampling.map(Sampling::finish).transpose()?.flatten();
+        let host = prepared.host.as_ref().map(|(folder, _)| folder.as_path());
+        let tcp = sampling.map(|sampling| sampling.finish(host)).transpose()?.flatten();
         let mut row = Row { time, load, tcp, ..row_of(prepared, measured) };
         if cell.levels.contains_key(READERS) {
             row = row.with_readers(readers);

@@ -22,7 +22,7 @@ use datapump_engine::{CpuStage, Link, meter::within};
 
 use crate::cancel::CancelToken;
 use crate::fault::NetFault;
-use crate::sockets::{SocketOptions, deepen_send_buffer};
+use crate::sockets::SocketOptions;
 use crate::timed::{POLL_INTERVAL, Timed};
 use crate::tls::{Outgoing, PublicKey, Seal, Turn};
 
@@ -198,11 +198,6 @@ impl Channel {
     /// Looks at it from beside, if it is one of TCP.
     pub fn probe(&self) -> Option<ConnectionProbe> {
         self.timed.link.tcp().and_then(ConnectionProbe::of)
-    }
-
-    /// Will always be full: it may have more under way than the kernel would give it by itself.
-    pub fn deepen(&self) {
-        self.timed.link.tcp().into_iter().for_each(deepen_send_buffer);
     }
 
     /// The ends of the connection and what its kernel says of it, if it is one of TCP.

@@ -23,8 +23,8 @@ pub struct TraceArguments {
 
     /// Write the report to a file
     ///
-    /// One line of JSON, the same that ends `--json`, whatever else is printed, and of a command that failed too. Written
-    /// over is only what is such a file already. Default: none.
+    /// One line of JSON, the same that ends `--json`, whatever else is printed, and of a command that failed too.
+    /// Written over is only what is such a file already. Default: none.
     ///
     /// Example: pump copy --report report.json big.bin /backup/
     #[arg(long, value_name = "FILE", env = "PUMP_REPORT", help_heading = OUTPUT)]

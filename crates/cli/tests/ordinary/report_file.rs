@@ -28,7 +28,7 @@ fn every_copy_that_ends_leaves_its_report() {
         (format!("copy --ticket-file ticket --report kept source {far}"), 0, 100_000),
         ("explain --report kept source null:".into(), 0, 100_000),
         ("mirror --report kept missing copied".into(), 1, 0),
-        ("copy --report kept source -T source".into(), 2, 0),
+        ("copy --report kept -T source source".into(), 2, 0),
     ];
     for (line, status, bytes) in &rows {
         let run = pump(&home, line);

@@ -1,5 +1,5 @@
 //! The probe `tcp`: of each run a time series of its TCP connections in a file beside the rows, and what it came to in
-//! its row.
+//! its row. Programs in namespaces of their own are not seen from here: their command leaves a series itself.
 //!
 //! Must not know: what is run, how connections are found and sampled.
 
@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::probe::tcp_trace::{TcpConnection, TcpTarget, TcpTrace};
 use crate::study::{Run, Study};
+
+/// The series that a command leaves.
+const LEFT: &str = "kept";
 
 /// Where the series go: `cpu.tcp` beside `cpu.jsonl`.
 #[derive(Debug)]
@@ -42,18 +45,24 @@ impl TcpSeries {
 }
 
 impl Sampling {
-    /// Ends the series. Null, and no file, if no connection was seen.
-    pub fn finish(self) -> anyhow::Result<Option<Value>> {
+    /// Ends the series. If no connection was seen, what the command left in the host's folder takes its place. Null, and
+    /// no file, if there is none either.
+    pub fn finish(self, host: Option<&Path>) -> anyhow::Result<Option<Value>> {
         let traced = self.trace.finish()?;
         if traced.connections.is_empty() {
-            std::fs::remove_file(&self.path).with_context(|| format!("remove {}", self.path.display()))?;
-            return Ok(None);
+            let left = host.map(|folder| folder.join(LEFT)).filter(|left| left.exists());
+            let Some(left) = left else {
+                std::fs::remove_file(&self.path)
+                    .with_context(|| format!("remove {}", self.path.display()))?;
+                return Ok(None);
+            };
+            std::fs::copy(&left, &self.path).with_context(|| format!("write {}", self.path.display()))?;
+            return Ok(Some(json!({ "file": file_of(&self.path) })));
         }
         let sum = |count: fn(&TcpConnection) -> u64| traced.connections.iter().map(count).sum::<u64>();
-        let names = self.path.parent().and_then(Path::file_name).zip(self.path.file_name());
-        let file = names.map(|(folder, name)| Path::new(folder).join(name));
+        let file = file_of(&self.path);
         Ok(Some(json!({
-            "file": file.map(|file| file.to_string_lossy().into_owned()),
+            "file": file,
             "rounds": traced.rounds,
             "samples": traced.samples,
             "elapsed_ns": traced.elapsed_ns,
@@ -64,4 +73,10 @@ impl Sampling {
             "retransmitted_segments": sum(|it| it.retransmitted_segments),
         })))
     }
+}
+
+/// As a row names it: its folder and its name.
+fn file_of(path: &Path) -> Option<String> {
+    let (folder, name) = path.parent().and_then(Path::file_name).zip(path.file_name())?;
+    Some(Path::new(folder).join(name).to_string_lossy().into_owned())
 }

@@ -132,6 +132,15 @@ tell_series() {
   printf '{"event":"achieved","flows":[%s]}\n' "$FLOWS"
 }
 
+# `keep_series SERIES`: ten samples a second of each connection stay beside the rows (the probe `tcp`).
+keep_series() {
+  awk 'match($0, /"time_ns":[0-9]+/) {
+      time = int(substr($0, RSTART + 10, RLENGTH - 10) / 100000000)
+      match($0, /"socket":[0-9]+/); socket = substr($0, RSTART, RLENGTH)
+      if (last[socket] != time) { last[socket] = time; print }
+    }' "$1" > "$HOST/kept"
+}
+
 # `tell_shares PUMP SERIES …`: who got how much in each part of it, and Jain's indices.
 tell_shares() {
   PROGRAM=$1

@@ -11,6 +11,7 @@ use datapump_engine::{CpuStage, meter::within};
 use super::{Channel, Digest, closed, may_go_on};
 use crate::cancel::CancelToken;
 use crate::fault::NetFault;
+use crate::sockets::deepen_send_buffer;
 use crate::timed::Timed;
 use crate::tls::{Outgoing, Seal};
 
@@ -24,6 +25,11 @@ const COPIED_BYTES_MAX: usize = 4 << 10;
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 impl Channel {
+    /// Will always be full: it may have more under way than the kernel would give it by itself.
+    pub fn deepen(&self) {
+        self.timed.link.tcp().into_iter().for_each(deepen_send_buffer);
+    }
+
     /// Sends a message.
     pub fn send_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
         self.put_message(body, number)?;
