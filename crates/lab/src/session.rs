@@ -26,7 +26,7 @@ use crate::perform::{CommandLine, Measured, Reported, quoted, run_job};
 use crate::probe::host::{HostFacts, load};
 use crate::probe::identity;
 use crate::probe::soaker::Coverage;
-use crate::probe::tcp_series::{Sampling, TcpSeries};
+use crate::probe::tcp_series::TcpSeries;
 use crate::report::bill::{HostMeters, coverage};
 use crate::rig::{Prepared, Rig, Targets};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
