@@ -50,14 +50,7 @@ impl Sampling {
     pub fn finish(self, host: Option<&Path>) -> anyhow::Result<Option<Value>> {
         let traced = self.trace.finish()?;
         if traced.connections.is_empty() {
-            let left = host.map(|folder| folder.join(LEFT)).filter(|left| left.exists());
-            let Some(left) = left else {
-                std::fs::remove_file(&self.path)
-                    .with_context(|| format!("remove {}", self.path.display()))?;
-                return Ok(None);
-            };
-            std::fs::copy(&left, &self.path).with_context(|| format!("write {}", self.path.display()))?;
-            return Ok(Some(json!({ "file": file_of(&self.path) })));
+            return self.left_by(host);
         }
         let sum = |count: fn(&TcpConnection) -> u64| traced.connections.iter().map(count).sum::<u64>();
         let file = file_of(&self.path);
@@ -72,6 +65,20 @@ impl Sampling {
             "bytes_received": sum(|it| it.bytes_received),
             "retransmitted_segments": sum(|it| it.retransmitted_segments),
         })))
+    }
+}
+
+impl Sampling {
+    /// What the command left.
+    fn left_by(&self, host: Option<&Path>) -> anyhow::Result<Option<Value>> {
+        let words = || format!("write {}", self.path.display());
+        let left = host.map(|folder| folder.join(LEFT)).filter(|left| left.exists());
+        let Some(left) = left else {
+            return std::fs::remove_file(&self.path).with_context(words).map(|()| None);
+        };
+        let series = std::fs::read(&left).with_context(|| format!("read {}", left.display()))?;
+        std::fs::write(&self.path, series).with_context(words)?;
+        Ok(Some(json!({ "file": file_of(&self.path) })))
     }
 }
 
