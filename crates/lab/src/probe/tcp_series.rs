@@ -50,7 +50,7 @@ impl Sampling {
     pub fn finish(self, host: Option<&Path>) -> anyhow::Result<Option<Value>> {
         let traced = self.trace.finish()?;
         if traced.connections.is_empty() {
-            return self.left_by(host);
+            return left_at(host, &self.path);
         }
         let sum = |count: fn(&TcpConnection) -> u64| traced.connections.iter().map(count).sum::<u64>();
         let file = file_of(&self.path);
@@ -68,18 +68,15 @@ impl Sampling {
     }
 }
 
-impl Sampling {
-    /// What the command left.
-    fn left_by(&self, host: Option<&Path>) -> anyhow::Result<Option<Value>> {
-        let words = || format!("write {}", self.path.display());
-        let left = host.map(|folder| folder.join(LEFT)).filter(|left| left.exists());
-        let Some(left) = left else {
-            return std::fs::remove_file(&self.path).with_context(words).map(|()| None);
-        };
-        let series = std::fs::read(&left).with_context(|| format!("read {}", left.display()))?;
-        std::fs::write(&self.path, series).with_context(words)?;
-        Ok(Some(json!({ "file": file_of(&self.path) })))
-    }
+/// What the command left, if it left anything, at this path.
+fn left_at(host: Option<&Path>, path: &Path) -> anyhow::Result<Option<Value>> {
+    let words = || format!("write {}", path.display());
+    let Some(left) = host.map(|folder| folder.join(LEFT)).filter(|left| left.exists()) else {
+        return std::fs::remove_file(path).with_context(words).map(|()| None);
+    };
+    let series = std::fs::read(&left).with_context(|| format!("read {}", left.display()))?;
+    std::fs::write(path, series).with_context(words)?;
+    Ok(Some(json!({ "file": file_of(path) })))
 }
 
 /// As a row names it: its folder and its name.
