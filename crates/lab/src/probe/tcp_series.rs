@@ -45,8 +45,8 @@ impl TcpSeries {
 }
 
 impl Sampling {
-    /// Ends the series. If no connection was seen, what the command left in the host's folder takes its place. Null, and
-    /// no file, if there is none either.
+    /// Ends the series. If no connection was seen, what the command left in the host's folder takes its place. Null,
+    /// and no file, if there is none either.
     pub fn finish(self, host: Option<&Path>) -> anyhow::Result<Option<Value>> {
         let traced = self.trace.finish()?;
         if traced.connections.is_empty() {
