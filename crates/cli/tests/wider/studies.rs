@@ -71,8 +71,8 @@ fn small_form(home: &Home, study: &str, repeats: &str) -> Vec<Value> {
     rows
 }
 
-/// On a path of 20 ms no fresh connection takes fewer rounds than the table says, and none behind a pause that the kernel
-/// resets its window in. A busy machine adds rounds, and takes none away: that they are no more is for the study's rows.
+/// On a path of 20 ms no fresh connection takes fewer rounds than the table says, and none behind a pause in which the
+/// kernel resets its window. A busy machine adds rounds and takes none away: that they are no more is for rows.
 #[test]
 fn s63_rounds_are_those_of_the_table_and_a_pause_costs_them_again() {
     let home = Home::new();
