@@ -136,7 +136,7 @@ fn what_is_no_place_and_a_missing_ticket_are_usage_errors_before_anything_is_sen
 
 #[test]
 fn over_ssh_both_ways_of_connections_are_looked_at() {
-    for (row, connection) in [("direct", Some("127.0.0.1 1 127.0.0.1 22")), ("carried", None)] {
+    for (row, connection) in [("direct", Some("127.0.0.1 1 127.0.0.1 22")), ("through ssh", None)] {
         let home = Home::new();
         std::fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
         set_mode(&home.path("rsh"), 0o755);

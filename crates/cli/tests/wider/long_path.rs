@@ -48,12 +48,13 @@ fn where_buffers_bound_a_connection_there_are_more_of_them() {
     }
 }
 
+/// At this rate no machine is too busy to keep a queue standing, which holds twenty round trips of the path.
 #[test]
 fn a_full_path_is_not_given_more_connections() {
-    let words = ["--rtt", "20ms", "--rate", "100Mbit"];
+    let words = ["--rtt", "20ms", "--rate", "20Mbit", "--queue", "1MB"];
     let Some(path) = BoxPath::lay("full", &words) else { return };
     for pushes in [true, false] {
-        let report = report(&path, pushes, 36, &[]);
+        let report = report(&path, pushes, 12, &[]);
         assert_eq!(report["lanes"], 2, "pushes {pushes}: {report}");
     }
 }

@@ -211,7 +211,7 @@ const APART_NS: f64 = 8e6;
 struct Shown {
     losses: u32,
     /// What windows grew by, and by the law, in segments.
-    grown: f64,
+    gained: f64,
     by_law: f64,
 }
 
@@ -226,7 +226,7 @@ impl Shown {
             assert!((threshold / left - 1.0).abs() < 0.06, "{row}");
             self.losses += 1;
         } else if !has_sent_again && window > threshold && by("cwnd_segments") >= 0.0 {
-            self.grown += by("cwnd_segments");
+            self.gained += by("cwnd_segments");
             self.by_law += by("bytes_acked") / number(now, "mss_bytes") * gain;
         }
     }
@@ -244,7 +244,7 @@ fn windows_move_as_the_simulator_says() {
         series.windows(2).for_each(|pair| shown.take(stack, &pair[0], &pair[1]));
         println!("{stack}: {shown:?}");
         assert!(shown.losses >= 5 && shown.by_law > 50.0, "{stack}: {shown:?}");
-        assert!((shown.grown / shown.by_law - 1.0).abs() < 0.15, "{stack}: {shown:?}");
+        assert!((shown.gained / shown.by_law - 1.0).abs() < 0.15, "{stack}: {shown:?}");
     }
     assert_eq!(holding.end(Signal::TERM), Some(0));
 }

@@ -126,7 +126,7 @@ impl ConnectionGrowth {
             () if self.young_looks > 0 => GrowthState::Growing,
             () if look.bytes_per_s > last * AT_REST => GrowthState::Growing,
             () if self.was_for_nothing(look.bytes_per_s) => GrowthState::NoGain,
-            () => self.grown(look.bytes_per_s),
+            () => self.open_more(look.bytes_per_s),
         };
         self.open
     }
@@ -138,7 +138,7 @@ impl ConnectionGrowth {
         })
     }
 
-    fn grown(&mut self, bytes_per_s: f64) -> GrowthState {
+    fn open_more(&mut self, bytes_per_s: f64) -> GrowthState {
         self.before = Some((self.open, bytes_per_s));
         self.young_looks = YOUNG_LOOKS;
         self.open = self.open.saturating_mul(2).min(self.most);

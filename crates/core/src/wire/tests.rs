@@ -52,7 +52,7 @@ impl Talker {
     }
 }
 
-fn begun() -> Message {
+fn session_answer() -> Message {
     let host =
         HostSettings { mtu_probing: Some(1), kernel: Some(ShortText::of("6.1")), ..HostSettings::default() };
     let (receives, reads_on, sends_ahead) = (Some(true), Some(true), Some(true));
@@ -96,11 +96,11 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
     let agreed =
         Message::Agreed(Box::new(SenderStats { blocks: 1, bytes: 7, spent_ns, ..SenderStats::default() }));
     match way {
-        Direction::Push => (vec![begin(way), agreed], [vec![begun()], job].concat()),
+        Direction::Push => (vec![begin(way), agreed], [vec![session_answer()], job].concat()),
         Direction::Pull => (
             [vec![begin(way), Message::DatagramsSent(7)], job].concat(),
             vec![
-                begun(),
+                session_answer(),
                 Message::DatagramsCounted(Box::new(DatagramCounts {
                     received: COUNT_MAX,
                     ..Default::default()
@@ -171,7 +171,7 @@ fn a_cut_at_every_byte_is_never_taken_for_the_end() {
 fn what_is_out_of_turn_is_refused() {
     let agreed = || Message::Agreed(Box::default());
     for (says, unexpected) in [
-        (vec![begun()], "that a session has begun"),
+        (vec![session_answer()], "that a session has begun"),
         (vec![Message::Report("{}".into())], "a report"),
         (vec![agreed()], "its agreement"),
         (vec![Message::Stop], "a wish to stop"),

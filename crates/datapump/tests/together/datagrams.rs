@@ -17,7 +17,7 @@ use datapump_core::wire::{VERSION, decode, encode};
 use datapump_engine::Socket;
 use datapump_transport::{CancelToken, Channel, Dialer, Route, Seal, SocketOptions, random};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Stops a server, also where a test fails.
 struct Stops(Arc<AtomicBool>);
@@ -183,11 +183,11 @@ fn who_was_told_his_counts_and_stays_holds_no_rate() {
             ticket: None,
             cancel: CancelToken::default(),
             sockets: SocketOptions::default(),
-            patience: PATIENCE,
+            patience: WAIT_MAX,
         };
         let (mut channel, _) = dialer.control(random(), &|| ()).expect("it is there");
         channel.flush().expect("it listens");
-        channel.within(PATIENCE, Channel::receive_reply).expect("it lets in");
+        channel.within(WAIT_MAX, Channel::receive_reply).expect("it lets in");
         channel.take_reply();
         let begin = Begin { datagrams: Some(request(DatagramUse::Count, 0)), ..nothing() };
         for message in [Message::Begin(begin), Message::DatagramsSent(0)] {
@@ -201,7 +201,7 @@ fn who_was_told_his_counts_and_stays_holds_no_rate() {
 }
 
 fn heard(channel: &mut Channel) -> Message {
-    let (body, _) = channel.message_within(PATIENCE).expect("an answer");
+    let (body, _) = channel.message_within(WAIT_MAX).expect("an answer");
     decode(&body).expect("a message")
 }
 
@@ -250,22 +250,8 @@ fn what_is_not_granted_is_refused_and_nothing_is_sent() {
 
 /// A server that grants a byte a second, says that it lives, and never what came.
 fn never_counts(listener: &TcpListener, stop: &AtomicBool) {
-    let (stream, _) = listener.accept().expect("it calls");
-    let cancel = CancelToken::default();
-    let mut channel = Channel::new(Socket::Tcp(stream), Seal::Open, cancel, PATIENCE).expect("no handshake");
-    channel.message_within(PATIENCE).expect("a greeting");
-    let (session, connections_max) = (Some([1; 16]), Some(1));
-    let welcome = Reply::Welcome { version: VERSION, session, connections_max, program: None, boot: None };
     let grant = DatagramGrant { port: 9, token: [0; 16], bytes_per_second: 1, buffer_bytes: 0 };
-    let begun = Message::Begun {
-        receives: None,
-        reads_on: None,
-        sends_ahead: None,
-        host: None,
-        datagrams: Some(grant),
-    };
-    channel.send_message(&encode(&welcome), 0).expect("it listens");
-    channel.send_message(&encode(&begun), 0).expect("it listens");
+    let mut channel = accepted(listener, Some(grant));
     while !stop.load(Ordering::Relaxed) && channel.send_message(&encode(&Message::Alive), 0).is_ok() {
         thread::sleep(Duration::from_millis(200));
     }
@@ -297,16 +283,21 @@ fn a_server_that_never_counts_is_left() {
 
 /// A server of before.
 fn older(listener: &TcpListener) {
-    let (stream, _) = listener.accept().expect("it calls");
+    let mut channel = accepted(listener, None);
+    let _ = channel.message_within(WAIT_MAX);
+}
+
+/// A server's connection for control, behind the beginning of a session.
+fn accepted(listener: &TcpListener, datagrams: Option<DatagramGrant>) -> Channel {
+    let (stream, _) = listener.accept().expect("it connects");
     let cancel = CancelToken::default();
-    let mut channel = Channel::new(Socket::Tcp(stream), Seal::Open, cancel, PATIENCE).expect("no handshake");
-    channel.message_within(PATIENCE).expect("a greeting");
+    let mut channel = Channel::new(Socket::Tcp(stream), Seal::Open, cancel, WAIT_MAX).expect("no handshake");
+    channel.message_within(WAIT_MAX).expect("a greeting");
     let (session, connections_max) = (Some([1; 16]), Some(1));
     let welcome = Reply::Welcome { version: VERSION, session, connections_max, program: None, boot: None };
-    let begun =
-        Message::Begun { receives: None, reads_on: None, sends_ahead: None, host: None, datagrams: None };
     channel.send_message(&encode(&welcome), 0).expect("it listens");
-    channel.message_within(PATIENCE).expect("what is wanted");
-    channel.send_message(&encode(&begun), 0).expect("it listens");
-    let _ = channel.message_within(PATIENCE);
+    channel.message_within(WAIT_MAX).expect("what is wanted");
+    let answer = Message::Begun { receives: None, reads_on: None, sends_ahead: None, host: None, datagrams };
+    channel.send_message(&encode(&answer), 0).expect("it listens");
+    channel
 }

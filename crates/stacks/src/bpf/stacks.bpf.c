@@ -86,10 +86,10 @@ static __always_inline _Bool is_used(struct tcp_sock *tcp)
 static __always_inline __u32 start_slowly(struct tcp_sock *tcp, __u32 acknowledged)
 {
 	__u32 window = tcp->snd_cwnd;
-	__u32 grown = least(window + acknowledged, tcp->snd_ssthresh);
+	__u32 larger = least(window + acknowledged, tcp->snd_ssthresh);
 
-	tcp->snd_cwnd = least(grown, tcp->snd_cwnd_clamp);
-	return acknowledged - (grown - window);
+	tcp->snd_cwnd = least(larger, tcp->snd_cwnd_clamp);
+	return acknowledged - (larger - window);
 }
 
 // A segment for each `per` that are counted. What is counted stays in the connection until it is a whole one; what

@@ -29,14 +29,14 @@ pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<
         is_black_hole: is_black_hole(facts),
         loses: false,
     };
-    let of_path = if facts.has_begun { of_path(facts, remote) } else { Vec::new() };
+    let of_path = if facts.has_answered { of_path(facts, remote) } else { Vec::new() };
     let of_path = of_path.into_iter().map(|finding| finding.of(FindingSide::Path, None));
     let mut local = process_findings(here);
     local.extend(of_host(&facts.local, facts, needs));
     let local = local.into_iter().map(|finding| finding.of(FindingSide::Local, Some(&here.host)));
     // The null data came from there.
     let needs = PathNeeds { loses: loses(facts), ..needs };
-    let remote_found = match (&facts.remote, facts.has_begun) {
+    let remote_found = match (&facts.remote, facts.has_answered) {
         (Some(settings), _) => of_host(settings, facts, needs),
         (None, true) => vec![older()],
         (None, false) => Vec::new(),

@@ -35,8 +35,8 @@ pub struct PathFacts {
     pub local: HostSettings,
     /// The other host; `None` where it was not reached, or its pump does not know the question.
     pub remote: Option<HostSettings>,
-    /// A session has begun: the other host answers.
-    pub has_begun: bool,
+    /// The other host has answered: there is a session.
+    pub has_answered: bool,
     /// Both are one host.
     pub same_host: bool,
     /// The first connection, as this side's kernel saw it; `None` where connections go through ssh.
@@ -100,7 +100,7 @@ impl PathFacts {
     }
 
     fn begin(&mut self, session: &ClientSession) {
-        self.has_begun = true;
+        self.has_answered = true;
         self.first = session.socket_facts();
         self.same_host = session.welcome.boot == Some(boot());
         self.session_round_trip_ns = Some(session.round_trip_ns);

@@ -74,13 +74,13 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Opti
     let share = BYTES_MAX / lanes / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
     let start = Instant::now();
     let done: Vec<ProbeLane> = std::thread::scope(|scope| {
-        let begun: Vec<_> = (0..lanes)
+        let started: Vec<_> = (0..lanes)
             .map(|lane| {
                 let range = (lane * share, (lane + 1) * share);
                 scope.spawn(move || probe_lane(pools, range, (start, stop)))
             })
             .collect();
-        begun.into_iter().filter_map(|lane| lane.join().ok()).collect()
+        started.into_iter().filter_map(|lane| lane.join().ok()).collect()
     });
     let lost = done.iter().find_map(|lane| lane.fault.clone());
     let probed = sum(done);

@@ -167,7 +167,7 @@ struct Receiver<'session> {
     request: &'session DatagramRequest,
     /// How many were sent, once the client has told.
     sent: &'session OnceLock<u64>,
-    begun: Instant,
+    start: Instant,
     counter: DatagramCounter,
     /// The sender: nobody else is heard, or answered.
     sender: Option<SocketAddr>,
@@ -193,7 +193,7 @@ impl<'session> Receiver<'session> {
             grant: &granted.grant,
             request,
             sent,
-            begun: Instant::now(),
+            start: Instant::now(),
             counter: DatagramCounter::new(request.datagrams),
             sender: None,
             first_ns: 0,
@@ -210,7 +210,7 @@ impl<'session> Receiver<'session> {
         let (mut buffers, cpu) = (DatagramBuffers::default(), thread_cpu_ns());
         let lasts_max = Duration::from_nanos(self.request.lasts_ns) + HANDSHAKE_MAX * 2;
         let socket = self.socket;
-        while self.begun.elapsed() < lasts_max && !cancel.is_cut() {
+        while self.start.elapsed() < lasts_max && !cancel.is_cut() {
             let now_ns = self.now_ns();
             let mut woken_ns = None;
             let came = socket.receive(&mut buffers, POLL_INTERVAL, &mut |datagram| {
@@ -230,7 +230,7 @@ impl<'session> Receiver<'session> {
     }
 
     fn now_ns(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
+        self.start.elapsed().as_nanos() as u64
     }
 
     fn is_silent(&self, sent: u64, now_ns: u64) -> bool {
@@ -272,7 +272,7 @@ impl<'session> Receiver<'session> {
         let taken = self.taken_bytes + bytes;
         let is_within = u128::from(taken) <= most
             && since_ns <= self.request.lasts_ns + BUNCHED_NS
-            && self.allowance.charge(bytes, self.begun + Duration::from_nanos(now_ns));
+            && self.allowance.charge(bytes, self.start + Duration::from_nanos(now_ns));
         if is_within {
             self.taken_bytes = taken;
         }

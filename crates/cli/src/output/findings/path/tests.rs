@@ -31,7 +31,7 @@ fn path(lost: u64, rtt_us: u64) -> PathFacts {
     };
     let probed = Probed { bytes: 64 << 20, bytes_per_second: 1e8, ..Probed::default() };
     PathFacts {
-        has_begun: true,
+        has_answered: true,
         remote: Some(HostSettings { congestion: Some(ShortText::of("cubic")), ..HostSettings::default() }),
         first: Some(socket(20_100)),
         sender: Some(sender),
@@ -103,7 +103,7 @@ fn a_host_that_does_not_tell_leaves_the_local_half() {
     let older = PathFacts { remote: None, ..path(0, 21_000) };
     let settings = one(&older, "settings", FindingSide::Remote);
     assert!(settings.value.contains("older") && settings.host.as_deref() == Some("there"), "{settings:?}");
-    let unreached = PathFacts { has_begun: false, remote: None, ..path(0, 21_000) };
+    let unreached = PathFacts { has_answered: false, remote: None, ..path(0, 21_000) };
     let found = path_findings(&unreached, &here(), "there");
     assert!(found.iter().all(|finding| finding.side == FindingSide::Local), "{found:?}");
 }
