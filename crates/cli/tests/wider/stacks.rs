@@ -238,11 +238,17 @@ fn windows_move_as_the_simulator_says() {
     let Some(stacks) = stacks("windows") else { return };
     let holding = stacks.hold(&[]);
     for stack in ["highspeed", "scalable"] {
-        let Some(series) = series(stack) else { return };
-        assert!(series.iter().all(|sample| sample["congestion"] == stack), "{:?}", series.last());
         let mut shown = Shown::default();
-        series.windows(2).for_each(|pair| shown.take(stack, &pair[0], &pair[1]));
-        println!("{stack}: {shown:?}");
+        // Of a busy machine's samples few are close enough: as many copies as show five losses.
+        for _ in 0..8 {
+            let Some(series) = series(stack) else { return };
+            assert!(series.iter().all(|sample| sample["congestion"] == stack), "{:?}", series.last());
+            series.windows(2).for_each(|pair| shown.take(stack, &pair[0], &pair[1]));
+            println!("{stack}: {shown:?}");
+            if shown.losses >= 5 {
+                break;
+            }
+        }
         assert!(shown.losses >= 5 && shown.by_law > 50.0, "{stack}: {shown:?}");
         assert!((shown.gained / shown.by_law - 1.0).abs() < 0.15, "{stack}: {shown:?}");
     }

@@ -96,9 +96,12 @@ impl LaneGate {
         self.changed.notify_all();
     }
 
-    /// A spare lane got no connection: no further one will.
+    /// A spare lane got no connection: no further one will. At the end none is waited for, which says nothing.
     pub(crate) fn lacks_connection(&self) {
-        self.state().growth.handle_lack();
+        let mut state = self.state();
+        if !state.is_over {
+            state.growth.handle_lack();
+        }
         self.changed.notify_all();
     }
 
@@ -193,6 +196,15 @@ mod tests {
         assert!(gate.opens_for(2, NEVER) && gate.opens_for(3, NEVER));
         gate.lacks_connection();
         assert!(!gate.opens_for(4, NEVER), "no more can be had");
+        assert_eq!(gate.state().growth.state(), GrowthState::Refused);
+    }
+
+    #[test]
+    fn a_connection_that_is_not_waited_for_at_the_end_was_not_refused() {
+        let gate = LaneGate::new((2, 4, 16), 180_000_000);
+        drop(gate.guard());
+        gate.lacks_connection();
+        assert_eq!(gate.state().growth.state(), GrowthState::Growing);
     }
 
     #[test]
