@@ -17,15 +17,15 @@ pub(crate) mod report_file;
 mod schema;
 pub(crate) mod version;
 
+use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datapump::{Change, ChangeKind, Class, Event, Problem, Report, Status, shown};
 use datapump_lab::advise::explain::Explained;
 use indicatif::ProgressBar;
 
-use crate::args::OutputArguments;
+use crate::args::{OutputArguments, TraceArguments};
 use crate::output::path_words::path_words;
 use crate::output::report_file::ReportFile;
 use crate::output::version::VERSION;
@@ -68,8 +68,13 @@ impl Output {
     }
 
     /// The report goes to a file too, if one is named.
-    pub fn report_to(&mut self, path: Option<&Path>) -> Result<(), Problem> {
-        self.report_file = path.map(ReportFile::open).transpose()?;
+    pub fn report_to<'place>(
+        &mut self,
+        TraceArguments { report, tcp_trace, .. }: &'place TraceArguments,
+        places: impl Iterator<Item = &'place OsString>,
+    ) -> Result<(), Problem> {
+        let others = places.map(OsString::as_os_str).chain(tcp_trace.iter().map(|path| path.as_os_str()));
+        self.report_file = report.as_deref().map(|path| ReportFile::open(path, others)).transpose()?;
         Ok(())
     }
 
@@ -248,13 +253,7 @@ impl Output {
 
     /// A problem with another host that ends the command: the statuses of a copy.
     pub fn failed(&self, problem: &Problem, is_stopped: bool) -> i32 {
-        let status = match problem.class {
-            _ if is_stopped => Status::Interrupted,
-            Class::Usage => Status::Usage,
-            Class::Refused => Status::Refused,
-            Class::Lost => Status::Lost,
-            _ => Status::Failed,
-        };
+        let status = if is_stopped { Status::Interrupted } else { problem.class.status() };
         self.problem(problem);
         self.ended(status as i32, Some(problem.class));
         status as i32

@@ -95,6 +95,16 @@ impl Class {
         Class::ALL.into_iter().find(|known| known.name() == name)
     }
 
+    /// The status of a command that ends with it.
+    pub fn status(self) -> Status {
+        match self {
+            Class::Usage => Status::Usage,
+            Class::Refused => Status::Refused,
+            Class::Lost => Status::Lost,
+            _ => Status::Failed,
+        }
+    }
+
     /// The name in `--json`.
     pub fn name(self) -> &'static str {
         match self {

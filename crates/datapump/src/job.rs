@@ -317,7 +317,7 @@ impl Job {
             request_plan::for_path(shape, is_far, (lanes, most), shared.settings.has_twins);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.lanes_at_first.unwrap_or(lanes);
-        shared.gate = LaneGate::new((lanes, at_first, most), round_trip_ns);
+        shared.gate = LaneGate::new(lanes, request_plan::LaneRange { at_first, most }, round_trip_ns);
         let lanes_began = self.platform.thread_time();
         let results = lane::run_all(&shared, (lanes, most));
         let lanes_ended = self.platform.thread_time();
@@ -417,7 +417,7 @@ impl Job {
             live: std::sync::Mutex::default(),
             numbers: AtomicU32::new(0),
             trees,
-            gate: LaneGate::new((1, 1, 1), 0),
+            gate: LaneGate::new(1, request_plan::LaneRange { at_first: 1, most: 1 }, 0),
             plan: self.pieces_of(items, shape.request_bytes),
         }
     }

@@ -358,15 +358,16 @@ fn run_opened(shared: &Shared<'_>, index: u32) -> Option<Result<LaneResult, Prob
     let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel.clone()));
     let spare = shared.remote_host.as_ref().filter(|_| shared.gate.is_spare(index));
     let spare = spare.map(|remote_host| remote_host.spare_blocks(&|| shared.gate.is_over()));
+    // Where there is no memory for one, the others do without it as well.
+    let spare = spare.map(|channel| Lane::over(shared, index as usize, Some(channel?)).ok());
     if let Some(None) = spare {
-        shared.gate.lacks_connection();
+        if !shared.is_stopping() {
+            shared.gate.lacks_connection();
+        }
         return None;
     }
     let (_last, claimed) = (shared.gate.guard(), ClaimGuard(&shared.plan));
-    let lane = match spare {
-        Some(channel) => Lane::over(shared, index as usize, channel),
-        None => Lane::new(shared, index as usize),
-    };
+    let lane = spare.flatten().map_or_else(|| Lane::new(shared, index as usize), Ok);
     let result = lane.and_then(Lane::run);
     if result.is_ok() {
         std::mem::forget(claimed);

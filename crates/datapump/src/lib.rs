@@ -60,10 +60,9 @@ pub mod datagrams {
     pub use crate::net::client::datagram_client::{DatagramClient, DatagramPath, DatagramsSent};
     pub use datapump_core::wire::datagrams::{
         DATAGRAM_BYTES_MAX, DATAGRAM_HEAD_BYTES, DATAGRAMS_LAST_MAX_NS, DATAGRAMS_MAX, DatagramCounter,
-        DatagramCounts, DatagramGrant, DatagramHead, DatagramRequest, DatagramUse, HISTOGRAM_BUCKETS,
-        LossGaps, TimeHistogram, packet_bytes,
+        DatagramCounts, DatagramGrant, DatagramHead, DatagramRequest, DatagramUse, LossGaps, packet_bytes,
     };
-    pub use datapump_transport::{DatagramBuffers, DatagramSocket, ReceivedDatagram};
+    pub use datapump_transport::{DatagramBuffers, DatagramSocket};
 }
 
 pub(crate) use datapump_core::problem;

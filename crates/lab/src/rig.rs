@@ -28,7 +28,8 @@ use crate::session::finished::{Finished, delete};
 use crate::session::quiet::QuietDisk;
 use crate::session::room::Need;
 use crate::study::{
-    Cell, JobTemplate, Level, PathTemplate, RelayTemplate, Study, StudyStep, Template, TreeTemplate, fill,
+    Cell, JobTemplate, Level, PathKind, PathTemplate, RelayTemplate, Study, StudyStep, Template,
+    TreeTemplate, fill,
 };
 use datapump::simulation::Random;
 
@@ -363,8 +364,12 @@ impl Rig {
     /// Lays a path whose right end is where the host's servers run.
     fn new_path(&mut self, template: &PathTemplate, cell: &Cell) -> anyhow::Result<()> {
         let value = |name: &str| cell.levels.get(name).map(Level::to_string);
-        let kind =
+        let mut kind =
             template.filled(&value).map_err(|(key, wrong)| anyhow::anyhow!("new_path.{key}: {wrong}"))?;
+        if let PathKind::Box(settings) = &mut kind {
+            // Random losses are others in each run.
+            settings.link.seed = Random::of(self.seed, &format!("path {}", self.hosts)).next_u64();
+        }
         self.host.as_mut().context("there is no host for a path")?.lay_path(kind, self.hosts)
     }
 

@@ -49,7 +49,7 @@ struct StacksArguments {
     #[arg(value_name = "STACK")]
     stacks: Vec<LoadableStack>,
 
-    /// End when the process that started this one does, also if that is killed
+    /// End when the thread that started this process does, also if its process is killed
     ///
     /// Default: off.
     ///

@@ -11,7 +11,6 @@ mod sending;
 mod stats;
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -138,12 +137,6 @@ impl Channel {
             }
         }
         self.flush()
-    }
-
-    /// The address of the other side, where the system carries the connection over TCP.
-    pub fn remote_address(&self) -> Option<SocketAddr> {
-        let address = rustix::net::getpeername(self.timed.link.tcp()?).ok()??;
-        address.try_into().ok()
     }
 
     /// The other side's key.

@@ -87,6 +87,7 @@ impl FromArgMatches for ExplainTyped {
         let words = |flag: &Arg| flag.get_long().map(|name| format!("--{name}"));
         let typed = |flags: Command| flags.get_arguments().filter(is_typed).filter_map(words).collect();
         let of_a_copy = TuningArguments::augment_args(SyncArguments::augment_args(Command::new("")));
+        let of_a_copy = TraceArguments::augment_args(of_a_copy);
         let of_a_process = WatchArguments::augment_args(Command::new(""));
         Ok(ExplainTyped {
             of_a_copy: typed(HostArguments::augment_args(of_a_copy)),
@@ -105,16 +106,13 @@ impl ExplainArguments {
     pub fn contradiction(&self) -> Option<String> {
         let ExplainTyped { of_a_copy, of_a_process } = &self.typed;
         match self.watch.pid {
+            Some(pid) if of_a_copy.iter().any(|flag| flag == "--tcp-trace") => Some(format!(
+                "--tcp-trace is for a copy; for a process: pump lab tcp-watch pid:{pid} --out FILE"
+            )),
             Some(_) if !of_a_copy.is_empty() => Some(format!(
                 "--pid watches a process and copies nothing; leave {} out",
                 of_a_copy.join(" and ")
             )),
-            Some(pid) if self.trace.tcp_trace.is_some() => Some(format!(
-                "--tcp-trace is for a copy; for a process: pump lab tcp-watch pid:{pid} --out FILE"
-            )),
-            Some(_) if self.trace.report.is_some() => {
-                Some("--report is for a copy; what is seen of a process is printed (--json)".into())
-            }
             Some(_) if self.watch.time.is_some_and(|time| time.is_zero()) => {
                 Some("--for 0s: nothing is seen in no time; write 10s, or leave it out".into())
             }

@@ -26,7 +26,9 @@ pub fn mirror(MirrorArguments(arguments): &MirrorArguments) -> i32 {
 fn command(name: &str, arguments: &CopyArguments) -> i32 {
     let mut output = Output::new(&arguments.output);
     (output.itemize, output.dry_run) = (arguments.tree.itemize_changes, arguments.dry_run);
-    if let Err(problem) = output.report_to(arguments.trace.report.as_deref()) {
+    if let Err(problem) =
+        output.report_to(&arguments.trace, arguments.sources.iter().chain([&arguments.target]))
+    {
         return output.refusal(&problem);
     }
     let status = match read_places(arguments) {

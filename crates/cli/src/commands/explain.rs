@@ -27,7 +27,7 @@ pub fn explain(arguments: &ExplainArguments) -> i32 {
         let status = explain_process(pid, &arguments.watch, &output);
         return output.status(status);
     }
-    if let Err(problem) = output.report_to(arguments.trace.report.as_deref()) {
+    if let Err(problem) = output.report_to(&arguments.trace, arguments.places.iter()) {
         return output.refusal(&problem);
     }
     let status = match read_places(arguments) {
@@ -78,9 +78,9 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
     };
     let mut explained = explained(&case, &mover, &tell);
     trace.settle(&mut explained.report, output);
-    output.explained(&explained);
-    match case.stop.load(Ordering::Relaxed) {
-        true => Status::Interrupted as i32,
-        false => explained.report.exit_status,
+    if case.stop.load(Ordering::Relaxed) {
+        explained.report.exit_status = Status::Interrupted as i32;
     }
+    output.explained(&explained);
+    explained.report.exit_status
 }

@@ -4,6 +4,7 @@
 //! sampled, how a copy is made.
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -46,7 +47,15 @@ impl Trace {
         }
         let over_ssh = |place| matches!(place, &Place::Remote(Remote { host: Host::Ssh(_), .. }));
         let is_over_ssh = places.clone().any(over_ssh);
-        let asked = TraceAsked { path: path.clone(), file: own_file::open(path, &SERIES)?, is_over_ssh };
+        let copied = places.filter_map(|place| match place {
+            Place::Path(path) => Some(path.as_os_str()),
+            _ => None,
+        });
+        let others = copied.chain(arguments.report.iter().map(|path| path.as_os_str()));
+        let file = own_file::open(path, &SERIES, others)?;
+        let problem = |error: io::Error| Problem::new(Class::Io, Operation::Create, path, error.to_string());
+        own_file::empty(&file).map_err(problem)?;
+        let asked = TraceAsked { path: path.clone(), file, is_over_ssh };
         Ok(Trace { asked: Some(asked), outcome: Mutex::default() })
     }
 

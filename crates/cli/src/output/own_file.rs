@@ -2,9 +2,11 @@
 //!
 //! Must not know: what is written.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read, Seek};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use datapump::{Class, Operation, Problem, shown};
 
@@ -19,10 +21,17 @@ pub struct OwnFile {
     pub beginning: &'static [u8],
 }
 
-/// Opens one to be written, and empties it.
+/// Opens one to be written from its start. What it holds stays until then.
 ///
-/// Errors: it holds something else (usage), or what the system says.
-pub fn open(path: &Path, meant: &OwnFile) -> Result<File, Problem> {
+/// Errors: it is one of `others`, or holds something else (usage), or what the system says.
+pub fn open<'other>(
+    path: &Path,
+    meant: &OwnFile,
+    mut others: impl Iterator<Item = &'other OsStr>,
+) -> Result<File, Problem> {
+    if others.any(|other| is_same(path, Path::new(other))) {
+        return Err(is_another(path, meant));
+    }
     let problem = |error: io::Error| Problem::new(Class::Io, Operation::Create, path, error.to_string());
     let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => existing(path).map_err(problem)?,
@@ -36,8 +45,35 @@ pub fn open(path: &Path, meant: &OwnFile) -> Result<File, Problem> {
     if !begins.is_empty() && begins != meant.beginning {
         return Err(holds_another(path, meant));
     }
-    file.set_len(0).map_err(problem)?;
-    OpenOptions::new().write(true).open(path).map_err(problem)
+    file.rewind().map_err(problem)?;
+    Ok(file)
+}
+
+/// Removes what an earlier run left. A pipe, or a device, has nothing.
+pub fn empty(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() { file.set_len(0) } else { Ok(()) }
+}
+
+/// Whether both names lead to one file, or would once it is made.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    match (file(one), file(other)) {
+        (None, None) => place_of(one).is_some_and(|place| Some(place) == place_of(other)),
+        (one, other) => one == other,
+    }
+}
+
+/// The real folder, and the name in it.
+fn place_of(path: &Path) -> Option<(PathBuf, &OsStr)> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some((folder.canonicalize().ok()?, path.file_name()?))
+}
+
+fn is_another(path: &Path, OwnFile { flag, kind, .. }: &OwnFile) -> Problem {
+    let path = shown(path.as_os_str().as_encoded_bytes());
+    Problem::usage(format!(
+        "{flag} '{path}': {kind} cannot be what is copied, its copy or that of another flag; name a file beside them"
+    ))
 }
 
 fn holds_another(path: &Path, OwnFile { flag, kind, .. }: &OwnFile) -> Problem {

@@ -2,8 +2,10 @@
 //!
 //! Must not know: what the line says.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,15 +26,29 @@ pub struct ReportFile {
 
 impl ReportFile {
     /// Opens it, so that what cannot be written is told before anything is copied.
-    pub fn open(path: &Path) -> Result<ReportFile, Problem> {
-        let file = own_file::open(path, &REPORT)?;
+    pub fn open<'other>(
+        path: &Path,
+        others: impl Iterator<Item = &'other OsStr>,
+    ) -> Result<ReportFile, Problem> {
+        let file = own_file::open(path, &REPORT, others)?;
         Ok(ReportFile { path: path.to_path_buf(), file, failed: Mutex::default() })
     }
 
     /// Writes the one line.
     pub fn write(&self, line: &str) {
-        let written = (&self.file).write_all(format!("{line}\n").as_bytes());
+        let line = format!("{line}\n");
+        let written = own_file::empty(&self.file).and_then(|()| (&self.file).write_all(line.as_bytes()));
+        let written = written.and_then(|()| self.is_there());
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = written.err();
+    }
+
+    /// Errors: the copy removed it, or put another file in its place.
+    fn is_there(&self) -> io::Result<()> {
+        let (own, named) = (self.file.metadata()?, std::fs::metadata(&self.path));
+        match named {
+            Ok(named) if (named.dev(), named.ino()) == (own.dev(), own.ino()) => Ok(()),
+            _ => Err(io::Error::other("the copy removed or replaced it; name a file outside its target")),
+        }
     }
 
     /// Why it does not hold the line.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::support::serving::Serving;
-use crate::support::{Home, expect, make_folder, noise_file, schema};
+use crate::support::{Home, expect, make_folder, make_symlink, noise_file, schema};
 
 fn pump(home: &Home, line: &str) -> crate::support::Outcome {
     home.pump(&line.split_whitespace().collect::<Vec<&str>>())
@@ -65,5 +65,31 @@ fn what_is_no_report_stays() {
     expect(&run, 1, &["/dev/full", "No space left"], "nothing can be written");
     assert!(home.path("copied").exists(), "the copy is whole");
     let run = pump(&home, "explain --pid 1 --report kept");
-    expect(&run, 2, &["--report is for a copy"], "a process");
+    expect(&run, 2, &["--pid watches a process and copies nothing; leave --report out"], "a process");
+}
+
+#[test]
+fn it_is_nothing_that_is_copied_and_no_copy() {
+    let home = Home::new();
+    make_folder(&home, "folder");
+    noise_file(&home, "folder/source", 10, 1);
+    noise_file(&home, "source", 10, 1);
+    assert_eq!(pump(&home, "copy --report kept source copied").status, 0);
+    let before = kept(&home, "of a copy");
+    make_symlink(&home, "kept", "other");
+    for line in
+        ["copy --report kept kept new", "copy --report other kept new", "copy --report new source new"]
+    {
+        let run = pump(&home, line);
+        expect(&run, 2, &["a report cannot be what is copied, its copy or that of another flag"], line);
+        assert!(!home.path("new").exists(), "{line}");
+    }
+    assert_eq!(kept(&home, "it stays"), before);
+    // What cannot be seen before is seen at the end.
+    for line in ["mirror --report copy/kept folder copy", "copy -T --report copy/source folder copy"] {
+        make_folder(&home, "copy");
+        let run = pump(&home, line);
+        expect(&run, 1, &["the copy removed or replaced it; name a file outside its target"], line);
+        std::fs::remove_dir_all(home.path("copy")).expect("made anew");
+    }
 }

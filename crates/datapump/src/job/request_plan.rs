@@ -59,6 +59,13 @@ fn stripes(items: &[Item]) -> [Option<StripeMap>; 2] {
     [from, to]
 }
 
+/// With how many lanes a copy over a long path begins, and to how many it may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LaneRange {
+    pub(crate) at_first: u32,
+    pub(crate) most: u32,
+}
+
 /// Less is moved before a connection that is opened for it has left slow start: 3.7 MB in eight round trips.
 const LANE_BYTES_MIN: u64 = 4 << 20;
 
@@ -192,8 +199,6 @@ fn request_bytes(items: &[Item], usual: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// 256 lanes of a folder of another host were let in by the numbers of a file, and took half a gigabyte more than
-    /// the limit.
     #[test]
     fn lanes_that_may_come_share_what_the_first_had() {
         let shape = Shape {
@@ -216,6 +221,8 @@ mod tests {
         assert_eq!((for_path(shape, true, (2, 2), false).source_depth_max, short.source_depth_max), (128, 4));
     }
 
+    /// 256 lanes of a folder of another host were let in by the numbers of a file, and took half a gigabyte more than
+    /// the limit.
     #[test]
     fn what_is_checked_is_what_the_run_has() {
         let shape =

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use datapump_core::{ConnectionGrowth, GrowthLook, GrowthState};
 use datapump_transport::ConnectionProbe;
 
+use crate::job::request_plan::LaneRange;
+
 /// Between two looks pass so many round trips, and this at least: a window of TCP follows a loss within some.
 const ROUND_TRIPS: u32 = 4;
 const LOOK_EACH_MIN: Duration = Duration::from_millis(200);
@@ -47,8 +49,9 @@ impl Drop for GateGuard<'_> {
 }
 
 impl LaneGate {
-    /// `at_first` lanes are open, of which the first cannot be missed; there may be up to `most`.
-    pub(crate) fn new((first, at_first, most): (u32, u32, u32), round_trip_ns: u64) -> LaneGate {
+    /// Of the lanes that are open at first so many cannot be missed.
+    pub(crate) fn new(first: u32, range: LaneRange, round_trip_ns: u64) -> LaneGate {
+        let LaneRange { at_first, most } = range;
         let open = at_first.clamp(first, most);
         let growth = ConnectionGrowth::new(open, most);
         let (probes, looked) = (Vec::new(), Instant::now());
@@ -166,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_first_lanes_do_not_wait_and_spare_ones_go_with_the_copy() {
-        let gate = LaneGate::new((2, 2, 16), 180_000_000);
+        let gate = LaneGate::new(2, LaneRange { at_first: 2, most: 16 }, 180_000_000);
         assert!(gate.opens_for(0, NEVER) && gate.opens_for(1, NEVER));
         assert!(gate.is_spare(2) && !gate.is_spare(1));
         gate.watch(None);
@@ -187,7 +190,7 @@ mod tests {
     /// A spare lane that takes the connection of one of the first ends a copy for which no more were agreed.
     #[test]
     fn spare_lanes_begin_behind_the_first() {
-        let gate = LaneGate::new((2, 4, 16), 180_000_000);
+        let gate = LaneGate::new(2, LaneRange { at_first: 4, most: 16 }, 180_000_000);
         gate.watch(None);
         let looks = AtomicU32::new(0);
         let is_stopping = || looks.fetch_add(1, Ordering::Relaxed) > 2;
@@ -201,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_is_not_waited_for_at_the_end_was_not_refused() {
-        let gate = LaneGate::new((2, 4, 16), 180_000_000);
+        let gate = LaneGate::new(2, LaneRange { at_first: 4, most: 16 }, 180_000_000);
         drop(gate.guard());
         gate.lacks_connection();
         assert_eq!(gate.state().growth.state(), GrowthState::Growing);
@@ -209,8 +212,12 @@ mod tests {
 
     #[test]
     fn nobody_waits_where_nothing_can_grow_or_a_stop_was_asked_for() {
-        assert!(!LaneGate::new((2, 2, 2), 0).opens_for(2, NEVER));
-        assert!(!LaneGate::new((2, 4, 16), 1).opens_for(4, &|| true));
-        assert_eq!(LaneGate::new((2, 2, 16), 0).why(), None, "no connection was opened");
+        assert!(!LaneGate::new(2, LaneRange { at_first: 2, most: 2 }, 0).opens_for(2, NEVER));
+        assert!(!LaneGate::new(2, LaneRange { at_first: 4, most: 16 }, 1).opens_for(4, &|| true));
+        assert_eq!(
+            LaneGate::new(2, LaneRange { at_first: 2, most: 16 }, 0).why(),
+            None,
+            "no connection was opened"
+        );
     }
 }

@@ -22,9 +22,13 @@ use datapump::{Class, Operation, Problem};
 
 /// A socket of the same family on a free port.
 fn socket_for(to: SocketAddr) -> Result<DatagramSocket, Problem> {
-    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let wrong = |error: io::Error| Problem::of(Class::Io, Operation::Open, format!("a UDP socket: {error}"));
-    DatagramSocket::bind(SocketAddr::new(any, 0)).map_err(wrong)
+    DatagramSocket::bind(SocketAddr::new(any_address(to), 0)).map_err(wrong)
+}
+
+/// No address of this host, of the family of that one.
+fn any_address(to: SocketAddr) -> IpAddr {
+    if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
 /// What the system said of a datagram of so many bytes.

@@ -15,6 +15,11 @@ set_both() {
   set_end "$LEFT" "$@" && set_end "$RIGHT" "$@"
 }
 
+# No path here fills them.
+wide_buffers() {
+  set_both tcp_wmem "4096 16384 134217728" && set_both tcp_rmem "4096 131072 134217728"
+}
+
 # `set_end END NAME VALUE`
 set_end() {
   $1 sh -c '{ echo "$1" > "/proc/sys/net/ipv4/$0"; } 2> /dev/null' "$2" "$3" ||
@@ -64,12 +69,13 @@ unload_stacks() {
 LOADERS=
 trap unload_stacks EXIT
 
-# `for_so_long SECONDS COMMAND …`: ends what would go on for ever. What ends by itself has failed.
+# `for_so_long SECONDS COMMAND …`: ends what would go on for ever. What ends by itself has failed. A group of processes
+# of its own (without --foreground) would not hear that the study is stopped.
 for_so_long() {
   SECONDS_OF_IT=$1
   shift
   ENDED=0
-  timeout -s INT "$SECONDS_OF_IT" "$@" || ENDED=$?
+  timeout --foreground -s INT "$SECONDS_OF_IT" "$@" || ENDED=$?
   [ "$ENDED" != 124 ] || return 0
   echo "it ended before ${SECONDS_OF_IT} s were over, with status $ENDED" >&2
   return 1
@@ -85,8 +91,7 @@ needs() {
 # this machine allows to everybody (tcp_allowed_congestion_control).
 use_stack() {
   needs_stack "$1" && needs ip
-  set_both tcp_no_metrics_save 1 && set_both tcp_wmem "4096 16384 134217728" &&
-    set_both tcp_rmem "4096 131072 134217728"
+  set_both tcp_no_metrics_save 1 && wide_buffers
   for END in "$LEFT" "$RIGHT"; do
     $END ip route replace $($END ip route show | head -n 1) congctl "$1" ||
       unavailable "the kernel does not take $1 for the route of the path"
@@ -100,8 +105,8 @@ use_files() {
   SIZE=$(stat -c %s "$FROM")
   [ "$1" = memory ] || return 0
   MEMORY=$(mktemp -d /dev/shm/pump-lab-XXXXXXXX) || unavailable "there is no folder in memory (/dev/shm)"
-  trap 'STATUS=$?; rm -rf "$MEMORY"; (exit $STATUS); unload_stacks' EXIT
-  cp "$FROM" "$MEMORY/source"
+  trap 'STATUS=$?; trap "" TERM INT; rm -rf "$MEMORY"; (exit $STATUS); unload_stacks' EXIT
+  cp "$FROM" "$MEMORY/source" || unavailable "the file has no room in memory (/dev/shm)"
   FROM=$MEMORY/source INTO=$MEMORY/copy
 }
 
@@ -113,9 +118,25 @@ timed() {
   printf '{"event":"achieved","bytes_per_s":%d}\n' $((SIZE * 1000000 / ((UNTIL - SINCE) / 1000)))
 }
 
+# `iperf3_for PORT SECONDS FILE [OPTION …]`: its rate behind its first quarter.
+iperf3_for() {
+  needs iperf3
+  PORT_OF_IT=$1 SECONDS_OF_IT=$2 PRINTED=$3
+  shift 3
+  start $RIGHT iperf3 -s -1 -p "$PORT_OF_IT" > /dev/null &&
+    $LEFT iperf3 -c "$RIGHT_ADDRESS" -p "$PORT_OF_IT" -f k -t "$SECONDS_OF_IT" -O $((SECONDS_OF_IT / 4)) "$@" > "$PRINTED" &&
+    awk '$NF == "receiver" { rate = $(NF - 2) }
+      END { printf "{\"event\":\"achieved\",\"bytes_per_s\":%d}\n", rate * 125 }' "$PRINTED"
+}
+
 # `synced COMMAND …`: until the file is on stable storage.
 synced() {
   "$@" && sync "$INTO"
+}
+
+# `tell_event NAME LINES`: the event of that name goes into the field `achieved` of the row.
+tell_event() {
+  printf '%s\n' "$2" | sed "s/\"event\":\"$1\"/\"event\":\"achieved\"/"
 }
 
 # `tell_flow PUMP SERIES …`: what the first connection of a series came to, for the field `achieved` of the row.

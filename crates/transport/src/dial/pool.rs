@@ -19,7 +19,7 @@ use datapump_engine::WAIT_MAX;
 /// Makes a connection.
 pub type Dial = Box<dyn Fn(Purpose) -> Result<Channel, NetFault> + Send + Sync>;
 
-/// Who waits for a connection that it can do without sees in this time that it is not needed any more.
+/// A wait for a spare connection ends within this time once it is not needed.
 const SPARE_LOOK_EACH: Duration = Duration::from_millis(10);
 
 /// Connections of one kind.
@@ -99,7 +99,7 @@ impl Pool {
     /// At the side that calls, makes so many that can be done without, aside, for [`Pool::take_spare`].
     pub fn dial_spares(self: &Arc<Self>, purpose: Purpose, spares: u32) {
         if self.dial.is_some() {
-            (0..spares).for_each(|_| self.dial_aside(purpose));
+            (0..spares).for_each(|_| self.dial_one_aside(purpose));
         }
     }
 
@@ -119,23 +119,23 @@ impl Pool {
         }
     }
 
-    /// Makes one in a thread that nobody waits for.
-    fn dial_aside(self: &Arc<Self>, purpose: Purpose) {
+    fn dial_one_aside(self: &Arc<Self>, purpose: Purpose) {
         let pool = Arc::clone(self);
-        let work = move || pool.arrived(pool.dial.as_ref().and_then(|dial| dial(purpose).ok()));
-        self.expect();
-        if std::thread::Builder::new().spawn(work).is_err() {
-            self.coming.fetch_sub(1, Ordering::Relaxed);
+        self.dial_aside(move || pool.dial.as_ref().map_or(Err(NetFault::Stopped), |dial| dial(purpose)));
+    }
+
+    /// Makes one in a thread that nobody waits for.
+    pub fn dial_aside(self: &Arc<Self>, dial: impl FnOnce() -> Result<Channel, NetFault> + Send + 'static) {
+        let pool = Arc::clone(self);
+        // On its way: whoever needs one waits for it.
+        self.coming.fetch_add(1, Ordering::Relaxed);
+        if std::thread::Builder::new().spawn(move || pool.arrived(dial().ok())).is_err() {
+            self.arrived(None);
         }
     }
 
-    /// One is on its way: whoever needs one waits for it.
-    pub fn expect(&self) {
-        self.coming.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// One that was on its way came, or will not.
-    pub fn arrived(&self, channel: Option<Channel>) {
+    fn arrived(&self, channel: Option<Channel>) {
         channel.into_iter().for_each(|channel| self.give(channel));
         // Under the lock: nobody looks at the number and then waits.
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,14 +12,17 @@ use std::str::FromStr;
 use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText};
 use datapump_engine::os::linux::{LinkOffload, device_with_address, has_offload};
 
+use crate::channel::SocketFacts;
+
 /// The facts of this host, of the pump of this version. Of a connection: the device that has its address, and its own
 /// congestion control instead of the usual one.
-pub fn host_settings(version: &str, address: Option<IpAddr>, congestion: Option<&str>) -> HostSettings {
+pub fn host_settings(version: &str, socket: Option<&SocketFacts>) -> HostSettings {
     let facts = SettingsTree::of_system().facts();
+    let congestion = socket.and_then(|socket| socket.congestion.as_deref());
     HostSettings {
         version: Some(ShortText::of(version)),
         congestion: congestion.map(ShortText::of).or(facts.congestion.clone()),
-        link: address.and_then(link_facts),
+        link: socket.and_then(|socket| link_facts(socket.local.ip())),
         ..facts
     }
 }
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn this_host_tells_its_settings() {
-        let facts = host_settings("1.2.3", None, None);
+        let facts = host_settings("1.2.3", None);
         assert!(facts.kernel.is_some() && facts.congestion.is_some(), "{facts:?}");
         assert!(facts.receive_buffer.is_some_and(|[least, _, most]| least <= most), "{facts:?}");
         assert_eq!(facts.link, None);

@@ -21,7 +21,7 @@ const TEN_GIGABIT: u32 = 10_000;
 /// Where no session has agreed on a number: the default of a copy.
 const CONNECTIONS: u32 = 2;
 
-/// All findings: of the path, of this host, and of of the other one as far as it answered.
+/// All findings: of the path, of this host, and of the other one as far as it answered.
 pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<Finding> {
     let is_measured = facts.kernel_round_trip_ns().is_some();
     let needs = PathNeeds {

@@ -20,7 +20,7 @@ use datapump_transport::{
 use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::job::options::{Choice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
-use crate::job::request_plan;
+use crate::job::request_plan::{self, LaneRange};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::client::session_pools::{SPARES_AFTER, SessionPools};
 use crate::net::folder::event_codec;
@@ -151,12 +151,7 @@ impl RemoteCopy {
                 Ok(Beginning::Begun(Box::new(session)))
             }
             (_, Message::Busy(words)) => Ok(Beginning::Busy(words)),
-            (_, Message::Refused(event)) => {
-                Err(match event_codec::from_wire(event, &remote.host.to_string()) {
-                    Event::Problem(problem) => problem,
-                    _ => lost(NetFault::Refused("it was refused".into())),
-                })
-            }
+            (_, Message::Refused(event)) => Err(event_codec::refused(event, &remote.host.to_string())),
             _ => Err(lost(NetFault::Protocol("the other side does not begin".into()))),
         }
     }
@@ -185,13 +180,13 @@ impl RemoteCopy {
         let round_trip_ns = round_trip_ns.or(self.is_forced_far().then_some(0)).map(|ns| self.taken_for(ns));
         connections.decide(is_far);
         let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
-        let further = self.further_lanes(way, round_trip_ns.filter(|_| has_own_connections));
+        let lane_range = self.lane_range(way, round_trip_ns.filter(|_| has_own_connections));
         let begin = Begin {
             instead_of: before.map(|(session, _)| session),
             round_trip_ns,
             sends_ahead: Some(is_far),
             reads_on: Some(self.options.read_ahead != Choice::Never),
-            ..self.wishes(way, remote, further, is_name_of(last))
+            ..self.wishes(way, remote, lane_range, is_name_of(last))
         };
         let start = Instant::now();
         control.say(Message::Begin(begin))?;
@@ -209,7 +204,10 @@ impl RemoteCopy {
             outbox,
             cancel,
             lanes,
-            further: further.map(|(at_first, most)| (at_first, most.min(welcome.connections_max.max(1)))),
+            lane_range: lane_range.map(|LaneRange { at_first, most }| LaneRange {
+                at_first,
+                most: most.min(welcome.connections_max.max(1)),
+            }),
             round_trip_ns,
             connecting,
             ahead,
@@ -252,7 +250,7 @@ impl RemoteCopy {
 
     /// With how many a copy of files begins over a long path, and to how many it may grow, where nobody asked for a
     /// number.
-    fn further_lanes(&self, way: Direction, round_trip_ns: Option<u64>) -> Option<(u32, u32)> {
+    fn lane_range(&self, way: Direction, round_trip_ns: Option<u64>) -> Option<LaneRange> {
         let round_trip_ns = round_trip_ns.filter(|ns| is_far(*ns))?;
         if self.connections.is_some() || self.options.lanes.is_some() {
             return None;
@@ -263,7 +261,7 @@ impl RemoteCopy {
         };
         let asked_bytes = self.options.sockets.buffer_bytes.map(u64::from);
         let at_first = lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));
-        (most > self.lanes()).then_some((at_first.min(most), most))
+        (most > self.lanes()).then_some(LaneRange { at_first: at_first.min(most), most })
     }
 
     /// What files and null bytes come to that this side gives; of a folder or a pipe that is not known.
@@ -279,8 +277,8 @@ impl RemoteCopy {
         self.sources.iter().map(bytes_of).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
     }
 
-    fn wishes(&self, way: Direction, remote: &Remote, further: Option<(u32, u32)>, is_name: bool) -> Begin {
-        let (lanes_at_first, lanes_max) = further.unzip();
+    fn wishes(&self, way: Direction, remote: &Remote, lane_range: Option<LaneRange>, is_name: bool) -> Begin {
+        let (lanes_at_first, lanes_max) = lane_range.map(|it| (it.at_first, it.most)).unzip();
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
         let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
         let options = match way {
@@ -365,8 +363,8 @@ pub(crate) struct ClientSession {
     pub(crate) cancel: CancelToken,
     /// Lanes, and connections for blocks.
     pub(crate) lanes: u32,
-    /// With how many of both it begins over a long path, and to how many it may grow.
-    pub(crate) further: Option<(u32, u32)>,
+    /// Of both over a long path, where nobody asked for a number.
+    pub(crate) lane_range: Option<LaneRange>,
     /// How long the handshake took.
     pub(crate) round_trip_ns: u64,
     /// Round trips until the first connection was there.
@@ -404,11 +402,12 @@ impl ClientSession {
         (sender, is_over): (Sender<(Purpose, Channel)>, Arc<AtomicBool>),
     ) -> ScopedJoinHandle<'scope, Result<(), NetFault>> {
         let (connections, lanes, ahead) = (Arc::clone(&self.connections), self.lanes, self.ahead);
-        let (cancel, (at_first, most)) = (self.cancel.clone(), self.further.unwrap_or_default());
+        let (cancel, range) = (self.cancel.clone(), self.lane_range);
         scope.spawn(move || {
             let dialled = connections.dial(lanes, ahead, &sender);
             dialled.inspect_err(|_| cancel.cut())?;
             let is_over = || is_over.load(Ordering::Relaxed) || cancel.check().is_err();
+            let Some(LaneRange { at_first, most }) = range else { return Ok(()) };
             let at_once = at_first.min(most).saturating_sub(lanes);
             connections.dial_spares(at_once, &sender, &is_over);
             if most > lanes + at_once && connections.wait(SPARES_AFTER, &is_over) {

@@ -19,7 +19,6 @@ use crate::lane::Stepped;
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::problem::Problem;
-use crate::run::event::Event;
 use datapump_files::disk::boot;
 
 /// Silence after which the server is taken for dead.
@@ -182,10 +181,9 @@ impl DatagramClient {
             }
             Message::Begun { .. } => Err(NetFault::Refused(TOO_OLD.into()))?,
             Message::Busy(words) => Err(NetFault::Busy(crate::shown(words.as_bytes())))?,
-            Message::Refused(event) => match event_codec::from_wire(event, &self.host.to_string()) {
-                Event::Problem(problem) => Err(NetOrProblem::Problem(problem)),
-                _ => Err(NetFault::Refused("it was refused".into()))?,
-            },
+            Message::Refused(event) => {
+                Err(NetOrProblem::Problem(event_codec::refused(event, &self.host.to_string())))
+            }
             _ => Err(NetFault::Protocol("the other side does not begin".into()))?,
         }
     }
@@ -205,7 +203,7 @@ impl DatagramClient {
             beside: &beside,
         };
         let reached = reach(&self.host, &reaching, cancel, &|_| ())?;
-        let address = reached.channel.remote_address();
+        let address = reached.channel.socket_facts().map(|socket| socket.peer);
         let address = address.ok_or_else(|| NetFault::Refused("has no address for datagrams".into()))?;
         let (outbox, inbox) = boxes()?;
         let clock = Platform::real().clock;

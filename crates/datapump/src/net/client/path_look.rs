@@ -12,8 +12,9 @@ use std::time::Duration;
 use datapump_core::wire::session::{Direction, HostSettings, Message, SenderStats, TcpStats};
 use datapump_transport::{NetFault, SocketFacts, host_settings, is_far};
 
-use crate::job::defaults::{Defaults, Reads};
+use crate::job::defaults::Reads;
 use crate::job::options::{Choice, Options};
+use crate::job::request_plan::{self, LaneRange};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::path_probe::{self, Probed};
 use crate::net::client::remote_copy::{Events, RemoteCopy};
@@ -67,17 +68,21 @@ pub struct PathChoice {
 }
 
 impl PathChoice {
-    /// For a path of this round trip, and so many connections, or with how many more a copy begins.
-    fn of(round_trip_ns: u64, lanes: u32, further: Option<(u32, u32)>) -> PathChoice {
-        let Defaults { request_bytes, source_depth, source_depth_max, sink_depth, .. } =
-            Options::defaults(Reads::FarFiles);
+    /// For a path of this round trip, and so many connections, or as many as a copy may have over a long one.
+    fn of(round_trip_ns: u64, lanes: u32, lane_range: Option<LaneRange>) -> PathChoice {
         let is_far = is_far(round_trip_ns);
-        let (connections, shared_by) =
-            further.map_or((lanes, lanes), |(at_first, most)| (at_first.max(lanes), most));
-        let each =
-            (lanes * (source_depth_max + sink_depth) / shared_by.max(lanes)).saturating_sub(sink_depth);
-        let requests_max = if is_far { each.max(source_depth) } else { source_depth };
-        PathChoice { connections, requests: source_depth, requests_max, request_bytes, is_far }
+        let request_bytes = Some(Options::defaults(Reads::FarFiles).request_bytes);
+        let options = Options { request_bytes, ..Options::default() };
+        let range = lane_range.unwrap_or(LaneRange { at_first: lanes, most: lanes });
+        let shape = request_plan::of(&[], &options, Reads::FarFiles, false);
+        let shape = request_plan::for_path(shape, is_far, (lanes, range.most.max(lanes)), false);
+        PathChoice {
+            connections: range.at_first.max(lanes),
+            requests: shape.source_depth,
+            requests_max: shape.source_depth_max,
+            request_bytes: shape.request_bytes,
+            is_far,
+        }
     }
 }
 
@@ -94,8 +99,7 @@ impl PathFacts {
     pub fn kernel_round_trip_ns(&self) -> Option<u64> {
         let of_probe = self.probed.iter().flat_map(|probed| &probed.sockets);
         let all_us = self.first.iter().chain(of_probe).map(|socket| u64::from(socket.info.min_rtt_us));
-        // The kernel's word for none is its greatest number.
-        let known_us = all_us.filter(|us| (1..u64::from(u32::MAX)).contains(us));
+        let known_us = all_us.filter(|us| *us > 0);
         known_us.min().map(|us| us * 1000)
     }
 
@@ -105,20 +109,15 @@ impl PathFacts {
         self.same_host = session.welcome.boot == Some(boot());
         self.session_round_trip_ns = Some(session.round_trip_ns);
         self.remote = session.peer_host.as_deref().cloned();
-        self.local = local_facts(self.first.as_ref());
+        self.local = host_settings(&version(), self.first.as_ref());
     }
-}
-
-fn local_facts(first: Option<&SocketFacts>) -> HostSettings {
-    let congestion = first.and_then(|first| first.congestion.as_deref());
-    host_settings(&version(), first.map(|first| first.local.ip()), congestion)
 }
 
 impl RemoteCopy {
     /// Looks at the path to the host of the first source, and at both hosts. A problem is given with what was found
     /// until then; a host that is busy is not waited for.
     pub fn look_at_path(mut self, events: Events<'_>) -> (PathFacts, Option<Problem>) {
-        let mut facts = PathFacts { local: local_facts(None), ..PathFacts::default() };
+        let mut facts = PathFacts { local: host_settings(&version(), None), ..PathFacts::default() };
         self.target = Place::null();
         self.retry_for = Some(Duration::ZERO);
         self.options = Options {
@@ -142,7 +141,7 @@ impl RemoteCopy {
         facts.sender = gave.and_then(|gave| gave.path);
         facts.probed = Some(probed);
         let round_trip_ns = facts.round_trip_ns().unwrap_or(session.round_trip_ns);
-        facts.choice = Some(PathChoice::of(round_trip_ns, lanes, session.further));
+        facts.choice = Some(PathChoice::of(round_trip_ns, lanes, session.lane_range));
         // Where the transfer went well, a session that ends badly has lost nothing but the other side's counts.
         fault.map_or(Ok(()), |fault| Err(talked.err().unwrap_or(fault).problem(&remote.to_string())))
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::bounds::FileSize;
-use datapump_core::wire::frame::{FrameKind, Head};
+use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, Head};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::{WireError, decode, encode};
@@ -192,7 +192,7 @@ pub(crate) fn receive_block(channel: &mut Channel, block: &mut [u8]) -> Result<u
     if !is_meant {
         return Err(WireError::Unexpected("another thing than the block that was requested").into());
     }
-    channel.receive(&mut [0; 32])?;
+    channel.receive(&mut [0; DIGEST_BYTES as usize])?;
     channel.receive(block)?;
     Ok(block.len() as u64)
 }

@@ -223,7 +223,7 @@ impl RemoteCopy {
         let remote_host = RemoteHost::new(peer, session.cancel.clone(), pools, share, owners);
         let lanes = self.options.lanes.unwrap_or(session.lanes).min(session.lanes);
         let target_is_name = self.options.target_is_name || is_name;
-        let (lanes_at_first, lanes_max) = session.further.unzip();
+        let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();
         let options =
             Options { lanes: Some(lanes), lanes_at_first, lanes_max, target_is_name, ..self.options };
         let job = match (self.compares, &self.sources[..]) {
@@ -289,12 +289,7 @@ fn is_pipe(path: &Path) -> bool {
 
 /// The report of a copy that came to nothing.
 fn failed(problem: Problem, events: Events<'_>) -> Report {
-    let status = match problem.class {
-        Class::Usage => Status::Usage,
-        Class::Refused => Status::Refused,
-        Class::Lost => Status::Lost,
-        _ => Status::Failed,
-    };
+    let status = problem.class.status();
     let problems = [(problem.class.name().to_string(), 1)].into();
     events(Event::Problem(problem));
     Report {

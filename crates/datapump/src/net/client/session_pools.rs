@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_transport::{CancelToken, Channel, Dialer, NetFault, Pool};
 
-use crate::net::folder::remote_host::Pools;
+use crate::net::folder::remote_host::{Pools, PurposePools};
 
 /// Connections for names that are made beside the first: that many lanes ask at the same time by default.
 const NAMES: u32 = 2;
@@ -25,7 +25,7 @@ type KnownSession = Arc<OnceLock<(Dialer, [u8; 16])>>;
 
 /// Connections of a session, by what they are for.
 pub(crate) struct SessionPools {
-    pools: [Arc<Pool>; 3],
+    pools: PurposePools,
     known: KnownSession,
     /// Told whether the path is long: then one brings what is not requested.
     is_far: Sender<bool>,
@@ -36,7 +36,7 @@ impl SessionPools {
     /// Until the session is cut.
     pub(crate) fn new(cancel: &CancelToken) -> SessionPools {
         let known = KnownSession::default();
-        let pools = [0; 3].map(|_| {
+        let pools = PurposePools::new(|| {
             let (known, cancel) = (Arc::clone(&known), cancel.clone());
             let pool_cancel = cancel.clone();
             let dial = move |purpose| match known.get() {
@@ -46,18 +46,10 @@ impl SessionPools {
                 }
                 None => Err(NetFault::Lost("the session has not begun".into())),
             };
-            Arc::new(Pool::dialled(pool_cancel, Box::new(dial)))
+            Pool::dialled(pool_cancel, Box::new(dial))
         });
         let (is_far, waits) = channel();
         SessionPools { pools, known, is_far, waits: Mutex::new(Some(waits)) }
-    }
-
-    fn of(&self, purpose: Purpose) -> &Arc<Pool> {
-        match purpose {
-            Purpose::Names | Purpose::Control => &self.pools[0],
-            Purpose::Blocks => &self.pools[1],
-            Purpose::Ahead => &self.pools[2],
-        }
     }
 
     /// Begins to make connections for a session that will have this number, with so many lanes. `first` is requested at
@@ -88,13 +80,8 @@ impl SessionPools {
         purpose: Purpose,
         dial: impl FnOnce(&Dialer) -> Result<Channel, NetFault> + Send + 'static,
     ) {
-        let (pool, dialer) = (Arc::clone(self.of(purpose)), dialer.clone());
-        let expecting = Arc::clone(&pool);
-        expecting.expect();
-        let spawned = std::thread::Builder::new().spawn(move || pool.arrived(dial(&dialer).ok()));
-        if spawned.is_err() {
-            expecting.arrived(None);
-        }
+        let dialer = dialer.clone();
+        self.pools.of(purpose).dial_aside(move || dial(&dialer));
     }
 
     /// The path is long, or not.
@@ -107,14 +94,9 @@ impl SessionPools {
         let _ = self.known.set((dialer, session));
     }
 
-    /// For the side that asks. `ahead`: something comes without a request.
+    /// For the side that requests. `ahead`: something comes without a request.
     pub(crate) fn pools(&self, ahead: bool) -> Pools {
-        let of = |purpose| Arc::clone(self.of(purpose));
-        Pools {
-            names: of(Purpose::Names),
-            blocks: of(Purpose::Blocks),
-            ahead: ahead.then(|| of(Purpose::Ahead)),
-        }
+        self.pools.pools(ahead)
     }
 
     /// Spare connections for blocks, all at the same time, as they come. Nobody misses one that cannot be had, and
@@ -125,7 +107,7 @@ impl SessionPools {
         sender: &Sender<(Purpose, Channel)>,
         is_over: &dyn Fn() -> bool,
     ) {
-        let pool = self.of(Purpose::Blocks);
+        let pool = self.pools.of(Purpose::Blocks);
         pool.dial_spares(Purpose::Blocks, spares);
         let come = std::iter::from_fn(|| pool.take_spare(is_over));
         come.for_each(|channel| drop(sender.send((Purpose::Blocks, channel))));
@@ -142,7 +124,7 @@ impl SessionPools {
 
     /// Nobody asks any more: the other side waits for that.
     pub(crate) fn close(&self) {
-        self.pools.iter().for_each(|pool| pool.close());
+        self.pools.close();
     }
 
     /// All that the other side needs to ask over, as they come.
@@ -155,7 +137,7 @@ impl SessionPools {
         let first = ahead.then_some(Purpose::Ahead);
         let others = (0..connections).flat_map(|_| [Purpose::Names, Purpose::Blocks]);
         for purpose in first.into_iter().chain(others) {
-            match self.of(purpose).take(purpose) {
+            match self.pools.of(purpose).take(purpose) {
                 Ok(channel) => drop(sender.send((purpose, channel))),
                 // The other side is told in good order, and what it has been given is not for nothing.
                 Err(NetFault::Stopped) => return Ok(()),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use datapump_core::wire::bounds::{COUNT_MAX, ErrorNumber, FileSize};
 use datapump_core::wire::session as wire;
+use datapump_transport::NetFault;
 use minicbor::bytes::ByteVec;
 use serde_json::Value;
 
@@ -32,6 +33,14 @@ const TOLD_BYTES_MAX: usize = 256 << 10;
 /// That what was asked for will not be done, and why.
 pub(crate) fn refusal(problem: Problem) -> Box<wire::Message> {
     Box::new(wire::Message::Refused(to_wire(Event::Problem(problem))))
+}
+
+/// Why what was asked for will not be done, in the words of this host.
+pub(crate) fn refused(event: wire::SessionEvent, host: &str) -> Problem {
+    match from_wire(event, host) {
+        Event::Problem(problem) => problem,
+        _ => NetFault::Refused("it was refused".into()).problem(host),
+    }
 }
 
 fn bytes(path: &Path) -> ByteVec {

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_transport::{CancelToken, Channel, Pool};
+use datapump_transport::{CancelToken, Channel};
 
-use crate::net::folder::remote_host::Pools;
 use crate::net::server::control::{Inbox, Outbox};
 
 /// A session that is about to begin.
@@ -68,32 +67,5 @@ impl ConnectionAcceptor {
     pub(crate) fn take(&self, purpose: Purpose, channel: Channel) {
         let _ = self.channels.send((purpose, channel));
         self.outbox.wake();
-    }
-}
-
-/// Connections that the caller made, by what they are for.
-pub(crate) struct JoinedPools([Arc<Pool>; 3]);
-
-impl JoinedPools {
-    pub(crate) fn new(cancel: &CancelToken) -> JoinedPools {
-        JoinedPools([0; 3].map(|_| Arc::new(Pool::joined(cancel.clone()))))
-    }
-
-    pub(crate) fn of(&self, purpose: Purpose) -> &Arc<Pool> {
-        match purpose {
-            Purpose::Names | Purpose::Control => &self.0[0],
-            Purpose::Blocks => &self.0[1],
-            Purpose::Ahead => &self.0[2],
-        }
-    }
-
-    pub(crate) fn pools(&self, sends_ahead: bool) -> Pools {
-        let of = |purpose| Arc::clone(self.of(purpose));
-        let ahead = sends_ahead.then(|| of(Purpose::Ahead));
-        Pools { names: of(Purpose::Names), blocks: of(Purpose::Blocks), ahead }
-    }
-
-    pub(crate) fn close(&self) {
-        self.0.iter().for_each(|pool| pool.close());
     }
 }

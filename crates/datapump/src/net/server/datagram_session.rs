@@ -62,14 +62,14 @@ pub(crate) fn held(
     })?;
     let sent = OnceLock::new();
     std::thread::scope(|scope| {
-        let (told, line) = (&sent, &cancel);
+        let (sent, cancel) = (&sent, &cancel);
         scope.spawn(move || {
-            let counts = Receiver::new(&granted, &request, told).run(line);
+            let counts = Receiver::new(&granted, &request, sent).run(cancel);
             // Others may have them from now on, however long the client stays.
             drop((granted, memory));
             match counts {
                 Some(counts) => outbox.say(Message::DatagramsCounted(Box::new(counts))),
-                None => line.cut(),
+                None => cancel.cut(),
             }
         });
         let talked = control.run(

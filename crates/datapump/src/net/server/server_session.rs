@@ -20,20 +20,22 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, HostSettings, Message, SenderStats, Session};
+use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, SocketOptions, Stopping, host_settings,
+    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, Pool, SocketOptions, Stopping,
+    host_settings,
 };
 
 use crate::job::Job;
 use crate::job::options::Options;
 use crate::job::platform::Platform;
+use crate::net::client::path_probe;
 use crate::net::client::root::ServedRoot;
 use crate::net::folder::event_codec::{self, progress, refusal};
 use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::remote_host::{PeerFacts, RemoteHost};
-use crate::net::server::connections::{JoinedPools, NewSession};
+use crate::net::folder::remote_host::{PeerFacts, PurposePools, RemoteHost};
+use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::datagram_session;
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
@@ -48,9 +50,6 @@ use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
-/// Where who looks at the path ends, from a server that may not be read from. It may ask for the same bytes again: they
-/// are null, and the rate limit is that of all.
-const LOOK_BYTES_MAX: u64 = 64 << 20;
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -89,7 +88,8 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             state.agree(&left, wanted.connections_max(), wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
-            let host = (begin.asks_host == Some(true)).then(|| Box::new(own_facts(&control)));
+            let host = (begin.asks_host == Some(true))
+                .then(|| Box::new(host_settings(&version(), control.socket_facts().as_ref())));
             control.say(Message::Begun {
                 receives,
                 reads_on: Some(true),
@@ -107,13 +107,6 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         }
         Err(answer) => control.say(*answer),
     }
-}
-
-/// What a caller is told of this host.
-fn own_facts(control: &Control) -> HostSettings {
-    let socket = control.socket_facts();
-    let congestion = socket.as_ref().and_then(|socket| socket.congestion.as_deref());
-    host_settings(&version(), socket.as_ref().map(|socket| socket.local.ip()), congestion)
 }
 
 /// What is wanted, as far as it is allowed.
@@ -160,7 +153,8 @@ fn served(
 
 /// Whether a caller looks at the path alone: it gets null bytes, and nothing of what is served.
 fn looks_only(begin: &Begin, options: &Options) -> bool {
-    begin.asks_host == Some(true) && options.far_null_bytes.is_some_and(|bytes| bytes <= LOOK_BYTES_MAX)
+    begin.asks_host == Some(true)
+        && options.far_null_bytes.is_some_and(|bytes| bytes <= path_probe::BYTES_MAX)
 }
 
 fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
@@ -345,7 +339,7 @@ fn write(
     let (left_out, sources) = (wanted.left_out.take(), wanted.sources.clone());
     #[cfg(test)]
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(crate::net::hostile::PANICS));
-    let joined = JoinedPools::new(&cancel);
+    let joined = PurposePools::new(|| Pool::joined(cancel.clone()));
     let pools = joined.pools(wanted.sends_ahead);
     let (share, owners) = (state.budget.share(), Mapping::new(wanted.options.keep.numeric_ids));
     let sender = wanted.peer();

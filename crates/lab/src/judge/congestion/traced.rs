@@ -95,6 +95,8 @@ pub fn judge_series(samples: Vec<TracedSample>, after_s: f64, periods: u32) -> T
         flows.entry((sample.connection.clone(), sample.socket)).or_default().push(sample);
     }
     let mut flows: Vec<_> = flows.into_values().filter(|flow| flow.len() > 1).collect();
+    // A file that was put together may have lines out of their order.
+    flows.iter_mut().for_each(|flow| flow.sort_by_key(|sample| sample.time_ns));
     let most = flows.iter().map(|flow| acked(flow)).max().unwrap_or(0) as f64;
     flows.retain(|flow| acked(flow) as f64 >= most * PART_MIN && acked(flow) > 0);
     flows.sort_by_key(|flow| flow[0].time_ns);
@@ -102,7 +104,7 @@ pub fn judge_series(samples: Vec<TracedSample>, after_s: f64, periods: u32) -> T
 }
 
 fn acked(flow: &[TracedSample]) -> u64 {
-    flow[flow.len() - 1].bytes_acked - flow[0].bytes_acked.min(flow[flow.len() - 1].bytes_acked)
+    flow[flow.len() - 1].bytes_acked.saturating_sub(flow[0].bytes_acked)
 }
 
 fn life(flow: &[TracedSample]) -> TracedFlow {
@@ -124,7 +126,7 @@ fn life(flow: &[TracedSample]) -> TracedFlow {
         delivered_window_segments: bytes_per_s * f64::from(last.min_rtt_us)
             / 1e6
             / f64::from(last.mss_bytes.max(1)),
-        retransmitted_segments: last.retransmitted_segments - first.retransmitted_segments,
+        retransmitted_segments: last.retransmitted_segments.saturating_sub(first.retransmitted_segments),
         losses: falls.len() as u32,
         recovery_s: median(&back),
         cycle_s: median(&began.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()),
@@ -194,10 +196,18 @@ fn parts(flows: &[Vec<TracedSample>], periods: u32) -> Vec<TracedPeriod> {
             .iter()
             .map(|flow| (acked_at(flow, until) - acked_at(flow, from)) / seconds(each).max(1e-9))
             .collect();
-        let some: Vec<f64> = bytes_per_s.iter().copied().filter(|rate| *rate > 0.0).collect();
+        // What one that has ended still had under way is no share of its.
+        let shares =
+            flows.iter().zip(&bytes_per_s).filter(|(flow, _)| lived_ns(flow, from, until) * 2 >= each);
+        let some: Vec<f64> = shares.map(|(_, rate)| *rate).filter(|rate| *rate > 0.0).collect();
         TracedPeriod { from_s: seconds(from), until_s: seconds(until), jain: jain_index(&some), bytes_per_s }
     };
     (0..u64::from(periods)).map(part).collect()
+}
+
+/// For how long of a period a flow was there.
+fn lived_ns(flow: &[TracedSample], from: u64, until: u64) -> u64 {
+    flow[flow.len() - 1].time_ns.min(until).saturating_sub(flow[0].time_ns.max(from))
 }
 
 /// What was acknowledged at a time, between two samples in proportion.
@@ -288,5 +298,15 @@ mod tests {
         let later = judge_series(sawtooth(1, 401, 1000), 3.0, 1);
         assert!((later.flows[0].elapsed_s - 1.0).abs() < 1e-9, "what comes before is left out");
         assert_eq!(judge_series(Vec::new(), 0.0, 3), TracedLife::default());
+    }
+    #[test]
+    fn what_an_ended_flow_still_has_under_way_is_no_share() {
+        // Lines of the series are in no order; one flow ends a round trip behind the first of two periods.
+        let mut both = sawtooth(1, 401, 1000);
+        both.extend(sawtooth(2, 210, 1000).into_iter().rev());
+        let life = judge_series(both, 0.0, 2);
+        let [one, other] = &life.periods[..] else { panic!("{life:?}") };
+        assert_eq!((one.jain, other.jain), (Some(1.0), Some(1.0)), "{life:?}");
+        assert!((life.flows[1].elapsed_s - 2.09).abs() < 1e-9 && other.bytes_per_s[1] > 0.0, "{life:?}");
     }
 }

@@ -5,12 +5,14 @@
 
 use std::fs::read_to_string;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 
 use datapump::host::device_with_address;
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::perform::datagrams::any_address;
 
 /// An interface, as far as the system tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -60,15 +62,15 @@ impl InterfaceFacts {
 
 /// The address of this host that the system sends from to there. Nothing is sent.
 fn source_of(address: SocketAddr) -> io::Result<IpAddr> {
-    let any: IpAddr =
-        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0))?;
+    let socket = UdpSocket::bind((any_address(address), 0))?;
     socket.connect(address)?;
     socket.local_addr().map(|local| local.ip())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ use datapump::host::timer_slack;
 const SPIN: Duration = Duration::from_micros(120);
 /// No sleep is longer: whether all is over is looked at between two.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// Who is later than this does not catch up: what was held back would come as a burst.
+/// A sender that is later than this does not catch up: what was held back would come as a burst.
 const LATE_MAX: Duration = Duration::from_millis(1);
 
 /// A schedule with equal times between its points.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use datapump::Problem;
 use datapump::datagrams::{
-    DATAGRAMS_LAST_MAX_NS, DATAGRAMS_MAX, DatagramClient, DatagramCounts, DatagramHead, DatagramPath,
-    DatagramRequest, DatagramSocket, DatagramUse, DatagramsSent, packet_bytes,
+    DATAGRAMS_LAST_MAX_NS, DatagramClient, DatagramCounts, DatagramHead, DatagramPath, DatagramRequest,
+    DatagramSocket, DatagramUse, DatagramsSent, packet_bytes,
 };
 use datapump::host::thread_cpu_ns;
 use schemars::JsonSchema;
@@ -121,7 +121,7 @@ pub fn udp_throughput(arguments: &ThroughputArguments) -> Result<UdpThroughput, 
     let mut port = 0;
     let (sent, counts) = arguments.client.measure(request, |path| {
         port = path.address.port();
-        StreamSender::new(arguments, path, &request)?.run(path)
+        StreamSender::new(arguments, path, &request)?.run()
     })?;
     match counts.received {
         0 if counts.above_rate == 0 => {
@@ -160,19 +160,18 @@ impl ThroughputArguments {
 
     fn request(&self) -> Result<DatagramRequest, String> {
         let (spacing, duration) = (self.spacing(), self.duration.as_nanos() as u64);
-        let most = SENT_MAX.min(DATAGRAMS_MAX);
         let fits = match spacing.as_nanos() as u64 {
-            0 => most,
+            0 => SENT_MAX,
             ns => (duration / ns).max(1),
         };
-        let datagrams = self.count.unwrap_or(fits.min(most));
+        let datagrams = self.count.unwrap_or(fits.min(SENT_MAX));
         let takes_ns = datagrams.saturating_mul(spacing.as_nanos() as u64);
         match () {
             () if takes_ns > DATAGRAMS_LAST_MAX_NS || duration > DATAGRAMS_LAST_MAX_NS => Err(format!(
                 "the stream takes {:.0} s and may take 60 s; send fewer or closer ones (--count, --spacing, --for)",
                 takes_ns.max(duration) as f64 / 1e9
             )),
-            () if datagrams > most => Err(format!("at most {most} datagrams are sent (--count)")),
+            () if datagrams > SENT_MAX => Err(format!("at most {SENT_MAX} datagrams are sent (--count)")),
             () if self.batch as usize * self.payload_bytes as usize > BATCH_BYTES_MAX && self.offload => {
                 Err(format!(
                     "a batch has at most {BATCH_BYTES_MAX} bytes with --offload; ask for a smaller --batch"
@@ -253,7 +252,8 @@ impl<'path> StreamSender<'path> {
         })
     }
 
-    fn run(mut self, path: &DatagramPath) -> Result<DatagramsSent<SentStream>, Problem> {
+    fn run(mut self) -> Result<DatagramsSent<SentStream>, Problem> {
+        let path = self.path;
         let batches = self.datagrams.div_ceil(self.batch as u64);
         let (mut batches_ns, cpu) = (Vec::with_capacity(batches as usize), thread_cpu_ns());
         let mut pacer = Pacer::new(self.apart * self.batch as u32);
