@@ -69,8 +69,10 @@ pub struct CopyArguments {
     ///
     /// A stripe is RAID-0 over files or devices: FILE.toml says chunk = "192KiB" (4 KiB to 64 MiB, a multiple of 4 KiB)
     /// and members = ["/a/x", "/b/x"] in their order; relative ones lie beside it. As a target each member is written
-    /// where it stands, or made, and all are synced before the end. After a copy that was cut the content of a stripe
-    /// is undefined, and the same command starts over. Devices need --devices, and are of one size.
+    /// where it stands, or made, and all are synced before the end. Files that are members know their place
+    /// (user.datapump.stripe, an extended attribute): another order or chunk, or a missing one, is refused; of devices
+    /// only the sizes tell. After a copy that was cut the content of a stripe is undefined, and the same command starts
+    /// over. Devices need --devices, and are of one size.
     #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
     pub sources: Vec<OsString>,
 
@@ -186,7 +188,8 @@ pub struct CopyArguments {
     /// Write into the existing target instead of replacing it
     ///
     /// Keeps links to the target and needs no room for a second copy; but a copy that is cut leaves the target half
-    /// old and half new. Has no environment variable, because it gives up that safety. Default: off.
+    /// old and half new. Holes of the source over old data are written as zeros. Has no environment variable, because
+    /// it gives up that safety. Default: off.
     ///
     /// Example: pump copy --inplace new.img disk.img
     #[arg(long, help_heading = HOW)]

@@ -90,7 +90,7 @@ fn what_cannot_be_sampled_is_refused_before_anything_is_copied() {
     for (trace, target, status, part) in [
         ("tcp.jsonl", "copy", 2, "all places are on this host"),
         ("notes", &far, 2, "'notes': it holds something else than a time series"),
-        ("large", &far, 2, "'large': it holds something else than a time series"),
+        ("large", &far, 2, "'large': a time series cannot be what is copied"),
         ("no/such/file", &far, 1, "No such file"),
         ("served", &far, 1, "directory"),
     ] {

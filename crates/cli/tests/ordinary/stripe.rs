@@ -237,6 +237,42 @@ fn members_that_are_no_stripe_together_are_no_source() {
     assert!(!home.path("new").exists());
 }
 
+/// Sizes alone would let all of these pass.
+#[test]
+fn members_know_their_place() {
+    let home = Home::new();
+    let content = noise_file(&home, "source", 16 * REQUEST, 1);
+    let written = |name: &str, chunk: &str, members: &[&str]| {
+        descriptor(&home, name, chunk, members);
+        expect(&home.pump(&["copy", "source", &format!("stripe:{name}")]), 0, &[], name);
+    };
+    written("s.toml", "64KiB", &["a", "b", "c", "d"]);
+    written("t.toml", "64KiB", &["e", "f", "g", "h"]);
+    for (chunk, members, words) in [
+        ("64KiB", &["a", "b", "d", "c"][..], "'d': was written as member 4 of 4"),
+        ("64KiB", &["a", "b", "c"], "'a': was written as member 1 of 4"),
+        ("128KiB", &["a", "b", "c", "d"], "in chunks of 64.0 KiB, and would be"),
+        ("64KiB", &["a"], "of a stripe of 1048576 bytes"),
+        ("64KiB", &["a", "b", "c", "h"], "'h': was written for another stripe than the members before it"),
+    ] {
+        descriptor(&home, "wrong.toml", chunk, members);
+        for command in [&["copy", "stripe:wrong.toml", "to"][..], &["hash", "stripe:wrong.toml"]] {
+            let row = format!("{command:?} {chunk} {members:?}");
+            expect(&home.pump(command), 2, &[words, "correct the descriptor"], &row);
+        }
+        assert!(!home.path("to").exists(), "{members:?}");
+    }
+    // Others have no marks, and what is written anew has new ones.
+    std::fs::write(home.path("plain"), "").expect("room");
+    written("other.toml", "128KiB", &["d", "c", "b", "plain"]);
+    expect(&home.pump(&["copy", "stripe:other.toml", "back"]), 0, &[], "another order");
+    has_content(&home.path("back"), &content, "another order");
+    descriptor(&home, "mixed.toml", "64KiB", &["e", "f", "g", "copied"]);
+    std::fs::write(home.path("copied"), std::fs::read(home.path("h")).expect("a member")).expect("room");
+    expect(&home.pump(&["copy", "stripe:mixed.toml", "back"]), 0, &[], "a copy without marks");
+    has_content(&home.path("back"), &content, "a copy without marks");
+}
+
 #[test]
 fn what_makes_no_sense_with_a_stripe_is_refused() {
     let home = Home::new();

@@ -3,6 +3,7 @@
 //! Must not know: how bytes are dealt to members, where the copy goes.
 
 pub(crate) mod held;
+mod mark;
 pub(crate) mod target;
 
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ pub(super) fn open(shared: &Shared<'_>, stripe: &Stripe) -> Result<(Opened, Arc<
         *seen = now;
     }
     let (meta, bytes) = (source.meta(), source.bytes);
+    let members = source.members.paths.iter().map(PathBuf::as_path).zip(handles.iter().map(Arc::as_ref));
+    mark::check((source.members.map, bytes), members)?;
     let (disk, attributes) = (disk.clone(), Vec::new());
     let held = Arc::new(HeldStripe { disk, source, handles, meta, attributes });
     let there: Arc<dyn Elsewhere> = Arc::clone(&held) as Arc<dyn Elsewhere>;

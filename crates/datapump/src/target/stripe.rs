@@ -302,9 +302,11 @@ impl StripeMembers {
             wrong_member(
                 path,
                 &format!(
-                    "has {} bytes, and of a stripe of {total} bytes it would have {wanted}; look whether the order of \
-                     the members and the chunk are those with which it was written, and whether the copy was complete",
-                    sizes[member]
+                    "has {} bytes, and of a stripe of {total} bytes it would have {wanted} (in their order the members \
+                     have {}); look whether the order of the members and the chunk are those with which it was \
+                     written, whether one was cut, and whether the copy was complete",
+                    sizes[member],
+                    size_words(&sizes)
                 ),
             )
         })
@@ -315,6 +317,14 @@ impl StripeMembers {
         let own = disk.metadata(&self.descriptor).ok();
         metas.iter().chain(&own).any(|meta| id(meta) == id(other))
     }
+}
+
+/// No more of them than anybody reads.
+fn size_words(sizes: &[u64]) -> String {
+    const SIZES_MAX: usize = 16;
+    let words: Vec<String> = sizes.iter().take(SIZES_MAX).map(u64::to_string).collect();
+    let more = if sizes.len() > SIZES_MAX { ", …" } else { "" };
+    words.join(", ") + more
 }
 
 impl StripeSource {

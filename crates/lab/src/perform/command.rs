@@ -153,7 +153,9 @@ fn problem(status: ExitStatus, report: Option<&Reported>, errors: &str) -> Optio
         Some(UNAVAILABLE) => "unavailable".into(),
         Some(_) | None => "io".into(),
     });
-    let words = match errors.trim_end().lines().next_back() {
+    // What is typed wrongly is said first, and then how to get help.
+    let mistake = || errors.lines().find(|line| line.starts_with("error: "));
+    let words = match mistake().or(errors.trim_end().lines().next_back()) {
         Some(last) => format!("{status}: {last}"),
         None => status.to_string(),
     };
@@ -181,6 +183,7 @@ mod tests {
             ("true", None, ""),
             ("exit 3", Some("io"), "exit status: 3"),
             ("echo a >&2; echo no room >&2; exit 1", Some("io"), "exit status: 1: no room"),
+            ("echo error: 64 >&2; echo see --help >&2; exit 2", Some("io"), "exit status: 2: error: 64"),
             ("no-such-program-anywhere", Some("missing"), "exit status: 127: "),
             ("kill -9 $$", Some("io"), "signal: 9"),
             ("echo no such disk >&2; exit 69", Some("unavailable"), "exit status: 69: no such disk"),

@@ -26,7 +26,7 @@ pub enum ScrubFaultKind {
     Sector,
     /// A block of another offset or file; `from` says which.
     Swapped,
-    /// An older generation: a write was lost.
+    /// An older generation: a write was lost; `bits` says of how many bits it is wrong besides.
     Stale,
     /// Zeros.
     Zeroed,
@@ -102,6 +102,7 @@ enum FoundSectors {
     },
     /// From the first wrong byte to behind the last one, in the file.
     Bits {
+        generation: u64,
         start: u64,
         end: u64,
         count: u64,
@@ -127,7 +128,8 @@ impl FileRuns {
         let (start, end) = (offset, offset + SECTOR);
         let found = match judged {
             Judgement::Whole { generation } => FoundSectors::Whole { generation },
-            Judgement::Bits { first, last, count, .. } => FoundSectors::Bits {
+            Judgement::Bits { generation, first, last, count } => FoundSectors::Bits {
+                generation,
                 start: offset + u64::from(first),
                 end: offset + u64::from(last) + 1,
                 count: count.into(),
@@ -220,8 +222,11 @@ fn joined((start, one): (u64, SectorRun), (next, other): (u64, SectorRun)) -> Op
         return None;
     }
     match (one.found, other.found) {
-        (FoundSectors::Bits { start, count, .. }, FoundSectors::Bits { end, count: more, .. }) => {
-            Some(FoundSectors::Bits { start, end, count: count + more })
+        (
+            FoundSectors::Bits { generation, start, count, .. },
+            FoundSectors::Bits { generation: same, end, count: more, .. },
+        ) => {
+            (generation == same).then_some(FoundSectors::Bits { generation, start, end, count: count + more })
         }
         (FoundSectors::Elsewhere(from), FoundSectors::Elsewhere(then)) => {
             let offset = from.offset + (next - start);
@@ -239,8 +244,13 @@ impl SectorRun {
             FoundSectors::Whole { generation } => {
                 ScrubFault { generation: Some(generation), ..of(ScrubFaultKind::Stale) }
             }
-            FoundSectors::Bits { start, end, count } => {
+            FoundSectors::Bits { generation, start, end, count } if generation == newest => {
                 ScrubFault { bits: Some(count), ..fault(file, (start, end), ScrubFaultKind::Bit) }
+            }
+            // All of it is another content than what should be there.
+            FoundSectors::Bits { generation, count, .. } => {
+                let stale = of(ScrubFaultKind::Stale);
+                ScrubFault { bits: Some(count), generation: Some(generation), ..stale }
             }
             FoundSectors::Elsewhere(from) => ScrubFault {
                 generation: Some(from.generation),

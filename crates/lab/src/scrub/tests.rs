@@ -186,7 +186,11 @@ fn neighbours_of_one_kind_are_one_fault() {
     let form = SectorForm::new(SEED);
     let of = |file, number, generation| made(&form, file, number * SECTOR, generation);
     let (zero, noise) = ([0; SECTOR_BYTES], [0xa5; SECTOR_BYTES]);
+    // A write was lost, and then a bit.
+    let mut stale_bit = of(2, 8, 3);
+    stale_bit[200] ^= 4;
     let wrong = [
+        (8, stale_bit),
         // A page from sector 40 of file 6, then one that comes from elsewhere.
         (0, of(6, 40, NEWEST)),
         (1, of(6, 41, NEWEST)),
@@ -208,6 +212,7 @@ fn neighbours_of_one_kind_are_one_fault() {
             "scrub-2.bin, bytes 1024..1536: swapped (from scrub-6.bin, byte 20480) (generation 5)",
             "scrub-2.bin, bytes 2048..3072: zeroed",
             "scrub-2.bin, bytes 3072..4096: sector",
+            "scrub-2.bin, bytes 4096..4608: stale (1 bit differs) (generation 3)",
             "scrub-2.bin, bytes 4608..5632: stale (generation 3)",
             "scrub-2.bin, bytes 5632..6144: stale (generation 4)",
         ]

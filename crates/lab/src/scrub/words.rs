@@ -22,7 +22,8 @@ pub fn notes(done: &Scrubbed, others: usize) -> Vec<String> {
             format!("no sector is of seed {}: were the files written with another?", done.seed),
         ),
         (is_other_size, "all files have another length: were they written with another --size?".into()),
-        (others > 0, format!("{others} other names in the folder were not looked at")),
+        (others == 1, "one other name in the folder was not looked at".into()),
+        (others > 1, format!("{others} other names in the folder were not looked at")),
     ];
     notes.into_iter().filter(|(holds, _)| *holds).map(|(_, words)| words).collect()
 }

@@ -350,6 +350,40 @@ fn the_command_line_replaces_levels_repeats_and_seed() {
     );
 }
 
+/// A word that no command knows would run as something else, under its name.
+#[test]
+fn levels_that_a_study_cannot_have_are_refused() {
+    let refused = |name: &str, factor: &str, level: &str| {
+        let set = vec![(factor.to_string(), vec![level.to_string()])];
+        let changes = Changes { set, ..Changes::default() };
+        let text = builtin::find(name).expect("there is one").text;
+        let study = Study::parse(name, text, &changes);
+        study.map(|study| study.cells().len()).map_err(|error| error.to_string())
+    };
+    for (name, factor, level, words) in [
+        ("seqio", "operation", "delete", "'delete' is not one of its words; the study has read, write"),
+        ("seqio", "depth", "many", "'many' is not a number; the study has 1, 2, 4"),
+        ("seqio", "depth", "0", "'0' is not a number"),
+        ("seqio", "request_size", "64", "'64' is not a size with its unit"),
+        ("seqio", "request_size", "0B", "'0B' is not a size with its unit"),
+        ("readers", "readers", "0", "'0' is not a number"),
+        ("readers", "stage", "fast", "'fast' is not one of its words; the study has unoptimised"),
+    ] {
+        let error = refused(name, factor, level).expect_err(level);
+        assert!(error.contains(&format!("--set {factor}: {words}")), "{error}");
+    }
+    for (name, factor, level) in [
+        ("seqio", "request_size", "3KiB"),
+        ("seqio", "depth", "3"),
+        ("seqio", "engine", "threads"),
+        ("tcp-response", "loss", "1/7"),
+        ("disks", "scheduler", "other"),
+        ("disk-source", "caching", "buffered"),
+    ] {
+        assert!(refused(name, factor, level).is_ok(), "{name} {factor} {level}");
+    }
+}
+
 #[test]
 fn a_stop_rule_stands_instead_of_repeats_and_gives_way_to_others() {
     let text = JOB.replace("repeats = 3", "stop = { narrower_than = \"2.5%\", at_most = 20 }");

@@ -179,9 +179,39 @@ fn change(study: &mut Study, changes: &Changes) -> Result<(), StudyError> {
         repeat_all(study, repeats);
     }
     changes.set.iter().try_for_each(|(name, levels)| {
-        let levels = levels.iter().map(|level| Level::from(level.as_str())).collect();
-        replace_levels(study, name, levels, format!("--set {name}"))
+        let levels: Vec<Level> = levels.iter().map(|level| Level::from(level.as_str())).collect();
+        let key = format!("--set {name}");
+        let is_this =
+            |factor: &&Factor| factor.name == *name && matches!(study.template, Template::Command(_));
+        let wrong = |factor: &Factor| levels.iter().find_map(|level| unlike(factor, level));
+        match study.factors.iter().find(is_this).and_then(wrong) {
+            Some(words) => Err(study.error(key, words)),
+            None => replace_levels(study, name, levels, key),
+        }
     })
+}
+
+/// Factors whose words a command knows; any other word would run as something else.
+const KNOWN_WORDS: [&str; 8] =
+    ["operation", "caching", "interface", "pattern", "stage", "growth", "offload", "file"];
+
+/// Why a level cannot be one of a factor that has these.
+fn unlike(factor: &Factor, level: &Level) -> Option<String> {
+    let all = |is: fn(&Level) -> bool| factor.levels.iter().all(is);
+    let least = factor.levels.iter().filter_map(Level::value).fold(1.0, f64::min);
+    let is_number = |level: &Level| matches!(level, Level::Number(_));
+    let kind = match () {
+        () if all(is_number) && !(is_number(level) && level.value() >= Some(least)) => "a number",
+        () if all(Level::is_size) && !(level.is_size() && level.value() >= Some(least)) => {
+            "a size with its unit"
+        }
+        () if KNOWN_WORDS.contains(&factor.name.as_str()) && !factor.levels.contains(level) => {
+            "one of its words"
+        }
+        () => return None,
+    };
+    let names: Vec<String> = factor.levels.iter().map(Level::to_string).collect();
+    Some(format!("'{level}' is not {kind}; the study has {}", names.join(", ")))
 }
 
 fn repeat_all(study: &mut Study, repeats: u32) {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use datapump_core::StripeMap;
 use datapump_engine::{Errno, Handle};
+use datapump_transport::random;
 
+use crate::open::stripe::mark::StripeMark;
 use crate::problem::{Class, Operation, Problem, class_of};
 use crate::target::stripe::{StripeMembers, StripeTarget};
 use datapump_files::commit::room_words;
@@ -25,6 +27,8 @@ pub(crate) struct OpenStripe {
     pub(crate) name: PathBuf,
     pub(crate) members: Vec<StripeMember>,
     description: Arc<StripeMembers>,
+    /// What its members have in common.
+    id: u64,
 }
 
 /// One of its members.
@@ -45,7 +49,8 @@ impl OpenStripe {
         bytes: Option<u64>,
     ) -> Result<OpenStripe, Problem> {
         let (name, description) = (target.name.clone(), Arc::clone(&target.members));
-        let mut stripe = OpenStripe { name, members: Vec::new(), description };
+        let id = u64::from_le_bytes(random());
+        let mut stripe = OpenStripe { name, members: Vec::new(), description, id };
         for (member, (at, before)) in target.ats.iter().enumerate() {
             let needed_bytes = bytes.map_or(0, |bytes| stripe.map().member_bytes(bytes, member));
             let opened = match before {
@@ -56,6 +61,7 @@ impl OpenStripe {
             let handle = Arc::new(opened.inspect_err(|_| stripe.give_up())?);
             stripe.members.push(StripeMember { at: at.clone(), handle, before: *before });
         }
+        stripe.remove_marks()?;
         Ok(stripe)
     }
 
@@ -92,6 +98,12 @@ impl OpenStripe {
         first.done(Operation::SetLength, |handle| handle.set_len(length))
     }
 
+    /// What is to be written over is no member of another stripe any more.
+    fn remove_marks(&self) -> Result<(), Problem> {
+        let mut files = self.members.iter().filter(|member| !member.is_device() && member.before.is_some());
+        files.try_for_each(|member| member.done(Operation::SetAttributes, StripeMark::remove))
+    }
+
     /// Nothing was written: what was made goes again.
     pub(crate) fn give_up(&self) {
         for member in self.members.iter().filter(|member| member.before.is_none()) {
@@ -100,12 +112,15 @@ impl OpenStripe {
         }
     }
 
-    /// Gives each file the length that it has in a stripe of so many bytes.
+    /// Gives each file the length that it has in a stripe of so many bytes, and its mark.
     pub(crate) fn set_length(&self, bytes: u64) -> Result<(), Problem> {
         let length = |number| self.map().member_bytes(bytes, number);
         let mut files = (0..).zip(&self.members).filter(|(_, member)| !member.is_device());
+        let mark = StripeMark::first(self.id, self.map(), bytes);
         files.try_for_each(|(number, member)| {
-            member.done(Operation::SetLength, |handle| handle.set_len(length(number)))
+            member.done(Operation::SetLength, |handle| handle.set_len(length(number)))?;
+            mark.put(&member.handle, number);
+            Ok(())
         })
     }
 
