@@ -165,6 +165,11 @@ fn is_soaked(cell: &CellSummary) -> bool {
 }
 
 fn bandwidth(cell: &CellSummary) -> Option<(f64, Option<Interval>)> {
+    // Of readers, as in the table: a run holds the start of their server too.
+    if cell.reader_ns.is_some() {
+        let rate = cell.bytes_per_second.filter(|_| !is_soaked(cell))?;
+        return Some((rate / 1e6, None));
+    }
     let time = cell.elapsed_ns.filter(|time| time.median > 0.0 && cell.bytes > 0 && !is_soaked(cell))?;
     let rate = |ns: f64| cell.bytes as f64 * 1e3 / ns;
     let interval = time.interval.filter(|it| it.low > 0.0);
