@@ -16,6 +16,7 @@ use serde::Serialize;
 mod assets;
 mod chart;
 mod facts;
+mod fastest;
 mod fits;
 mod html;
 mod series;
@@ -141,6 +142,7 @@ fn add_study(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, row
         let head = table.remove(0);
         html.table(&head, &table);
     }
+    html.list(fastest::fastest_lines(study));
     add_ratios(html, study);
     html.list(study.remarks());
     chart::of_study(study).into_iter().for_each(|chart| add_chart(html, charts, chart));

@@ -156,7 +156,9 @@ impl Rig {
                 need.add_target_file(from_nothing(job, cell));
             }
         }
-        need.check(&self.folder)
+        let room = need.check(&self.folder)?;
+        self.finished.limit(room.left);
+        Ok(room.words)
     }
 
     fn add_need(&mut self, step: &StudyStep, cell: &Cell, need: &mut Need) -> anyhow::Result<()> {

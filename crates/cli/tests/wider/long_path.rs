@@ -17,7 +17,7 @@ fn small_buffers(path: &BoxPath) {
 }
 
 /// The report of a copy to the right end of a path or from it.
-fn report(path: &BoxPath, pushes: bool, mib: usize, words: &[&str]) -> Value {
+pub(crate) fn report(path: &BoxPath, pushes: bool, mib: usize, words: &[&str]) -> Value {
     let home = Home::new();
     let content = noise_file(&home, "sent", mib << 20, 1);
     std::fs::create_dir(home.path("served")).expect("room");
@@ -45,17 +45,6 @@ fn where_buffers_bound_a_connection_there_are_more_of_them() {
         assert!(report["lanes_why"].is_string(), "pushes {pushes}: {report}");
         let asked = self::report(&path, pushes, 4, &["--connections", "2"]);
         assert_eq!((&asked["lanes"], &asked["lanes_why"]), (&2.into(), &Value::Null), "pushes {pushes}");
-    }
-}
-
-/// At this rate no machine is too busy to keep a queue standing, which holds twenty round trips of the path.
-#[test]
-fn a_full_path_is_not_given_more_connections() {
-    let words = ["--rtt", "20ms", "--rate", "20Mbit", "--queue", "1MB"];
-    let Some(path) = BoxPath::lay("full", &words) else { return };
-    for pushes in [true, false] {
-        let report = report(&path, pushes, 12, &[]);
-        assert_eq!(report["lanes"], 2, "pushes {pushes}: {report}");
     }
 }
 

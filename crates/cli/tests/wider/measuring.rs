@@ -2,6 +2,7 @@
 
 mod bill;
 mod explain;
+mod full_path;
 mod pid;
 mod soaker;
 mod waits;

@@ -160,7 +160,7 @@ fn is_numeric(study: &StudySummary, factor: &str) -> bool {
 }
 
 /// With the soaker a run is not as fast (SCIENCE E8).
-fn is_soaked(cell: &CellSummary) -> bool {
+pub(super) fn is_soaked(cell: &CellSummary) -> bool {
     cell.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::judge::stages::StagePair;
 use crate::judge::stats::{ComparisonVerdict, Interval};
+use crate::report::fastest::fastest_lines;
 use crate::report::summary::{BaselineRatio, CellSummary, Levels, Sample, StudySummary, Summary};
 use crate::report::words;
 use crate::study::MTU;
@@ -30,6 +31,11 @@ impl fmt::Display for StudySummary {
             writeln!(out, "{program} is not installed here: a report without it counts for nothing")?;
         }
         write!(out, "\n{}", Table(self.rows()))?;
+        let fastest = fastest_lines(self);
+        if !fastest.is_empty() {
+            writeln!(out)?;
+            fastest.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        }
         let ratios = self.ratio_lines();
         if !ratios.is_empty() {
             writeln!(out, "\ntimes as fast, median of the rounds' ratios [95 % interval]:")?;

@@ -11,16 +11,24 @@ use crate::rig::tree::TreeFacts;
 
 /// A usual study of five programs ends before.
 pub const TARGETS_MAX: u64 = 40;
-/// The room is checked with this much more than one target.
+/// Or what is left free, if that is less.
 pub const BYTES_MAX: u64 = 24 << 30;
 /// Two copies of a million files, or forty of 50,000.
 pub const ENTRIES_MAX: u64 = 2_100_000;
 
 /// Folders that are still to be deleted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Finished {
     folders: Vec<PathBuf>,
     held: TreeFacts,
+    most: TreeFacts,
+}
+
+impl Default for Finished {
+    fn default() -> Finished {
+        let most = TreeFacts { entries: ENTRIES_MAX, bytes: BYTES_MAX };
+        Finished { folders: Vec::new(), held: TreeFacts::default(), most }
+    }
 }
 
 impl Finished {
@@ -29,11 +37,19 @@ impl Finished {
         self.folders.push(path);
         self.held.entries += facts.entries;
         self.held.bytes += facts.bytes;
-        let held = self.held;
-        if self.folders.len() as u64 >= TARGETS_MAX || held.bytes >= BYTES_MAX || held.entries >= ENTRIES_MAX
+        let (held, most) = (self.held, self.most);
+        if self.folders.len() as u64 >= TARGETS_MAX
+            || held.bytes >= most.bytes
+            || held.entries >= most.entries
         {
             self.delete();
         }
+    }
+
+    /// They hold no more than this.
+    pub fn limit(&mut self, left: TreeFacts) {
+        let (entries, bytes) = (ENTRIES_MAX.min(left.entries), BYTES_MAX.min(left.bytes));
+        self.most = TreeFacts { entries, bytes };
     }
 
     /// Deletes all that were taken.
@@ -60,6 +76,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         for (bytes, entries, adds) in [(1, 1, TARGETS_MAX), (BYTES_MAX / 2, 1, 2), (1, ENTRIES_MAX, 1)] {
             let mut finished = Finished::default();
+            finished.limit(TreeFacts { entries: u64::MAX, bytes: u64::MAX });
             for add in 0..adds {
                 assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count() as u64, add);
                 let path = folder.path().join(add.to_string());

@@ -9,7 +9,6 @@ use anyhow::{Context, bail};
 use datapump::units::bytes_words;
 
 use crate::rig::tree::{Layout, TreeFacts};
-use crate::session::finished::{BYTES_MAX, ENTRIES_MAX, TARGETS_MAX};
 
 /// File systems slow down and fragment when they are nearly full: this part of the need stays free.
 const SPARE: u64 = 20;
@@ -24,8 +23,15 @@ pub struct Need {
     sources: BTreeMap<String, TreeFacts>,
     /// The largest target.
     target: TreeFacts,
-    /// Targets that wait to be deleted.
-    waiting: TreeFacts,
+}
+
+/// What there is.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// What is needed and what is free.
+    pub words: String,
+    /// What the study leaves free: for targets that wait to be deleted.
+    pub left: TreeFacts,
 }
 
 impl Need {
@@ -52,10 +58,6 @@ impl Need {
     pub fn add_target_tree(&mut self, tree: TreeFacts) {
         let facts = TreeFacts { bytes: tree.bytes.saturating_add(tree.entries * BLOCK_BYTES / 2), ..tree };
         self.target = larger(self.target, facts);
-        self.waiting = TreeFacts {
-            entries: ENTRIES_MAX.min(self.target.entries.saturating_mul(TARGETS_MAX)),
-            bytes: BYTES_MAX.min(self.target.bytes.saturating_mul(TARGETS_MAX)),
-        };
     }
 
     fn add_source(&mut self, name: String, facts: TreeFacts, is_there: bool) {
@@ -65,7 +67,7 @@ impl Need {
     }
 
     fn sum(&self) -> TreeFacts {
-        let all = self.sources.values().chain([&self.target, &self.waiting]);
+        let all = self.sources.values().chain([&self.target]);
         let sum = all.fold(TreeFacts::default(), |sum, one| TreeFacts {
             entries: sum.entries.saturating_add(one.entries),
             bytes: sum.bytes.saturating_add(one.bytes),
@@ -74,10 +76,10 @@ impl Need {
         TreeFacts { entries: spare(sum.entries), bytes: spare(sum.bytes) }
     }
 
-    /// Says in words what is needed and what is free.
+    /// Looks whether all has room.
     ///
     /// Errors: there is too little, or it cannot be asked.
-    pub fn check(&self, folder: &Path) -> anyhow::Result<String> {
+    pub fn check(&self, folder: &Path) -> anyhow::Result<Room> {
         let need = self.sum();
         let state = rustix::fs::statvfs(folder).context("ask for free room")?;
         let free = state.f_bavail.saturating_mul(state.f_frsize);
@@ -95,7 +97,8 @@ impl Need {
             let (entries, free) = (need.entries, state.f_favail);
             bail!("{words}, and has {free} inodes free of {entries}: give another folder or fewer files");
         }
-        Ok(words)
+        let entries = if state.f_files > 0 { state.f_favail - need.entries } else { u64::MAX };
+        Ok(Room { words, left: TreeFacts { entries, bytes: free - need.bytes } })
     }
 }
 
@@ -119,8 +122,8 @@ mod tests {
             TreeShape { files: 10, smallest: 5000, largest: 5000, per_folder: 10, ..TreeShape::default() };
         need.add_tree(&Layout { shape, seed: 1 }, false);
         let target = 10 * 8192 + 10 * 2048;
-        let bytes = 1000 + 10 * 8192 + target + TARGETS_MAX * target;
-        assert_eq!(need.sum().bytes, bytes + bytes / SPARE, "a tree, its copy, and copies not yet deleted");
+        let bytes = 1000 + 10 * 8192 + target;
+        assert_eq!(need.sum().bytes, bytes + bytes / SPARE, "a tree and its copy");
     }
 
     #[test]
