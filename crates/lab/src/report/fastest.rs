@@ -1,5 +1,5 @@
-//! Which way is the fastest, and which of those that are not shown slower takes the least CPU time: what a table of many
-//! cells is read for, as sentences.
+//! Which way is the fastest, and which of those that are not shown slower takes the least CPU time: what a table of
+//! many cells is read for, as sentences.
 //!
 //! Must not know: how the figures were computed.
 
@@ -122,8 +122,8 @@ mod tests {
         all.extend(rows("1MiB", "on", [100; 6], 90));
         assert_eq!(lines(&all), ["fastest with request_size 1MiB, 2.05 GB/s; all others are slower"]);
         all.extend(rows("4MiB", "off", [505, 515, 525, 530, 545, 555], 30));
-        let told = "fastest with request_size 1MiB, 2.05 GB/s; 1 of 2 others are not shown slower; the least CPU time of \
-                    these takes request_size 4MiB (0.0300 s/GiB)";
+        let told = "fastest with request_size 1MiB, 2.05 GB/s; 1 of 2 others are not shown slower; the least CPU time \
+                    of these takes request_size 4MiB (0.0300 s/GiB)";
         assert_eq!(lines(&all), [told]);
     }
 

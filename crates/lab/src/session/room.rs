@@ -27,7 +27,7 @@ pub struct Need {
 
 /// What there is.
 #[derive(Clone, Debug)]
-pub struct Room {
+pub struct StudyRoom {
     /// What is needed and what is free.
     pub words: String,
     /// What the study leaves free: for targets that wait to be deleted.
@@ -79,7 +79,7 @@ impl Need {
     /// Looks whether all has room.
     ///
     /// Errors: there is too little, or it cannot be asked.
-    pub fn check(&self, folder: &Path) -> anyhow::Result<Room> {
+    pub fn check(&self, folder: &Path) -> anyhow::Result<StudyRoom> {
         let need = self.sum();
         let state = rustix::fs::statvfs(folder).context("ask for free room")?;
         let free = state.f_bavail.saturating_mul(state.f_frsize);
@@ -98,7 +98,7 @@ impl Need {
             bail!("{words}, and has {free} inodes free of {entries}: give another folder or fewer files");
         }
         let entries = if state.f_files > 0 { state.f_favail - need.entries } else { u64::MAX };
-        Ok(Room { words, left: TreeFacts { entries, bytes: free - need.bytes } })
+        Ok(StudyRoom { words, left: TreeFacts { entries, bytes: free - need.bytes } })
     }
 }
 
