@@ -398,9 +398,8 @@ impl Job {
                 source: self.platform.is_simulated() || (only_null && queued),
                 sink: self.platform.is_simulated(),
             },
-            // Where nobody looks at them, slots are not filled.
-            null_fill: request_plan::null_fill(&items)
-                .filter(|&fill| !only_null || fill == Fill::Overwritten),
+            null_fill: request_plan::null_fill(&items, only_null),
+            null_blocks: request_plan::null_blocks(&items, shape.request_bytes),
             nothing_overlaps: (only_null && !queued) || one_block,
             lanes_for_pieces: request_plan::lanes_for_pieces(&self.options, has_trees, self.hashes()),
             has_trees,

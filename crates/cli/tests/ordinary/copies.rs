@@ -310,6 +310,24 @@ fn null_places() {
     assert!(!null.is_file(), "/dev/null is still a device");
 }
 
+/// No more slots are filled than there are blocks; which lane and slot a block has is of no matter.
+#[test]
+fn noise_is_in_every_block_however_many_slots_there_are() {
+    let home = Home::new();
+    for (size, words) in [
+        ("3000001B", "--depth 32 --request-size 64KiB --lanes 1"),
+        ("3000001B", "--depth 32 --request-size 1MiB --lanes 4"),
+        ("40MiB", "--depth 16 --request-size 64KiB --lanes 3 --engine threads"),
+        ("100B", "--depth 32 --request-size 1MiB"),
+        ("9MiB", "--depth 32 --request-size 8MiB --verify"),
+    ] {
+        let run = format!("copy {words} null:{size} noise");
+        expect(&home.pump(&run.split(' ').collect::<Vec<_>>()), 0, &[], &run);
+        let noise = std::fs::read(home.path("noise")).expect("noise");
+        assert!(noise.chunks(100).all(|part| part.iter().any(|&byte| byte != 0)), "{run}");
+    }
+}
+
 /// Makes a file with three islands in an ocean of holes, as long as the file system allows.
 fn islands(home: &Home, name: &str) -> Vec<(u64, Vec<u8>)> {
     let mut file = File::create(home.path(name)).expect("a file");

@@ -137,12 +137,25 @@ pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) 
     }
 }
 
-/// What null sources deliver, if there are some.
-pub(crate) fn null_fill(items: &[Item]) -> Option<Fill> {
-    items.iter().find_map(|item| match item.source {
+/// What null sources deliver, if there are some. Where nobody looks at it, slots are not filled.
+pub(crate) fn null_fill(items: &[Item], only_null: bool) -> Option<Fill> {
+    let fill = items.iter().find_map(|item| match item.source {
         Place::Null { fill, .. } => Some(fill),
         _ => None,
-    })
+    });
+    fill.filter(|fill| !only_null || *fill == Fill::Overwritten)
+}
+
+/// How many blocks they have at most, where all sources are such.
+pub(crate) fn null_blocks(items: &[Item], request_bytes: u32) -> Option<u64> {
+    let blocks = |item: &Item| match item.source {
+        // A lane may begin within a request.
+        Place::Null { bytes: Some(bytes), .. } => Some(2 * bytes.div_ceil(request_bytes.max(1).into())),
+        _ => None,
+    };
+    let sum = items.iter().map(blocks).try_fold(0_u64, |sum, blocks| Some(sum.saturating_add(blocks?)));
+    // A side that gives has no items: what it gives is asked for.
+    sum.filter(|_| !items.is_empty())
 }
 
 /// Of the side that gives another host what it asks for: blocks are sent in the order of the asking.

@@ -49,6 +49,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) queued_nulls: QueuedNulls,
     /// What null sources deliver.
     pub(crate) null_fill: Option<Fill>,
+    /// No more blocks come from them, where that is known and nothing else comes.
+    pub(crate) null_blocks: Option<u64>,
     pub(crate) nothing_overlaps: bool,
     /// Lanes with a number below this move pieces of large files before anything else.
     pub(crate) lanes_for_pieces: usize,
@@ -73,11 +75,14 @@ impl Settings<'_> {
         self.meters.map(|meters| meters.here(stage))
     }
 
-    /// Fills slots once with seeded noise for null sources: requests then cost nothing.
+    /// Fills slots once with seeded noise for null sources: requests then cost nothing. Slots are taken from the first
+    /// on, and one that is free again before others, so that no more are needed than there are blocks: 64 of 8 MiB took
+    /// 0.7 s for a file of 64 MiB.
     pub(crate) fn fill_null_slots(&self, engine: &mut Engine, slots: u32, lane: usize) {
         if self.null_fill == Some(Fill::Noise) {
             let mut random = Random::new(self.platform.seed ^ lane as u64);
-            (0..slots).for_each(|slot| random.fill(engine.bytes_mut(Slot(slot))));
+            let blocks = self.null_blocks.and_then(|blocks| u32::try_from(blocks).ok()).unwrap_or(slots);
+            (0..slots.min(blocks)).for_each(|slot| random.fill(engine.bytes_mut(Slot(slot))));
         }
     }
 }
