@@ -266,7 +266,7 @@ impl Message {
     fn name(&self) -> &'static str {
         match self {
             Message::Begin(_) => "the beginning of a session",
-            Message::Begun { .. } => "that a session has begun",
+            Message::Begun { .. } => "the beginning of a session",
             Message::Refused(_) => "a refusal",
             Message::Event(_) => "an event",
             Message::Progress(_) => "progress",

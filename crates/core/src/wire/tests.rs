@@ -171,7 +171,7 @@ fn a_cut_at_every_byte_is_never_taken_for_the_end() {
 fn what_is_out_of_turn_is_refused() {
     let agreed = || Message::Agreed(Box::default());
     for (says, unexpected) in [
-        (vec![session_answer()], "that a session has begun"),
+        (vec![session_answer()], "the beginning of a session"),
         (vec![Message::Report("{}".into())], "a report"),
         (vec![agreed()], "its agreement"),
         (vec![Message::Stop], "a wish to stop"),

@@ -44,9 +44,12 @@ impl StripeMark {
     }
 
     /// What a file is about to hold is no stripe until all of it has landed.
+    /// Where none is read none is removed: not every file system takes the call.
     pub(crate) fn remove(handle: &Handle) -> Result<(), Errno> {
-        let Handle::Os(file) = handle else { return Ok(()) };
-        AttributeHolder::Open(file).remove_xattr(NAME)
+        match (handle, StripeMark::read(handle)) {
+            (Handle::Os(file), Some(_)) => AttributeHolder::Open(file).remove_xattr(NAME),
+            _ => Ok(()),
+        }
     }
 
     /// None if it has none that can be read.
