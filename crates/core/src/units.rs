@@ -64,7 +64,9 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
 /// Reads a rate such as `100MiB` or `90Mbit` (per second; `/s` may follow), in bytes per second.
 pub fn parse_rate(text: &str) -> Result<u64, String> {
     let text = text.strip_suffix("/s").unwrap_or(text);
-    let Some(bits) = text.strip_suffix("bit") else { return parse_bytes(text) };
+    let Some(bits) = text.strip_suffix("bit") else {
+        return parse_bytes(text).map_err(|hint| rate_hint(text).unwrap_or(hint));
+    };
     let (number, factor) = match bits.char_indices().last() {
         Some((at, 'k' | 'K')) => (&bits[..at], 1_000),
         Some((at, 'M')) => (&bits[..at], 1_000_000),
@@ -74,6 +76,19 @@ pub fn parse_rate(text: &str) -> Result<u64, String> {
     scaled(number, factor)
         .map(|bits| bits / 8)
         .ok_or_else(|| format!("'{text}' is not a rate; write for example 90Mbit or 100MiB"))
+}
+
+/// What rsync's bare number, and `Mbps`, are here.
+fn rate_hint(text: &str) -> Option<String> {
+    if scaled(text, 1).is_some() {
+        return Some(format!("'{text}' has no unit; write {text}KiB (rsync's {text}), or {text}B"));
+    }
+    let letters = ["kbps", "Kbps", "Mbps", "Gbps", "mbps", "gbps", "Kb", "Mb", "Gb"];
+    let unit = letters.into_iter().find(|unit| text.ends_with(unit))?;
+    let (number, letter) = (text.strip_suffix(unit)?, unit.chars().next()?.to_ascii_uppercase());
+    scaled(number, 1)?;
+    let small = if letter == 'K' { 'k' } else { letter };
+    Some(format!("'{text}' has no clear unit; write {number}{small}bit (bits) or {number}{small}B (bytes)"))
 }
 
 /// Reads a duration such as `50us`, `250ms`, `3s` or `5m`.
@@ -168,6 +183,13 @@ mod tests {
         assert_eq!(parse_rate("1Gbit/s"), Ok(125_000_000));
         assert_eq!(parse_rate("100MiB/s"), Ok(104_857_600));
         assert!(parse_rate("fast").is_err());
+        let refused = |text| parse_rate(text).unwrap_err();
+        assert_eq!(refused("1000"), "'1000' has no unit; write 1000KiB (rsync's 1000), or 1000B");
+        for (text, clear) in
+            [("10Mbps", "10Mbit (bits) or 10MB"), ("1.5Gb/s", "1.5Gbit"), ("9kbps", "9kbit (bits)")]
+        {
+            assert!(refused(text).contains(clear), "{text}: {}", refused(text));
+        }
         assert_eq!(parse_duration("50us"), Ok(Duration::from_micros(50)));
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));

@@ -232,6 +232,9 @@ fn target_folder<'at>(
     };
     let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/")
         || path.as_os_str().as_encoded_bytes().ends_with(b"/.");
+    if options.target_is_folder && !found.is_folder() {
+        return Err(usage(path, "is no folder; make it first"));
+    }
     match (found.is_folder(), options.target_is_name, several) {
         (true, true, _) if only_folders(hosts, sources) => Ok(None),
         (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
@@ -239,7 +242,7 @@ fn target_folder<'at>(
         (false, _, true) => Err(usage(path, "several sources need an existing folder as target")),
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
         (false, _, false) if wants_folder => {
-            Err(usage(path, "is no folder; make it first, or leave out the slash at the end"))
+            Err(usage(path, "is no folder; make it first, or drop the slash at the end"))
         }
         (false, _, false) => Ok(None),
     }
@@ -392,9 +395,14 @@ fn resolve_tree(
     Ok(Target::Tree(at))
 }
 
+/// Whether a folder is named as what is in it: with a slash at its end, as for rsync and BSD's cp, or by a dot.
 fn stands_for_content(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
-    bytes == b"." || bytes.ends_with(b"/.") || bytes == b".." || bytes.ends_with(b"/..") || bytes == b"/"
+    bytes == b"."
+        || bytes.ends_with(b"/")
+        || bytes.ends_with(b"/.")
+        || bytes == b".."
+        || bytes.ends_with(b"/..")
 }
 
 /// The name under which a folder receives the source.

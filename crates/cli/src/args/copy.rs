@@ -2,18 +2,20 @@
 //!
 //! Must not know: how a copy is made.
 
+pub(crate) mod habits;
 pub(crate) mod mirror;
+pub(crate) mod operands;
 pub(crate) mod read;
 pub(crate) mod sync;
 pub(crate) mod tree;
 pub(crate) mod tuning;
 
-use std::ffi::OsString;
-
 use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, ArgMatches, Args, ValueEnum};
 use datapump::{Choice, Options};
 
+use crate::args::copy::habits::HabitArguments;
+use crate::args::copy::operands::OperandArguments;
 use crate::args::copy::sync::SyncArguments;
 use crate::args::copy::tree::TreeArguments;
 use crate::args::copy::tuning::{OutputArguments, TuningArguments, choice};
@@ -24,13 +26,15 @@ use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Copy files and folders
 ///
-/// The last word is the target, as with cp: an existing folder receives each source under its own name, anything else
-/// is the name of the copy. The copy appears under its name whole or not at all, with mode, times, owner, extended
-/// attributes and holes of the source, and is on stable storage when the command ends with status 0.
+/// The last word is the target, as with cp: an existing folder receives each source under its own name, and of a folder
+/// with a slash at its end (DIR/) what is in it; anything else is the name of the copy. The copy appears under its name
+/// whole or not at all, with mode, times, owner, extended attributes and holes of the source, and is on stable storage
+/// when the command ends with status 0.
 ///
 /// A folder is copied with all that is in it: files with their holes, symbolic and hard links, pipes and devices, names
 /// as bytes, attributes of all of them; sockets are left out with a line. A source that is itself a symbolic link is
-/// followed, and a pipe is read. `DIR/.` stands for what is in DIR.
+/// followed, and a pipe is read. `DIR/` (or `DIR/.`) stands for what is in DIR: the same command copies to the same
+/// place again and again, where `DIR` goes below a target that meanwhile exists.
 ///
 /// A file with the name of a temporary file (.pump- and 16 digits) is copied like any other. It is left out, with a
 /// line, while a running pump uses it and where a later one can resume it, as are the journal beside it and the
@@ -52,34 +56,12 @@ use crate::args::{HOW, OUTPUT, WHAT};
 ///
 /// Where others can write to the target (mode 0777, NTFS mounted without umask=, FUSE with allow_other) nothing counts,
 /// and a warning says so: the same command copies all of it again, and into a new folder it goes below what the cut
-/// copy made, as with cp -r. SRC/. goes on in it.
+/// copy made, as with cp -r. SRC/ goes on in it.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES, override_usage = USAGE)]
 pub struct CopyArguments {
-    /// Files and folders, HOST:PATH over ssh, pump://HOST:PORT/PATH, http(s)://…, stripe:FILE.toml, `-` for standard
-    /// input, null:SIZE for noise
-    ///
-    /// A file on the web has the last part of its URL as name, behind all redirects, and the time of Last-Modified. It
-    /// comes in parts of 32 MiB over several connections (--lanes, default 4) where the server gives parts and tells
-    /// one state of the file from another (ETag, Last-Modified), and a copy that was cut goes on; else in one stream.
-    /// A file that is another in its middle is status 24. What the server wants to know of you: a login in ~/.netrc
-    /// ($NETRC), or the value of an Authorization header in PUMP_HTTP_AUTHORIZATION; the host that you name gets it,
-    /// and nobody else. A password in a URL is refused. http_proxy, https_proxy, all_proxy and no_proxy hold, and
-    /// SSL_CERT_FILE names other roots of trust than the system's.
-    ///
-    /// A stripe is RAID-0 over files or devices: FILE.toml says chunk = "192KiB" (4 KiB to 64 MiB, a multiple of 4 KiB)
-    /// and members = ["/a/x", "/b/x"] in their order; relative ones lie beside it. As a target each member is written
-    /// where it stands, or made, and all are synced before the end. Files that are members know their place
-    /// (user.datapump.stripe, an extended attribute): another order or chunk, or a missing one, is refused; of devices
-    /// only the sizes tell. After a copy that was cut the content of a stripe is undefined, and the same command starts
-    /// over. Devices need --devices, and are of one size.
-    #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
-    pub sources: Vec<OsString>,
-
-    /// Where to: a name, an existing folder, HOST:PATH over ssh, pump://HOST:PORT/PATH, stripe:FILE.toml, `-` for
-    /// standard output, null:
-    #[arg(required = true, value_name = "DST", help_heading = WHAT, display_order = 0)]
-    pub target: OsString,
+    #[command(flatten)]
+    pub operands: OperandArguments,
 
     /// Print what would be copied to where, and how; copy nothing
     ///
@@ -89,15 +71,6 @@ pub struct CopyArguments {
     #[arg(short = 'n', long, env = "PUMP_DRY_RUN", help_heading = WHAT)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub dry_run: bool,
-
-    /// Take DST as the name of the copy, never as a folder to copy into
-    ///
-    /// With one source only. Default: off, so that an existing folder receives the source under its own name.
-    ///
-    /// Example: pump copy -T new.bin current
-    #[arg(short = 'T', long, env = "PUMP_NO_TARGET_DIRECTORY", help_heading = WHAT)]
-    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
-    pub no_target_directory: bool,
 
     /// Read and write block devices as data
     ///
@@ -140,7 +113,7 @@ pub struct CopyArguments {
     /// wanted is dropped and counted in the report. With `never` blocks, too, are requested only when there is room for
     /// them. Default: auto.
     ///
-    /// Example: pump copy --read-ahead=never photos host:photos
+    /// Example: pump copy --read-ahead=never photos/ host:photos
     #[arg(long, value_name = "WHEN", env = "PUMP_READ_AHEAD", help_heading = HOW)]
     #[arg(value_parser = choice::<Choice>(), default_value_t)]
     pub read_ahead: Choice,
@@ -224,6 +197,9 @@ pub struct CopyArguments {
     pub bill: bool,
 
     #[command(flatten)]
+    pub habits: HabitArguments,
+
+    #[command(flatten)]
     pub tree: TreeArguments,
 
     #[command(flatten)]
@@ -242,16 +218,20 @@ pub struct CopyArguments {
     pub output: OutputArguments,
 }
 
+/// All options stand anywhere.
+const USAGE: &str = "pump copy [OPTIONS] SRC… DST";
+
 const EXAMPLES: &str = "\
 Examples:
   pump copy big.bin /mnt/disk/            into a folder
   pump copy --verify a.bin b.bin          read back from the device
-  pump copy photos /backup/               a folder, as /backup/photos
-  pump copy --update a/. b                what is newer in b stays (to make b the same as a: pump mirror a b)
+  pump copy photos/ /backup/photos        a folder; the same command again copies to the same place
+  pump copy photos /backup/               into an existing folder, as /backup/photos
+  pump copy --update a/ b                 what is newer in b stays (to make b the same as a: pump mirror a b)
   pump copy null:10GiB null: --depth 8    what this host's pump can do without a disk
   tar c folder | pump copy - /mnt/a.tar   from a pipe
-  pump copy photos user@host:backup/      to another host over ssh, where pump is installed, too
-  pump copy photos pump://host:4000/      to a folder that `pump serve` serves
+  pump copy photos/ user@host:backup/     to another host over ssh, where pump is installed, too
+  pump copy photos/ pump://host:4000/p    to a folder that `pump serve` serves
 
 Exit status: 0 done, 1 failed, 2 usage, 5 refused, 10 connection lost, 20 interrupted, 23 some files failed,
 24 a source changed, 26 mismatch.";
@@ -266,6 +246,12 @@ pub enum Sparse {
 }
 
 impl CopyArguments {
+    /// Takes what was typed, and in which order, from what clap found.
+    pub fn take_typed(&mut self, matches: &ArgMatches) {
+        self.tree.take_order(matches);
+        self.operands.take_typed(matches);
+    }
+
     /// What the library is asked for.
     pub fn options(&self) -> Result<Options, String> {
         let options = Options {
@@ -278,7 +264,8 @@ impl CopyArguments {
             inplace: self.inplace,
             no_resume: self.no_resume,
             no_reserve: self.no_reserve,
-            target_is_name: self.no_target_directory,
+            target_is_name: self.operands.no_target_directory,
+            target_is_folder: self.operands.folder().is_some(),
             devices: self.devices,
             ignore_holes: self.sparse == Sparse::Never,
             notes: self.output.verbose,

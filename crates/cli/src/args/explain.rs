@@ -32,7 +32,7 @@ pub struct ExplainArguments {
     typed: ExplainTyped,
 
     /// What is copied, and last where to: places as `pump copy` takes them
-    #[arg(required_unless_present = "pid", conflicts_with = "pid", num_args = 2.., value_names = ["SRC", "DST"])]
+    #[arg(required_unless_present = "pid", conflicts_with = "pid", num_args = 1.., value_names = ["SRC", "DST"])]
     #[arg(help_heading = WHAT, display_order = 0)]
     pub places: Vec<OsString>,
 
@@ -115,6 +115,9 @@ impl ExplainArguments {
             )),
             Some(_) if self.watch.time.is_some_and(|time| time.is_zero()) => {
                 Some("--for 0s: nothing is seen in no time; write 10s, or leave it out".into())
+            }
+            None if self.places.len() < 2 => {
+                Some("a source (SRC) and a target (DST) are required; or watch a process with --pid".into())
             }
             None if !of_a_process.is_empty() => Some(format!(
                 "{} is for a process that runs (--pid); leave it out, or name no places",

@@ -1,29 +1,163 @@
-//! Flags of cp, rsync and dd that Datapump does not need, and what to do instead.
+//! Flags of cp, rsync, scp and dd that Datapump does not have, and what to do instead.
 //!
 //! Must not know: our own flags beyond their names.
 
-/// Flags, and the answer to who types them.
-const HABITS: [(&[&str], &str); 13] = [
-    (&["-r", "-R", "--recursive"], "folders are copied with all that is in them; leave it out"),
-    (&["-a", "--archive"], "folders, links and all attributes are always kept; leave it out"),
-    (
-        &["-H", "-A", "-X"],
-        "hard links, access control lists and extended attributes are always kept; leave it out",
-    ),
-    (&["-L", "--dereference"], "links inside folders stay links, links that are named are followed"),
-    (&["-p", "--preserve"], "mode, times, owner and attributes are always kept; leave it out"),
-    (&["-f", "--force"], "an existing target is replaced, once its copy is whole; leave it out"),
-    (&["--interactive"], "nothing is asked; see what would happen with -n"),
-    (&["-P", "--partial"], "progress is shown on a terminal; a copy that is cut leaves the old target whole"),
-    (&["-t", "--target-directory"], "the last word is the target; write the folder there"),
-    (&["--fsync"], "copies are put on stable storage unless --sync=none"),
+/// Flags, and the answer to whoever types them. Letters on which cp, rsync and scp disagree come first.
+const HABITS: &[(&[&str], &str)] = &[
+    (&["-R"], "folders are always copied with all that is in them (cp's -R); rsync's -R is not there"),
     (&["-S"], "holes stay holes unless --sparse=never"),
+    (&["-t"], "the folder to copy into is --target-directory DIR (cp's -t); times are always kept (rsync's)"),
+    (
+        &["-P"],
+        "progress is shown on a terminal, or with --progress=always (rsync's -P); a port goes into --ssh 'ssh -p PORT' \
+         (scp's)",
+    ),
+    (&["-o"], "owners are always kept (rsync's -o); an option of ssh goes into --ssh 'ssh -o …' (scp's)"),
+    (&["-J"], "a jump host goes into --ssh 'ssh -J HOST' (scp's -J); times of links are kept (rsync's)"),
+    (
+        &["-C"],
+        "compression by ssh is --ssh 'ssh -C' (scp's -C); names to leave out go into --exclude-from FILE (rsync's)",
+    ),
+    (
+        &["-l"],
+        "symbolic links are always copied as links (rsync's -l); a limit is --bwlimit (scp's); hard links to the \
+         source are not made (cp's)",
+    ),
+    (
+        &["-b"],
+        "the size of a request is --request-size (dd's bs); what a copy replaces is not kept (cp's, rsync's -b)",
+    ),
+    (
+        &["-L", "--dereference", "--copy-links"],
+        "links inside folders stay links, links that are named are followed",
+    ),
+    (
+        &["-d", "--no-dereference", "--links"],
+        "links inside folders stay links, links that are named are followed",
+    ),
+    (
+        &["-E", "-g", "-D", "--preserve", "--owner", "--group", "--perms", "--times", "--acls", "--xattrs"],
+        "mode, times, owner, access control lists and extended attributes are always kept; leave it out, or see \
+         --no-preserve",
+    ),
+    (
+        &["--hard-links", "--specials", "--executability"],
+        "hard links, devices and pipes are always kept; leave it out, or see --no-preserve",
+    ),
+    (
+        &["--force", "--remove-destination"],
+        "an existing target is replaced, once its copy is whole; leave it out",
+    ),
+    (&["--interactive"], "nothing is asked; see what would happen with -n"),
+    (&["-W", "--whole-file"], "a file that differs is always copied whole; leave it out"),
+    (
+        &["--partial", "--partial-dir"],
+        "a copy that is cut leaves the old target whole, and the same command goes on where it was; leave it out",
+    ),
+    (&["--delay-updates"], "each file appears whole under its name when it is; leave it out"),
+    (&["--fsync"], "copies are put on stable storage unless --sync=none"),
     (&["--append", "--append-verify"], "a target is replaced as a whole"),
-    (&["-b", "--block-size", "--bs"], "the size of a request is --request-size, as in --request-size 1MiB"),
+    (&["--block-size", "--bs"], "the size of a request is --request-size, as in --request-size 1MiB"),
+    (&["--no-clobber"], "what stands there stays with --ignore-existing"),
+    (
+        &["--temp-dir"],
+        "a copy is written beside its target, under a name of its own, until it is whole; leave it out",
+    ),
+    (
+        &["-K", "--keep-dirlinks"],
+        "a target is followed where you name it, and no link below it; name the folder itself",
+    ),
+    (
+        &["-k", "--copy-dirlinks"],
+        "links inside folders stay links; copy the folder that the link leads to by its name",
+    ),
+    (
+        &["--out-format", "--log-format", "--log-file-format", "--info", "--debug"],
+        "each file is a line with -i (as rsync's), or an event with --json; -v says what was decided",
+    ),
+    (&["--list-only"], "what would be copied is shown by -n -i; a folder is listed by ls or find"),
+    (
+        &["--usermap", "--groupmap"],
+        "owners are kept by name, or by number with --numeric-ids; there are no maps",
+    ),
+    (&["--copy-dest", "--compare-dest"], "what is unchanged in another folder is linked by --link-dest DIR"),
+    (
+        &["--ignore-missing-args", "--delete-missing-args"],
+        "a source that is missing is named and all others are copied (status 23)",
+    ),
+    (
+        &["-m", "--prune-empty-dirs"],
+        "empty folders are copied, too; to have files alone name them with --files-from",
+    ),
+    (
+        &["-z", "--compress", "--compress-level", "--compress-choice", "--skip-compress"],
+        "nothing is compressed on the way in this version; over a slow path try --ssh 'ssh -C'",
+    ),
+    (
+        &["--fake-super"],
+        "owners and devices need root at the target; run pump as root there, or pack the tree with tar",
+    ),
+    (
+        &["--iconv"],
+        "names are copied as the bytes that they are; convert them behind the copy, for example with convmv",
+    ),
+    (&["-y", "--fuzzy"], "a file that differs is copied whole, whatever else stands there; leave it out"),
+    (&["-O", "--omit-dir-times", "--omit-link-times"], "times of all are left with --no-preserve=timestamps"),
+    (
+        &["--timeout", "--contimeout"],
+        "how long a silent host is waited for is --peer-timeout, as in --peer-timeout 30s",
+    ),
+    (&["--port"], "a port stands in the place: pump://HOST:PORT/PATH; of ssh: --ssh 'ssh -p PORT'"),
+    (&["--rsync-path"], "the program on the other host is --remote-bin PATH"),
+    (&["--daemon", "--server"], "files are served by pump serve"),
+    (
+        &["-s", "--symbolic-link", "--link"],
+        "a copy is a file of its own; links instead are made by cp -s and cp -l",
+    ),
+    (
+        &["--attributes-only"],
+        "attributes that differ are mended by --update=differs, which copies no equal file again",
+    ),
+    (
+        &["-Z", "--context"],
+        "security contexts are extended attributes, and always kept where that is permitted",
+    ),
+    (
+        &["--strip-trailing-slashes"],
+        "DIR is the folder itself, and DIR/ what is in it; write it without the slash",
+    ),
 ];
 
 /// The answer to a flag that is not ours, if it is a habit.
 pub fn hint(flag: &str) -> Option<&'static str> {
     let name = flag.split('=').next().unwrap_or(flag);
     HABITS.iter().find(|(flags, _)| flags.contains(&name)).map(|(_, hint)| *hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::HABITS;
+    use crate::args::copy::read::read;
+
+    #[test]
+    fn what_is_left_out_is_answered() {
+        for (flags, answer) in HABITS {
+            for flag in *flags {
+                let words = ["pump", "copy", flag, "a", "b"].map(OsString::from).to_vec();
+                let said = read(words).expect_err("it is not ours").to_string().replace('\n', " ");
+                assert!(said.contains(answer), "{flag}: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_flag_has_one_answer() {
+        let mut all: Vec<_> = HABITS.iter().flat_map(|(flags, _)| *flags).collect();
+        all.sort();
+        let before = all.len();
+        all.dedup();
+        assert_eq!(all.len(), before);
+    }
 }

@@ -55,10 +55,10 @@ pub struct ReachArguments {
     /// The command that runs another on the host of HOST:PATH
     ///
     /// The host and the far command follow as further words. Spaces part its words, quotes keep them together; no shell
-    /// reads it. ssh asks for passwords, and finds keys, names and jump hosts, as it always does. Default: ssh.
+    /// reads it. ssh asks for passwords, and finds keys, names and jump hosts, as it always does. -e and --rsh are the same. Default: ssh.
     ///
-    /// Example: pump copy --ssh 'ssh -p 2222' photos user@host:photos
-    #[arg(long, value_name = "COMMAND", env = "PUMP_SSH", help_heading = HOSTS)]
+    /// Example: pump copy --ssh 'ssh -p 2222' photos/ user@host:photos
+    #[arg(short = 'e', long, visible_alias = "rsh", value_name = "COMMAND", env = "PUMP_SSH", help_heading = HOSTS)]
     #[arg(default_value = "ssh", hide_default_value = true)]
     pub ssh: String,
 
@@ -66,7 +66,7 @@ pub struct ReachArguments {
     ///
     /// As the shell there takes it: a name on its PATH, or a path. Default: pump.
     ///
-    /// Example: pump copy --remote-bin '~/bin/pump' photos host:photos
+    /// Example: pump copy --remote-bin '~/bin/pump' photos/ host:photos
     #[arg(long, value_name = "PATH", env = "PUMP_REMOTE_BIN", help_heading = HOSTS)]
     #[arg(default_value = "pump", hide_default_value = true)]
     pub remote_bin: String,
@@ -77,7 +77,7 @@ pub struct ReachArguments {
     /// or asked for on a terminal; never from the command line, which others can see. A named pipe is refused; a file
     /// that others may read is warned of. Default: none.
     ///
-    /// Example: pump copy --ticket-file ticket photos pump://host:4000/photos
+    /// Example: pump copy --ticket-file ticket photos/ pump://host:4000/photos
     #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOSTS)]
     pub ticket_file: Option<PathBuf>,
 
@@ -123,7 +123,7 @@ pub struct HostArguments {
     /// Counted from the last byte that came. The copy then goes on where it was; what a pipe gave is not there again,
     /// and its copy ends. Default: 60s.
     ///
-    /// Example: pump copy --retry-for 10m photos pump://host:4000/photos
+    /// Example: pump copy --retry-for 10m photos/ pump://host:4000/photos
     #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]
     pub retry_for: Option<Duration>,
 

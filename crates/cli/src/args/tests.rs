@@ -4,8 +4,8 @@ use clap::{Arg, Command};
 
 use crate::args::command;
 
-/// Flags that give up a safety must be typed each time; the last is for programs only.
-const WITHOUT_VARIABLE: [&str; 5] = ["delete", "max-delete", "inplace", "insecure", "stdio"];
+/// Flags that give up a safety must be typed each time; the first changes nothing, the last is for programs only.
+const WITHOUT_VARIABLE: [&str; 6] = ["archive", "delete", "max-delete", "inplace", "insecure", "stdio"];
 
 /// Every command with its arguments, clap's own left out.
 fn each_argument(check: &mut dyn FnMut(&str, &Arg)) {

@@ -26,9 +26,8 @@ pub fn mirror(MirrorArguments(arguments): &MirrorArguments) -> i32 {
 fn command(name: &str, arguments: &CopyArguments) -> i32 {
     let mut output = Output::new(&arguments.output);
     (output.itemize, output.dry_run) = (arguments.tree.itemize_changes, arguments.dry_run);
-    if let Err(problem) =
-        output.report_to(&arguments.trace, arguments.sources.iter().chain([&arguments.target]))
-    {
+    let named = arguments.operands.places.iter().chain(arguments.operands.folder());
+    if let Err(problem) = output.report_to(&arguments.trace, named) {
         return output.refusal(&problem);
     }
     let status = match read_places(arguments) {
@@ -39,8 +38,9 @@ fn command(name: &str, arguments: &CopyArguments) -> i32 {
 }
 
 fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String> {
-    let sources = places(&arguments.sources).map_err(|error| error.to_string())?;
-    let target = Place::parse(&arguments.target).map_err(|error| error.to_string())?;
+    let (sources, target) = arguments.operands.split()?;
+    let sources = places(sources).map_err(|error| error.to_string())?;
+    let target = Place::parse(target).map_err(|error| error.to_string())?;
     if arguments.output.json && target == Place::Stream && !arguments.dry_run {
         return Err("--json and the target '-' both want standard output; \
                     leave --json out or name a file"
@@ -49,7 +49,13 @@ fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String>
     if arguments.tree.is_mirror {
         refuse_no_folders(&sources, &target)?;
     }
-    if arguments.no_target_directory && sources.len() > 1 {
+    if arguments.operands.folder().is_some() && !matches!(target, Place::Path(_) | Place::Remote(_)) {
+        return Err(format!("'{target}' is no folder; name it last instead, without --target-directory"));
+    }
+    if arguments.tree.is_mirror && sources.len() > 1 {
+        return Err("a mirror is the same as one folder; name one source and its copy".into());
+    }
+    if arguments.operands.no_target_directory && sources.len() > 1 {
         return Err("-T makes the target one name, and there are several sources; leave -T out".into());
     }
     let streams = sources.iter().filter(|source| **source == Place::Stream).count();
@@ -87,7 +93,8 @@ fn perform(
     if options.keep.owner {
         output.tell_fakeroot();
     }
-    arguments.tree.unheeded().iter().for_each(|words| output.event(Event::Note(words.clone())));
+    let words = arguments.tree.unheeded().into_iter().chain(arguments.habits.words());
+    words.for_each(|words| output.event(Event::Note(words)));
     let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
         Ok(trace) => trace,
         Err(problem) => return output.refusal(&problem),

@@ -16,6 +16,7 @@ mod cli;
 mod copies;
 mod doctor_paths;
 mod file_flags;
+mod habits;
 mod hard_links;
 mod hosts;
 mod hosts_attributes;

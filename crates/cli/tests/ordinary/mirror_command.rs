@@ -174,7 +174,7 @@ fn what_is_no_mirror_is_a_usage_error() {
     let before = listing(&home.path(""));
     let (remote, remote_file) = (serving.at("to"), serving.at("file"));
     for (line, part) in [
-        ("from other to", "unexpected argument"),
+        ("from other to", "name one source and its copy"),
         ("from", "required"),
         ("file to", "'file' is no folder"),
         ("file new", "'file' is no folder"),

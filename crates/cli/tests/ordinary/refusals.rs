@@ -73,7 +73,7 @@ fn refused_before_anything_is_written() {
         ("a ./a folder", 2, "'folder/a': two of the sources would get this name"),
         ("a folder/../a folder/", 2, "'folder/a': two of the sources would get this name"),
         ("b folder", 2, "'folder/b': is a folder; it is not replaced by a file"),
-        ("a new/", 2, "'new/': is no folder; make it first, or leave out the slash at the end"),
+        ("a new/", 2, "'new/': is no folder; make it first, or drop the slash at the end"),
         ("a dangling", 2, "'dangling': is a symbolic link to nothing"),
         ("--inplace a dangling", 2, "'dangling': is a symbolic link to nothing"),
         ("a b/below", 1, "'b/below': Not a directory"),

@@ -202,6 +202,8 @@ pub struct Options {
     pub no_reserve: bool,
     /// The target is the name itself, never a folder to copy into (`-T`).
     pub target_is_name: bool,
+    /// The target must be a folder that exists, and receives all sources.
+    pub target_is_folder: bool,
     /// Block devices may be read and written as data.
     pub devices: bool,
     /// Never look for holes: read and write every byte.

@@ -31,7 +31,11 @@ impl TargetNames {
     pub(crate) fn take(&mut self, folder: Option<&PathAt>, target: &Target) -> Result<(), Problem> {
         let (Target::File(at) | Target::Tree(at) | Target::Entry(at)) = target else { return Ok(()) };
         if !self.paths.insert(at.path.clone()) {
-            return Err(refused(&at.path, "two of the sources would get this name"));
+            let is_content = folder.is_some_and(|folder| folder.path == at.path);
+            return Err(refused(
+                &at.path,
+                if is_content { TWO_CONTENTS } else { "two of the sources would get this name" },
+            ));
         }
         // What goes elsewhere, through a link, is none of this folder.
         let is_in = folder.is_some_and(|folder| at.path.parent() == Some(&folder.path));
@@ -60,6 +64,9 @@ impl TargetNames {
         }
     }
 }
+
+const TWO_CONTENTS: &str = "two of the sources mean what is in them, which would be mixed here; drop the slashes at \
+                            their ends";
 
 fn refused(path: &Path, why: &str) -> Problem {
     Problem::new(Class::Usage, Operation::Copy, path, format!("{why}; copy them one by one"))

@@ -2,15 +2,16 @@
 //!
 //! Must not know: how a copy is made.
 
-use clap::{ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 use crate::args::CopyArguments;
 
 /// Flags that say what a mirror is anyway, or are for what is none.
-const HIDDEN: [&str; 9] = [
+const HIDDEN: [&str; 10] = [
     "update",
     "delete",
     "no_target_directory",
+    "target_directory",
     "ignore_existing",
     "files_from",
     "from0",
@@ -42,10 +43,10 @@ see `pump copy --help`.";
 
 const EXAMPLES: &str = "\
 Examples:
-  pump mirror photos /backup/photos               a backup, which a second run brings up to date
-  pump mirror -n -i photos /backup/photos         what would be done, itemized as rsync does
-  pump mirror photos user@host:backup/photos      to another host over ssh, where pump is installed, too
-  pump mirror user@host:photos photos             and back
+  pump mirror photos/ /backup/photos              a backup, which a second run brings up to date
+  pump mirror -n -i photos/ /backup/photos        what would be done, itemized as rsync does
+  pump mirror photos/ user@host:backup/photos     to another host over ssh, where pump is installed, too
+  pump mirror user@host:photos/ photos            and back
   pump mirror --exclude '*.tmp' work /backup/work without some names, which stay as they are in /backup/work
   pump mirror --max-delete 100 a b                only if no more than 100 names would be removed
 
@@ -56,13 +57,13 @@ fn as_mirror(command: Command) -> Command {
     let hidden =
         HIDDEN.into_iter().fold(command, |command, name| command.mut_arg(name, |flag| flag.hide(true)));
     hidden
-        .mut_arg("sources", |place| {
-            let help = "The folder that is copied: a path, HOST:PATH over ssh, pump://HOST:PORT/PATH";
-            place.num_args(1).action(ArgAction::Set).help(help)
+        .mut_arg("places", |places| {
+            places.help(
+                "The folder that is copied, and the folder that becomes the same: a path, HOST:PATH over ssh, \
+                 pump://HOST:PORT/PATH",
+            )
         })
-        .mut_arg("target", |place| {
-            place.help("The folder that becomes the same: a path, HOST:PATH over ssh, pump://HOST:PORT/PATH")
-        })
+        .override_usage("pump mirror [OPTIONS] SRC DST")
         .about(ABOUT)
         .long_about(LONG_ABOUT)
         .after_help(EXAMPLES)
@@ -82,7 +83,7 @@ impl Args for MirrorArguments {
 impl FromArgMatches for MirrorArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<MirrorArguments, Error> {
         let mut copy = CopyArguments::from_arg_matches(matches)?;
-        copy.no_target_directory = true;
+        copy.operands.no_target_directory = true;
         copy.tree.delete = true;
         copy.tree.is_mirror = true;
         Ok(MirrorArguments(copy))

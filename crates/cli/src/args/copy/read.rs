@@ -19,7 +19,7 @@ use crate::args::{Arguments, command};
 pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
     let mut command = command();
     command
-        .try_get_matches_from_mut(behind_dashes(&words))
+        .try_get_matches_from_mut(&words)
         .and_then(|matches| arguments(&matches))
         .map_err(|error| in_other_words(error, &mut command, &words))
 }
@@ -27,23 +27,11 @@ pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
 fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
     let mut arguments = Arguments::from_arg_matches(matches)?;
     match (&mut arguments.command, matches.subcommand()) {
-        (crate::args::Command::Copy(copy), Some((_, matches))) => copy.tree.take_order(matches),
-        (crate::args::Command::Mirror(mirror), Some((_, matches))) => mirror.0.tree.take_order(matches),
+        (crate::args::Command::Copy(copy), Some((_, matches))) => copy.take_typed(matches),
+        (crate::args::Command::Mirror(mirror), Some((_, matches))) => mirror.0.take_typed(matches),
         _ => {}
     }
     Ok(arguments)
-}
-
-/// Behind `--` a word that begins with a dash is a name, but clap, looking for the last of several names, takes it for
-/// a flag (clap 4.6: `copy -- a --b`). A `./` before it settles the matter; `-` alone stays what it is.
-fn behind_dashes(words: &[OsString]) -> Vec<OsString> {
-    let copies = words.get(1).is_some_and(|word| word == "copy" || word == "mirror");
-    let end = words.iter().position(|word| copies && word == "--").unwrap_or(words.len());
-    let settled = |(index, word): (usize, &OsString)| match word.as_bytes() {
-        [b'-', _, ..] if index > end => [OsStr::new("./"), word].into_iter().collect(),
-        _ => word.clone(),
-    };
-    words.iter().enumerate().map(settled).collect()
 }
 
 fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -> Error {

@@ -26,7 +26,7 @@ pub struct TreeArguments {
     /// surprises: order matters; an excluded folder hides everything below it, even what an --include names; an
     /// --include alone leaves nothing out. May be given several times. Default: nothing.
     ///
-    /// Example: pump copy --exclude '*.o' --exclude /target/ project /backup/
+    /// Example: pump copy --exclude '*.o' --exclude /target/ project/ /backup/project
     #[arg(long, value_name = "PATTERN", env = "PUMP_EXCLUDE", help_heading = TREES)]
     #[arg(action = ArgAction::Append, allow_hyphen_values = true)]
     pub exclude: Vec<OsString>,
@@ -35,7 +35,7 @@ pub struct TreeArguments {
     ///
     /// May be given several times; see --exclude. Default: nothing.
     ///
-    /// Example: pump copy --include '*/' --include '*.c' --exclude '*' project /backup/
+    /// Example: pump copy --include '*/' --include '*.c' --exclude '*' project/ /backup/project
     #[arg(long, value_name = "PATTERN", env = "PUMP_INCLUDE", help_heading = TREES)]
     #[arg(action = ArgAction::Append, allow_hyphen_values = true)]
     pub include: Vec<OsString>,
@@ -45,7 +45,7 @@ pub struct TreeArguments {
     /// Lines that begin with '+ ' include, others exclude; empty lines and those that begin with # or ; are passed
     /// over. Default: none.
     ///
-    /// Example: pump copy --exclude-from .pumpignore project /backup/
+    /// Example: pump copy --exclude-from .pumpignore project/ /backup/project
     #[arg(long, value_name = "FILE", env = "PUMP_EXCLUDE_FROM", help_heading = TREES)]
     #[arg(action = ArgAction::Append)]
     pub exclude_from: Vec<PathBuf>,
@@ -57,7 +57,7 @@ pub struct TreeArguments {
     /// without content. Patterns leave out names of the list, but not the folders that they lie in. A folder as source
     /// is needed. Default: everything.
     ///
-    /// Example: pump copy --files-from names.txt project /backup/
+    /// Example: pump copy --files-from names.txt project/ /backup/project
     #[arg(long, value_name = "FILE", env = "PUMP_FILES_FROM", help_heading = TREES)]
     pub files_from: Option<PathBuf>,
 
@@ -65,7 +65,7 @@ pub struct TreeArguments {
     ///
     /// As `find -print0` writes them. Default: off.
     ///
-    /// Example: pump copy --from0 --files-from names.bin project /backup/
+    /// Example: pump copy --from0 --files-from names.bin project/ /backup/project
     #[arg(short = '0', long, env = "PUMP_FROM0", help_heading = TREES)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub from0: bool,
@@ -79,7 +79,7 @@ pub struct TreeArguments {
     /// is the file, and the other names are linked to it. PUMP_UPDATE=1 is `older`. Default: all, every file is
     /// written.
     ///
-    /// Example: pump copy --update=differs photos /backup/
+    /// Example: pump copy --update=differs photos/ /backup/photos
     #[arg(short = 'u', long, value_name = "WHICH", env = "PUMP_UPDATE", help_heading = TREES, value_enum)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "older", ignore_case = true)]
     pub update: Option<UpdateWhich>,
@@ -88,7 +88,7 @@ pub struct TreeArguments {
     ///
     /// With --update or `pump mirror`: they are not written, and get the time of the source. Default: off.
     ///
-    /// Example: pump copy --update=differs --size-only photos /backup/
+    /// Example: pump copy --update=differs --size-only photos/ /backup/photos
     #[arg(long, env = "PUMP_SIZE_ONLY", help_heading = TREES)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub size_only: bool,
@@ -98,7 +98,7 @@ pub struct TreeArguments {
     /// For targets that keep times coarsely or in another zone (FAT: 2s, 1h). With --update, --checksum, --link-dest or
     /// `pump mirror`. Default: 0s, beyond what the target's file system cannot tell apart.
     ///
-    /// Example: pump copy --update --modify-window 2s photos /mnt/stick/
+    /// Example: pump copy --update --modify-window 2s photos/ /mnt/stick/photos
     #[arg(long, value_name = "TIME", env = "PUMP_MODIFY_WINDOW", help_heading = TREES, value_parser = parse_duration)]
     pub modify_window: Option<Duration>,
 
@@ -106,7 +106,7 @@ pub struct TreeArguments {
     ///
     /// Reads both sides of files of equal size. With --update a newer target is left alone unread. Default: off.
     ///
-    /// Example: pump copy --checksum photos /backup/
+    /// Example: pump copy --checksum photos/ /backup/photos
     #[arg(short = 'c', long, env = "PUMP_CHECKSUM", help_heading = TREES)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub checksum: bool,
@@ -115,7 +115,7 @@ pub struct TreeArguments {
     ///
     /// Default: off.
     ///
-    /// Example: pump copy --ignore-existing photos /backup/
+    /// Example: pump copy --ignore-existing photos/ /backup/photos
     #[arg(long, env = "PUMP_IGNORE_EXISTING", help_heading = TREES)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub ignore_existing: bool,
@@ -128,7 +128,7 @@ pub struct TreeArguments {
     /// one can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. A
     /// folder as source is needed. Has no environment variable, because it removes files. Default: off.
     ///
-    /// Example: pump copy -n --delete photos /backup/
+    /// Example: pump copy -n --delete photos/ /backup/photos
     #[arg(long, help_heading = TREES)]
     pub delete: bool,
 
@@ -137,7 +137,7 @@ pub struct TreeArguments {
     /// They are counted before the first is removed; if there are more, none is, and the status is 1. Has no
     /// environment variable. Default: no limit.
     ///
-    /// Example: pump copy --delete --max-delete 100 photos /backup/
+    /// Example: pump copy --delete --max-delete 100 photos/ /backup/photos
     #[arg(long, value_name = "COUNT", help_heading = TREES)]
     pub max_delete: Option<u64>,
 
@@ -148,7 +148,7 @@ pub struct TreeArguments {
     /// compared, too, and files that are named alone are copied. DIR corresponds to DST, and is relative to the folder
     /// that the command runs in. Not where DST is on another host. Default: off.
     ///
-    /// Example: pump copy --link-dest /backup/monday photos /backup/tuesday
+    /// Example: pump copy --link-dest /backup/monday photos/ /backup/tuesday
     #[arg(long, value_name = "DIR", env = "PUMP_LINK_DEST", help_heading = TREES)]
     pub link_dest: Option<PathBuf>,
 
@@ -188,7 +188,7 @@ pub struct TreeArguments {
     /// On standard output, each line when the change is made; with -n in the order of names. Folders are then listed
     /// whole, and their names held in memory. Default: off.
     ///
-    /// Example: pump copy -n -i photos /backup/
+    /// Example: pump copy -n -i photos/ /backup/photos
     #[arg(short = 'i', long, env = "PUMP_ITEMIZE_CHANGES", help_heading = TREES)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub itemize_changes: bool,

@@ -248,7 +248,7 @@ fn tell_nesting(shared: &Shared<'_>, path: &Path) {
     let path = shown_path(path);
     shared.ledger.warn(format!(
         "'{path}' is made where it cannot be told later that it is of this copy: if that is cut, the same command \
-         copies below it, as cp does; then name the source as SRC/. to go on in '{path}'"
+         copies below it, as cp does; then name the source as SRC/ to go on in '{path}'"
     ));
 }
 

@@ -1,0 +1,30 @@
+//! Letters that users of cp, rsync and scp type and that say what a copy does anyway.
+//!
+//! Must not know: how a copy is made.
+
+use clap::{ArgAction, Args};
+
+use crate::args::WHAT;
+
+/// One flag, whose letters are those of all of them: there is nothing to tell apart.
+#[derive(Debug, Args)]
+pub struct HabitArguments {
+    /// Copy folders with all that is in them and with all attributes, which is always done
+    ///
+    /// So are -r, -p, -H, -A, -X, -f and --recursive taken: recursive, attributes, hard links, access control lists,
+    /// extended attributes, an existing target replaced. Any of them changes nothing, as -v says. Default: on.
+    ///
+    /// Example: pump copy -avH photos/ /backup/photos is the same without -a and -H, and with --archive.
+    #[arg(short = 'a', visible_short_aliases = ['r', 'p', 'H', 'A', 'X', 'f'], long, visible_alias = "recursive")]
+    #[arg(help_heading = WHAT, action = ArgAction::SetTrue)]
+    pub archive: bool,
+}
+
+impl HabitArguments {
+    /// What is said of them.
+    pub fn words(&self) -> Option<String> {
+        self.archive.then(|| {
+            "-a, -r, -p, -H, -A, -X and -f are always on, see --no-preserve for what to leave out".into()
+        })
+    }
+}
