@@ -4,6 +4,7 @@
 
 mod copy;
 mod explain;
+pub(crate) mod help;
 mod hints;
 mod lab;
 mod look;
@@ -53,7 +54,8 @@ const OUTPUT: &str = "Output";
 /// Heading of flags that change speed and nothing else.
 const TUNING: &str = "Tuning";
 
-const STATUSES: &str = "\
+/// What the statuses of the program mean.
+pub const STATUSES: &str = "\
 Exit status:
   0   everything asked is done, whole, with attributes, on stable storage (unless --sync=none)
   1   failed as a whole

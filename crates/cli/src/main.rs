@@ -27,6 +27,11 @@ fn read_and_perform() -> i32 {
     guard::quiet_panics(false);
     let words: Vec<_> = std::env::args_os().collect();
     let json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    match args::help::asked(&words) {
+        Some(Ok(text)) => return output::Output::of_results(false).only(&text),
+        Some(Err(message)) => return output::Output::of_results(json).usage(message),
+        None => {}
+    }
     match args::read(words) {
         Ok(arguments) => {
             guard::quiet_panics(arguments.command.json());

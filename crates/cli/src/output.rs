@@ -46,6 +46,8 @@ pub struct Output {
     pub itemize: bool,
     /// Changes are what would be made.
     pub dry_run: bool,
+    /// What is copied, as it was typed.
+    pub sources: Vec<String>,
     /// The command moves nothing: its report holds its status and problems only.
     pub moves_nothing: bool,
     /// The report is written here too.
@@ -214,7 +216,7 @@ impl Output {
     /// Tells that the user, or the system, cut it short.
     pub fn interruption(&self, report: &Report) {
         if report.exit_status == Status::Interrupted as i32 {
-            self.line("pump: interrupted before all was done; the same command goes on");
+            self.line("pump: interrupted; run the same command again to resume");
         }
     }
 
@@ -228,14 +230,51 @@ impl Output {
                 self.line(&format!("{name}: asked {}, got {}{why}", asked.asked, asked.got));
             }
         }
+        if self.dry_run {
+            return self.tell_dry_run();
+        }
         if report.files > 0 || report.bytes > 0 || report.exit_status == Status::Done as i32 {
             if let Some(words) = report.resumption() {
                 self.line(&words);
             }
-            self.line(&report.line());
-            self.line(&report.sentence());
+            let copied = || format!("{}{}", self.way_of(report), report.summary());
+            self.line(&report.nothing_to_do().unwrap_or_else(copied));
+            if let Some(words) = report.bottleneck() {
+                self.line(&words);
+            }
+            if self.verbose {
+                self.line(&report.line());
+                self.line(&report.sentence());
+            }
             report.bill.iter().flat_map(bill::lines).for_each(|line| self.line(&line));
         }
+    }
+
+    /// The last words of a dry run for people.
+    pub fn tell_dry_run(&self) {
+        if !self.json && !self.quiet {
+            self.line("dry run: nothing was copied");
+        }
+    }
+
+    /// `photos/ -> backup: `, with the real name of the target; nothing where the command does not copy.
+    fn way_of(&self, report: &Report) -> String {
+        let of = |names: &[String]| match names {
+            [] => None,
+            [name] => Some(name.clone()),
+            [name, others @ ..] => Some(format!("{name} and {} more", others.len())),
+        };
+        let shown: Vec<String> = report.targets.iter().map(|name| shown(name.as_bytes())).collect();
+        match (of(&self.sources), of(&shown)) {
+            (Some(sources), Some(targets)) => format!("{sources} -> {targets}: "),
+            _ => String::new(),
+        }
+    }
+
+    /// Text alone, on standard output: the status of having written it.
+    pub fn only(&self, text: &str) -> i32 {
+        self.result(text.trim_end());
+        self.status(Status::Done as i32)
     }
 
     /// What is asked wrongly after the flags were read: a problem, a report, status 2.

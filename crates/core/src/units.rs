@@ -126,6 +126,29 @@ pub fn rate_words(bytes_per_second: f64) -> String {
     }
 }
 
+/// A rate for people beside a size in powers of 1024: `230 MiB/s`, `1.25 GiB/s`, `12.5 KiB/s`.
+pub fn binary_rate_words(bytes_per_second: f64) -> String {
+    let power = (bytes_per_second.max(1.0).log2() / 10.0).floor().clamp(0.0, BINARY.len() as f64 - 1.0);
+    let value = bytes_per_second / 1024f64.powf(power);
+    let decimals = match value {
+        _ if power == 0.0 || value >= 100.0 => 0,
+        _ if value >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$} {}/s", BINARY[power as usize])
+}
+
+/// A time for people: `0.03 s`, `5.4 s`, `12 min 4 s`, `3 h 20 min`.
+pub fn time_words(ns: u64) -> String {
+    let seconds = ns as f64 / 1e9;
+    match seconds.round() as u64 {
+        _ if seconds < 0.995 => format!("{seconds:.2} s"),
+        _ if seconds < 99.95 => format!("{seconds:.1} s"),
+        whole if whole < 3600 => format!("{} min {} s", whole / 60, whole % 60),
+        whole => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
 /// A whole number with commas between thousands: `1,073,741,824`.
 pub fn with_commas(number: u64) -> String {
     let digits = number.to_string();
@@ -201,6 +224,20 @@ mod tests {
         assert_eq!(bytes_words(1_073_741_824), "1.0 GiB");
         assert_eq!(bytes_words(10), "10 B");
         assert_eq!(rate_words(1.36e9), "1.36 GB/s");
+        for (rate, words) in
+            [(0.0, "0 B/s"), (900.4, "900 B/s"), (1024.0, "1.00 KiB/s"), (2.5e8, "238 MiB/s")]
+        {
+            assert_eq!(binary_rate_words(rate), words);
+        }
+        for (ms, words) in [(0, "0.00 s"), (30, "0.03 s"), (994, "0.99 s"), (999, "1.0 s"), (5_432, "5.4 s")]
+        {
+            assert_eq!(time_words(ms * 1_000_000), words);
+        }
+        for (s, words) in
+            [(99, "99.0 s"), (100, "1 min 40 s"), (3_599, "59 min 59 s"), (12_000, "3 h 20 min")]
+        {
+            assert_eq!(time_words(s * 1_000_000_000), words);
+        }
         assert_eq!(with_commas(1_073_741_824), "1,073,741,824");
         assert_eq!(with_commas(999), "999");
     }

@@ -20,10 +20,12 @@ macro_rules! unknown_is {
     };
 }
 
+mod bottleneck;
 mod limit;
 mod waits;
 mod why;
 
+pub use bottleneck::LimitWords;
 pub use limit::{LimitedBy, LimitedDetail};
 pub use waits::{Cpu, STAGES, Waits};
 pub use why::Why;

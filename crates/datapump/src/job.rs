@@ -15,7 +15,6 @@ mod refusals;
 pub(crate) mod request_plan;
 pub(crate) mod settings;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::Receiver;
@@ -40,8 +39,8 @@ use crate::lane::{self, LaneResult};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::remote_host::RemoteHost;
 use crate::net::server::served_connection;
-use crate::problem::{Class, Problem, Status};
-use crate::report::account::{Account, Around, sorted, unexplained, version};
+use crate::problem::Problem;
+use crate::report::account::{Account, Around, sorted, unexplained};
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::quota::Quota;
@@ -271,6 +270,9 @@ impl Job {
         self.refuse_wrong_pieces()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
         let find = |path| self.found.clone().unwrap_or_else(|| PathAt::find(&self.platform.disk, path));
+        if let (Some(path), None, true) = (self.target.local_path(), &self.found, self.options.make_path) {
+            target::make_path(&self.hosts(), &self.sources, path, &self.options)?;
+        }
         let found = self.target.local_path().map(find);
         let target = (&self.target, found.as_ref());
         let items = target::items(&self.hosts(), &self.sources, target, &self.options)?;
@@ -350,17 +352,6 @@ impl Job {
         remote_host.read_ahead(self.sources.len(), wish);
     }
 
-    fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
-        let status = match (self.work, problem.class) {
-            (_, Class::Lost) => Status::Lost,
-            (_, Class::Usage) | (JobKind::Compare, _) => Status::Usage,
-            _ => Status::Failed,
-        };
-        let problems = BTreeMap::from([(problem.class.name().to_string(), 1)]);
-        events(Event::Problem(problem));
-        Report { version: version(), exit_status: status as i32, problems, ..Report::default() }
-    }
-
     fn shared<'run>(
         &'run self,
         items: Vec<Item>,
@@ -373,22 +364,42 @@ impl Job {
         // What is read back moves a second time.
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
+        let settings = self.settings(&items, shape, total);
+        let is_journalled = settings.has_trees && settings.writes;
+        Shared {
+            settings,
+            ledger: self.ledger(events, is_journalled),
+            remote_host: self.remote_host.clone(),
+            stop: Arc::clone(&self.stop),
+            rates: self.rates(),
+            live: std::sync::Mutex::default(),
+            numbers: AtomicU32::new(0),
+            trees,
+            gate: LaneGate::new(1, request_plan::LaneRange { at_first: 1, most: 1 }, 0),
+            plan: self.pieces_of(items, shape.request_bytes),
+        }
+    }
+
+    /// What was asked, and what follows from the items, which come to so many bytes.
+    fn settings(&self, items: &[Item], shape: Shape, total: Option<u64>) -> Settings<'_> {
+        let names = || items.iter().flat_map(Item::names);
         let all_null = items.iter().all(Item::is_null);
         let queued = !matches!(self.options.engine, EngineChoice::Auto | EngineChoice::Inline);
         let has_trees = items.iter().any(Item::is_tree);
         let only_null = all_null && !items.is_empty();
         let one_block = items.len() == 1 && total.is_some_and(|bytes| bytes <= shape.request_bytes.into());
         let writes = self.work == JobKind::Copy && !self.options.dry_run;
-        let settings = Settings {
+        Settings {
             platform: &self.platform,
             options: &self.options,
             target: self.target.local_path(),
+            targets: target::names_of(items),
             has_one_source: self.sources.len() == 1,
             files_wanted: names().filter(|item| !item.is_entry()).count(),
             tells_files: self.tells_files,
             shape,
             reads_the_web: items.iter().any(|item| matches!(item.source, Place::Web(_))),
-            usual_lanes: Options::defaults(request_plan::reads(&items, false)).lanes,
+            usual_lanes: Options::defaults(request_plan::reads(items, false)).lanes,
             compares: self.work == JobKind::Compare,
             hashes: self.hashes(),
             hook: self.hook.as_deref(),
@@ -398,26 +409,14 @@ impl Job {
                 source: self.platform.is_simulated() || (only_null && queued),
                 sink: self.platform.is_simulated(),
             },
-            null_fill: request_plan::null_fill(&items, only_null),
-            null_blocks: request_plan::null_blocks(&items, shape.request_bytes),
+            null_fill: request_plan::null_fill(items, only_null),
+            null_blocks: request_plan::null_blocks(items, shape.request_bytes),
             nothing_overlaps: (only_null && !queued) || one_block,
             lanes_for_pieces: request_plan::lanes_for_pieces(&self.options, has_trees, self.hashes()),
             has_trees,
             writes,
             has_twins: self.work == JobKind::Compare || self.options.checksum,
             meters: None,
-        };
-        Shared {
-            settings,
-            ledger: self.ledger(events, has_trees && writes),
-            remote_host: self.remote_host.clone(),
-            stop: Arc::clone(&self.stop),
-            rates: self.rates(),
-            live: std::sync::Mutex::default(),
-            numbers: AtomicU32::new(0),
-            trees,
-            gate: LaneGate::new(1, request_plan::LaneRange { at_first: 1, most: 1 }, 0),
-            plan: self.pieces_of(items, shape.request_bytes),
         }
     }
 

@@ -115,7 +115,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
     let (finish, change) = match next {
         FileNext::Copy(change) => (landing.into_finish(), change),
         FileNext::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),
-        FileNext::Stands(_) => unreachable!("what stands is not opened"),
+        FileNext::Stands(_) | FileNext::PassedBy => unreachable!("what is not copied is not opened"),
     };
     let copies = !matches!(finish, Finish::Checked(_));
     let mut task = Task::new(Parts {

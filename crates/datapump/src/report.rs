@@ -11,6 +11,7 @@ pub(crate) mod cpu;
 pub(crate) mod latency;
 pub(crate) mod quota;
 pub(crate) mod watch;
+pub(crate) mod words;
 
 use std::collections::BTreeMap;
 
@@ -146,6 +147,9 @@ pub struct Report {
     pub version: String,
     /// Exit status of the contract.
     pub exit_status: i32,
+    /// The real name of each target: with the name of the source behind a folder that was there. Of many, the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
     /// Bytes of all files that were completed.
     pub bytes: u64,
     /// Bytes that were read and written (holes are not).
@@ -160,6 +164,8 @@ pub struct Report {
     pub files_before: u64,
     /// Their bytes.
     pub bytes_before: u64,
+    /// Files that stay as they are at the target: equal ones, and those that --update and --ignore-existing leave.
+    pub files_unchanged: u64,
     /// Names that were left out for what they are: sockets, and files in use by a running or cut pump.
     pub skipped: u64,
     /// Names that were removed, because the source does not have them.
@@ -260,6 +266,7 @@ impl Report {
             files: self.files + before.files,
             files_before: self.files_before + before.files_before,
             bytes_before: self.bytes_before + before.bytes_before,
+            files_unchanged: self.files_unchanged + before.files_unchanged,
             elapsed_ns: later(self.elapsed_ns),
             first_done_ns: later(self.first_done_ns),
             last_done_ns: later(self.last_done_ns),
@@ -293,14 +300,14 @@ impl Report {
         format!("{head}, limited by {}", self.limited_by.words())
     }
 
-    /// `went on behind 2,147,483,648 bytes of an earlier copy`, if it did.
+    /// `Resumed at 382.0 MiB (at most 4.0 MiB sent twice).`, if it did.
     pub fn resumption(&self) -> Option<String> {
-        let bytes = Some(self.bytes_resumed).filter(|&bytes| bytes > 0).map(with_commas)?;
+        let bytes = Some(self.bytes_resumed).filter(|&bytes| bytes > 0).map(bytes_words)?;
         let twice = match self.bytes_moved_twice {
             0 => String::new(),
-            twice => format!("; at most {} came twice", with_commas(twice)),
+            twice => format!(" (at most {} sent twice)", bytes_words(twice)),
         };
-        Some(format!("went on behind {bytes} bytes of an earlier copy{twice}"))
+        Some(format!("Resumed at {bytes}{twice}."))
     }
 
     /// What limited the move, in one sentence with the numbers behind it.

@@ -10,6 +10,7 @@ pub(crate) mod change;
 mod deleting;
 mod items;
 pub(crate) mod listed;
+mod nesting;
 pub(crate) mod other_names;
 pub(crate) mod place;
 pub(crate) mod stripe;
@@ -28,6 +29,7 @@ use datapump_engine::Errno;
 use crate::job::options::Options;
 use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::run::event::Event;
 use crate::target::change::{Change, ChangeKind, Findings};
 use crate::target::place::Place;
 use crate::target::stripe::{StripeTarget, refusals};
@@ -35,7 +37,7 @@ use crate::tree::list::header::SourceRoot;
 use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 
-pub(crate) use items::items;
+pub(crate) use items::{items, make_path, names_of};
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
@@ -89,7 +91,7 @@ pub(crate) struct Item {
     /// Which of the job's sources it is: another host knows it by that.
     pub(crate) number: u32,
     /// What is told when it is begun.
-    pub(crate) warning: Option<String>,
+    pub(crate) told: Option<Event>,
     /// It is the temporary file of a pump.
     pub(crate) is_left_out: bool,
     /// Its content was compared with the target's and is another.

@@ -4,6 +4,7 @@
 //!
 //! Must not know: plans, jobs, in which order things must happen to be safe (see `commit`).
 
+mod above;
 mod attribute_holder;
 mod file_calls;
 pub mod kind;
@@ -16,6 +17,7 @@ mod sim;
 mod umask;
 mod way;
 
+pub use above::make_above;
 pub use attribute_holder::{AttributeHolder, handed_down, xattr_names_at};
 pub use file_calls::FileCalls;
 pub use names::DirEntry;

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how a copy is made.
 
+pub(crate) mod choose;
 pub(crate) mod habits;
 pub(crate) mod mirror;
 pub(crate) mod operands;
@@ -266,6 +267,7 @@ impl CopyArguments {
             no_reserve: self.no_reserve,
             target_is_name: self.operands.no_target_directory,
             target_is_folder: self.operands.folder().is_some(),
+            make_path: self.operands.mkpath,
             devices: self.devices,
             ignore_holes: self.sparse == Sparse::Never,
             notes: self.output.verbose,

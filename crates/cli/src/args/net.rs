@@ -16,7 +16,7 @@ use crate::args::copy::tuning::{choice, parse_limit};
 use crate::args::{HOW, TUNING, WHAT};
 
 /// Heading of flags that concern other hosts.
-const HOSTS: &str = "Other hosts";
+pub(crate) const HOSTS: &str = "Other hosts";
 
 /// What is left out of a transfer's safety.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,7 +55,8 @@ pub struct ReachArguments {
     /// The command that runs another on the host of HOST:PATH
     ///
     /// The host and the far command follow as further words. Spaces part its words, quotes keep them together; no shell
-    /// reads it. ssh asks for passwords, and finds keys, names and jump hosts, as it always does. -e and --rsh are the same. Default: ssh.
+    /// reads it. ssh asks for passwords, and finds keys, names and jump hosts, as it always does. -e and --rsh are the
+    /// same. Default: ssh.
     ///
     /// Example: pump copy --ssh 'ssh -p 2222' photos/ user@host:photos
     #[arg(short = 'e', long, visible_alias = "rsh", value_name = "COMMAND", env = "PUMP_SSH", help_heading = HOSTS)]

@@ -9,6 +9,7 @@ use crate::commands::trace::Trace;
 use crate::commands::tune::tuned;
 use crate::output::Output;
 use crate::output::json;
+use crate::output::path_words::path_words;
 use crate::output::progress::shown;
 use crate::run::remote::{self, RemoteWish};
 use crate::run::{Runner, places};
@@ -26,6 +27,9 @@ pub fn mirror(MirrorArguments(arguments): &MirrorArguments) -> i32 {
 fn command(name: &str, arguments: &CopyArguments) -> i32 {
     let mut output = Output::new(&arguments.output);
     (output.itemize, output.dry_run) = (arguments.tree.itemize_changes, arguments.dry_run);
+    if let Ok((sources, _)) = arguments.operands.split() {
+        output.sources = sources.iter().map(|word| path_words(word.as_ref())).collect();
+    }
     let named = arguments.operands.places.iter().chain(arguments.operands.folder());
     if let Err(problem) = output.report_to(&arguments.trace, named) {
         return output.refusal(&problem);
@@ -150,6 +154,7 @@ fn plan(job: &Job, output: &Output) -> i32 {
             output.result(&format!("'{}' -> '{}' ({bytes}; {})", file.source, file.target, file.how));
         }
     }
+    output.tell_dry_run();
     output.ended(0, None);
     0
 }

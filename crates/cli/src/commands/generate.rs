@@ -2,10 +2,15 @@
 //!
 //! Must not know: single flags.
 
+mod sections;
+
+use std::io;
+
+use clap::Command;
 use clap_complete::Generator;
 use clap_mangen::Man;
 
-use crate::args::{CompletionsArguments, ManArguments, command};
+use crate::args::{CompletionsArguments, ManArguments, STATUSES, command};
 use crate::output::Output;
 
 /// Prints the completions for a shell.
@@ -37,14 +42,29 @@ pub fn man(arguments: &ManArguments) -> i32 {
             None => return output.usage(format!("no manual page for '{}'", arguments.path.join(" "))),
         }
     }
-    let mut page = Vec::new();
-    let source = concat!("pump ", env!("CARGO_PKG_VERSION"));
-    match Man::new(found.clone()).source(source).manual("Datapump").render(&mut page) {
-        Ok(()) => output.bytes(&page),
+    match page(found, &root) {
+        Ok(page) => output.bytes(&page),
         Err(error) => {
             output.line(&format!("pump: man: {error}"));
             return 1;
         }
     }
     output.status(0)
+}
+
+/// A page in the order of man-pages(7): what clap has of it, then the sections behind its options.
+fn page(command: &Command, root: &Command) -> io::Result<Vec<u8>> {
+    let source = concat!("pump ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).source(source).manual("Datapump");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    page.extend(sections::of(command, root, STATUSES));
+    Ok(page)
 }

@@ -240,7 +240,7 @@ fn an_interrupt_leaves_the_old_target_and_nothing_else() {
                     let running = in_the_middle(&home, flags, 1000);
                     running.signal(signal);
                     let row = format!("{signal:?} {flags:?}");
-                    expect(&running.end(), 20, &["pump: interrupted before all was done"], &row);
+                    expect(&running.end(), 20, &["pump: interrupted; run the same command again"], &row);
                     has_content(&home.path("b"), &old, &row);
                     only(&home, &["a", "b"], &row);
                 });
@@ -260,7 +260,7 @@ fn an_interrupt_of_several_files_keeps_those_that_are_done() {
     running.await_progress();
     eventually("the first file is done", || home.path("folder/small").exists());
     running.signal(Signal::INT);
-    expect(&running.end(), 20, &["pump: interrupted before all was done"], "several files");
+    expect(&running.end(), 20, &["pump: interrupted; run the same command again"], "several files");
     has_content(&home.path("folder/small"), &content, "the first");
     assert_eq!(std::fs::read_dir(home.path("folder")).expect("the folder").count(), 1, "nothing else");
 }
@@ -306,7 +306,7 @@ fn waits_for_others(words: &str, engine: &str, signal: Signal) {
     assert!(!running.has_ended(), "{row}: {}", running.err());
     running.signal(signal);
     let ended = running.end_with_open_input();
-    expect(&ended, 20, &["pump: interrupted before all was done"], &row);
+    expect(&ended, 20, &["pump: interrupted; run the same command again"], &row);
     only(&home, &["a", "fifo"], &row);
 }
 

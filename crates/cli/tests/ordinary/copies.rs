@@ -67,7 +67,7 @@ fn into_a_folder(home: &Home, sources: &[(String, Vec<u8>)], shape: &str) {
     support::make_folder(home, "folder");
     let names = sources.iter().map(|(name, _)| name.as_str());
     let words: Vec<&str> = shape.split_whitespace().chain(names).chain(["folder"]).collect();
-    expect(&home.pump(&words), 0, &[" bytes, "], shape);
+    expect(&home.pump(&words), 0, &[" files, "], shape);
     for (name, content) in sources {
         let copy = home.path(format!("folder/{name}"));
         has_content(&copy, content, shape);
@@ -116,7 +116,7 @@ fn every_size_alone_with_the_sizes_that_the_program_chooses() {
 fn a_large_file_and_its_verification() {
     let home = Home::new();
     let content = noise_file(&home, "a", (64 << 20) + 4711, 5);
-    expect(&home.pump(&["copy", "--verify", "a", "b"]), 0, &["67,113,575 bytes, "], "64 MiB");
+    expect(&home.pump(&["copy", "--verify", "a", "b"]), 0, &["a -> b: 64.0 MiB in "], "64 MiB");
     has_content(&home.path("b"), &content, "64 MiB");
     expect(&home.pump(&["verify", "a", "b"]), 0, &[], "verify");
     only(&home, &["a", "b"], "64 MiB");
@@ -156,7 +156,7 @@ fn odd_names() {
         has_content(&home.path("folder").join(name), &content, &row);
     }
     // Behind `--` a name may begin with dashes.
-    expect(&home.pump(&["copy", "--", "--verify", "--json"]), 0, &["5,000 bytes"], "--");
+    expect(&home.pump(&["copy", "--", "--verify", "--json"]), 0, &["--verify -> --json: 4.9 KiB in "], "--");
     has_content(&home.path("--json"), &noise(5000, 3), "--");
 }
 
@@ -280,7 +280,7 @@ fn from_pipe_to_pipe_data_are_passed_on_as_they_come() {
             eventually("what was sent comes out", || running.out() == expected);
         }
         let ended = running.end();
-        expect(&ended, 0, &["17 bytes, "], engine);
+        expect(&ended, 0, &["17 B in "], engine);
         assert_eq!(ended.out, expected, "{engine}");
     }
 }
@@ -290,13 +290,13 @@ fn null_places() {
     let home = Home::new();
     noise_file(&home, "a", 100_000, 1);
     for (words, parts) in [
-        ("copy a null:", &["100,000 bytes, "][..]),
-        ("copy null:1MiB null:", &["1,048,576 bytes, "]),
-        ("copy null:1GiB null: --lanes 2", &["1,073,741,824 bytes, "]),
-        ("copy null:65536B,zero zeros", &["65,536 bytes, "]),
-        ("copy null:3000001B noise", &["3,000,001 bytes, "]),
-        ("copy null:0B empty", &["0 bytes, "]),
-        ("copy a /dev/null", &["100,000 bytes, "]),
+        ("copy -v a null:", &["100,000 bytes, "][..]),
+        ("copy -v null:1MiB null:", &["1,048,576 bytes, "]),
+        ("copy -v null:1GiB null: --lanes 2", &["1,073,741,824 bytes, "]),
+        ("copy -v null:65536B,zero zeros", &["65,536 bytes, "]),
+        ("copy -v null:3000001B noise", &["3,000,001 bytes, "]),
+        ("copy -v null:0B empty", &["0 bytes, "]),
+        ("copy -v a /dev/null", &["100,000 bytes, "]),
         ("verify null:65536B,zero zeros", &[]),
     ] {
         expect(&home.pump(&words.split(' ').collect::<Vec<_>>()), 0, parts, words);
@@ -399,10 +399,10 @@ fn narrow_limits_of_the_system() {
         for flags in ["--engine=auto", "--engine=uring", "--engine=threads", "--lanes=4", "--depth=8"] {
             let row = format!("{shell} {flags}");
             let copied = outcome(support::after(&home, shell, &["copy", flags, "large", "copy"]), b"");
-            expect(&copied, 0, &["3,000,001 bytes, "], &row);
+            expect(&copied, 0, &["large -> copy: 2.9 MiB in "], &row);
             has_content(&home.path("copy"), &large, &row);
             let words = [&["copy", flags], &names[..], &["folder"]].concat();
-            expect(&outcome(support::after(&home, shell, &words), b""), 0, &["2,000,000 bytes, "], &row);
+            expect(&outcome(support::after(&home, shell, &words), b""), 0, &["1.9 MiB in "], &row);
         }
     }
     names.iter().for_each(|name| has_content(&home.path("folder").join(name), &noise(20_000, 1), name));

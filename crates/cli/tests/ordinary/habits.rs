@@ -101,6 +101,15 @@ const ROWS: &[Row] = &[
     ("mirror photos", 2, "", &["DST", "required"]),
     ("mirror photos old into", 2, "", &["name one source and its copy"]),
     ("explain one", 2, "", &["DST", "required"]),
+    // What is missing above the target.
+    ("copy one new/deep/x", 1, "", &["'new/deep/x': No such file or directory"]),
+    ("copy --mkpath one new/deep/x", 0, "new new/deep new/deep/x", &["one -> new/deep/x"]),
+    ("copy --mkpath one new/deep/", 0, "new new/deep new/deep/one", &["one -> new/deep/one"]),
+    ("copy --mkpath photos/ new/deep", 0, "new new/deep new/deep/p new/deep/sub new/deep/sub/q", &[]),
+    ("copy --mkpath one two into/x/", 0, "into/x into/x/one into/x/two", &[]),
+    ("copy -n --mkpath one new/x", 0, "", &["dry run: nothing was copied"]),
+    ("copy --mkpath three new/deep/x", 1, "", &["'three'"]),
+    ("mirror --mkpath photos/ new/deep", 0, "new new/deep new/deep/p new/deep/sub new/deep/sub/q", &[]),
     // Letters that say what is always done.
     ("copy -a photos new", 0, TREE, &[]),
     ("copy -r photos new", 0, TREE, &[]),
@@ -147,6 +156,29 @@ fn the_folder_of_the_environment_is_for_copies_into_folders() {
 }
 
 #[test]
+fn nesting_is_told_with_the_other_spelling() {
+    let told = "pump: 'photos' is copied to 'into/photos'; to bring 'into' itself up to date write 'photos/'";
+    let flags = ["--update", "--checksum", "--delete", "--ignore-existing", "--link-dest old"];
+    for flag in flags.into_iter().chain(["", "-q --update"]) {
+        let home = home();
+        let words = format!("copy {flag} photos into");
+        let run = |words: &str| home.pump(&words.split_whitespace().collect::<Vec<_>>());
+        let first = run(&words);
+        assert_eq!(
+            first.err.contains(told),
+            !flag.is_empty() && !flag.starts_with("-q"),
+            "{flag}: {first:?}"
+        );
+        let again = run(&words);
+        assert!((again.status, again.err.contains(told)) == (0, false), "{flag}: it stands there: {again:?}");
+    }
+    let home = home();
+    assert_eq!(home.pump(&["copy", "photos", "new"]).status, 0);
+    let again = home.pump(&["copy", "photos", "new"]);
+    assert!(again.err.contains("'photos' is copied to 'new/photos'"), "the second run nests: {again:?}");
+}
+
+#[test]
 fn the_same_command_twice_gives_the_same_tree() {
     for flags in ["", "--update", "--checksum", "--delete", "--ignore-existing", "--link-dest old"] {
         let home = home();
@@ -156,5 +188,103 @@ fn the_same_command_twice_gives_the_same_tree() {
         let once = names(&home);
         assert_eq!(home.pump(&words).status, 0, "{flags}");
         assert_eq!(names(&home), once, "{flags}");
+    }
+}
+
+#[test]
+fn the_report_names_the_real_target_and_says_what_there_was_to_do() {
+    let home = home();
+    let reported = |words: &[&str]| {
+        let run = home.pump(&[&["copy", "--json"], words].concat());
+        let last = run.out.lines().last().unwrap_or_default().to_owned();
+        serde_json::from_str::<serde_json::Value>(&last).expect("a report")
+    };
+    let photos = home.path("into/photos").display().to_string();
+    for (words, targets, first) in [
+        (&["photos", "into"][..], &["into/photos"][..], "photos -> into/photos: 2 files, 2.9 KiB in "),
+        (&["photos/", "into"], &["into"], "photos/ -> into: 2 files, 2.9 KiB in "),
+        (&["-u", "photos/", "into"], &["into"], "Nothing to do: 2 files up to date."),
+        (&["-u", "photos", "into"], &["into/photos"], "Nothing to do: 2 files up to date."),
+        (&["-u", "--delete", "photos", photos.trim_end_matches("/photos")], &[&photos], "Nothing to do: "),
+        (
+            &["one", "two", "into/"],
+            &["into/one", "into/two"],
+            "one and 1 more -> into/one and 1 more: 2 files, 2.0 KiB in ",
+        ),
+        (&["one", "two"], &["two"], "one -> two: 10 B in "),
+        (&["null:3KiB", "null:"], &[], "3.0 KiB in "),
+    ] {
+        let run = home.pump(&[&["copy"], words].concat());
+        assert!(run.err.starts_with(first), "{words:?}: {run:?}");
+        let report = reported(words);
+        let found = report["targets"].as_array().cloned().unwrap_or_default();
+        assert_eq!(found, targets, "{words:?}");
+    }
+    let report = reported(&["-u", "photos/", "into"]);
+    assert_eq!((&report["files_unchanged"], &report["files"]), (&2.into(), &0.into()));
+    for source in ["one", "photos"] {
+        let run = home.pump(&["copy", "-n", source, "new"]);
+        assert_eq!(run.err, "dry run: nothing was copied\n", "{source}");
+    }
+}
+
+#[test]
+fn files_are_chosen_by_size_and_by_what_stands_there() {
+    for (flags, is_expected, not) in [
+        ("--existing", "into/sub/q", "into/p"),
+        ("--max-size 100B", "into/sub/q", "into/p"),
+        ("--min-size 100B", "into/p", "into/sub/q"),
+        ("--min-size 1KiB --max-size 3000B", "into/p", "into/sub/q"),
+        ("--include-from wanted --exclude *", "into/p", "into/sub/q"),
+    ] {
+        let home = home();
+        make_folder(&home, "into/sub");
+        std::fs::write(home.path("into/sub/q"), "old").expect("room");
+        std::fs::write(home.path("wanted"), "p\n").expect("room");
+        let words = format!("copy {flags} photos/ into");
+        let run = home.pump(&words.split(' ').collect::<Vec<_>>());
+        assert_eq!(run.status, 0, "{flags}: {run:?}");
+        let has = |name: &str| home.path(name).metadata().is_ok_and(|meta| meta.len() != 3);
+        assert!(has(is_expected) && !has(not), "{flags}: {run:?}");
+    }
+    for (words, status) in [
+        ("copy --existing photos new", 0),
+        ("copy --existing one new", 0),
+        ("copy --max-size 5B one new", 0),
+        ("copy --min-size 1KiB one new", 0),
+        ("copy --max-size 5 one new", 2),
+    ] {
+        let home = home();
+        assert_eq!(home.pump(&words.split(' ').collect::<Vec<_>>()).status, status, "{words}");
+        assert!(!home.path("new").exists(), "{words}");
+    }
+}
+
+#[test]
+fn what_is_excluded_goes_with_delete_excluded_alone() {
+    for (flags, left) in [
+        ("--delete --exclude *.tmp", "sub/a.tmp sub/q gone.tmp"),
+        ("--delete-after --exclude *.tmp", "sub/a.tmp sub/q gone.tmp"),
+        ("--delete-excluded --exclude *.tmp", "sub/q"),
+        ("--del --delete-excluded --exclude *.tmp --exclude none", "sub/q"),
+        ("--delete --delete-excluded --exclude /sub", ""),
+        ("-n --delete-excluded --exclude *.tmp", "gone sub/a.tmp gone.tmp"),
+        ("--max-delete 1 --delete-excluded --exclude *.tmp", "gone sub/a.tmp gone.tmp sub/q"),
+        ("--max-size 1B --delete --exclude *.tmp", "sub/a.tmp gone.tmp sub/q"),
+    ] {
+        let home = home();
+        for name in ["old/sub/a.tmp", "old/gone.tmp", "photos/sub/a.tmp", "none"] {
+            home.file(name, 1);
+        }
+        if flags.starts_with("--max-size") {
+            home.file("old/sub/q", 3);
+        }
+        let words = format!("copy {flags} photos/ old");
+        let run = home.pump(&words.split(' ').collect::<Vec<_>>());
+        assert!([0, 1].contains(&run.status), "{flags}: {run:?}");
+        let found = paths(&home.path("old")).into_iter().map(|path| path.display().to_string());
+        let found: BTreeSet<_> = found.filter(|name| !["", "p", "sub"].contains(&name.as_str())).collect();
+        let expected: BTreeSet<_> = left.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(found, expected, "{flags}: {run:?}");
     }
 }

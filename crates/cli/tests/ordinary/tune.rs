@@ -88,7 +88,7 @@ fn what_cannot_be_tuned_is_copied_all_the_same() {
     noise_file(&home, "source", 100, 1);
     make_folder(&home, "folder");
     for (words, status, said) in [
-        (&["--tune", "-r", "source", "new"][..], 2, "-r"),
+        (&["--tune", "-R", "source", "new"][..], 2, "-R"),
         (&["--tune", "folder", "other"], 0, "cannot tune"),
         (&["--tune", "source", "/dev/null"], 0, "cannot tune"),
         (&["--tune", "no-such-file", "new"], 1, "no-such-file"),

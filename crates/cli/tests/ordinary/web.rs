@@ -51,7 +51,12 @@ fn a_file_comes_in_parts_with_its_name_and_its_time() {
     assert!(asked.iter().all(|it| it.method == "GET" && it.header("accept-encoding") == Some("identity")));
     expect(&home.pump(&["copy", &server.url("x"), "-"]), 0, &[], "to a pipe");
     expect(&home.pump(&["verify", &server.url("x"), "to/b c.bin"]), 0, &[], "compared");
-    expect(&home.pump(&["copy", "--update", &server.url("b%20c.bin"), "to"]), 0, &["0 B"], "nothing to do");
+    expect(
+        &home.pump(&["copy", "--update", &server.url("b%20c.bin"), "to"]),
+        0,
+        &["Nothing to do: 1 file up to date."],
+        "nothing to do",
+    );
     expect(&home.pump(&["copy", "-n", &server.url("b"), "new"]), 0, &["new"], "a dry run");
     assert!(!home.path("new").exists());
 }

@@ -66,7 +66,7 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
                 meta: Some(meta),
                 target,
                 number: 0,
-                warning: None,
+                told: None,
                 is_left_out: false,
                 differs: false,
                 other_names: Vec::new(),

@@ -6,13 +6,27 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::{Job, JobKind};
-use crate::problem::{Class, Status};
+use crate::problem::{Class, Problem, Status};
+use crate::report::Report;
+use crate::report::account::version;
 use crate::run::Shared;
 use crate::run::event::Event;
 use crate::run::ledger::Tally;
 use crate::target::place::Place;
 
 impl Job {
+    /// The report of a job that is refused as a whole.
+    pub(super) fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
+        let status = match (self.work, problem.class) {
+            (_, Class::Lost) => Status::Lost,
+            (_, Class::Usage) | (JobKind::Compare, _) => Status::Usage,
+            _ => Status::Failed,
+        };
+        let problems = BTreeMap::from([(problem.class.name().to_string(), 1)]);
+        events(Event::Problem(problem));
+        Report { version: version(), exit_status: status as i32, problems, ..Report::default() }
+    }
+
     /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.
     pub(super) fn is_told(&self, shared: &Shared<'_>) -> bool {
         let asked = !shared.settings.options.dry_run && !shared.is_stopping();

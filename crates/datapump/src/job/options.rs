@@ -149,6 +149,8 @@ pub enum Selection {
     Include(Vec<u8>),
     /// Content of a file of patterns; true if each ends with a zero byte instead of a line's end.
     ExcludeFrom(Vec<u8>, bool),
+    /// The same of names that are copied.
+    IncludeFrom(Vec<u8>, bool),
     /// Content of a file of names: only they, and the folders they lie in, are copied.
     Names(Vec<u8>, bool),
 }
@@ -204,6 +206,8 @@ pub struct Options {
     pub target_is_name: bool,
     /// The target must be a folder that exists, and receives all sources.
     pub target_is_folder: bool,
+    /// Folders that are missing above the target are made.
+    pub make_path: bool,
     /// Block devices may be read and written as data.
     pub devices: bool,
     /// Never look for holes: read and write every byte.
@@ -234,12 +238,20 @@ pub struct Options {
     pub compare_attributes: bool,
     /// Whatever stands at the target is left alone.
     pub ignore_existing: bool,
+    /// Nothing is made that does not stand at the target.
+    pub existing: bool,
+    /// Files below this size are passed by.
+    pub min_size_bytes: Option<u64>,
+    /// Files above this size are passed by.
+    pub max_size_bytes: Option<u64>,
     /// What is left out, in this order: the first that matches decides.
     pub selection: Vec<Selection>,
     /// A list of names is told, not refused, where no source is a folder: nobody gave it for this copy alone.
     pub list_is_default: bool,
     /// What the source does not have is removed, once all was copied without an error.
     pub delete: bool,
+    /// What is left out is removed, too.
+    pub delete_excluded: bool,
     /// The target becomes the same as the one folder that is the source: an empty one is taken for a disk that is not
     /// mounted, unless it is said how many names may go.
     pub mirror: bool,

@@ -29,6 +29,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) options: &'run Options,
     /// The target as the user named it, if it is a path.
     pub(crate) target: Option<&'run Path>,
+    /// The real name of each target, as far as the report has room.
+    pub(crate) targets: Vec<String>,
     /// There is one source: what keeps it from being begun is the failure of the whole.
     pub(crate) has_one_source: bool,
     /// Files that the user named, but for those that a pattern excludes.

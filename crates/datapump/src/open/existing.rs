@@ -63,13 +63,21 @@ pub(crate) enum FileNext {
     Compare(Box<Item>),
     /// Nothing: this stands at its target.
     Stands(Meta),
+    /// Nothing, whatever stands there: it is none of those that are asked for.
+    PassedBy,
 }
 
 /// It is counted, and its other names are linked to it.
 pub(crate) fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
+    shared.ledger.tally().files_unchanged += 1;
+    pass_by(shared, item);
+    other_names::link_others(shared, item, Some(there));
+}
+
+/// It is counted as dealt with.
+pub(crate) fn pass_by(shared: &Shared<'_>, item: &Item) {
     shared.ledger.tally().files_left += 1;
     shared.ledger.watch.skipped(item.bytes().unwrap_or(0));
-    other_names::link_others(shared, item, Some(there));
 }
 
 /// What is to be done about a file.
@@ -79,7 +87,8 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem
             .ledger
             .note(|| "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder".into());
     }
-    let decides = shared.trees.rules.leaves_some() || shared.settings.options.link_dest.is_some();
+    let rules = &shared.trees.rules;
+    let decides = rules.leaves_some() || rules.passes_some() || shared.settings.options.link_dest.is_some();
     let at = item
         .target
         .at()
@@ -90,6 +99,10 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem
         Err(Errno::ENOENT) => None,
         Err(errno) => return Err(Problem::system(Operation::LookAt, &at.path, errno.0)),
     };
+    if let Some(why) = item.meta.and_then(|meta| rules.passed_by(&meta, there.is_some())) {
+        tell_left(shared, at, why);
+        return Ok(FileNext::PassedBy);
+    }
     match (action(shared, item, at, there.as_ref()), there) {
         (Action::Keep(why) | Action::Leave(why), Some(there)) => {
             tell_left(shared, at, why);

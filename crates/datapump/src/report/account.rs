@@ -150,6 +150,7 @@ impl Account<'_> {
         let report = Report {
             version: version(),
             exit_status: 0,
+            targets: self.shared.settings.targets.clone(),
             bytes: self.tally.bytes,
             bytes_moved: self.sum(|counts| counts.bytes),
             bytes_moved_twice: self.tally.doubt_bytes.min(self.sum(|counts| counts.bytes))
@@ -160,6 +161,7 @@ impl Account<'_> {
             skipped: self.tally.skipped,
             deleted: self.tally.deleted,
             bytes_before: self.tally.bytes_before,
+            files_unchanged: self.tally.files_unchanged,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,
             first_done_ns: done().min().unwrap_or(elapsed_ns),

@@ -26,8 +26,10 @@ pub(crate) struct Tally {
     pub(crate) attributes_lost: u64,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    /// Files that the user named and that stay as they are at the target.
+    /// Files that the user named and that nothing was to be done about.
     pub(crate) files_left: u64,
+    /// Files that stay as they are at the target.
+    pub(crate) files_unchanged: u64,
     /// Files that an earlier run committed, and their bytes.
     pub(crate) files_before: u64,
     pub(crate) bytes_before: u64,

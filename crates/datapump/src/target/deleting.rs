@@ -27,7 +27,7 @@ pub(super) fn refuse_what_is_needed(
             let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
             let above = full.ancestors().skip(1).find(|above| id(above) == Some(root));
             let below = above.and_then(|above| full.strip_prefix(above).ok());
-            if below.is_some_and(|below| !is_spared(select, below)) {
+            if below.is_some_and(|below| options.delete_excluded || !is_spared(select, below)) {
                 let path = shown_path(path);
                 return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
             }

@@ -2,19 +2,23 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
+use std::path::Path;
+
 use crate::job::neighbours;
 use crate::job::options::Options;
 use crate::open::existing;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
+use crate::run::event::Event;
 use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{FileKind, Meta, PathAt};
+use datapump_files::disk::{FileKind, Meta, PathAt, make_above, names};
 
 use super::{
-    Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, refuse_leading_out, refuse_same_file,
-    refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder, within,
+    Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
+    refuse_same_file, refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder,
+    within,
 };
 
 /// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
@@ -49,6 +53,36 @@ pub(crate) fn items(
     Ok((items, problems))
 }
 
+/// The targets for a report, as far as it has room: of names without end it is the first ones.
+pub(crate) fn names_of(items: &[Item]) -> Vec<String> {
+    const NAMES: usize = 1000;
+    const BYTES: usize = 64 << 10;
+    let mut bytes = 0;
+    let names = items.iter().filter(|item| !item.is_left_out).filter_map(|item| item.target.path());
+    let shown = names.map(|path| path.to_string_lossy().into_owned()).take(NAMES);
+    shown
+        .take_while(|name| {
+            bytes += name.len();
+            bytes <= BYTES
+        })
+        .collect()
+}
+
+/// Makes the folders that are missing above a target, if all sources are there: else they would be of no use.
+pub(crate) fn make_path(
+    hosts: &Hosts<'_>,
+    sources: &[Place],
+    path: &Path,
+    options: &Options,
+) -> Result<(), Problem> {
+    let is_missing = |(number, source)| matches!(hosts.meta(number, source), Some(Err(_)));
+    if options.dry_run || (0..).zip(sources).any(is_missing) {
+        return Ok(());
+    }
+    let made = make_above(path, names::find_folder);
+    made.map_err(|errno| Problem::system(Operation::Make, path, errno.0))
+}
+
 /// Why a source gives no item.
 enum Unfit {
     /// It is left out and told.
@@ -79,7 +113,7 @@ impl Goal<'_> {
             Class::Usage if !several => Unfit::All(problem),
             _ => Unfit::Alone(problem),
         })?;
-        let Some((target, warning)) = self.resolved(source, meta.as_ref())? else { return Ok(None) };
+        let Some((target, told)) = self.resolved(source, meta.as_ref())? else { return Ok(None) };
         refuse_same_file(source, meta.as_ref(), &target).map_err(Unfit::All)?;
         refusals::refuse_same(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
@@ -94,7 +128,7 @@ impl Goal<'_> {
             meta,
             target,
             number,
-            warning,
+            told,
             is_left_out,
             differs: false,
             other_names: Vec::new(),
@@ -102,17 +136,16 @@ impl Goal<'_> {
     }
 
     /// Where a source goes, and what is told of that; nothing if it is excluded.
-    fn resolved(
-        self,
-        source: &Place,
-        meta: Option<&Meta>,
-    ) -> Result<Option<(Target, Option<String>)>, Unfit> {
+    fn resolved(self, source: &Place, meta: Option<&Meta>) -> Result<Option<(Target, Option<Event>)>, Unfit> {
         let Goal { hosts, target, folder, options, select, several } = self;
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
         // What stands for its content goes nowhere else whatever a list says.
         let names_content = source.path().is_some_and(stands_for_content);
         let into = folder.filter(|_| is_folder && !names_content);
         let (goes_on, warning) = goes_on_in(hosts, into, (source, meta), options);
+        let nests = into.filter(|_| !goes_on).zip(own_name(source));
+        let notice = || nests.and_then(|folder| nesting::notice(source, folder, options)).map(Event::Notice);
+        let told = warning.map(Event::Warning).or_else(notice);
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
         let has_name = !is_folder || (into.is_some() && !goes_on && !argument::is_content(source));
         if has_name && argument::is_excluded(select, source, is_folder) {
@@ -125,7 +158,7 @@ impl Goal<'_> {
             }
             false => resolve(hosts, source, target, folder, options),
         };
-        resolved.map(|resolved| Some((resolved, warning))).map_err(|problem| match problem.class {
+        resolved.map(|resolved| Some((resolved, told))).map_err(|problem| match problem.class {
             Class::Usage => Unfit::All(problem),
             _ => Unfit::Alone(problem),
         })

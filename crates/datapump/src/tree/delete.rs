@@ -84,6 +84,16 @@ struct DeletePlace {
     above: usize,
 }
 
+/// Whether a name is one of those that a copy deals with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Selected {
+    Yes,
+    /// A pattern leaves it out, or it is on no list.
+    No,
+    /// It is the list of an unfinished copy.
+    Never,
+}
+
 /// What becomes of a name.
 enum Fate {
     /// It is right.
@@ -214,11 +224,16 @@ impl DeletePass<'_> {
     }
 
     fn fate(&mut self, here: &mut DeletePlace, folder: &File, name: &Name) -> Result<Fate, Problem> {
-        let Some(kind) = self.kind(here, folder, name)? else { return Ok(Fate::Kept) };
+        let (kind, is_excluded) = match self.kind(here, folder, name)? {
+            (_, Selected::Never) => return Ok(Fate::Kept),
+            (_, Selected::No) if !self.shared.settings.options.delete_excluded => return Ok(Fate::Kept),
+            (kind, selected) => (kind, selected == Selected::No),
+        };
         if self.step == DeleteStep::Check && kind != FileKind::Folder {
             return Ok(Fate::Right);
         }
-        let source = here.source.clone();
+        // Whatever the source has under an excluded name is none of what is copied.
+        let source = here.source.clone().filter(|_| !is_excluded);
         let stands = match &source {
             Some(side) => side.origin()?.if_there(&name.name, || side.path_of(&name.name))?,
             None => None,
@@ -356,8 +371,8 @@ impl DeletePass<'_> {
         }
     }
 
-    /// What a name is; `None` for what is not to be touched.
-    fn kind(&self, here: &DeletePlace, folder: &File, name: &Name) -> Result<Option<FileKind>, Problem> {
+    /// What a name is, and whether it is one of those that are dealt with.
+    fn kind(&self, here: &DeletePlace, folder: &File, name: &Name) -> Result<(FileKind, Selected), Problem> {
         let path = || here.target.path_of(&name.name);
         let kind = match name.kind {
             Some(kind) => kind,
@@ -376,7 +391,14 @@ impl DeletePass<'_> {
             &name.name,
             kind == FileKind::Folder,
         );
-        Ok((selected && !ours).then_some(kind))
+        Ok((
+            kind,
+            match (ours, selected) {
+                (true, _) => Selected::Never,
+                (false, true) => Selected::Yes,
+                (false, false) => Selected::No,
+            },
+        ))
     }
 
     fn remove(

@@ -192,6 +192,11 @@ pub fn make_folder(folder: &File, name: &OsStr) -> Outcome<()> {
     fs::mkdirat(folder, name, Mode::RWXU).map_err(errno)
 }
 
+/// Makes a folder as any program does: the umask decides who may use it.
+pub fn make_usual_folder(folder: &File, name: &OsStr) -> Outcome<()> {
+    fs::mkdirat(folder, name, Mode::RWXU | Mode::RWXG | Mode::RWXO).map_err(errno)
+}
+
 /// Makes a file without a name, to be linked in when it is complete. It may be opened by nobody until then, so that
 /// it may have its final permissions from the start.
 pub fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {

@@ -44,6 +44,15 @@ pub struct OperandArguments {
     #[arg(long, value_name = "DIR", env = "PUMP_TARGET_DIRECTORY", help_heading = WHAT)]
     pub target_directory: Option<OsString>,
 
+    /// Make the folders that are missing above DST; with a slash at its end, DST too
+    ///
+    /// Default: off, so that a mistyped target is an error.
+    ///
+    /// Example: pump copy --mkpath a.bin /backup/2026/november/
+    #[arg(long, env = "PUMP_MKPATH", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub mkpath: bool,
+
     /// Take DST as the name of the copy, never as a folder to copy into
     ///
     /// With one source only. Default: off, so that an existing folder receives the source under its own name.

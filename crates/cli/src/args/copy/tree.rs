@@ -14,6 +14,7 @@ use datapump::units::parse_duration;
 use datapump::{Keep, Options, Selection, Update};
 
 use crate::args::TREES;
+use crate::args::copy::choose::ChooseArguments;
 
 /// What of a tree is copied.
 #[derive(Debug, Args)]
@@ -49,6 +50,15 @@ pub struct TreeArguments {
     #[arg(long, value_name = "FILE", env = "PUMP_EXCLUDE_FROM", help_heading = TREES)]
     #[arg(action = ArgAction::Append)]
     pub exclude_from: Vec<PathBuf>,
+
+    /// Read patterns of names that are copied from a file, one a line
+    ///
+    /// As --exclude-from, and lines that begin with '- ' exclude. Default: none.
+    ///
+    /// Example: pump copy --include-from wanted --exclude '*' project/ /backup/project
+    #[arg(long, value_name = "FILE", env = "PUMP_INCLUDE_FROM", help_heading = TREES)]
+    #[arg(action = ArgAction::Append)]
+    pub include_from: Vec<PathBuf>,
 
     /// Copy only the names in a file, and the folders they lie in
     ///
@@ -126,10 +136,12 @@ pub struct TreeArguments {
     /// Only after the whole source was walked and copied without an error. What is excluded stays, and so does what is
     /// mounted in the target where the source has nothing, and a temporary file that a running pump uses or a later
     /// one can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. A
-    /// folder as source is needed. Has no environment variable, because it removes files. Default: off.
+    /// folder as source is needed. rsync's --delete-before, --delete-during, --delete-delay, --delete-after and --del
+    /// say the same. Has no environment variable, because it removes files. Default: off.
     ///
     /// Example: pump copy -n --delete photos/ /backup/photos
     #[arg(long, help_heading = TREES)]
+    #[arg(visible_aliases = ["del", "delete-before", "delete-during", "delete-delay", "delete-after"])]
     pub delete: bool,
 
     /// Refuse to remove more than so many names
@@ -193,6 +205,9 @@ pub struct TreeArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub itemize_changes: bool,
 
+    #[command(flatten)]
+    pub choose: ChooseArguments,
+
     /// What was typed, and not told by the environment.
     #[arg(skip)]
     pub typed: Typed,
@@ -205,7 +220,7 @@ pub struct TreeArguments {
     #[arg(skip)]
     pub list_is_default: bool,
 
-    /// Which of --exclude, --include and --exclude-from came when; clap keeps them apart.
+    /// Which of --exclude, --include and the files of patterns came when; clap keeps them apart.
     #[arg(skip)]
     pub order: Vec<FlagGiven>,
 }
@@ -234,6 +249,8 @@ pub enum FlagGiven {
     Include(OsString),
     /// `--exclude-from`
     ExcludeFrom(PathBuf),
+    /// `--include-from`
+    IncludeFrom(PathBuf),
 }
 
 /// What may be left behind.
@@ -293,6 +310,8 @@ impl TreeArguments {
             places("exclude", self.exclude.len()).into_iter().zip(exclude).collect();
         placed.extend(places("include", self.include.len()).into_iter().zip(include));
         placed.extend(places("exclude_from", self.exclude_from.len()).into_iter().zip(from));
+        let from = self.include_from.iter().cloned().map(FlagGiven::IncludeFrom);
+        placed.extend(places("include_from", self.include_from.len()).into_iter().zip(from));
         placed.sort_by_key(|(place, _)| *place);
         self.order = placed.into_iter().map(|(_, given)| given).collect();
         self.list_is_default = matches.value_source("files_from") == Some(ValueSource::EnvVariable);
@@ -314,7 +333,7 @@ impl TreeArguments {
             Typed { files_from: true, .. } if self.is_mirror => {
                 Some("a mirror is of a whole folder; leave --files-from out, or use pump copy".into())
             }
-            _ if self.max_delete.is_some() && !self.delete => {
+            _ if self.max_delete.is_some() && !self.delete && !self.choose.delete_excluded => {
                 Some("--max-delete counts what --delete removes; add --delete, or leave it out".into())
             }
             Typed { size_only: true, .. } if !leaves_unread => {
@@ -364,7 +383,7 @@ impl TreeArguments {
         if let Some(words) = self.contradiction() {
             return Err(words);
         }
-        Ok(Options {
+        Ok(self.choose.apply(Options {
             selection: self.selection()?,
             list_is_default: self.list_is_default,
             update: self.update(),
@@ -380,13 +399,13 @@ impl TreeArguments {
             keep: self.keep(),
             changes: self.itemize_changes,
             ..options
-        })
+        }))
     }
 
     /// Whether what becomes of a file depends on what stands at the target, or is told letter by letter.
     pub fn decides_by_name(&self) -> bool {
         let leaves = self.update() != Update::All || self.checksum || self.ignores_existing();
-        leaves || self.itemize_changes || self.link_dest.is_some()
+        leaves || self.itemize_changes || self.link_dest.is_some() || self.choose.decides_by_name()
     }
 
     fn selection(&self) -> Result<Vec<Selection>, String> {
@@ -396,6 +415,7 @@ impl TreeArguments {
                 FlagGiven::Exclude(pattern) => Selection::Exclude(pattern.as_bytes().to_vec()),
                 FlagGiven::Include(pattern) => Selection::Include(pattern.as_bytes().to_vec()),
                 FlagGiven::ExcludeFrom(file) => Selection::ExcludeFrom(content(file)?, self.from0),
+                FlagGiven::IncludeFrom(file) => Selection::IncludeFrom(content(file)?, self.from0),
             });
         }
         if let Some(file) = self.files_from.as_ref().filter(|_| !self.is_mirror) {

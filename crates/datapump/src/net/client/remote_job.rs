@@ -191,7 +191,7 @@ impl RemoteCopy {
             }
         });
         let cpu = cpu_since(cpu);
-        let report = report.map(|report| pushed(&session, report, gave, cpu));
+        let report = report.map(|report| pushed(&session, with_places(report, remote), gave, cpu));
         talked.and_then(|()| self.not_stopped(report)).map_err(|fault| fault.problem(&remote.to_string()))
     }
 
@@ -272,6 +272,12 @@ fn pushed(session: &ClientSession, report: Report, gave: SenderStats, cpu: Cpu) 
     let gave = SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
     let report = with_peer(merged(report, &gave), "receiver");
     session.counted(Report { cpu_far: Some(report.cpu), cpu, ..report })
+}
+
+/// What the other side wrote, as the user of this one would name it.
+fn with_places(report: Report, remote: &Remote) -> Report {
+    let place = |path: &String| Remote { path: path.into(), ..remote.clone() }.to_string();
+    Report { targets: report.targets.iter().map(place).collect(), ..report }
 }
 
 fn was_cut_short(report: &Report) -> bool {

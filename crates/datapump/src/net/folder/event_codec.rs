@@ -86,8 +86,9 @@ pub(crate) fn to_wire(event: Event) -> wire::SessionEvent {
             yours: problem.host.is_some().then_some(true),
             errno: problem.cause.filter(|errno| (1..=4095).contains(errno)).map(ErrorNumber),
         },
-        Event::Warning(text) => wire::SessionEvent::Warning(words(text)),
-        Event::Notice(text) | Event::Note(text) => wire::SessionEvent::Note(words(text)),
+        // There is no notice on the wire, and a note is for those who ask.
+        Event::Warning(text) | Event::Notice(text) => wire::SessionEvent::Warning(words(text)),
+        Event::Note(text) => wire::SessionEvent::Note(words(text)),
         Event::Change(change) => {
             let kind = KINDS.iter().find(|(kind, _)| *kind == change.kind).map_or("copy", |(_, name)| name);
             wire::SessionEvent::Change {

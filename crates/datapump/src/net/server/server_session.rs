@@ -46,7 +46,7 @@ use crate::report::account::version;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::{Fill, Place, Remote};
-use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
+use datapump_files::disk::{Disk, FileKind, Meta, PathAt, make_above, names};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
@@ -192,6 +192,9 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
         ));
     }
     let root = served(state, &options, (begin.way, &shown))?;
+    if options.make_path && !options.dry_run && begin.way == Direction::Push {
+        make_path(&root, &shown)?;
+    }
     let target = match (begin.way, &root) {
         (Direction::Push, ServedRoot::Folder(root)) => Some(target(root, &shown)?),
         (Direction::Push, ServedRoot::User(home)) => {
@@ -231,6 +234,16 @@ fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
         }
         _ => Ok(home.join(shown)),
     }
+}
+
+/// Makes the folders that are missing above what is written.
+fn make_path(root: &ServedRoot, shown: &Path) -> Result<(), Problem> {
+    let made = match root {
+        ServedRoot::Folder(root) => make_above(shown, |path| names::find_beneath(root, path)),
+        ServedRoot::User(home) => make_above(&of_user(home, shown)?, names::find_folder),
+        ServedRoot::Null { .. } => Ok(()),
+    };
+    made.map_err(|errno| Problem::system(Operation::Make, shown, errno.0))
 }
 
 /// Finds what is written, once, beneath the served folder.

@@ -95,9 +95,14 @@ fn selected(options: &Options) -> u64 {
         Selection::Include(pattern) => (3, &pattern[..]),
         Selection::ExcludeFrom(content, zero) => (4 + u64::from(*zero), &content[..]),
         Selection::Names(content, zero) => (6 + u64::from(*zero), &content[..]),
+        Selection::IncludeFrom(content, zero) => (8 + u64::from(*zero), &content[..]),
     });
     let file_systems = options.one_file_system.then_some((1, &b""[..]));
-    match file_systems.into_iter().chain(parts).fold(None, |sum, part| Some(tagged(sum.unwrap_or(1), part))) {
+    let existing = options.existing.then_some((10, &b""[..]));
+    let sizes = [options.min_size_bytes, options.max_size_bytes].map(|size| size.map(u64::to_le_bytes));
+    let sizes = (11..).zip(&sizes).filter_map(|(tag, size)| Some((tag, &size.as_ref()?[..])));
+    let others = file_systems.into_iter().chain(existing).chain(sizes);
+    match others.chain(parts).fold(None, |sum, part| Some(tagged(sum.unwrap_or(1), part))) {
         Some(sum) => sum.max(1),
         None => 0,
     }

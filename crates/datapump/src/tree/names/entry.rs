@@ -101,6 +101,9 @@ impl BatchCursor {
             return Ok(None);
         }
         left_out::refuse_clash(shared, self, name)?;
+        if self.is_passed_by(shared, name)? {
+            return Ok(None);
+        }
         match kind {
             _ if shared.settings.compares => self.compare(shared, waits, name),
             FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
@@ -113,6 +116,17 @@ impl BatchCursor {
                 special::make(shared, self, name).map(|()| None)
             }
         }
+    }
+
+    /// Whether a name is none of those that are asked for, by its size or because nothing stands at the target.
+    fn is_passed_by(&self, shared: &Shared<'_>, name: &Name) -> Result<bool, Problem> {
+        if !shared.trees.rules.passes_some() || shared.settings.compares {
+            return Ok(false);
+        }
+        let stands = self.there(&name.name)?.is_some();
+        let passed = shared.trees.rules.passed_by(&self.meta(name)?, stands);
+        passed.inspect(|why| update_existing::tell_kept(shared, &self.entry(&name.name), why));
+        Ok(passed.is_some())
     }
 
     fn leave_missing(&self, shared: &Shared<'_>, name: &Name) -> Result<(), Problem> {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::open;
 use crate::open::existing;
 use crate::open::existing::FileNext;
+use crate::problem::shown_path;
 use crate::run::Shared;
 use crate::target::other_names;
 use crate::target::{Item, Target};
@@ -27,8 +28,12 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return open_file(shared, waits, item);
     };
-    item.warning.iter().for_each(|words| shared.ledger.warn(words.clone()));
-    if let Err(problem) = begin_tree::begin_tree(shared, (item.number, from), to) {
+    item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
+    let rules = &shared.trees.rules;
+    let passed = item.meta.and_then(|meta| rules.passed_by(&meta, to.metadata().is_ok()));
+    if let Some(why) = passed.filter(|_| !shared.settings.compares) {
+        shared.ledger.note(|| format!("'{}': left as it is: {why}", shown_path(&to.path)));
+    } else if let Err(problem) = begin_tree::begin_tree(shared, (item.number, from), to) {
         shared
             .ledger
             .failed_whole
@@ -62,6 +67,10 @@ fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
             );
         }
         Ok(FileNext::Stands(there)) => existing::stays(shared, item, &there),
+        Ok(FileNext::PassedBy) => {
+            existing::pass_by(shared, item);
+            other_names::apart(shared, item);
+        }
         Ok(next) => open::open_item(shared, waits, item, next),
         Err(problem) => {
             shared.ledger.report(problem);

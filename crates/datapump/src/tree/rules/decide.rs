@@ -37,6 +37,9 @@ pub(crate) struct Rules {
     times: bool,
     checksum: bool,
     ignore_existing: bool,
+    existing: bool,
+    min_size_bytes: u64,
+    max_size_bytes: u64,
     mode: bool,
     owner: bool,
     /// This user may give files away.
@@ -48,7 +51,7 @@ pub(crate) struct Rules {
 
 impl Rules {
     pub(crate) fn new(options: &Options, is_root: bool) -> Rules {
-        let &Options { update, size_only, checksum, ignore_existing, keep, .. } = options;
+        let &Options { update, size_only, checksum, ignore_existing, existing, keep, .. } = options;
         let window_ns = window_ns(options);
         let (times, mode, owner, gives_away) = (keep.times, keep.mode, keep.owner, is_root);
         let (user, groups) = (u32::MAX, &[][..]);
@@ -59,6 +62,9 @@ impl Rules {
             times,
             checksum,
             ignore_existing,
+            existing,
+            min_size_bytes: options.min_size_bytes.unwrap_or(0),
+            max_size_bytes: options.max_size_bytes.unwrap_or(u64::MAX),
             mode,
             owner,
             gives_away,
@@ -85,6 +91,22 @@ impl Rules {
     /// Whether size and time tell nothing about the content.
     pub(crate) fn reads_content(&self) -> bool {
         self.checksum
+    }
+
+    /// Whether names may be passed by, whatever they hold.
+    pub(crate) fn passes_some(&self) -> bool {
+        self.existing || self.min_size_bytes > 0 || self.max_size_bytes < u64::MAX
+    }
+
+    /// Why a name is passed by: nothing stands there, or its size is out of bounds.
+    pub(crate) fn passed_by(&self, source: &Meta, stands: bool) -> Option<&'static str> {
+        let is_file = source.kind == FileKind::Regular;
+        match () {
+            () if self.existing && !stands => Some("nothing stands there (--existing)"),
+            () if is_file && source.size_bytes > self.max_size_bytes => Some("it is larger than --max-size"),
+            () if is_file && source.size_bytes < self.min_size_bytes => Some("it is smaller than --min-size"),
+            () => None,
+        }
     }
 
     /// Whether a name that is right is left alone.

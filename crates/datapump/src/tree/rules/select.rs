@@ -21,6 +21,14 @@ pub(crate) struct Select {
     list: Option<NameList>,
 }
 
+/// The rules of a file, or what is wrong in it.
+fn of_lines(content: &[u8], zero: bool, effect: Effect) -> Vec<Result<Rule, String>> {
+    match read_lines(content, zero, effect) {
+        Ok(rules) => rules.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    }
+}
+
 /// The names of a list.
 #[derive(Debug, Default)]
 struct NameList {
@@ -50,10 +58,12 @@ impl Select {
             match part {
                 Selection::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
                 Selection::Include(pattern) => rules.push(Rule::include(pattern)),
-                Selection::ExcludeFrom(content, zero) => match read_lines(content, *zero, Effect::Exclude) {
-                    Ok(more) => rules.extend(more.into_iter().map(Ok)),
-                    Err(error) => rules.push(Err(error)),
-                },
+                Selection::ExcludeFrom(content, zero) => {
+                    rules.extend(of_lines(content, *zero, Effect::Exclude));
+                }
+                Selection::IncludeFrom(content, zero) => {
+                    rules.extend(of_lines(content, *zero, Effect::Include));
+                }
                 Selection::Names(content, zero) => {
                     let list = parse_names(content, *zero).map_err(Problem::usage)?;
                     // An empty list selects nothing.

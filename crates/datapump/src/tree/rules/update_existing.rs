@@ -17,7 +17,7 @@ use crate::tree::rules::findings;
 use crate::tree::rules::findings::hidden_differ;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
-use datapump_files::disk::{AttributeHolder, Meta, names};
+use datapump_files::disk::{AttributeHolder, FileKind, Meta, names};
 use datapump_files::identity::id;
 
 /// What stands at the target stays, whatever it is.
@@ -37,9 +37,16 @@ pub(crate) fn kept(
     why: &str,
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, why);
+    count(shared, meta);
     match shared.trees.rules.newer_by_ns() {
         Some(_) => linking::meet_newer(shared, entry, meta, there),
         None => Ok(()),
+    }
+}
+
+fn count(shared: &Shared<'_>, meta: &Meta) {
+    if meta.kind == FileKind::Regular {
+        shared.ledger.tally().files_unchanged += 1;
     }
 }
 
@@ -52,6 +59,7 @@ pub(crate) fn left(
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, why);
     if let Met::First(links) = linking::meet(shared, entry, meta, None)? {
+        count(shared, meta);
         linking::stands(shared, entry, links, Some(id(there)));
     }
     Ok(())

@@ -1,0 +1,67 @@
+//! Flags that choose files by what they are, and what becomes of what is left out.
+//!
+//! Must not know: how a copy is made.
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args};
+use datapump::Options;
+use datapump::units::parse_bytes;
+
+use crate::args::TREES;
+
+/// Which files, by size and by what stands at the target.
+#[derive(Debug, Args)]
+pub struct ChooseArguments {
+    /// Make nothing new: only names that stand at the target are dealt with
+    ///
+    /// As rsync's: a folder that does not stand there is passed by with all that is in it. Default: off.
+    ///
+    /// Example: pump copy --existing --update photos/ /backup/photos
+    #[arg(long, env = "PUMP_EXISTING", help_heading = TREES)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub existing: bool,
+
+    /// Pass by files that are larger
+    ///
+    /// What stands at the target stays, also with --delete. Default: no limit.
+    ///
+    /// Example: pump copy --max-size 100MiB home/ /backup/home
+    #[arg(long, value_name = "SIZE", env = "PUMP_MAX_SIZE", help_heading = TREES, value_parser = parse_bytes)]
+    pub max_size: Option<u64>,
+
+    /// Pass by files that are smaller
+    ///
+    /// What stands at the target stays, also with --delete. Default: no limit.
+    ///
+    /// Example: pump copy --min-size 1B spool/ /backup/spool
+    #[arg(long, value_name = "SIZE", env = "PUMP_MIN_SIZE", help_heading = TREES, value_parser = parse_bytes)]
+    pub min_size: Option<u64>,
+
+    /// Remove from the target what patterns leave out, too
+    ///
+    /// Says --delete as well. Has no environment variable, because it removes files. Default: off, what is left out
+    /// stays.
+    ///
+    /// Example: pump copy -n --delete-excluded --exclude '*.tmp' work/ /backup/work
+    #[arg(long, help_heading = TREES)]
+    pub delete_excluded: bool,
+}
+
+impl ChooseArguments {
+    /// Whether what becomes of a file depends on its size, or on what stands at the target.
+    pub fn decides_by_name(&self) -> bool {
+        self.existing || self.max_size.is_some() || self.min_size.is_some()
+    }
+
+    /// What the library is asked for.
+    pub fn apply(&self, options: Options) -> Options {
+        Options {
+            existing: self.existing,
+            max_size_bytes: self.max_size,
+            min_size_bytes: self.min_size,
+            delete: options.delete || self.delete_excluded,
+            delete_excluded: self.delete_excluded,
+            ..options
+        }
+    }
+}

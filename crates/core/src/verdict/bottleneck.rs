@@ -1,0 +1,146 @@
+//! A limit in words for people: what was waited for, and one thing to try.
+//!
+//! Must not know: how that is found out, which flags were given.
+
+use super::{LimitedBy, LimitedDetail, Why};
+
+/// What limited a move, and what would help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitWords {
+    /// The part, as in `the source's disk`.
+    pub part: String,
+    /// One thing to try, as a sentence.
+    pub advice: Option<&'static str>,
+}
+
+impl LimitedDetail {
+    /// The part that limited; none where no part did, or nothing is known.
+    pub fn bottleneck(&self, limit: LimitedBy) -> Option<LimitWords> {
+        if self.why == Why::RateLimit || matches!(limit, LimitedBy::Balanced | LimitedBy::Unknown) {
+            return None;
+        }
+        Some(LimitWords { part: self.part(limit), advice: self.advice(limit) })
+    }
+
+    fn part(&self, limit: LimitedBy) -> String {
+        let at = match self.host.as_str() {
+            "sender" => " at the sender",
+            "receiver" => " at the receiver",
+            _ => "",
+        };
+        match (limit, self.why) {
+            (LimitedBy::Source | LimitedBy::Sink, why) => self.end(limit, why),
+            (LimitedBy::Sync, _) => format!("waiting for stable storage{at}"),
+            (LimitedBy::Metadata, Why::Listing) => format!("listing folders{at}"),
+            (LimitedBy::Metadata, Why::Deleting) => format!("deleting{at}"),
+            (LimitedBy::Metadata, _) => format!("names and attributes{at}"),
+            (LimitedBy::Cpu, why) => format!("{}{at}", computing(why)),
+            (_, why) => network(why).into(),
+        }
+    }
+
+    /// What one end did.
+    fn end(&self, limit: LimitedBy, why: Why) -> String {
+        let whose = match (self.host.as_str(), limit) {
+            ("sender", _) => "the sender's",
+            ("receiver", _) => "the receiver's",
+            (_, LimitedBy::Source) => "the source's",
+            _ => "the target's",
+        };
+        match (why, self.stage.as_str()) {
+            (Why::SharedDevice, _) => "the disk that holds source and target".into(),
+            (Why::Pipe, _) => "the program at the other end of the pipe".into(),
+            (Why::Device, "read back") => format!("{whose} disk, which was read back"),
+            (Why::Device, _) => format!("{whose} disk"),
+            (_, "read") => "reading the source".into(),
+            _ => "writing the target".into(),
+        }
+    }
+
+    fn advice(&self, limit: LimitedBy) -> Option<&'static str> {
+        let local = !matches!(self.host.as_str(), "sender" | "receiver");
+        Some(match (limit, self.why) {
+            (_, Why::SharedDevice) => "A target on another disk would help.",
+            (LimitedBy::Source | LimitedBy::Sink, Why::Device) if local => {
+                "\"pump explain\" with the same places measures what would help."
+            }
+            (LimitedBy::Network, Why::ReceiveWindow | Why::SendBuffer) => {
+                "\"pump doctor\" with the place says which buffers to enlarge."
+            }
+            (LimitedBy::Network, Why::Loss | Why::CongestionWindow) => {
+                "\"pump doctor\" with the place says what the path can do."
+            }
+            (LimitedBy::Network, Why::RoundTrips) => "More requests under way would help: --source-depth.",
+            (LimitedBy::Cpu, Why::CpuQuota | Why::CgroupLimit) => "A larger quota (cpu.max) would help.",
+            (LimitedBy::Cpu, Why::NotScheduled) => "Run it again when the machine is idle.",
+            _ => return None,
+        })
+    }
+}
+
+fn computing(why: Why) -> &'static str {
+    match why {
+        Why::Hashing => "the CPU, hashing",
+        Why::Copying => "the CPU, copying between buffers",
+        Why::PostingRequests => "the CPU, posting requests",
+        Why::Encryption => "the CPU, encrypting",
+        Why::CpuQuota | Why::CgroupLimit => "the CPU quota of the control group",
+        Why::NotScheduled => "the CPU, which other programs used",
+        _ => "the CPU",
+    }
+}
+
+fn network(why: Why) -> &'static str {
+    match why {
+        Why::Outage => "the other host, which was out of reach",
+        Why::Peer => "the other host",
+        Why::Server => "the server or the path to it",
+        Why::ReceiveWindow => "the receiver's TCP window",
+        Why::SendBuffer => "the sender's TCP buffer",
+        Why::CongestionWindow => "the path (TCP congestion window)",
+        Why::Loss => "the path, which lost segments",
+        Why::RoundTrips => "round trips",
+        _ => "the network",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verdict_has_words() {
+        for limit in LimitedBy::ALL {
+            for why in Why::ALL {
+                for host in ["local", "sender", "receiver"] {
+                    for stage in ["read", "write", "read back", "compute", "network", ""] {
+                        let detail =
+                            LimitedDetail { host: host.into(), ..LimitedDetail::here(stage, *why, 1, 1) };
+                        let Some(found) = detail.bottleneck(*limit) else { continue };
+                        assert!(!found.part.is_empty() && !found.part.contains("  "), "{limit:?} {why:?}");
+                        let ends = found.advice.is_none_or(|words| words.ends_with('.'));
+                        assert!(ends && !found.part.ends_with('.'), "{found:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_part_is_named_where_none_limited() {
+        for (limit, why) in [
+            (LimitedBy::Balanced, Why::EqualStages),
+            (LimitedBy::Unknown, Why::NothingMoved),
+            (LimitedBy::Source, Why::RateLimit),
+        ] {
+            assert_eq!(LimitedDetail::here("read", why, 1, 1).bottleneck(limit), None);
+        }
+        let disk = |host: &str, limit| {
+            let detail = LimitedDetail { host: host.into(), ..LimitedDetail::here("", Why::Device, 1, 1) };
+            detail.bottleneck(limit).expect("a part").part
+        };
+        assert_eq!(disk("local", LimitedBy::Source), "the source's disk");
+        assert_eq!(disk("local", LimitedBy::Sink), "the target's disk");
+        assert_eq!(disk("receiver", LimitedBy::Sink), "the receiver's disk");
+    }
+}

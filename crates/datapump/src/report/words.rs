@@ -1,0 +1,165 @@
+//! A report as two lines for people: what was copied, and what the bottleneck was.
+//!
+//! Must not know: which places were named, how it is printed.
+
+use datapump_core::verdict::{LimitedBy, LimitedDetail, Why};
+
+use crate::report::Report;
+use crate::units::{binary_rate_words, bytes_words, time_words, with_commas};
+
+/// Below this a rate says how long a system call took.
+const RATED_NS: u64 = 10_000_000;
+/// Of a shorter copy nobody asks what its bottleneck was.
+const EXPLAINED_NS: u64 = 50_000_000;
+
+impl Report {
+    /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`. What is zero is left out.
+    pub fn summary(&self) -> String {
+        let files = (self.files != 1).then(|| counted(self.files, "file"));
+        let bytes = (self.bytes > 0 || self.files == 1).then(|| bytes_words(self.bytes));
+        let done: Vec<String> = files.into_iter().chain(bytes).collect();
+        let rate = match self.rated_bytes() {
+            0 => String::new(),
+            bytes => format!(", {}", binary_rate_words(bytes as f64 * 1e9 / self.elapsed_ns as f64)),
+        };
+        let besides = [
+            (self.files_unchanged + self.files_before, "up to date"),
+            (self.deleted, "deleted"),
+            (self.skipped, "left out"),
+        ];
+        let besides: Vec<String> = besides
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, words)| format!("{} {words}", with_commas(count)))
+            .collect();
+        let besides = if besides.is_empty() { String::new() } else { format!("; {}", besides.join(", ")) };
+        format!("{} in {}{rate}{besides}", done.join(", "), time_words(self.elapsed_ns))
+    }
+
+    /// `Nothing to do: 400 files up to date.`, if that is so.
+    pub fn nothing_to_do(&self) -> Option<String> {
+        let unchanged = self.files_unchanged + self.files_before;
+        let did_nothing = self.exit_status == 0 && self.files + self.bytes + self.deleted + self.skipped == 0;
+        (did_nothing && unchanged > 0)
+            .then(|| format!("Nothing to do: {} up to date.", counted(unchanged, "file")))
+    }
+
+    /// Bytes of this run, if it took long enough for a rate.
+    fn rated_bytes(&self) -> u64 {
+        if self.elapsed_ns < RATED_NS { 0 } else { self.bytes.saturating_sub(self.bytes_resumed) }
+    }
+
+    /// `Bottleneck: the source's disk, 94 % of the time.`, with one thing to try; none of a short copy.
+    pub fn bottleneck(&self) -> Option<String> {
+        let LimitedDetail { why, waited_ns, of_ns, .. } = self.limited_detail;
+        if self.elapsed_ns < EXPLAINED_NS {
+            return None;
+        }
+        if why == Why::RateLimit {
+            return Some("Throttled by --bwlimit.".into());
+        }
+        if self.limited_by == LimitedBy::Balanced {
+            let equal = self.equal_stages().filter(|_| why == Why::EqualStages);
+            let equal =
+                equal.map_or(String::new(), |(one, other)| format!(": {one} and {other} took equal time"));
+            return Some(format!("No single bottleneck{equal}."));
+        }
+        let found = self.limited_detail.bottleneck(self.limited_by)?;
+        let part = match of_ns {
+            0 => String::new(),
+            _ => format!(", {:.0} % of the time", 100.0 * waited_ns.min(of_ns) as f64 / of_ns as f64),
+        };
+        let advice = found.advice.map_or(String::new(), |words| format!(" {words}"));
+        Some(format!("Bottleneck: {}{part}.{advice}", found.part))
+    }
+
+    /// The two that took most of the time.
+    fn equal_stages(&self) -> Option<(&'static str, &'static str)> {
+        let waits = &self.waits_ns;
+        let mut stages = [
+            (waits.source, "source"),
+            (waits.sink + waits.reserving, "target"),
+            (waits.verify, "reading back"),
+            (waits.metadata + waits.listing + waits.deleting, "names and attributes"),
+            (waits.sync, "stable storage"),
+            (waits.outage, "outages"),
+            (waits.not_scheduled, "waiting for a CPU"),
+            (self.lanes_cpu_ns, "computing"),
+        ];
+        stages.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        (stages[1].0 > 0).then_some((stages[0].1, stages[1].1))
+    }
+}
+
+/// `1 file`, `2,345 files`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", with_commas(count), if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second() -> Report {
+        Report { elapsed_ns: 1_000_000_000, ..Report::default() }
+    }
+
+    #[test]
+    fn what_was_copied_is_one_line_and_zeros_are_left_out() {
+        for (report, words) in [
+            (Report { files: 1, bytes: 1 << 30, ..second() }, "1.0 GiB in 1.0 s, 1.00 GiB/s"),
+            (Report { files: 1, ..second() }, "0 B in 1.0 s"),
+            (
+                Report { files: 2345, bytes: 230 << 20, ..second() },
+                "2,345 files, 230.0 MiB in 1.0 s, 230 MiB/s",
+            ),
+            (Report { files: 0, ..second() }, "0 files in 1.0 s"),
+            (
+                Report {
+                    files: 2,
+                    bytes: 10,
+                    files_unchanged: 3,
+                    files_before: 1,
+                    deleted: 1200,
+                    ..second()
+                },
+                "2 files, 10 B in 1.0 s, 10 B/s; 4 up to date, 1,200 deleted",
+            ),
+            (Report { files: 1, bytes: 100, elapsed_ns: 9, ..second() }, "100 B in 0.00 s"),
+            (
+                Report { files: 1, bytes: 4 << 20, bytes_resumed: 3 << 20, ..second() },
+                "4.0 MiB in 1.0 s, 1.00 MiB/s",
+            ),
+            (Report { files_unchanged: 4, exit_status: 23, ..second() }, "0 files in 1.0 s; 4 up to date"),
+        ] {
+            assert_eq!(report.summary(), words);
+            assert_eq!(report.nothing_to_do(), None);
+        }
+        for (count, words) in
+            [(400, "Nothing to do: 400 files up to date."), (1, "Nothing to do: 1 file up to date.")]
+        {
+            let report = Report { files_unchanged: count, ..second() };
+            assert_eq!(report.nothing_to_do().as_deref(), Some(words));
+        }
+    }
+
+    #[test]
+    fn the_bottleneck_is_a_sentence() {
+        let of = |limited_by, stage, why| Report {
+            limited_by,
+            limited_detail: LimitedDetail::here(stage, why, 94, 100),
+            ..second()
+        };
+        let disk = of(LimitedBy::Source, "read", Why::Device);
+        let words = disk.bottleneck().expect("a sentence");
+        assert!(words.starts_with("Bottleneck: the source's disk, 94 % of the time. "), "{words}");
+        assert_eq!(Report { elapsed_ns: 9, ..disk }.bottleneck(), None);
+        let throttled = of(LimitedBy::Source, "read", Why::RateLimit).bottleneck();
+        assert_eq!(throttled.as_deref(), Some("Throttled by --bwlimit."));
+        let mut equal = of(LimitedBy::Balanced, "read", Why::EqualStages);
+        (equal.waits_ns.source, equal.waits_ns.sink) = (9, 8);
+        let words = "No single bottleneck: source and target took equal time.";
+        assert_eq!(equal.bottleneck().as_deref(), Some(words));
+        assert_eq!(of(LimitedBy::Unknown, "", Why::NothingMoved).bottleneck(), None);
+    }
+}

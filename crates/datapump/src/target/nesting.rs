@@ -1,0 +1,40 @@
+//! A folder that goes below one that may be meant as its copy: what is told of that.
+//!
+//! Must not know: how targets are resolved, how folders are walked.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::job::options::{Options, Update};
+use crate::problem::shown_path;
+use crate::target::place::Place;
+use datapump_files::disk::{PathAt, names};
+
+/// A folder below which the source has no name yet, although the flags are those of a mirror, or the folder holds what
+/// the source holds: a second run of a command that made it. Both spellings are said.
+pub(super) fn notice(source: &Place, (folder, name): (&PathAt, &OsStr), options: &Options) -> Option<String> {
+    let below = folder.child(name);
+    if below.metadata_of_name().is_ok() {
+        return None;
+    }
+    let mirrors = options.update != Update::All
+        || options.checksum
+        || options.delete
+        || options.ignore_existing
+        || options.link_dest.is_some();
+    if !mirrors && !source.local_path().is_some_and(|from| holds_its_first_name(folder, from)) {
+        return None;
+    }
+    Some(format!(
+        "'{source}' is copied to '{}'; to bring '{}' itself up to date write '{source}/'",
+        shown_path(&below.path),
+        shown_path(&folder.path)
+    ))
+}
+
+/// Names of other hosts are not listed for this.
+fn holds_its_first_name(folder: &PathAt, from: &Path) -> bool {
+    let listed = names::open_path(from).and_then(|open| names::list(&open, 0));
+    let first = listed.ok().and_then(|(entries, _)| entries.into_iter().next());
+    first.is_some_and(|entry| folder.child(&entry.name).metadata_of_name().is_ok())
+}
