@@ -20,6 +20,7 @@ use crate::output::version::LONG_VERSION;
 pub use copy::CopyArguments;
 pub use copy::mirror::MirrorArguments;
 pub use copy::read::read;
+pub use copy::relative::relative;
 pub use copy::tuning::OutputArguments;
 pub use explain::ExplainArguments;
 pub use lab::network::path::LabPathArguments;

@@ -6,13 +6,13 @@
 
 pub(crate) mod bill;
 pub(crate) mod events;
+mod failures;
+pub(crate) mod files;
 pub(crate) mod findings;
 pub(crate) mod json;
 pub(crate) mod meter;
-pub(crate) mod own_file;
 pub(crate) mod path_words;
 pub(crate) mod progress;
-pub(crate) mod report_file;
 #[cfg(test)]
 mod schema;
 pub(crate) mod version;
@@ -21,13 +21,16 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datapump::{Change, ChangeKind, Class, Event, Problem, Report, Status, shown};
+use datapump::{Change, ChangeKind, Class, Event, Place, Problem, Report, Status, shown};
 use datapump_lab::advise::explain::Explained;
 use indicatif::ProgressBar;
 
 use crate::args::{OutputArguments, TraceArguments};
+use crate::output::failures::Failures;
+use crate::output::files::log_file::LogFile;
+use crate::output::files::report_file::ReportFile;
 use crate::output::path_words::path_words;
-use crate::output::report_file::ReportFile;
+
 use crate::output::version::VERSION;
 
 /// The system's number for a descriptor that is not open: errno(3).
@@ -42,6 +45,8 @@ pub struct Output {
     pub quiet: bool,
     /// What was decided, and each file.
     pub verbose: bool,
+    /// All figures at the end.
+    stats: bool,
     /// Changes are printed as rsync does.
     pub itemize: bool,
     /// Changes are what would be made.
@@ -52,6 +57,9 @@ pub struct Output {
     pub moves_nothing: bool,
     /// The report is written here too.
     report_file: Option<ReportFile>,
+    /// A line for each file is written here.
+    log_file: Option<LogFile>,
+    failures: Mutex<Failures>,
     results: Mutex<Results>,
     bar: Mutex<Option<ProgressBar>>,
 }
@@ -65,19 +73,42 @@ struct Results {
 impl Output {
     /// As the flags say.
     pub fn new(arguments: &OutputArguments) -> Output {
-        let OutputArguments { json, quiet, verbose, .. } = *arguments;
-        Output { json, quiet, verbose, ..Output::default() }
+        let OutputArguments { json, quiet, verbose, stats, .. } = *arguments;
+        Output { json, quiet, verbose, stats, ..Output::default() }
     }
 
-    /// The report goes to a file too, if one is named.
+    /// The report, and a line for each file, go to files too, if those are named.
+    ///
+    /// Errors: such a file is among the places, is another flag's, or cannot be written.
     pub fn report_to<'place>(
         &mut self,
-        TraceArguments { report, tcp_trace, .. }: &'place TraceArguments,
+        TraceArguments { report, log_file, tcp_trace }: &'place TraceArguments,
         places: impl Iterator<Item = &'place OsString>,
     ) -> Result<(), Problem> {
-        let others = places.map(OsString::as_os_str).chain(tcp_trace.iter().map(|path| path.as_os_str()));
-        self.report_file = report.as_deref().map(|path| ReportFile::open(path, others)).transpose()?;
+        let others: Vec<_> =
+            places.map(OsString::as_os_str).chain(tcp_trace.iter().map(|path| path.as_os_str())).collect();
+        let besides = others.iter().copied().chain(report.iter().map(|path| path.as_os_str()));
+        let log = log_file.as_deref().map(|path| LogFile::open(path, self.json, besides));
+        self.log_file = log.transpose()?;
+        let report = report.as_deref().map(|path| ReportFile::open(path, others.into_iter()));
+        self.report_file = report.transpose()?;
         Ok(())
+    }
+
+    /// Whether anybody wants to know of each file.
+    pub fn tells_files(&self) -> bool {
+        self.json || self.verbose || self.log_file.is_some()
+    }
+
+    /// A job begins: an event, and the first line of a log.
+    pub fn start(&self, name: &str, sources: &[Place], target: Option<&Place>) {
+        let event = json::start(name, sources, target);
+        if self.json {
+            self.result(&event);
+        }
+        let to = target.map_or(String::new(), |target| format!(" -> {target}"));
+        let from = sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        self.log_file.iter().for_each(|log| log.start(&format!("pump-log: {name} {from}{to}"), &event));
     }
 
     /// For commands that print results, or JSON, and nothing between.
@@ -144,6 +175,7 @@ impl Output {
     pub fn event(&self, event: Event) {
         match event {
             Event::File { path, bytes, blake3 } => {
+                self.log_file.iter().for_each(|log| log.file(&path, bytes, blake3.as_deref()));
                 if self.json {
                     self.result(&json::file(&path, bytes, blake3.as_deref()));
                 } else if self.verbose {
@@ -170,6 +202,10 @@ impl Output {
 
     /// A change, itemized if that was asked for.
     fn change(&self, change: &Change) {
+        self.log_file.iter().filter(|_| !self.dry_run).for_each(|log| log.change(change));
+        if !self.itemize && !self.dry_run {
+            return;
+        }
         match (self.json, self.itemize) {
             (true, _) if self.dry_run => self.result(&json::change(change)),
             (true, _) => {}
@@ -184,6 +220,8 @@ impl Output {
 
     /// What went wrong: always for people, and as an event where those were asked for.
     pub fn problem(&self, problem: &Problem) {
+        self.log_file.iter().for_each(|log| log.problem(problem));
+        locked(&self.failures).add(problem);
         if self.json {
             self.result(&json::problem(problem));
         }
@@ -193,7 +231,19 @@ impl Output {
     /// The last words: the report as an event, or for people unless they want quiet.
     pub fn report(&self, report: &Report) {
         self.last(|| json::report(report, None));
+        let words = || format!("ended with status {}: {}", report.exit_status, report.summary());
+        self.log_file.iter().for_each(|log| log.end(&words(), &json::report(report, None)));
         self.report_in_words(report);
+        self.failures(report);
+    }
+
+    /// How many failed, where problems that were told may have gone by.
+    fn failures(&self, report: &Report) {
+        let others = report.files + report.files_unchanged + report.files_before;
+        let log = self.log_file.as_ref().map(LogFile::path);
+        if let Some(words) = locked(&self.failures).words(others, log) {
+            self.line(&format!("pump: {words}"));
+        }
     }
 
     /// The report of an explanation, and its words on standard output.
@@ -242,7 +292,7 @@ impl Output {
             if let Some(words) = report.bottleneck() {
                 self.line(&words);
             }
-            if self.verbose {
+            if self.verbose || self.stats {
                 self.line(&report.line());
                 self.line(&report.sentence());
             }
@@ -300,15 +350,19 @@ impl Output {
 
     /// The status to end with, given that of the work: results that could not be written are a failure.
     pub fn status(&self, status: i32) -> i32 {
-        let unwritten = self.report_file.as_ref().and_then(ReportFile::failure);
-        if let Some(problem) = &unwritten {
-            self.problem(problem);
-        }
+        let unwritten: Vec<_> = [
+            self.report_file.as_ref().and_then(ReportFile::failure),
+            self.log_file.as_ref().and_then(LogFile::failure),
+        ]
+        .into_iter()
+        .flatten()
+        .inspect(|problem| self.problem(problem))
+        .collect();
         let failed = locked(&self.results).failed.take();
         if let Some(error) = &failed {
             self.line(&format!("pump: write to standard output: {error}"));
         }
-        if unwritten.is_none() && failed.is_none() {
+        if unwritten.is_empty() && failed.is_none() {
             return status;
         }
         if status == Status::Done as i32 { Status::Failed as i32 } else { status }

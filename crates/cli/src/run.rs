@@ -18,7 +18,7 @@ use datapump::{Job, Place, PlaceError, Report, Status, Watch};
 use crate::output::Output;
 use crate::output::progress::{Shown, show};
 use crate::output::version::VERSION;
-use crate::run::signals::stop_flag;
+use crate::run::signals::{SignalFlags, signal_flags};
 
 /// The means of a command that runs jobs.
 #[derive(Debug)]
@@ -27,16 +27,18 @@ pub struct Runner<'out> {
     pub output: &'out Output,
     shown: Shown,
     stop: Arc<AtomicBool>,
+    /// Somebody wants to know how far it is.
+    asked: Arc<AtomicBool>,
 }
 
 impl<'out> Runner<'out> {
     /// Takes over SIGINT and SIGTERM.
     pub fn new(output: &'out Output, shown: Shown) -> Runner<'out> {
-        let stop = stop_flag().unwrap_or_else(|error| {
+        let flags = signal_flags().unwrap_or_else(|error| {
             output.line(&format!("pump: warning: signals end this copy at once: {error}"));
-            Arc::default()
+            SignalFlags::default()
         });
-        Runner { output, shown, stop }
+        Runner { output, shown, stop: flags.stop, asked: flags.asked }
     }
 
     /// Runs a job; its events go to the output.
@@ -55,13 +57,11 @@ impl<'out> Runner<'out> {
         let counted = Arc::clone(&watch);
         let (end, ended) = mpsc::channel();
         thread::scope(|scope| {
-            if self.shown != Shown::Nothing {
-                let (output, shown) = (self.output, self.shown);
-                // Without a thread for it there is no progress, and the job goes on.
-                let _ = thread::Builder::new()
-                    .name("progress".into())
-                    .spawn_scoped(scope, move || show(shown, &watch, output, &ended));
-            }
+            let (output, shown, asked) = (self.output, self.shown, &self.asked);
+            // Without a thread for it there is no progress, and the job goes on.
+            let _ = thread::Builder::new()
+                .name("progress".into())
+                .spawn_scoped(scope, move || show(shown, &watch, output, asked, &ended));
             let report = run(counted, Arc::clone(&self.stop));
             drop(end);
             report

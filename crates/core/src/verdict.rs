@@ -22,11 +22,13 @@ macro_rules! unknown_is {
 
 mod bottleneck;
 mod limit;
+mod phase;
 mod waits;
 mod why;
 
 pub use bottleneck::LimitWords;
 pub use limit::{LimitedBy, LimitedDetail};
+pub use phase::Phase;
 pub use waits::{Cpu, STAGES, Waits};
 pub use why::Why;
 

@@ -53,7 +53,7 @@ pub mod host {
 pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpStats};
 pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
-pub use datapump_transport::{Assembly, Host, Shell, SocketFacts, SocketOptions, Ticket, WayIn};
+pub use datapump_transport::{Assembly, Host, Shell, SocketFacts, SocketOptions, SshHost, Ticket, WayIn};
 
 /// What is agreed about datagrams of a session, and counted of them.
 pub mod datagrams {
@@ -67,7 +67,7 @@ pub mod datagrams {
 
 pub(crate) use datapump_core::problem;
 
-pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Waits, Why};
+pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Why};
 pub use file::block_hook::BlockHook;
 pub use job::defaults::{Defaults, Reads};
 pub use job::options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};

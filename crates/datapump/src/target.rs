@@ -243,6 +243,10 @@ fn target_folder<'at>(
         (true, false, _) => Ok(Some(found)),
         (false, _, true) => Err(usage(path, "several sources need an existing folder as target")),
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
+        (false, _, false) if wants_folder && options.make_path && options.dry_run => Err(usage(
+            path,
+            "is no folder yet, and a dry run makes none (--mkpath); make it to see what would be copied",
+        )),
         (false, _, false) if wants_folder => {
             Err(usage(path, "is no folder; make it first, or drop the slash at the end"))
         }

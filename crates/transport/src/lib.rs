@@ -35,6 +35,6 @@ pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
 pub use sockets::datagram::{DatagramBuffers, DatagramSocket, ReceivedDatagram};
 pub use sockets::{Assembly, SocketOptions, host_settings, kernel_buffer_bytes};
-pub use ssh::{RemoteEnd, Shell, SshMux};
+pub use ssh::{RemoteEnd, Shell, SshHost, SshMux};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
 pub use web::{WebError, WebFault, WebFile, WebUrl};

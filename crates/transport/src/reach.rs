@@ -13,7 +13,7 @@ use crate::channel::Channel;
 use crate::dial::{Dialer, Route};
 use crate::fault::NetFault;
 use crate::sockets::SocketOptions;
-use crate::ssh::{RemoteEnd, Shell};
+use crate::ssh::{RemoteEnd, Shell, SshHost};
 use crate::tls::Ticket;
 
 /// How another host is reached.
@@ -21,8 +21,8 @@ use crate::tls::Ticket;
 pub enum Host {
     /// `pump serve` at an address: `host:port`.
     Served(String),
-    /// Over ssh, as `user@host`.
-    Ssh(String),
+    /// Over ssh.
+    Ssh(SshHost),
     /// The host that called this one, in whose words the path is.
     Caller,
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Host {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Host::Served(address) => write!(out, "pump://{address}"),
-            Host::Ssh(host) => out.write_str(host),
+            Host::Ssh(host) => out.write_str(&host.name),
             Host::Caller => out.write_str("the caller"),
         }
     }

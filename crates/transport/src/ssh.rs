@@ -9,6 +9,7 @@
 mod mux;
 mod said;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -37,6 +38,15 @@ const STOPPED_END_MAX: Duration = Duration::from_millis(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// So much of noise is shown.
 const SHOWN_BYTES_MAX: usize = 200;
+
+/// A host as ssh takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SshHost {
+    /// `host` or `user@host`.
+    pub name: String,
+    /// ssh's `-p`; none where its configuration says.
+    pub port: Option<u16>,
+}
 
 /// How the far end is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +83,30 @@ impl Shell {
 
     fn name(&self) -> String {
         datapump_core::problem::shown(self.command[0].as_bytes())
+    }
+
+    /// The words that run a command on the host, but for that command. The port stands right before the host: what is
+    /// in front may be another program that starts ssh.
+    fn words_to<'shell>(&'shell self, host: &'shell SshHost) -> Vec<Cow<'shell, str>> {
+        let port = host.port.map(|port| ["-p".into(), port.to_string().into()]);
+        let command = self.command.iter().map(|word| Cow::Borrowed(word.as_str()));
+        command.chain(port.into_iter().flatten()).chain([host.name.as_str().into()]).collect()
+    }
+
+    /// ssh takes the first of two ports.
+    fn names_another_port(&self, host: &SshHost) -> bool {
+        host.port.is_some() && self.command.iter().skip(1).any(|word| word.starts_with("-p"))
+    }
+
+    /// The same as a shell would take them, for people.
+    fn shown_to(&self, host: &SshHost) -> String {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:=%+,[]".contains(letter);
+        let quoted = |word: &Cow<'_, str>| match word.chars().all(is_plain) && !word.is_empty() {
+            true => word.to_string(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        };
+        let line = self.words_to(host).iter().map(quoted).collect::<Vec<_>>().join(" ");
+        datapump_core::problem::shown(line.as_bytes())
     }
 }
 
@@ -127,9 +161,18 @@ impl RemoteEnd {
     /// Starts it and hears its line. Takes as long as the user needs for a password; ends early with `stop`.
     ///
     /// Errors: `Refused` where another try would end the same.
-    pub(crate) fn start(shell: &Shell, host: &str, stop: &Arc<AtomicBool>) -> Result<RemoteEnd, NetFault> {
-        let mut command = Command::new(&shell.command[0]);
-        command.args(&shell.command[1..]).arg(host).args([&shell.remote_bin, "serve", "--stdio"]);
+    pub(crate) fn start(
+        shell: &Shell,
+        host: &SshHost,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<RemoteEnd, NetFault> {
+        if shell.names_another_port(host) {
+            let words = "has a port, and --ssh names one, too; leave one of them out";
+            return Err(NetFault::Refused(words.into()));
+        }
+        let words = shell.words_to(host);
+        let mut command = Command::new(&*words[0]);
+        command.args(words[1..].iter().map(|word| &**word)).args([&shell.remote_bin, "serve", "--stdio"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
             let name = shell.name();
@@ -239,15 +282,12 @@ fn other_version(protocol: &str, program: &str) -> NetFault {
 /// Why there is no far end. ssh has said its part on standard error.
 fn ended(
     shell: &Shell,
-    host: &str,
+    host: &SshHost,
     status: Option<ExitStatus>,
     (search, said): (&Search, &Said),
 ) -> NetFault {
-    let (name, bin, host) = (
-        shell.name(),
-        datapump_core::problem::shown(shell.remote_bin.as_bytes()),
-        datapump_core::problem::shown(host.as_bytes()),
-    );
+    let (name, bin) = (shell.name(), datapump_core::problem::shown(shell.remote_bin.as_bytes()));
+    let by_hand = shell.shown_to(host);
     // What it said stands above what is told of it.
     said.await_rest();
     if status.and_then(|status| status.code()) == Some(255) && said.is_unreached() {
@@ -258,10 +298,11 @@ fn ended(
     let words = match (status.and_then(|status| status.code()), status.and_then(|status| status.signal())) {
         (Some(255), _) => format!(
             "{name} ended with status 255: the host is not known, cannot be reached or does not let you in; what it \
-             said stands above; try: {name} {host} true"
+             said stands above; try: {by_hand} true"
         ),
         (Some(127), _) => format!(
-            "there is no '{bin}' at the far end (status 127): install pump there, or say where it is with --remote-bin"
+            "there is no '{bin}' at the far end (status 127): install pump there, or say where it is with \
+             --remote-bin; try: {by_hand} {bin} --version"
         ),
         (Some(126), _) => {
             format!("'{bin}' cannot be run at the far end (status 126); --remote-bin names another")
@@ -317,11 +358,29 @@ mod tests {
         assert_eq!(Shell::new("ssh", "pump"), Ok(Shell::default()));
     }
 
+    fn at(name: &str) -> SshHost {
+        SshHost { name: name.into(), port: None }
+    }
+
+    #[test]
+    fn a_port_stands_before_the_host_and_what_is_shown_can_be_typed() {
+        let shell = Shell::new("ssh -J jump -o 'User Known'", "pump").expect("words");
+        let host = SshHost { name: "user@host".into(), port: Some(2222) };
+        assert!(Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&host));
+        assert!(!Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&at("host")));
+        assert_eq!(
+            shell.words_to(&host),
+            ["ssh", "-J", "jump", "-o", "User Known", "-p", "2222", "user@host"]
+        );
+        assert_eq!(shell.shown_to(&host), "ssh -J jump -o 'User Known' -p 2222 user@host");
+        assert_eq!(Shell::new("a \"it's\"", "pump").expect("words").shown_to(&at("b")), "a 'it'\\''s' b");
+    }
+
     /// The far end is a shell that reads its command from the options; the host and the far command are its arguments.
     fn started(script: &str) -> Result<RemoteEnd, NetFault> {
         let shell =
             Shell { command: vec!["sh".into(), "-c".into(), script.into()], remote_bin: "far pump".into() };
-        RemoteEnd::start(&shell, "user@host", &Arc::default())
+        RemoteEnd::start(&shell, &at("user@host"), &Arc::default())
     }
 
     #[test]
@@ -333,7 +392,7 @@ mod tests {
         .expect("it answers");
         assert_eq!((end.ticket.word(), end.address), (ticket.clone(), "[::1]:99".parse().ok()));
         for (script, parts) in [
-            ("exit 255", &["status 255", "sh user@host true"][..]),
+            ("exit 255", &["status 255", "try: sh -c 'exit 255' user@host true"][..]),
             ("exit 127", &["no 'far pump' at the far end", "--remote-bin"]),
             ("exit 126", &["cannot be run"]),
             ("exit 2", &["another version"]),
@@ -350,10 +409,10 @@ mod tests {
             }
         }
         let missing = Shell::new("/nowhere/ssh", "pump").expect("words");
-        let fault = RemoteEnd::start(&missing, "host", &Arc::default()).expect_err("there is none");
+        let fault = RemoteEnd::start(&missing, &at("host"), &Arc::default()).expect_err("there is none");
         assert!(format!("{fault:?}").contains("--ssh"), "{fault:?}");
         let silent = Shell::new("sh -c 'sleep 60'", "pump").expect("words");
-        let stopped = RemoteEnd::start(&silent, "host", &Arc::new(AtomicBool::new(true)));
+        let stopped = RemoteEnd::start(&silent, &at("host"), &Arc::new(AtomicBool::new(true)));
         assert_eq!(stopped.expect_err("it stops"), NetFault::Stopped);
     }
 }

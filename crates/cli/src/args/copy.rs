@@ -7,6 +7,7 @@ pub(crate) mod habits;
 pub(crate) mod mirror;
 pub(crate) mod operands;
 pub(crate) mod read;
+pub(crate) mod relative;
 pub(crate) mod sync;
 pub(crate) mod tree;
 pub(crate) mod tuning;
@@ -276,6 +277,8 @@ impl CopyArguments {
             sockets: self.host.sockets.options(),
             ..self.tuning.options()
         };
-        self.tree.apply(options)
+        let options = self.tree.apply(options)?;
+        // A log has what was deleted.
+        Ok(Options { changes: options.changes || self.trace.log_file.is_some(), ..options })
     }
 }

@@ -70,13 +70,34 @@ pub struct VerifyArguments {
 
 /// Print BLAKE3 hashes exactly as b3sum does
 ///
-/// `b3sum --check` reads the output. A name with a backslash or a newline is escaped, and its line begins with a
-/// backslash.
+/// Of a folder all files in it, in the order of their names; links are not followed. `b3sum --check` reads the output.
+/// A name with a backslash or a newline is escaped, and its line begins with a backslash.
+///
+/// With --check the files are such lists, of this program or of b3sum: each file that they name is hashed and compared.
+/// Files that are on no list are not looked at.
 #[derive(Debug, Args)]
 pub struct HashArguments {
     /// Files to hash; `-` or nothing for standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true, help_heading = WHAT, display_order = 0)]
     pub files: Vec<OsString>,
+
+    /// Read lists of hashes, and check the files that they name
+    ///
+    /// A line for each, OK or FAILED; with --quiet those that failed alone. Status 1 if one does not match or cannot be
+    /// read. Default: off.
+    ///
+    /// Example: pump hash --check hashes.b3
+    #[arg(long, env = "PUMP_CHECK", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub check: bool,
+
+    /// Take names, also those of lists, as lying in this folder
+    ///
+    /// So a copy is checked against hashes that were made elsewhere. Default: the current folder.
+    ///
+    /// Example: pump hash --check hashes.b3 --directory /backup/photos
+    #[arg(long, value_name = "DIR", env = "PUMP_DIRECTORY", help_heading = WHAT)]
+    pub directory: Option<PathBuf>,
 
     #[command(flatten)]
     pub tuning: TuningArguments,

@@ -3,7 +3,7 @@
 //! Must not know: how hosts are reached.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +47,16 @@ fn parse_silence(word: &str) -> Result<Duration, String> {
         silence if silence >= Duration::from_secs(1) => Ok(silence),
         _ => Err(format!("'{word}' is too short to tell the dead from the slow; write 1s or more")),
     }
+}
+
+/// Of a name the first IPv4 address, or else the first.
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let wrong = |why: String| {
+        format!("'{text}' is no address to listen at ({why}); write for example 127.0.0.1:4000")
+    };
+    let found: Vec<_> = text.to_socket_addrs().map_err(|error| wrong(error.to_string()))?.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| wrong("the name has no address".into()))
 }
 
 /// How another host is reached.
@@ -214,11 +224,12 @@ pub struct ServeArguments {
 
     /// Where to listen
     ///
-    /// An address and a port; port 0 takes a free one. Default: 127.0.0.1:0, which only this host can reach.
+    /// An address, or a name of this host, and a port; port 0 takes a free one. Default: 127.0.0.1:0, which only this
+    /// host can reach.
     ///
     /// Example: pump serve --listen 0.0.0.0:4000 /data
     #[arg(long, value_name = "ADDRESS:PORT", env = "PUMP_LISTEN", help_heading = HOW)]
-    #[arg(default_value = "127.0.0.1:0", hide_default_value = true)]
+    #[arg(default_value = "127.0.0.1:0", hide_default_value = true, value_parser = parse_listen)]
     pub listen: SocketAddr,
 
     /// Write the ticket to a file that only this user may read, instead of printing it

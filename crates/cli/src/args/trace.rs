@@ -1,4 +1,4 @@
-//! The flags `--tcp-trace` and `--report`: files about a copy.
+//! The flags `--tcp-trace`, `--report` and `--log-file`: files about a copy.
 //!
 //! Must not know: how connections are sampled, what a report says.
 
@@ -20,6 +20,14 @@ pub struct TraceArguments {
     /// Example: pump copy --tcp-trace tcp.jsonl big.bin pump://host:4000/
     #[arg(long, value_name = "FILE", env = "PUMP_TCP_TRACE", help_heading = OUTPUT)]
     pub tcp_trace: Option<PathBuf>,
+
+    /// Write a line for each file to a log: copied, deleted or failed
+    ///
+    /// Behind what earlier runs wrote there. With --json its lines are the events. Default: none.
+    ///
+    /// Example: pump copy --log-file copy.log photos/ /backup/photos
+    #[arg(long, value_name = "FILE", env = "PUMP_LOG_FILE", help_heading = OUTPUT)]
+    pub log_file: Option<PathBuf>,
 
     /// Write the report to a file
     ///

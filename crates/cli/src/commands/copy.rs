@@ -2,9 +2,9 @@
 //!
 //! Must not know: how a copy is made.
 
-use datapump::{Event, Job, Place};
+use datapump::{Event, Job, Place, Selection};
 
-use crate::args::{CopyArguments, MirrorArguments};
+use crate::args::{CopyArguments, MirrorArguments, relative};
 use crate::commands::trace::Trace;
 use crate::commands::tune::tuned;
 use crate::output::Output;
@@ -35,13 +35,16 @@ fn command(name: &str, arguments: &CopyArguments) -> i32 {
         return output.refusal(&problem);
     }
     let status = match read_places(arguments) {
-        Ok((sources, target)) => perform(name, arguments, (sources, target), &output),
+        Ok(places) => perform(name, arguments, places, &output),
         Err(message) => output.usage(message),
     };
     output.status(status)
 }
 
-fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String> {
+/// Sources and target, and the names that are copied of the one source where each keeps its path.
+type NamedPlaces = (Vec<Place>, Place, Option<Vec<u8>>);
+
+fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
     let (sources, target) = arguments.operands.split()?;
     let sources = places(sources).map_err(|error| error.to_string())?;
     let target = Place::parse(target).map_err(|error| error.to_string())?;
@@ -66,7 +69,14 @@ fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String>
     if streams > 1 {
         return Err("standard input can be read once only; name '-' once".into());
     }
-    Ok((sources, target))
+    if !arguments.operands.relative {
+        return Ok((sources, target, None));
+    }
+    if arguments.tree.files_from.is_some() {
+        return Err("the names of --files-from have their paths already; leave --relative out".into());
+    }
+    let (root, names) = relative(&sources)?;
+    Ok((vec![root], target, Some(names)))
 }
 
 /// What cannot be a folder, wherever it is.
@@ -84,16 +94,15 @@ fn refuse_no_folders(sources: &[Place], target: &Place) -> Result<(), String> {
 fn perform(
     name: &str,
     arguments: &CopyArguments,
-    (sources, target): (Vec<Place>, Place),
+    (sources, target, names): NamedPlaces,
     output: &Output,
 ) -> i32 {
-    if output.json {
-        output.result(&json::start(name, &sources, Some(&target)));
-    }
-    let options = match arguments.options() {
+    output.start(name, &sources, Some(&target));
+    let mut options = match arguments.options() {
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
+    options.selection.extend(names.map(Selection::Whole));
     if options.keep.owner {
         output.tell_fakeroot();
     }
@@ -109,10 +118,11 @@ fn perform(
         Err(message) => return output.usage(message),
     };
     if remote::is_meant(sources.iter().chain([&target])) {
-        let wish = RemoteWish { sources, target, options, compares: false, tells_files: tells_files(output) };
+        let wish =
+            RemoteWish { sources, target, options, compares: false, tells_files: output.tells_files() };
         return remote(arguments, wish, trace, &runner);
     }
-    let job = Job::copy(sources, target).options(options).tells_files(tells_files(output));
+    let job = Job::copy(sources, target).options(options).tells_files(output.tells_files());
     let job = arguments.host.retry_for.into_iter().fold(job, Job::retry_for);
     if arguments.dry_run && !job.has_folders() && !arguments.tree.decides_by_name() {
         return plan(&job, output);
@@ -120,10 +130,6 @@ fn perform(
     let report = runner.run(job);
     output.report(&report);
     report.exit_status
-}
-
-fn tells_files(output: &Output) -> bool {
-    output.json || output.verbose
 }
 
 /// One side is on another host.

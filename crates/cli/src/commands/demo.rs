@@ -17,7 +17,6 @@ use datapump::{
 
 use crate::args::DemoArguments;
 use crate::output::Output;
-use crate::output::json;
 use crate::output::path_words::path_words;
 use crate::output::progress::shown;
 use crate::run::Runner;
@@ -71,9 +70,7 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
         ),
     );
     let (source, target) = (Place::Path(source), Place::Path(target));
-    if output.json {
-        output.result(&json::start("demo", std::slice::from_ref(&source), Some(&target)));
-    }
+    output.start("demo", std::slice::from_ref(&source), Some(&target));
     let options = Options { verify: true, target_is_name: true, ..Options::default() };
     let report = through_tls(runner, folder, source, options);
     let removed = folder.remove();

@@ -11,7 +11,6 @@ use crate::args::ExplainArguments;
 use crate::commands::trace::Trace;
 use crate::commands::watch::explain_process;
 use crate::output::Output;
-use crate::output::json;
 use crate::output::progress::shown;
 use crate::run::mover::moved;
 use crate::run::remote::{self, RemoteCaller};
@@ -49,9 +48,7 @@ fn read_places(arguments: &ExplainArguments) -> Result<(Vec<Place>, Place), Stri
 }
 
 fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, output: &Output) -> i32 {
-    if output.json {
-        output.result(&json::start("explain", &sources, Some(&target)));
-    }
+    output.start("explain", &sources, Some(&target));
     let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
         Ok(trace) => trace,
         Err(problem) => return output.refusal(&problem),

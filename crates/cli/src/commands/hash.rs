@@ -1,53 +1,140 @@
-//! `pump hash`: prints what `b3sum` prints.
+//! `pump hash`: prints what `b3sum` prints, of files and of all files in folders, or checks what it printed.
 //!
 //! Must not know: how a hash is taken.
 
-use std::ffi::OsStr;
-use std::io::{IsTerminal, stdout};
+mod check;
 
-use datapump::{Event, Job, Place, Report, Status};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
+
+use datapump::{Class, Event, Job, Operation, Place, Problem, Report, Status};
 
 use crate::args::HashArguments;
 use crate::output::Output;
-use crate::output::json;
+use crate::output::path_words::path_words;
 use crate::output::progress::shown;
 use crate::run::{Runner, Sum, places};
 
 /// Hashes each file in turn. Gives the exit status.
 pub fn hash(arguments: &HashArguments) -> i32 {
     let output = Output::new(&arguments.output);
-    let status = match places(&arguments.files) {
-        Ok(sources) => perform(arguments, &sources, &output),
+    let in_folder =
+        |word: &OsString| if word == "-" { word.clone() } else { in_folder(arguments, word).into() };
+    let status = match places(&arguments.files.iter().map(in_folder).collect::<Vec<_>>()) {
         Err(error) => output.usage(error.to_string()),
+        Ok(_) if arguments.check => checked(arguments, &output),
+        Ok(sources) => perform(arguments, &sources, &output),
     };
     output.status(status)
 }
 
 fn perform(arguments: &HashArguments, sources: &[Place], output: &Output) -> i32 {
-    if output.json {
-        output.result(&json::start("hash", sources, None));
-    }
+    output.start("hash", sources, None);
     let runner = Runner::new(output, shown(&arguments.output));
     let mut sum = Sum::default();
     for (source, name) in sources.iter().zip(&arguments.files) {
-        let report = hash_one(&runner, arguments, source);
-        if let (false, Some(root)) = (output.json, &report.blake3) {
-            output.result(&line(name, root, stdout().is_terminal()));
+        match source.local_path().filter(|path| path.is_dir()) {
+            Some(folder) => hash_folder(&runner, arguments, folder, &mut sum),
+            None => print(&runner, arguments, (source, name), &mut sum),
         }
-        let interrupted = report.exit_status == Status::Interrupted as i32;
-        sum.add(report);
-        if interrupted || runner.stopped() {
+        if runner.stopped() {
             break;
         }
     }
-    let report = sum.report(runner.stopped());
-    // The results are on standard output; a report for people beside them is for those who ask.
-    if output.json || output.verbose {
-        output.report(&report);
+    ended(arguments, &sum.report(runner.stopped()), output)
+}
+
+/// The results are on standard output; a report for people beside them is for those who ask.
+fn ended(arguments: &HashArguments, report: &Report, output: &Output) -> i32 {
+    if output.json || output.verbose || arguments.output.stats {
+        output.report(report);
     } else {
-        output.interruption(&report);
+        output.interruption(report);
     }
     report.exit_status
+}
+
+fn print(runner: &Runner<'_>, arguments: &HashArguments, (source, name): (&Place, &OsStr), sum: &mut Sum) {
+    let report = hash_one(runner, arguments, source);
+    if let (false, Some(root)) = (runner.output.json, &report.blake3) {
+        runner.output.result(&line(name, root, stdout().is_terminal()));
+    }
+    sum.add(report);
+}
+
+/// All regular files in a folder, in the order of their names. Links are not followed.
+fn hash_folder(runner: &Runner<'_>, arguments: &HashArguments, folder: &Path, sum: &mut Sum) {
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(path) = open.pop() {
+        if runner.stopped() {
+            return;
+        }
+        let entries = match sorted(&path) {
+            Ok(entries) => entries,
+            Err(problem) => {
+                runner.output.problem(&problem);
+                sum.add(Report { exit_status: Status::Partial as i32, ..Report::default() });
+                continue;
+            }
+        };
+        for (below, _) in entries.iter().filter(|(_, kind)| kind.is_file()) {
+            let name = arguments.directory.as_ref().and_then(|folder| below.strip_prefix(folder).ok());
+            let name = name.unwrap_or(below).as_os_str();
+            print(runner, arguments, (&Place::Path(below.clone()), name), sum);
+            if runner.stopped() {
+                return;
+            }
+        }
+        // The last one is taken first.
+        open.extend(entries.into_iter().rev().filter(|(_, kind)| kind.is_dir()).map(|(below, _)| below));
+    }
+}
+
+fn sorted(folder: &Path) -> Result<Vec<(PathBuf, fs::FileType)>, Problem> {
+    let wrong = |error: std::io::Error| Problem::new(Class::Io, Operation::List, folder, error.to_string());
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(wrong)? {
+        let entry = entry.map_err(wrong)?;
+        entries.push((entry.path(), entry.file_type().map_err(wrong)?));
+    }
+    entries.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(entries)
+}
+
+/// `--check`: a line for each file, as b3sum has it. Status 1 if one does not match.
+fn checked(arguments: &HashArguments, output: &Output) -> i32 {
+    let runner = Runner::new(output, shown(&arguments.output));
+    let (mut wrong, mut all) = (0_u64, 0_u64);
+    for list in &arguments.files {
+        let expected = match check::read(list) {
+            Ok(expected) => expected,
+            Err(problem) => return output.refusal(&problem),
+        };
+        for check::Expected { name, hash } in expected {
+            let report = hash_one(&runner, arguments, &Place::Path(in_folder(arguments, &name)));
+            if runner.stopped() {
+                output.interruption(&Report { exit_status: Status::Interrupted as i32, ..Report::default() });
+                return Status::Interrupted as i32;
+            }
+            let is_right = report.blake3 == Some(hash);
+            all += 1;
+            wrong += u64::from(!is_right);
+            if !is_right || !output.quiet {
+                let words = if is_right { "OK" } else { "FAILED" };
+                output.result(&format!("{}: {words}", path_words(Path::new(&name))));
+            }
+        }
+    }
+    if wrong > 0 {
+        output.line(&format!("pump: {wrong} of {all} files do not match"));
+    }
+    if wrong > 0 { Status::Failed as i32 } else { Status::Done as i32 }
+}
+
+fn in_folder(arguments: &HashArguments, name: &OsString) -> PathBuf {
+    arguments.directory.as_ref().map_or_else(|| name.into(), |folder| folder.join(name))
 }
 
 fn hash_one(runner: &Runner<'_>, arguments: &HashArguments, source: &Place) -> Report {

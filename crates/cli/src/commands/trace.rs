@@ -13,7 +13,7 @@ use datapump_lab::tcp_trace::{TcpTarget, TcpTrace, TcpTraced};
 
 use crate::args::TraceArguments;
 use crate::output::Output;
-use crate::output::own_file::{self, OwnFile};
+use crate::output::files::own_file::{self, OwnFile};
 use crate::run::remote;
 
 const SERIES: OwnFile =

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use datapump::{Class, LimitedBy, Operation, Report};
+use datapump::{Class, LimitedBy, Operation, Phase, Report};
 use datapump_lab::access::Accessed;
 use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
 use datapump_lab::advise::pid::{Verdict, watched::Watched};
@@ -173,12 +173,22 @@ pub struct ProblemLine<'a> {
 /// How far a job is.
 #[derive(Serialize, JsonSchema)]
 pub struct ProgressLine {
-    /// Bytes moved.
+    /// When: RFC 3339, in UTC.
+    pub time: String,
+    /// Since the job began.
+    pub elapsed_ns: u64,
+    /// What the job does.
+    pub phase: Phase,
+    /// Bytes that are there: moved, of an earlier copy, or right as they stood.
     pub bytes: u64,
     /// Null while unknown.
     pub bytes_total: Option<u64>,
-    /// Files completed.
+    /// Files that are there.
     pub files: u64,
+    /// Files found so far; all of them, once the total of bytes is known. Null where no folder is copied.
+    pub files_total: Option<u64>,
+    /// Names removed so far.
+    pub deleted: u64,
     /// 0 to 100. Never falls; null while the total is unknown.
     pub percent: Option<f64>,
     /// Over the last seconds.

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use datapump::{LimitedBy, Snapshot};
+use datapump::{LimitedBy, Phase, Snapshot};
 
 /// Time between two samples of the rate: shorter ones show the device's own jitter.
 const SAMPLE_NS: u64 = 500_000_000;
@@ -22,11 +22,17 @@ const FILE_BYTES: u64 = 32 << 10;
 /// What is shown at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeterReading {
-    /// Bytes moved.
+    /// Since the job began.
+    pub elapsed_ns: u64,
+    /// What the job does.
+    pub phase: Phase,
+    /// Names removed, and names that are to be removed, where those were counted.
+    pub deleted: (u64, u64),
+    /// Bytes that are there: moved, of an earlier copy, or right as they stood.
     pub bytes: u64,
     /// Bytes there are, once known.
     pub bytes_total: Option<u64>,
-    /// Files completed.
+    /// Files that are there.
     pub files: u64,
     /// Bytes and files found so far, while a tree is walked; zero where there is none.
     pub found: (u64, u64),
@@ -53,14 +59,24 @@ impl ProgressMeter {
     pub fn read(&mut self, now_ns: u64, snapshot: &Snapshot) -> MeterReading {
         self.take_sample(now_ns, snapshot.bytes);
         let rate = self.rate(now_ns, snapshot.bytes);
+        // What is there already is part of the whole, and no part of the rate.
+        let (bytes, files) = (snapshot.bytes + snapshot.bytes_left, snapshot.files + snapshot.files_left);
+        let files_found = match snapshot.files_found {
+            0 => 0,
+            found => found + snapshot.files_left,
+        };
+        let whole = snapshot.bytes_total.map(|total| total.saturating_add(snapshot.bytes_left));
         MeterReading {
-            bytes: snapshot.bytes,
-            bytes_total: snapshot.bytes_total,
-            files: snapshot.files,
-            found: (snapshot.bytes_found, snapshot.files_found),
-            percent: snapshot.bytes_total.map(|total| {
+            elapsed_ns: now_ns,
+            phase: snapshot.phase,
+            deleted: (snapshot.deleted, snapshot.to_delete),
+            bytes,
+            bytes_total: whole,
+            files,
+            found: (snapshot.bytes_found.saturating_add(snapshot.bytes_left), files_found),
+            percent: whole.map(|whole| {
                 let files = |count: u64, bytes: u64| bytes.saturating_add(count.saturating_mul(FILE_BYTES));
-                self.percent(files(snapshot.files, snapshot.bytes), files(snapshot.files_found, total))
+                self.percent(files(snapshot.files + snapshot.files_left, bytes), files(files_found, whole))
             }),
             rate_bytes_per_second: rate,
             time_left_s: snapshot
@@ -119,8 +135,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn snapshot(bytes: u64, bytes_total: Option<u64>) -> Snapshot {
-        let limited_by = LimitedBy::Unknown;
-        Snapshot { bytes, bytes_total, files: 0, bytes_found: 0, files_found: 0, limited_by }
+        Snapshot { bytes, bytes_total, ..Snapshot::default() }
     }
 
     #[test]
@@ -131,6 +146,29 @@ mod tests {
             let reading = meter.read(step as u64 * SECOND, &snapshot(bytes, Some(total)));
             assert_eq!(reading.percent, Some(percent), "{bytes} of {total}");
         }
+    }
+
+    #[test]
+    fn a_resumed_copy_begins_where_it_stands_and_its_rate_is_of_what_is_moved_now() {
+        let mut meter = ProgressMeter::default();
+        let at = |bytes| Snapshot { bytes_left: 600, ..snapshot(bytes, Some(400)) };
+        let first = meter.read(0, &at(0));
+        assert_eq!((first.percent, first.bytes, first.bytes_total), (Some(60.0), 600, Some(1000)));
+        let next = meter.read(SECOND, &at(100));
+        assert_eq!((next.percent, next.rate_bytes_per_second), (Some(70.0), 100.0));
+    }
+
+    #[test]
+    fn files_that_are_left_alone_count() {
+        let update = Snapshot {
+            files_left: 9,
+            bytes_left: 90,
+            files_found: 1,
+            bytes_found: 10,
+            ..snapshot(0, Some(10))
+        };
+        let reading = ProgressMeter::default().read(0, &update);
+        assert_eq!((reading.percent, reading.files, reading.found), (Some(90.0), 9, (100, 10)));
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! Must not know: what the job does.
 
 use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use datapump::units::{bytes_words, rate_words, with_commas};
-use datapump::{Choice, Watch};
+use datapump::units::{binary_rate_words, bytes_words, with_commas};
+use datapump::{Choice, Phase, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::termios::tcgetwinsize;
 
 use crate::args::OutputArguments;
 use crate::output::Output;
@@ -21,6 +23,10 @@ const BAR_PERIOD: Duration = Duration::from_millis(200);
 const ASKED_PERIOD: Duration = Duration::from_secs(1);
 /// Lines in a log that nobody asked for.
 const LOG_PERIOD: Duration = Duration::from_secs(5);
+/// Of a terminal that does not say how wide it is.
+const COLUMNS: usize = 80;
+/// A shorter bar shows nothing that the percentage does not say.
+const BAR_COLUMNS_MIN: usize = 10;
 /// Steps of the bar: tenths of a percent.
 const BAR_STEPS: u64 = 1000;
 
@@ -39,7 +45,9 @@ pub enum Shown {
 
 /// What the flags and the terminal make of it.
 pub fn shown(arguments: &OutputArguments) -> Shown {
-    choose(arguments.progress, arguments.json, arguments.quiet, stderr().is_terminal())
+    // A dumb terminal keeps what was drawn: lines are for it.
+    let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    choose(arguments.progress, arguments.json, arguments.quiet, stderr().is_terminal() && !is_dumb)
 }
 
 fn choose(progress: Choice, json: bool, quiet: bool, terminal: bool) -> Shown {
@@ -52,23 +60,39 @@ fn choose(progress: Choice, json: bool, quiet: bool, terminal: bool) -> Shown {
     }
 }
 
-/// Shows progress until the other side of `ended` is dropped.
-pub fn show(how: Shown, watch: &Watch, output: &Output, ended: &Receiver<()>) {
+/// Shows progress until the other side of `ended` is dropped, and a line whenever somebody `asked` (SIGUSR1).
+pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ended: &Receiver<()>) {
     let period = match how {
-        Shown::Nothing => return,
-        Shown::Bar => BAR_PERIOD,
+        Shown::Nothing => Duration::MAX,
+        Shown::Bar => Duration::ZERO,
         Shown::Lines(period) | Shown::Events(period) => period,
     };
-    let start = Instant::now();
+    let (start, mut shown) = (Instant::now(), Duration::ZERO);
     let mut meter = ProgressMeter::default();
     let bar = (how == Shown::Bar).then(|| new_bar(output));
     meter.read(0, &watch.snapshot());
-    while ended.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
-        let reading = meter.read(start.elapsed().as_nanos() as u64, &watch.snapshot());
+    if how != Shown::Nothing {
+        watch.show_progress();
+    }
+    while ended.recv_timeout(BAR_PERIOD) == Err(RecvTimeoutError::Timeout) {
+        let is_asked = asked.swap(false, Ordering::Relaxed);
+        if how == Shown::Nothing && !is_asked {
+            continue;
+        }
+        let elapsed = start.elapsed();
+        let reading = meter.read(elapsed.as_nanos() as u64, &watch.snapshot());
+        if is_asked {
+            output.line(&words(&reading));
+        }
+        if elapsed.saturating_sub(shown) < period {
+            continue;
+        }
+        shown = elapsed;
         match (&bar, how) {
             (Some(bar), _) => draw(bar, &reading),
             (None, Shown::Events(_)) => output.result(&json::progress(&reading)),
-            (None, _) => output.line(&words(&reading)),
+            (None, Shown::Lines(_)) => output.line(&words(&reading)),
+            (None, _) => {}
         }
     }
     output.clear();
@@ -88,22 +112,41 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 fn draw(bar: &ProgressBar, reading: &MeterReading) {
-    match reading.percent {
-        Some(percent) => bar.set_position((percent * 10.0) as u64),
+    let columns = tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
+    let columns = if columns == 0 { COLUMNS } else { columns };
+    let words = words(reading);
+    match reading.percent.filter(|_| columns >= words.chars().count() + BAR_COLUMNS_MIN) {
+        Some(percent) => {
+            bar.set_style(style("{wide_bar} {msg}"));
+            bar.set_position((percent * 10.0) as u64);
+        }
         None => bar.set_style(style("{msg}")),
     }
-    bar.set_message(words(reading));
+    bar.set_message(cut(&words, columns.saturating_sub(1)));
 }
 
-/// `42.0 %, 1.0 GiB, 1.36 GB/s, 12 to 15 s left`.
+/// So much of a line that it does not wrap.
+fn cut(words: &str, columns: usize) -> String {
+    words.chars().take(columns).collect()
+}
+
+/// `42.0 %, 1.0 GiB, 340 MiB/s, 12 to 15 s left`; behind the bytes the phase: `deleting 1,204 of 30,000`.
 fn words(reading: &MeterReading) -> String {
+    if let Some(phase) = reading.phase.shown() {
+        let deleted = match (reading.phase, reading.deleted) {
+            (Phase::Deleting, (deleted, 0)) => format!(" {}", with_commas(deleted)),
+            (Phase::Deleting, (deleted, all)) => format!(" {} of {}", with_commas(deleted), with_commas(all)),
+            _ => String::new(),
+        };
+        return format!("{}, {phase}{deleted}", amount_words(reading));
+    }
     let percent = reading.percent.map(|percent| format!("{percent:.1} %"));
     let left = reading.time_left_s.map(|(low, high)| match (low.round(), high.round()) {
         (low, high) if low == high => format!("{} left", time_words(low)),
         (low, high) => format!("{} to {} left", time_words(low), time_words(high)),
     });
     let bytes = amount_words(reading);
-    let rate = rate_words(reading.rate_bytes_per_second);
+    let rate = binary_rate_words(reading.rate_bytes_per_second);
     let parts = [percent, Some(bytes), Some(rate), left];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -165,11 +208,17 @@ mod tests {
             time_left_s: Some((11.6, 15.2)),
             ..MeterReading::default()
         };
-        assert_eq!(words(&reading), "50.0 %, 1.0 GiB, 1.36 GB/s, 12 s to 15 s left");
+        assert_eq!(words(&reading), "50.0 %, 1.0 GiB, 1.27 GiB/s, 12 s to 15 s left");
         let unknown = MeterReading { bytes_total: None, percent: None, time_left_s: None, ..reading };
-        assert_eq!(words(&unknown), "1.0 GiB, 1.36 GB/s");
+        assert_eq!(words(&unknown), "1.0 GiB, 1.27 GiB/s");
         let walked = MeterReading { found: (3 << 30, 1200), files: 7, ..unknown };
-        assert_eq!(words(&walked), "1.0 GiB of at least 3.0 GiB, 7 of at least 1,200 files, 1.36 GB/s");
+        assert_eq!(words(&walked), "1.0 GiB of at least 3.0 GiB, 7 of at least 1,200 files, 1.27 GiB/s");
+        let deleting =
+            MeterReading { phase: Phase::Deleting, deleted: (1204, 30_000), ..MeterReading::default() };
+        assert_eq!(words(&deleting), "0 B, deleting 1,204 of 30,000");
+        let syncing = MeterReading { phase: Phase::Syncing, bytes: 1 << 20, ..MeterReading::default() };
+        assert_eq!(words(&syncing), "1.0 MiB, syncing");
+        assert_eq!(cut("50.0 %, 1.0 GiB", 8), "50.0 %, ");
         assert_eq!(time_words(600.0), "10 min");
         assert_eq!(time_words(12_600.0), "3.5 h");
     }

@@ -10,19 +10,32 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 
-/// The flag that a signal sets.
+/// The flags that signals set.
+#[derive(Debug, Default)]
+pub struct SignalFlags {
+    /// The user asks to stop.
+    pub stop: Arc<AtomicBool>,
+    /// The user asks how far it is: SIGUSR1, as dd's users do (SIGINFO of other systems is not there on Linux).
+    pub asked: Arc<AtomicBool>,
+}
+
+/// The flag that stops what is not shown.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    // A write beyond the limit of file sizes then says EFBIG instead of killing; dd's users ask for progress by USR1.
-    for signal in [SIGXFSZ, SIGUSR1] {
-        flag::register(signal, Arc::new(AtomicBool::new(false)))?;
-    }
+    signal_flags().map(|flags| flags.stop)
+}
+
+/// The flags from now on.
+pub fn signal_flags() -> io::Result<SignalFlags> {
+    let SignalFlags { stop, asked } = SignalFlags::default();
+    // A write beyond the limit of file sizes then says EFBIG instead of killing.
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    flag::register(SIGUSR1, Arc::clone(&asked))?;
     // A dropped connection ends a run as Ctrl-C does, but `nohup pump` goes on.
     let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM, SIGXCPU].into_iter().chain(hang_up) {
         flag::register(signal, Arc::clone(&stop))?;
     }
-    Ok(stop)
+    Ok(SignalFlags { stop, asked })
 }
 
 /// Whether whoever started us had the signal ignored: proc_pid_status(5), SigIgn, a bit for each signal from 1.

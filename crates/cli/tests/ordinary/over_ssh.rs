@@ -293,3 +293,21 @@ fn what_goes_through_ssh_alone_has_no_connection_to_sample_and_that_is_said() {
         assert_eq!(lines > 0, connection.is_some(), "{part}: {lines} samples");
     }
 }
+
+#[test]
+fn a_port_in_the_place_is_given_to_ssh() {
+    let home = home();
+    script(&home, "rsh", "echo \"$1 $2 $3\" > told; shift 3; exec sh -c \"$*\"");
+    let content = noise_file(&home, "large", 100_000, 1);
+    let absolute = format!("ssh://host:22{}", home.path("far/b").display());
+    for (place, told, name) in [
+        ("ssh://user@host:2222/~/a", "-p 2222 user@host\n", "far/a"),
+        (&absolute, "-p 22 host\n", "far/b"),
+        ("ssh://[::1]:22/~/c", "-p 22 ::1\n", "far/c"),
+    ] {
+        let reported = format!("large -> {place}: ");
+        expect(&copy(&home, CARRIED, &["large", place]), 0, &[&reported], place);
+        has_content(&home.path(name), &content, place);
+        assert_eq!(std::fs::read_to_string(home.path("told")).expect("it was started"), told);
+    }
+}

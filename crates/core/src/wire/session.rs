@@ -106,12 +106,29 @@ pub struct Progress {
     /// What bounds the job so far, where that is at the side that tells; `None` if it waits for the other one.
     #[n(5)]
     pub limited_by: Option<String>,
+    /// Bytes dealt with without being moved: of an earlier copy, or right as they stand.
+    #[n(6)]
+    pub bytes_left: Option<u64>,
+    /// Files dealt with without being moved.
+    #[n(7)]
+    pub files_left: Option<u64>,
+    /// What it does at the moment.
+    #[n(8)]
+    pub phase: Option<String>,
+    /// Names that were removed.
+    #[n(9)]
+    pub deleted: Option<u64>,
+    /// Names that are to be removed.
+    #[n(10)]
+    pub to_delete: Option<u64>,
 }
 
 impl HasCounts for Progress {
     fn counts(&self) -> impl Iterator<Item = u64> {
         let Progress { bytes, bytes_total, files, bytes_found, files_found, .. } = *self;
-        [bytes, files, bytes_found, files_found].into_iter().chain(bytes_total)
+        let Progress { bytes_left, files_left, deleted, to_delete, .. } = *self;
+        let later = [bytes_left, files_left, deleted, to_delete].into_iter().flatten();
+        [bytes, files, bytes_found, files_found].into_iter().chain(bytes_total).chain(later)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use datapump_core::verdict::Waits;
+use datapump_core::verdict::{Phase, Waits};
 use datapump_core::{FaultKind, FileStep, Mismatch, PumpFault};
 use datapump_engine::{CpuStage, meter::within};
 
@@ -42,6 +42,7 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
             break;
         }
         clock.charge_to(is_sync(step));
+        tell_phase(shared, step);
         match perform(shared, &file, &pass, step) {
             Ok(StepOutcome::Done) => done = Some(step),
             Ok(StepOutcome::Told) => {}
@@ -54,6 +55,18 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
         }
     }
     close_pass(shared, &pass);
+}
+
+/// What the end of the only file is. Of several some are copied meanwhile.
+fn tell_phase(shared: &Shared<'_>, step: FileStep) {
+    if shared.settings.has_trees || shared.settings.files_wanted != 1 {
+        return;
+    }
+    match step {
+        FileStep::ReadBack => shared.ledger.watch.enter(Phase::Verifying),
+        step if is_sync(step) => shared.ledger.watch.enter(Phase::Syncing),
+        _ => {}
+    }
 }
 
 /// The step behind one that was done: both by one look at the file's life, of which a small file has six.

@@ -39,7 +39,8 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &Path
     if !options.mirror || options.max_delete.is_some() {
         return Ok(());
     }
-    if has_names(shared, &source.origin()?, &source.path())? || !is_filled(shared, at)? {
+    let of_source = |name: &Name| counts(shared, name);
+    if has_names(&source.origin()?, &source.path(), of_source)? || !is_filled(shared, at)? {
         return Ok(());
     }
     let words = format!(
@@ -51,27 +52,33 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &Path
 }
 
 fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
+    let options = shared.settings.options;
     match open_target(at) {
-        Ok(folder) => has_names(shared, &Origin::Here(folder), &at.path),
+        // Of what is left out names may go, too.
+        Ok(folder) if options.delete_excluded => {
+            has_names(&Origin::Here(folder), &at.path, |name| name.name != LIST_NAME)
+        }
+        Ok(folder) => has_names(&Origin::Here(folder), &at.path, |name| counts(shared, name)),
         Err(problem) if problem.class == Class::Missing => Ok(false),
         Err(problem) => Err(problem),
     }
 }
 
-/// Whether a folder has a name that a copy deals with. Those of an unfinished copy's list are none.
-fn has_names(shared: &Shared<'_>, folder: &Origin, path: &Path) -> Result<bool, Problem> {
+/// Whether a folder has a name that counts. That of an unfinished copy's list does not.
+fn has_names(folder: &Origin, path: &Path, counts: impl Fn(&Name) -> bool) -> Result<bool, Problem> {
     let (mut names, mut next) = folder.peek(path)?;
     loop {
         if names.is_empty() {
             return Ok(false);
         }
-        if names.iter().any(|name| counts(shared, name)) {
+        if names.iter().any(&counts) {
             return Ok(true);
         }
         (names, next) = folder.list(next, false, path)?;
     }
 }
 
+/// Whether a copy deals with it.
 fn counts(shared: &Shared<'_>, name: &Name) -> bool {
     let includes = |is_folder| shared.trees.select.includes(PathBuf::new, &name.name, is_folder);
     let is_included = match name.kind {

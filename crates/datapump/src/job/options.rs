@@ -151,13 +151,16 @@ pub enum Selection {
     ExcludeFrom(Vec<u8>, bool),
     /// The same of names that are copied.
     IncludeFrom(Vec<u8>, bool),
+    /// Names, each behind a zero byte but the first: only they, with all that is in them, and the folders they lie in,
+    /// are copied.
+    Whole(Vec<u8>),
     /// Content of a file of names: only they, and the folders they lie in, are copied.
     Names(Vec<u8>, bool),
 }
 
 /// What a user may ask of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Size of a request in bytes: a multiple of 1 KiB from 1 KiB to 64 MiB. Default: by the measured rule.
     pub request_bytes: Option<u32>,
@@ -292,6 +295,17 @@ impl Options {
     pub const LANES_MAX: u32 = 256;
     /// The most bytes in slots of all lanes together.
     pub const POOL_BYTES_MAX: u64 = 4 << 30;
+
+    /// As another host is told: what is not the default. A version that does not know one of these refuses it, where it
+    /// would copy otherwise than was asked if it passed it over.
+    pub(crate) fn told(&self) -> String {
+        let fields = |options: &Options| serde_json::to_value(options).unwrap_or_default();
+        let (mut told, defaults) = (fields(self), fields(&Options::default()));
+        if let Some(told) = told.as_object_mut() {
+            told.retain(|name, value| defaults.get(name) != Some(value));
+        }
+        told.to_string()
+    }
 
     /// Says which field is out of its limits, if one is.
     pub fn check(&self) -> Result<(), String> {

@@ -46,7 +46,8 @@ pub(crate) fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Resu
     if items.is_empty() || items.iter().any(Item::is_tree) {
         return Ok(());
     }
-    let lists = options.selection.iter().any(|part| matches!(part, Selection::Names(..)));
+    let lists =
+        options.selection.iter().any(|part| matches!(part, Selection::Names(..) | Selection::Whole(_)));
     let flag = match (options.delete, lists && !options.list_is_default) {
         (true, _) => "--delete",
         (_, true) => "--files-from",
@@ -77,6 +78,7 @@ pub(crate) fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
 /// It is counted as dealt with.
 pub(crate) fn pass_by(shared: &Shared<'_>, item: &Item) {
     shared.ledger.tally().files_left += 1;
+    shared.ledger.watch.left(1, 0);
     shared.ledger.watch.skipped(item.bytes().unwrap_or(0));
 }
 
@@ -99,7 +101,7 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem
         Err(Errno::ENOENT) => None,
         Err(errno) => return Err(Problem::system(Operation::LookAt, &at.path, errno.0)),
     };
-    if let Some(why) = item.meta.and_then(|meta| rules.passed_by(&meta, there.is_some())) {
+    if let Some(why) = rules.passed_by(item.meta.as_ref(), there.is_some()) {
         tell_left(shared, at, why);
         return Ok(FileNext::PassedBy);
     }

@@ -67,9 +67,10 @@ pub(crate) fn go_on(shared: &Shared<'_>, staged: &StagedFile, name: &Path, range
     tally.resumed_bytes += resumed_bytes;
     tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
     drop(tally);
-    if !shared.settings.has_trees {
+    match shared.settings.has_trees {
+        false => shared.ledger.watch.skipped(resumed_bytes),
         // What a tree has to move is added up as it is found, without this.
-        shared.ledger.watch.skipped(resumed_bytes);
+        true => shared.ledger.watch.left(0, resumed_bytes),
     }
     shared
         .ledger

@@ -4,11 +4,11 @@
 //!
 //! Must not know: how progress is shown.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-use datapump_core::verdict::{CPU_FRACTION, Cpu, Evidence, LimitedBy, STAGES, Waits, Why, verdict};
+use datapump_core::verdict::{CPU_FRACTION, Cpu, Evidence, LimitedBy, Phase, STAGES, Waits, Why, verdict};
 use datapump_core::wire::session::Progress;
 
 use crate::job::options::Options;
@@ -22,6 +22,14 @@ pub struct Watch {
     files: AtomicU64,
     found_bytes: AtomicU64,
     found_files: AtomicU64,
+    left_bytes: AtomicU64,
+    left_files: AtomicU64,
+    deleted: AtomicU64,
+    to_delete: AtomicU64,
+    /// Its place among all phases.
+    phase: AtomicU8,
+    /// Somebody shows it.
+    is_shown: AtomicBool,
     /// What the lanes charged until now.
     charged: Box<[OnceLock<Box<Charged>>]>,
     began: Mutex<Option<LanesBegan>>,
@@ -49,7 +57,7 @@ struct Charged([AtomicU64; STAGES]);
 struct Padded(AtomicU64);
 
 /// The counters at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Bytes landed so far, those of files that fail later and those that were read back included.
     pub bytes: u64,
@@ -61,6 +69,16 @@ pub struct Snapshot {
     pub bytes_found: u64,
     /// Files found to move so far, while a tree is walked; then all.
     pub files_found: u64,
+    /// Bytes dealt with without being moved: of an earlier copy, or right as they stand. They are no part of the total.
+    pub bytes_left: u64,
+    /// Files dealt with without being moved.
+    pub files_left: u64,
+    /// Names removed so far, and names that are to be removed, where those were counted.
+    pub deleted: u64,
+    /// Names that are to be removed; 0 where they were not counted.
+    pub to_delete: u64,
+    /// What the job does.
+    pub phase: Phase,
     /// What bounds the move so far, as far as the lanes that write know, and those that give them what they ask for.
     pub limited_by: LimitedBy,
 }
@@ -71,9 +89,26 @@ impl Default for Watch {
     fn default() -> Watch {
         let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
         let charged = (0..Options::LANES_MAX).map(|_| OnceLock::new()).collect();
-        let [files, found_bytes, found_files] = [0; 3].map(AtomicU64::new);
+        let [files, found_bytes, found_files, left_bytes] = [0; 4].map(AtomicU64::new);
+        let [left_files, deleted, to_delete] = [0; 3].map(AtomicU64::new);
         let (total_bytes, began, told) = (AtomicU64::new(UNKNOWN), Mutex::default(), Mutex::default());
-        Watch { lanes, total_bytes, files, found_bytes, found_files, charged, began, told }
+        let (phase, is_shown) = (AtomicU8::new(Phase::default() as u8), AtomicBool::new(false));
+        Watch {
+            lanes,
+            total_bytes,
+            files,
+            found_bytes,
+            found_files,
+            left_bytes,
+            left_files,
+            deleted,
+            to_delete,
+            phase,
+            is_shown,
+            charged,
+            began,
+            told,
+        }
     }
 }
 
@@ -99,6 +134,11 @@ impl Watch {
             files: self.files.load(Ordering::Relaxed),
             bytes_found: self.found_bytes.load(Ordering::Relaxed),
             files_found: self.found_files.load(Ordering::Relaxed),
+            bytes_left: self.left_bytes.load(Ordering::Relaxed),
+            files_left: self.left_files.load(Ordering::Relaxed),
+            deleted: self.deleted.load(Ordering::Relaxed),
+            to_delete: self.to_delete.load(Ordering::Relaxed),
+            phase: self.phase(),
             limited_by: self.limited_by(),
         }
     }
@@ -183,8 +223,43 @@ impl Watch {
         self.set_total(Some(self.found_bytes.load(Ordering::Relaxed)));
     }
 
-    /// Bytes of a file that there is nothing to do about, because an earlier run moved them.
+    /// Somebody shows the counters: what is for that alone is worth its time.
+    pub fn show_progress(&self) {
+        self.is_shown.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_shown.load(Ordering::Relaxed)
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::ALL.get(usize::from(self.phase.load(Ordering::Relaxed))).copied().unwrap_or_default()
+    }
+
+    /// From now on the job does this.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// Files were dealt with without being moved, or bytes of them.
+    pub(crate) fn left(&self, files: u64, bytes: u64) {
+        self.left_files.fetch_add(files, Ordering::Relaxed);
+        self.left_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// So many names are to be removed.
+    pub(crate) fn will_delete(&self, names: u64) {
+        self.to_delete.store(names, Ordering::Relaxed);
+    }
+
+    /// A name was removed.
+    pub(crate) fn has_deleted(&self) {
+        self.deleted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Bytes of a file that there is nothing to do about, because an earlier run moved them. They are not moved.
     pub(crate) fn skipped(&self, bytes: u64) {
+        self.left(0, bytes);
         let less = |total: u64| (total != UNKNOWN).then(|| total.saturating_sub(bytes));
         let _ = self.total_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
@@ -200,6 +275,11 @@ impl Watch {
         self.files.store(told.files, Ordering::Relaxed);
         self.found_bytes.store(told.bytes_found, Ordering::Relaxed);
         self.found_files.store(told.files_found, Ordering::Relaxed);
+        self.left_bytes.store(told.bytes_left.unwrap_or(0), Ordering::Relaxed);
+        self.left_files.store(told.files_left.unwrap_or(0), Ordering::Relaxed);
+        self.deleted.store(told.deleted.unwrap_or(0), Ordering::Relaxed);
+        self.to_delete.store(told.to_delete.unwrap_or(0), Ordering::Relaxed);
+        self.enter(told.phase.as_deref().and_then(Phase::named).unwrap_or_default());
     }
 
     pub(crate) fn file_done(&self) {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use datapump_transport::{Host, WebError, WebUrl};
+use datapump_transport::{Host, SshHost, WebError, WebUrl};
 
 use super::stripe::Stripe;
 use super::web::Web;
@@ -77,6 +77,7 @@ impl Place {
                 Ok(Place::Stripe(Stripe::new(OsStr::from_bytes(&bytes[STRIPE.len()..]).into())))
             }
             _ if bytes.starts_with(SCHEME) => parse_served(&bytes[SCHEME.len()..]).map(Place::Remote),
+            _ if bytes.starts_with(SSH) => parse_ssh_url(&bytes[SSH.len()..]).map(Place::Remote),
             _ if WebUrl::is_one(bytes) => parse_web(&word.to_string_lossy()).map(Place::Web),
             _ if is_remote(bytes) => parse_ssh(bytes).map(Place::Remote),
             _ => Ok(Place::Path(PathBuf::from(word))),
@@ -85,6 +86,7 @@ impl Place {
 }
 
 const SCHEME: &[u8] = b"pump://";
+const SSH: &[u8] = b"ssh://";
 const STRIPE: &[u8] = b"stripe:";
 
 impl Place {
@@ -157,12 +159,38 @@ fn parse_ssh(bytes: &[u8]) -> Result<Remote, PlaceError> {
     let (host, path) = bytes.split_at(colon.ok_or_else(|| wrong("names no host"))?);
     let host = std::str::from_utf8(host).map_err(|_| wrong("names no host"))?;
     let host = without_brackets(host).ok_or_else(|| wrong("names no host"))?;
-    // What begins with a dash would be an option of ssh, or of what it starts.
-    let is_option = host.split('@').any(|part| part.is_empty() || part.starts_with('-'));
-    if is_option || !is_plain(&host) {
+    if !is_host(&host) {
         return Err(wrong("names no host"));
     }
+    let host = SshHost { name: host, port: None };
     Ok(Remote { host: Host::Ssh(host), path: OsStr::from_bytes(&path[1..]).into() })
+}
+
+/// What begins with a dash would be an option of ssh, or of what it starts.
+fn is_host(host: &str) -> bool {
+    let is_option = host.split('@').any(|part| part.is_empty() || part.starts_with('-'));
+    !is_option && is_plain(host)
+}
+
+/// `[user@]host[:port]/path`, with an address in brackets; a path behind `/~/`, or none, is in the home folder.
+fn parse_ssh_url(bytes: &[u8]) -> Result<Remote, PlaceError> {
+    let slash = bytes.iter().position(|&byte| byte == b'/').unwrap_or(bytes.len());
+    let (address, path) = bytes.split_at(slash);
+    let shown = crate::shown(bytes);
+    let wrong = || PlaceError(format!("'ssh://{shown}': write ssh://[USER@]HOST[:PORT]/PATH, or /~/PATH"));
+    let address = std::str::from_utf8(address).map_err(|_| wrong())?;
+    // Colons in brackets are an address's own.
+    let colon = address.rfind(':').filter(|&at| !address[at..].contains(']'));
+    let (host, port) = match colon {
+        Some(at) => (&address[..at], Some(address[at + 1..].parse::<u16>().map_err(|_| wrong())?)),
+        None => (address, None),
+    };
+    let name = without_brackets(host).filter(|host| is_host(host)).ok_or_else(wrong)?;
+    if port == Some(0) {
+        return Err(wrong());
+    }
+    let path = path.strip_prefix(b"/~/").unwrap_or(if path == b"/~" { b"" } else { path });
+    Ok(Remote { host: Host::Ssh(SshHost { name, port }), path: OsStr::from_bytes(path).into() })
 }
 
 /// `user@[address]` as ssh takes it; nothing where brackets stand elsewhere.
@@ -218,18 +246,25 @@ impl fmt::Display for Place {
     }
 }
 
+/// `user@[address]` where the address has colons.
+fn in_brackets(host: &str) -> String {
+    let at = host.rfind('@').map_or(0, |at| at + 1);
+    match host[at..].contains(':') {
+        true => format!("{}[{}]", &host[..at], &host[at..]),
+        false => host.into(),
+    }
+}
+
 impl fmt::Display for Remote {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = crate::shown(self.path.as_os_str().as_bytes());
         match &self.host {
             Host::Served(address) => write!(out, "pump://{address}/{path}"),
-            Host::Ssh(host) if host.contains(':') => {
-                let (user, address) = host
-                    .rsplit_once('@')
-                    .map_or(("", &host[..]), |(_, it)| (&host[..host.len() - it.len()], it));
-                write!(out, "{user}[{address}]:{path}")
+            Host::Ssh(SshHost { name, port: None }) => write!(out, "{}:{path}", in_brackets(name)),
+            Host::Ssh(SshHost { name, port: Some(port) }) => {
+                let home = if path.starts_with('/') { "" } else { "/~/" };
+                write!(out, "ssh://{}:{port}{home}{path}", in_brackets(name))
             }
-            Host::Ssh(host) => write!(out, "{host}:{path}"),
             Host::Caller => out.write_str(&path),
         }
     }
@@ -247,7 +282,11 @@ mod tests {
     fn words_name_places() {
         let null = |bytes, fill| Place::Null { bytes, fill };
         let remote = |host, path: &str| Place::Remote(Remote { host, path: path.into() });
-        let ssh = |host: &str, path| remote(Host::Ssh(host.into()), path);
+        let ssh_at = |host: &str, port, path| {
+            let host = SshHost { name: host.into(), port };
+            remote(Host::Ssh(host), path)
+        };
+        let ssh = |host: &str, path| ssh_at(host, None, path);
         let served = |address: &str, path| remote(Host::Served(address.into()), path);
         for (word, place) in [
             ("a/b", Place::Path("a/b".into())),
@@ -262,6 +301,12 @@ mod tests {
             ("user@host:", ssh("user@host", "")),
             ("host:[a]:b", ssh("host", "[a]:b")),
             ("user@[fe80::1]:/b:c", ssh("user@fe80::1", "/b:c")),
+            ("ssh://host/b/c", ssh("host", "/b/c")),
+            ("ssh://user@host:2222/~/b", ssh_at("user@host", Some(2222), "b")),
+            ("ssh://host:22", ssh_at("host", Some(22), "")),
+            ("ssh://[::1]:22/~", ssh_at("::1", Some(22), "")),
+            ("ssh://user@[fe80::1]/x", ssh("user@fe80::1", "/x")),
+            ("./ssh://host", Place::Path("./ssh://host".into())),
             ("stripe:a/b.toml", Place::Stripe(Stripe::new("a/b.toml".into()))),
             ("./stripe:b", Place::Path("./stripe:b".into())),
             ("pump://host:1/x", served("host:1", "x")),
@@ -275,6 +320,8 @@ mod tests {
             "stripe:/a/b",
             "user@host:",
             "[::1]:/b",
+            "ssh://host:2222/b",
+            "ssh://user@[::1]:22/~/b",
             "user@[fe80::1%eth0]:b:c",
             "pump://[::1]:65535/x",
         ] {
@@ -301,6 +348,11 @@ mod tests {
             ("pump://host/x", "no port"),
             ("pump://:1/x", "no port"),
             ("pump://host:0/x", "no port"),
+            ("ssh://", "write ssh://[USER@]HOST[:PORT]/PATH"),
+            ("ssh://-oProxyCommand=x/b", "write ssh://"),
+            ("ssh://host:0/b", "write ssh://"),
+            ("ssh://host:x/b", "write ssh://"),
+            ("ssh://user@/b", "write ssh://"),
             ("http://", "is no URL"),
             ("https://user:secret@host/x", "is refused"),
         ] {

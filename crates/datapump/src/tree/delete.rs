@@ -37,13 +37,17 @@ use datapump_files::identity::{FileId, id};
 /// Removes what is too much in these trees.
 pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<(), Problem> {
     for step in [DeleteStep::Check, DeleteStep::Count, DeleteStep::Remove] {
-        if step == DeleteStep::Count && shared.settings.options.max_delete.is_none() {
+        let is_bounded = shared.settings.options.max_delete.is_some();
+        if step == DeleteStep::Count && !is_bounded && !shared.ledger.watch.is_shown() {
             continue;
         }
         let mut pass = DeletePass { shared, step, found: 0, has_changed: false };
         roots.iter().try_for_each(|root| pass.tree(root))?;
         if pass.has_changed {
             return Ok(());
+        }
+        if step == DeleteStep::Count {
+            shared.ledger.watch.will_delete(pass.found);
         }
     }
     Ok(())
@@ -418,7 +422,10 @@ impl DeletePass<'_> {
                 removed => removed,
             };
             match removed {
-                Ok(()) => self.shared.ledger.tally().deleted += 1,
+                Ok(()) => {
+                    self.shared.ledger.tally().deleted += 1;
+                    self.shared.ledger.watch.has_deleted();
+                }
                 Err(Errno::ENOENT) => {}
                 // What is excluded lies in it.
                 Err(Errno::ENOTEMPTY) => return Ok(()),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::verdict::Waits;
+use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::{CpuStage, Errno, meter::within};
 
 use crate::job::options::Sync;
@@ -51,6 +51,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     if shared.settings.options.sync == Sync::End && shared.settings.writes {
         sync_devices(shared, &trees_done);
     }
+    shared.ledger.watch.enter(Phase::Attributes);
     for directory in &trees_done {
         if let Err(problem) = finish_root(shared, directory) {
             shared.ledger.report(problem);
@@ -88,6 +89,7 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[
     }
     let synced_ns = clock.now_ns();
     waits.sync += synced_ns - start_ns;
+    shared.ledger.watch.enter(Phase::Deleting);
     let deleted = delete::delete(shared, trees_done);
     waits.deleting += clock.now_ns() - synced_ns;
     if shared.stop.load(Ordering::Relaxed) {
@@ -102,6 +104,7 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[
 }
 
 fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {
+    shared.ledger.watch.enter(Phase::Syncing);
     let (devices, mut said) = (shared.trees.devices(), Ok(()));
     for (path, folder) in devices.values() {
         let _stage = within(CpuStage::Sync);

@@ -7,7 +7,8 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use crate::args::CopyArguments;
 
 /// Flags that say what a mirror is anyway, or are for what is none.
-const HIDDEN: [&str; 10] = [
+const HIDDEN: [&str; 11] = [
+    "relative",
     "update",
     "delete",
     "no_target_directory",
@@ -84,6 +85,7 @@ impl FromArgMatches for MirrorArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<MirrorArguments, Error> {
         let mut copy = CopyArguments::from_arg_matches(matches)?;
         copy.operands.no_target_directory = true;
+        copy.operands.relative = false;
         copy.tree.delete = true;
         copy.tree.is_mirror = true;
         Ok(MirrorArguments(copy))

@@ -53,6 +53,17 @@ pub struct OperandArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub mkpath: bool,
 
+    /// Copy the path of each source, too: a/b/c becomes DST/a/b/c
+    ///
+    /// As rsync's -R and cp's --parents; the folders on the way are made with their attributes. What stands before /./
+    /// in a source is no part of it: of home/./me/notes that is me/notes. All sources lie in one folder then, on one
+    /// host. Default: off, a source has its last name alone.
+    ///
+    /// Example: pump copy --relative etc/ssh/sshd_config etc/fstab /backup/host
+    #[arg(long, visible_alias = "parents", env = "PUMP_RELATIVE", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub relative: bool,
+
     /// Take DST as the name of the copy, never as a folder to copy into
     ///
     /// With one source only. Default: off, so that an existing folder receives the source under its own name.

@@ -280,6 +280,9 @@ pub struct Typed {
     modify_window: bool,
     ignore_existing: bool,
     files_from: bool,
+    existing: bool,
+    max_size: bool,
+    min_size: bool,
 }
 
 impl Typed {
@@ -291,6 +294,9 @@ impl Typed {
             modify_window: typed("modify_window"),
             ignore_existing: typed("ignore_existing"),
             files_from: typed("files_from"),
+            existing: typed("existing"),
+            max_size: typed("max_size"),
+            min_size: typed("min_size"),
         }
     }
 }
@@ -369,6 +375,9 @@ impl TreeArguments {
             ("PUMP_UPDATE", self.is_mirror && update),
             ("PUMP_IGNORE_EXISTING", self.is_mirror && self.ignore_existing),
             ("PUMP_FILES_FROM", self.is_mirror && self.files_from.is_some()),
+            ("PUMP_EXISTING", self.is_mirror && self.choose.existing && !self.typed.existing),
+            ("PUMP_MAX_SIZE", self.is_mirror && self.choose.max_size.is_some() && !self.typed.max_size),
+            ("PUMP_MIN_SIZE", self.is_mirror && self.choose.min_size.is_some() && !self.typed.min_size),
             ("PUMP_SIZE_ONLY", self.size_only && !leaves_unread),
             ("PUMP_MODIFY_WINDOW", self.modify_window.is_some() && !looks_at_times),
         ]
@@ -383,7 +392,7 @@ impl TreeArguments {
         if let Some(words) = self.contradiction() {
             return Err(words);
         }
-        Ok(self.choose.apply(Options {
+        Ok(self.chosen().apply(Options {
             selection: self.selection()?,
             list_is_default: self.list_is_default,
             update: self.update(),
@@ -406,6 +415,19 @@ impl TreeArguments {
     pub fn decides_by_name(&self) -> bool {
         let leaves = self.update() != Update::All || self.checksum || self.ignores_existing();
         leaves || self.itemize_changes || self.link_dest.is_some() || self.choose.decides_by_name()
+    }
+
+    /// A mirror is whole, unless something else is typed.
+    fn chosen(&self) -> ChooseArguments {
+        let ChooseArguments { existing, max_size, min_size, delete_excluded } = self.choose;
+        let Typed { existing: is_existing, max_size: is_max, min_size: is_min, .. } = self.typed;
+        let heeds = |is_typed: bool| !self.is_mirror || is_typed;
+        ChooseArguments {
+            existing: existing && heeds(is_existing),
+            max_size: max_size.filter(|_| heeds(is_max)),
+            min_size: min_size.filter(|_| heeds(is_min)),
+            delete_excluded,
+        }
     }
 
     fn selection(&self) -> Result<Vec<Selection>, String> {

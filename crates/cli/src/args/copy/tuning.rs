@@ -124,6 +124,15 @@ pub struct OutputArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub quiet: bool,
 
+    /// Print all figures at the end
+    ///
+    /// Requests, time by stage, CPU time: the lines that -v ends with. Default: off.
+    ///
+    /// Example: pump copy --stats photos/ /backup/photos
+    #[arg(long, env = "PUMP_STATS", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub stats: bool,
+
     /// When progress is shown
     ///
     /// On a terminal it is a bar, elsewhere a line now and then. --progress alone means always. Default: auto, which is

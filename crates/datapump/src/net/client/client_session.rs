@@ -285,9 +285,9 @@ impl RemoteCopy {
             Direction::Push => {
                 let target_is_name = self.options.target_is_name || is_name;
                 let options = Options { target_is_name, lanes_at_first, lanes_max, ..self.options.clone() };
-                serde_json::to_string(&options).unwrap_or_default()
+                options.told()
             }
-            Direction::Pull => serde_json::to_string(&Options {
+            Direction::Pull => Options {
                 request_bytes: self.options.request_bytes,
                 uncached: self.options.uncached,
                 source_depth: self.options.source_depth,
@@ -298,8 +298,8 @@ impl RemoteCopy {
                 lanes_at_first,
                 lanes_max,
                 ..Options::default()
-            })
-            .unwrap_or_default(),
+            }
+            .told(),
         };
         let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
         let sources = self.sources.iter().map(path).collect();

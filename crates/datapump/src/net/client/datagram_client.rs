@@ -241,7 +241,7 @@ fn begin(request: DatagramRequest) -> Begin {
         way: Direction::Pull,
         sources: Vec::new(),
         target: Vec::new().into(),
-        options: serde_json::to_string(&options).unwrap_or_default(),
+        options: options.told(),
         connections: 1,
         tells_files: None,
         boot: Some(boot()),

@@ -181,6 +181,11 @@ pub(crate) fn progress(watch: &Watch) -> wire::Progress {
         bytes_found: now.bytes_found,
         files_found: now.files_found,
         limited_by: watch.limit_here().map(|limit| limit.words().into()),
+        bytes_left: Some(now.bytes_left),
+        files_left: Some(now.files_left),
+        phase: Some(now.phase.words().into()),
+        deleted: Some(now.deleted),
+        to_delete: Some(now.to_delete),
     }
 }
 

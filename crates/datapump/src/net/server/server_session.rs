@@ -157,6 +157,19 @@ fn looks_only(begin: &Begin, options: &Options) -> bool {
         && options.far_null_bytes.is_some_and(|bytes| bytes <= path_probe::BYTES_MAX)
 }
 
+/// A later version may ask for what this one does not know.
+fn unread(error: &str) -> String {
+    match error.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+        Some((field, _)) => {
+            let field = crate::shown(field.as_bytes());
+            format!(
+                "the pump here is older and does not know '{field}'; install the same version on both hosts"
+            )
+        }
+        None => format!("the options cannot be read: {}", crate::shown(error.as_bytes())),
+    }
+}
+
 fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     let shown = path(if begin.way == Direction::Push {
@@ -164,8 +177,8 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     } else {
         begin.sources.first().map_or(b"", |it| it)
     });
-    let options: Options = serde_json::from_str(&begin.options)
-        .map_err(|error| refused(&shown, &format!("the options cannot be read: {error}")))?;
+    let options: Options =
+        serde_json::from_str(&begin.options).map_err(|error| refused(&shown, &unread(&error.to_string())))?;
     match begin.way {
         Direction::Push if !state.options.writes => {
             return Err(refused(&shown, "this server may only be read from"));

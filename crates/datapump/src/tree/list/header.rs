@@ -96,6 +96,7 @@ fn selected(options: &Options) -> u64 {
         Selection::ExcludeFrom(content, zero) => (4 + u64::from(*zero), &content[..]),
         Selection::Names(content, zero) => (6 + u64::from(*zero), &content[..]),
         Selection::IncludeFrom(content, zero) => (8 + u64::from(*zero), &content[..]),
+        Selection::Whole(content) => (13, &content[..]),
     });
     let file_systems = options.one_file_system.then_some((1, &b""[..]));
     let existing = options.existing.then_some((10, &b""[..]));

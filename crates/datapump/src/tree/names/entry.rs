@@ -124,7 +124,7 @@ impl BatchCursor {
             return Ok(false);
         }
         let stands = self.there(&name.name)?.is_some();
-        let passed = shared.trees.rules.passed_by(&self.meta(name)?, stands);
+        let passed = shared.trees.rules.passed_by(Some(&self.meta(name)?), stands);
         passed.inspect(|why| update_existing::tell_kept(shared, &self.entry(&name.name), why));
         Ok(passed.is_some())
     }

@@ -14,12 +14,21 @@ use crate::target::{Item, Target};
 use crate::tree::folder::begin_tree;
 use crate::tree::names::entry_argument;
 use datapump_core::verdict::Waits;
+use datapump_engine::Errno;
 use datapump_files::commit::temporary;
+use datapump_files::disk::PathAt;
 
 /// Opens what the user named: a file, or the root of a tree.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     if item.is_left_out {
         return shared.ledger.leave_out(&format!("'{}' {}", item.source, temporary::LEFT_OUT));
+    }
+    if let Some((to, why)) = passed_by(shared, item) {
+        shared.ledger.note(|| format!("'{}': left as it is: {why}", shown_path(&to.path)));
+        if item.is_tree() {
+            shared.trees.walked(&shared.ledger.watch);
+        }
+        return;
     }
     if let (Some(from), Target::Entry(to)) = (item.source.path(), &item.target) {
         let made = entry_argument::make(shared, from, to);
@@ -29,11 +38,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         return open_file(shared, waits, item);
     };
     item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
-    let rules = &shared.trees.rules;
-    let passed = item.meta.and_then(|meta| rules.passed_by(&meta, to.metadata().is_ok()));
-    if let Some(why) = passed.filter(|_| !shared.settings.compares) {
-        shared.ledger.note(|| format!("'{}': left as it is: {why}", shown_path(&to.path)));
-    } else if let Err(problem) = begin_tree::begin_tree(shared, (item.number, from), to) {
+    if let Err(problem) = begin_tree::begin_tree(shared, (item.number, from), to) {
         shared
             .ledger
             .failed_whole
@@ -41,6 +46,16 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         shared.ledger.report(problem);
     }
     shared.trees.walked(&shared.ledger.watch);
+}
+
+/// A folder, or an entry, that is none of those that are asked for. What cannot be looked at stands there.
+fn passed_by<'item>(shared: &Shared<'_>, item: &'item Item) -> Option<(&'item PathAt, &'static str)> {
+    let (Target::Tree(to) | Target::Entry(to)) = &item.target else { return None };
+    if shared.settings.compares || !shared.trees.rules.passes_some() {
+        return None;
+    }
+    let stands = to.metadata_of_name() != Err(Errno::ENOENT);
+    Some((to, shared.trees.rules.passed_by(item.meta.as_ref(), stands)?))
 }
 
 /// Opens a file that the user named, under the first of its names, unless what stands at its target stays.

@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use datapump_core::verdict::Waits;
+use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::Errno;
 
 use crate::problem::{Class, Operation, Problem};
@@ -91,6 +91,7 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
         return;
     }
     let was_made = finish::delete_rest(shared, waits, &roots(shared, &waiting));
+    shared.ledger.watch.enter(Phase::Copying);
     shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made = true;
     let looked = if was_made { Looked::Replaces } else { Looked::NotYet };
     let batch = |(directory, name)| Batch { directory, names: vec![name], looked, walks: true };

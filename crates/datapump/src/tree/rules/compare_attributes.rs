@@ -139,10 +139,14 @@ pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), 
     }
 }
 
-/// Seconds since 1970 with nanoseconds: whoever compares them does not want them rounded.
+/// A date in UTC with nanoseconds: whoever compares times does not want them rounded. Seconds since 1970 where a year
+/// has more than four digits.
 fn time_words(ns: i128) -> String {
     const SECOND: i128 = 1_000_000_000;
-    format!("{}.{:09}", ns.div_euclid(SECOND), ns.rem_euclid(SECOND))
+    match jiff::Timestamp::from_nanosecond(ns) {
+        Ok(time) => format!("{time:.9}"),
+        Err(_) => format!("{}.{:09}", ns.div_euclid(SECOND), ns.rem_euclid(SECOND)),
+    }
 }
 
 pub(crate) fn differs(path: &Path, words: impl Into<String>) -> Problem {

@@ -98,13 +98,15 @@ impl Rules {
         self.existing || self.min_size_bytes > 0 || self.max_size_bytes < u64::MAX
     }
 
-    /// Why a name is passed by: nothing stands there, or its size is out of bounds.
-    pub(crate) fn passed_by(&self, source: &Meta, stands: bool) -> Option<&'static str> {
-        let is_file = source.kind == FileKind::Regular;
+    /// Why a name is passed by: nothing stands there, or its size is out of bounds. A stream is no file.
+    pub(crate) fn passed_by(&self, source: Option<&Meta>, stands: bool) -> Option<&'static str> {
+        let size = source.filter(|meta| meta.kind == FileKind::Regular).map(|meta| meta.size_bytes);
         match () {
             () if self.existing && !stands => Some("nothing stands there (--existing)"),
-            () if is_file && source.size_bytes > self.max_size_bytes => Some("it is larger than --max-size"),
-            () if is_file && source.size_bytes < self.min_size_bytes => Some("it is smaller than --min-size"),
+            () if size.is_some_and(|size| size > self.max_size_bytes) => Some("it is larger than --max-size"),
+            () if size.is_some_and(|size| size < self.min_size_bytes) => {
+                Some("it is smaller than --min-size")
+            }
             () => None,
         }
     }

@@ -37,6 +37,8 @@ struct NameList {
     names: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     /// Folders that come with what lies in them.
     with_contents: BTreeSet<Vec<u8>>,
+    /// Names that come with all that lies in them, however deep.
+    whole: BTreeSet<Vec<u8>>,
 }
 
 /// Where the names of a folder come from.
@@ -53,7 +55,7 @@ pub(crate) enum Listing {
 impl Select {
     /// Reads patterns and lists; an error says which one is wrong.
     pub(crate) fn new(selection: &[Selection]) -> Result<Select, Problem> {
-        let (mut rules, mut names) = (Vec::new(), None);
+        let (mut rules, mut names, mut whole) = (Vec::new(), None, BTreeSet::new());
         for part in selection {
             match part {
                 Selection::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
@@ -63,6 +65,11 @@ impl Select {
                 }
                 Selection::IncludeFrom(content, zero) => {
                     rules.extend(of_lines(content, *zero, Effect::Include));
+                }
+                Selection::Whole(content) => {
+                    let list = parse_names(content, true).map_err(Problem::usage)?;
+                    whole.extend(list.iter().map(|name| name.path.clone()));
+                    names.get_or_insert_with(Vec::new).extend(list);
                 }
                 Selection::Names(content, zero) => {
                     let list = parse_names(content, *zero).map_err(Problem::usage)?;
@@ -74,7 +81,7 @@ impl Select {
         let rules: Vec<Rule> = rules.into_iter().collect::<Result<_, _>>().map_err(Problem::usage)?;
         let filters = !rules.is_empty();
         let filter = Filter::new(rules);
-        let list = names.map(|names| NameList::new(names, &filter, filters));
+        let list = names.map(|names| NameList { whole, ..NameList::new(names, &filter, filters) });
         Ok(Select { filter, filters, list })
     }
 
@@ -105,6 +112,9 @@ impl Select {
         let Some(list) = &self.list else { return Listing::Folder };
         let path = folder();
         let path = path.as_ref().as_os_str().as_bytes();
+        if list.is_whole(path) {
+            return Listing::Folder;
+        }
         let name = |name: &Vec<u8>| Name::here(OsStr::from_bytes(name).to_owned(), None);
         let listed: Vec<Name> = list.names.get(path).into_iter().flatten().map(name).collect();
         match list.with_contents.contains(path) {
@@ -127,6 +137,12 @@ impl Select {
 }
 
 impl NameList {
+    /// Whether a folder is one of those that come with all that is in them, or lies in one.
+    fn is_whole(&self, path: &[u8]) -> bool {
+        let mut ends = (0..path.len()).filter(|&at| path[at] == b'/').chain([0, path.len()]);
+        !self.whole.is_empty() && ends.any(|end| self.whole.contains(&path[..end]))
+    }
+
     /// A name that a pattern excludes, whatever it is, brings no folders, as with rsync.
     fn new(names: Vec<ListedName>, filter: &Filter, filters: bool) -> NameList {
         let mut list = NameList::default();

@@ -46,7 +46,7 @@ pub(crate) fn kept(
 
 fn count(shared: &Shared<'_>, meta: &Meta) {
     if meta.kind == FileKind::Regular {
-        shared.ledger.tally().files_unchanged += 1;
+        shared.ledger.unchanged(meta.size_bytes);
     }
 }
 

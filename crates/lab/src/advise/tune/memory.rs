@@ -203,7 +203,8 @@ fn is_torn(file: &File) -> io::Result<bool> {
 fn name_of(place: &Place) -> Option<String> {
     match place {
         Place::Path(path) => QuietDisk::of(nearest_there(path)).ok()?.name(),
-        Place::Remote(Remote { host: Host::Served(host) | Host::Ssh(host), .. }) => Some(host.clone()),
+        Place::Remote(Remote { host: Host::Served(address), .. }) => Some(address.clone()),
+        Place::Remote(Remote { host: host @ Host::Ssh(_), .. }) => Some(host.to_string()),
         Place::Null { .. } => Some("null:".into()),
         _ => None,
     }

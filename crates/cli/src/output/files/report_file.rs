@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use datapump::{Class, Operation, Problem};
 
-use crate::output::own_file::{self, OwnFile};
+use crate::output::files::own_file::{self, OwnFile};
 
 const REPORT: OwnFile =
     OwnFile { flag: "--report", kind: "a report", beginning: br#"{"v":1,"event":"report","# };
