@@ -54,6 +54,8 @@ struct Extent {
     /// Of the truth tests, in each of which every part is throttled once.
     rounds: u32,
     fuzz_seconds: u32,
+    /// What the fuzz targets are compiled with besides: the address sanitizer doubles what is to be compiled.
+    sanitizer: &'static str,
     /// Of tests whose cases take many seconds each, one case in so many.
     one_case_in: u32,
     /// Of the tests that measure, whole suites that are too long for every change.
@@ -69,6 +71,7 @@ const SHORT: Extent = Extent {
     trees: 50,
     rounds: 1,
     fuzz_seconds: 20,
+    sanitizer: "none",
     one_case_in: 6,
     left_out: &["pid", "soaker"],
     release: false,
@@ -79,6 +82,7 @@ const FULL: Extent = Extent {
     trees: 1000,
     rounds: 20,
     fuzz_seconds: 600,
+    sanitizer: "address",
     one_case_in: 1,
     left_out: &[],
     release: true,
@@ -101,13 +105,14 @@ pub fn run(root: &Path, full: bool) -> Result<()> {
 pub fn build_fuzz_targets(root: &Path) -> Result<()> {
     let mut steps = Steps::new(root, None);
     if install::fuzzer(&mut steps)? {
-        steps.run(&build_of_fuzz_targets())?;
+        steps.run(&build_of_fuzz_targets(&SHORT))?;
     }
     steps.close()
 }
 
-fn build_of_fuzz_targets() -> Step {
-    Step::new("build of the fuzz targets", "nice -n 19 cargo +nightly fuzz build")
+fn build_of_fuzz_targets(Extent { sanitizer, .. }: &Extent) -> Step {
+    let line = format!("nice -n 19 cargo +nightly fuzz build --sanitizer {sanitizer}");
+    Step::new("build of the fuzz targets", &line)
 }
 
 fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
@@ -126,7 +131,7 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     long(steps, extent)?;
     let line = format!("RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast -p fuse-tests");
     steps.run(&of_the_program("tests with a file system of their own", &line, (root, extent)))?;
-    if fuzzes { fuzz(steps, extent.fuzz_seconds) } else { Ok(()) }
+    if fuzzes { fuzz(steps, extent) } else { Ok(()) }
 }
 
 impl Extent {
@@ -164,6 +169,9 @@ fn say_left_out(steps: &mut Steps, extent: &Extent) -> Result<()> {
              the entries of trees"
         ))?;
     }
+    if extent.sanitizer == "none" {
+        steps.say("== left to --full: the address sanitizer in the fuzz targets, which takes five minutes to compile")?;
+    }
     if !left_out.is_empty() {
         let left = left_out.join(", ");
         steps.say(&format!(
@@ -195,7 +203,7 @@ fn wider(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Resul
     let line = format!("RUST_TEST_THREADS={THREADS} {test} -- --skip measuring::");
     let mut together = vec![of_the_program("wider tests", &line, (root, extent))];
     if fuzzes {
-        together.push(build_of_fuzz_targets());
+        together.push(build_of_fuzz_targets(extent));
     }
     steps.run_together(&together)?;
     let skipped = extent.left_out.iter().map(|name| format!(" --skip measuring::{name}::"));
@@ -217,12 +225,13 @@ fn long(steps: &mut Steps, extent: &Extent) -> Result<()> {
 }
 
 /// Runs the fuzz targets that were built.
-fn fuzz(steps: &mut Steps, seconds: u32) -> Result<()> {
+fn fuzz(steps: &mut Steps, Extent { fuzz_seconds, sanitizer, .. }: &Extent) -> Result<()> {
     let targets = install::fuzz_targets();
     anyhow::ensure!(!targets.is_empty(), "fuzz/ has no targets");
     // A thread that has done its work is not gone yet when its memory would be counted: that is no leak.
-    let limits = format!("-max_total_time={seconds} -detect_leaks=0");
-    let line = |target: &String| format!("cargo +nightly fuzz run {target} -- {limits}");
+    let limits = format!("-max_total_time={fuzz_seconds} -detect_leaks=0");
+    let line =
+        |target: &String| format!("cargo +nightly fuzz run --sanitizer {sanitizer} {target} -- {limits}");
     let all: Vec<Step> =
         targets.iter().map(|target| Step::new(&format!("fuzz {target}"), &line(target))).collect();
     // Each is one thread.
