@@ -394,6 +394,7 @@ impl Job {
             options: &self.options,
             target: self.target.local_path(),
             targets: target::names_of(items),
+            is_confined: self.is_confined,
             has_one_source: self.sources.len() == 1,
             files_wanted: names().filter(|item| !item.is_entry()).count(),
             tells_files: self.tells_files,

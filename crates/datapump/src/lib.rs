@@ -70,7 +70,9 @@ pub(crate) use datapump_core::problem;
 pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Why};
 pub use file::block_hook::BlockHook;
 pub use job::defaults::{Defaults, Reads};
-pub use job::options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
+pub use job::options::{
+    Backup, Choice, EngineChoice, Keep, Numbering, Options, Selection, Sync, Update, WaitChoice,
+};
 pub use job::platform::Platform;
 pub use job::{Job, Planned};
 pub use net::client::path_look::{PathChoice, PathFacts};

@@ -12,6 +12,7 @@
 //!
 //! Must not know: where the bytes come from, who writes them, plans.
 
+pub mod aside;
 pub mod made;
 pub mod partial;
 pub mod reserved;

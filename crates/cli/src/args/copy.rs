@@ -2,6 +2,7 @@
 //!
 //! Must not know: how a copy is made.
 
+pub(crate) mod backup;
 pub(crate) mod choose;
 pub(crate) mod habits;
 pub(crate) mod mirror;
@@ -16,6 +17,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ArgMatches, Args, ValueEnum};
 use datapump::{Choice, Options};
 
+use crate::args::copy::backup::BackupArguments;
 use crate::args::copy::habits::HabitArguments;
 use crate::args::copy::operands::OperandArguments;
 use crate::args::copy::sync::SyncArguments;
@@ -202,6 +204,9 @@ pub struct CopyArguments {
     pub habits: HabitArguments,
 
     #[command(flatten)]
+    pub backup: BackupArguments,
+
+    #[command(flatten)]
     pub tree: TreeArguments,
 
     #[command(flatten)]
@@ -252,6 +257,7 @@ impl CopyArguments {
     pub fn take_typed(&mut self, matches: &ArgMatches) {
         self.tree.take_order(matches);
         self.operands.take_typed(matches);
+        self.backup.take_typed(matches);
     }
 
     /// What the library is asked for.
@@ -277,7 +283,7 @@ impl CopyArguments {
             sockets: self.host.sockets.options(),
             ..self.tuning.options()
         };
-        let options = self.tree.apply(options)?;
+        let options = self.backup.apply(self.tree.apply(options)?);
         // A log has what was deleted.
         Ok(Options { changes: options.changes || self.trace.log_file.is_some(), ..options })
     }

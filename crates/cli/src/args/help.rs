@@ -166,6 +166,7 @@ mod tests {
             let holds = |text: &&String| {
                 text.lines().any(|line| {
                     line.trim_start().starts_with('-')
+                        && line.len() - line.trim_start().len() < 8
                         && line.split([' ', ',', '[', '=']).any(|word| word == begins)
                 })
             };

@@ -5,7 +5,10 @@
 /// Flags, and the answer to whoever types them. Letters on which cp, rsync and scp disagree come first.
 const HABITS: &[(&[&str], &str)] = &[
     (&["-R"], "folders are always copied with all that is in them (cp's -R); rsync's -R is --relative"),
-    (&["-S"], "holes stay holes unless --sparse=never"),
+    (
+        &["-S"],
+        "the suffix of backups is --suffix (cp's -S); holes stay holes unless --sparse=never (rsync's)",
+    ),
     (&["-t"], "the folder to copy into is --target-directory DIR (cp's -t); times are always kept (rsync's)"),
     (
         &["-P"],
@@ -25,7 +28,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["-b"],
-        "the size of a request is --request-size (dd's bs); what is replaced is not kept (cp's, rsync's -b)",
+        "what is replaced is kept with --backup (cp's, rsync's -b); the size of a request is --request-size (dd's bs)",
     ),
     (
         &["-L", "--dereference", "--copy-links"],

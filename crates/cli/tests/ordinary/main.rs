@@ -9,6 +9,7 @@ mod support;
 mod attributes_compared;
 mod attributes_left;
 mod attributes_skipped;
+mod backups;
 mod bill;
 mod changes;
 mod charges;

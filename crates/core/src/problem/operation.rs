@@ -59,6 +59,7 @@ closed_list! {
         Rehearse "rehearse"
         Remove "remove"
         RemoveLeftover "remove the leftover of"
+        BackUp "back up"
         Rename "rename"
         Replace "replace"
         Reserve "reserve"

@@ -9,11 +9,12 @@ use datapump_engine::{Errno, Handle};
 
 use crate::end::Sink;
 use crate::file::changed::{check_unchanged, find_change};
-use crate::file::task::{Finish, Task};
+use crate::file::task::{Finish, Task, TreeFile};
 use crate::job::options::Keep;
 use crate::open::held::{Held, Original};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
+use crate::tree::names::backup::{self, GivenUp};
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
@@ -21,7 +22,7 @@ use datapump_files::commit::StagedFile;
 use datapump_files::disk::{
     AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
 };
-use datapump_files::identity::{SourceChange, changed, cut_short};
+use datapump_files::identity::{SourceChange, changed, cut_short, id};
 use datapump_files::resume::Journal;
 
 fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
@@ -113,7 +114,28 @@ pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
         shared.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
         return Ok(());
     }
-    staged.publish()
+    let given_up = match staged.replaces() && !staged.is_in_place() {
+        true => set_aside(shared, task, staged)?,
+        false => GivenUp::default(),
+    };
+    staged.publish().inspect_err(|_| {
+        if let Folder::Os(folder) = &staged.folder {
+            given_up.give_back(folder, &staged.name);
+        }
+    })
+}
+
+/// What stands under the name gets its backup's name before it is replaced.
+fn set_aside(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Result<GivenUp, Problem> {
+    let Folder::Os(folder) = &staged.folder else { return Ok(GivenUp::default()) };
+    let at = (&**folder, &*staged.name);
+    match &task.tree_file {
+        Some(TreeFile { entry, .. }) => backup::of_entry(shared, &entry.directory, at),
+        None => {
+            let source = task.original.as_ref().map(|original| id(&original.meta));
+            backup::of_file(shared, at, (&task.target_name, source))
+        }
+    }
 }
 
 /// Makes the name durable.

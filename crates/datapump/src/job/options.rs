@@ -10,6 +10,7 @@ use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
 
 pub use datapump_files::attributes::keep::Keep;
+pub use datapump_files::commit::aside::{Backup, Numbering};
 
 /// A choice that the program makes unless told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -255,6 +256,8 @@ pub struct Options {
     pub delete: bool,
     /// What is left out is removed, too.
     pub delete_excluded: bool,
+    /// What is replaced or removed gets another name.
+    pub backup: Option<Backup>,
     /// The target becomes the same as the one folder that is the source: an empty one is taken for a disk that is not
     /// mounted, unless it is said how many names may go.
     pub mirror: bool,
@@ -331,6 +334,12 @@ impl Options {
         if self.uncached && self.direct == Choice::Always {
             return Err(
                 "direct I/O goes past the cache already: leave out --uncached or --direct=always".into()
+            );
+        }
+        self.backup.as_ref().map_or(Ok(()), Backup::check)?;
+        if self.backup.is_some() && self.inplace {
+            return Err(
+                "--inplace gives up the old content as it writes: leave out --backup or --inplace".into()
             );
         }
         if self.rehearsal_bytes.is_some() && (self.inplace || self.devices || self.verify) {

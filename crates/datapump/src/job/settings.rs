@@ -31,6 +31,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) target: Option<&'run Path>,
     /// The real name of each target, as far as the report has room.
     pub(crate) targets: Vec<String>,
+    /// Nothing may lead out of the target.
+    pub(crate) is_confined: bool,
     /// There is one source: what keeps it from being begun is the failure of the whole.
     pub(crate) has_one_source: bool,
     /// Files that the user named, but for those that a pattern excludes.

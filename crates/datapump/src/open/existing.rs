@@ -268,7 +268,7 @@ fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Optio
     if !is_right || doubts::of_file(shared, &other).reaches(&there) || hidden_differ(shared, item, &other) {
         return Ok(None);
     }
-    if !shared.settings.options.dry_run && !linking::link_file(&held, (to, name), &at.path)? {
+    if !shared.settings.options.dry_run && !linking::link_file(shared, &held, (to, name), &at.path)? {
         return Ok(None);
     }
     if !shared.settings.options.dry_run && shared.settings.options.sync != Sync::None {

@@ -154,7 +154,7 @@ fn link(shared: &Shared<'_>, (first, there): (&Item, Option<&Meta>), other: &Ite
     }
     let change = change(shared, (first, other), stands.as_ref());
     let is_linked = match there.filter(|_| shared.settings.writes) {
-        Some(there) => linking::link_file(&held(from, there)?, ends(to)?, &to.path)?,
+        Some(there) => linking::link_file(shared, &held(from, there)?, ends(to)?, &to.path)?,
         None => true,
     };
     shared.ledger.tell(change.filter(|_| is_linked));

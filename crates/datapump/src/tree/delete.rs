@@ -25,7 +25,7 @@ use crate::target::listed::{self, Name};
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
-use crate::tree::names::folded;
+use crate::tree::names::{backup, folded};
 use crate::tree::root::Root;
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
@@ -94,7 +94,7 @@ enum Selected {
     Yes,
     /// A pattern leaves it out, or it is on no list.
     No,
-    /// It is the list of an unfinished copy.
+    /// It is the list of an unfinished copy, or a backup.
     Never,
 }
 
@@ -218,6 +218,9 @@ impl DeletePass<'_> {
                 Fate::Right => {}
                 Fate::Kept => here.keeps_some = true,
                 Fate::Enter(place) => below.push(*place),
+                Fate::Goes(_) if self.keeps_without_backup(here, folder, &name.name) => {
+                    here.keeps_some = true
+                }
                 Fate::Goes(kind) => {
                     self.remove((&here.target, folder), &name.name, kind)?;
                     here.removed_some = true;
@@ -375,6 +378,21 @@ impl DeletePass<'_> {
         }
     }
 
+    /// Whether a name that was to go stays, because what it holds could not be set aside: told.
+    fn keeps_without_backup(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
+        if !self.removes() {
+            return false;
+        }
+        let set_aside = || {
+            backup::in_tree(self.shared, (&here.root, &here.target, here.source.as_deref()), (folder, name))
+        };
+        let done = match set_aside() {
+            Err(problem) if problem.class == Class::Denied && here.target.open_up() => set_aside(),
+            done => done,
+        };
+        done.map_err(|problem| self.shared.ledger.report(problem)).is_err()
+    }
+
     /// What a name is, and whether it is one of those that are dealt with.
     fn kind(&self, here: &DeletePlace, folder: &File, name: &Name) -> Result<(FileKind, Selected), Problem> {
         let path = || here.target.path_of(&name.name);
@@ -389,7 +407,8 @@ impl DeletePass<'_> {
         let is_settled = self.shared.settings.options.selection.is_empty()
             && !self.shared.settings.options.one_file_system;
         let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
-        let ours = stays && name.name == LIST_NAME;
+        let is_backup = backup::is_kept(self.shared, &here.root, folder, (&name.name, kind));
+        let ours = (stays && name.name == LIST_NAME) || is_backup;
         let selected = self.shared.trees.select.includes(
             || here.target.relative(),
             &name.name,

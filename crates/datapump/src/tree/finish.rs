@@ -20,6 +20,7 @@ use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
 use crate::tree::folder::side::WRITABLE;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::unsettled;
+use crate::tree::root::Root;
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{AttributeHolder, Outcome, is_closed, names};
@@ -153,7 +154,7 @@ fn why_it_stays(
 ) -> Option<String> {
     let is_whole = directory.root.is_whole();
     match journal.is_over(is_whole) {
-        true => why_not_over(shared, journal, (folder, &directory.target_path())),
+        true => why_not_over(shared, (&directory.root, journal), (folder, &directory.target_path())),
         false => is_whole.then(|| OTHER_NAMES.into()),
     }
 }
@@ -178,12 +179,16 @@ fn finish_list(
 }
 
 /// Why a list stays although all that this run dealt with is right.
-fn why_not_over(shared: &Shared<'_>, journal: &TreeJournal, target: (&Arc<File>, &Path)) -> Option<String> {
+fn why_not_over(
+    shared: &Shared<'_>,
+    (root, journal): (&Root, &TreeJournal),
+    target: (&Arc<File>, &Path),
+) -> Option<String> {
     // What failed otherwise is told, and does not make more of it.
     if !journal.stood() || !shared.settings.writes {
         return None;
     }
-    match unsettled::find(shared, journal, target) {
+    match unsettled::find(shared, (root, journal), target) {
         Ok(found) if found.is_empty() => None,
         Ok(found) => Some(format!(
             "and of files that are not of this one: {} changed since it began and may not be on the disk; copy \

@@ -3,6 +3,7 @@
 //! Must not know: what becomes of a name that is no folder.
 
 pub(crate) mod alive;
+pub(crate) mod backup_place;
 pub(crate) mod begin_tree;
 pub(crate) mod directory;
 pub(crate) mod folder_done;

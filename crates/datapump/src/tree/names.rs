@@ -2,6 +2,7 @@
 //!
 //! Must not know: how folders are listed, how blocks are moved.
 
+pub(crate) mod backup;
 pub(crate) mod batch_cursor;
 pub(crate) mod claims;
 pub(crate) mod content;

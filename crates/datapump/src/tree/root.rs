@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::problem::Problem;
 use crate::run::ledger::Ledger;
 use crate::tree::folder::alive::Alive;
+use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::visited::{FolderKey, Visited};
 use crate::tree::list::List;
 use crate::tree::list::journal::TreeJournal;
@@ -34,6 +35,8 @@ pub(crate) struct Root {
     pub(crate) alive: Alive,
     /// The folder that the target's root was made in.
     pub(crate) made_in: Option<Arc<File>>,
+    /// Where what is replaced goes.
+    pub(crate) backups: BackupPlace,
     /// Nothing is compared only.
     pub(crate) is_copied: bool,
     /// What stands at the target may be of another source of the same command.
@@ -53,6 +56,7 @@ impl Root {
             in_the_way: Mutex::default(),
             alive: Alive::default(),
             made_in: None,
+            backups: BackupPlace::default(),
             is_copied: true,
             shares_target: false,
             failed: AtomicBool::new(false),

@@ -24,10 +24,14 @@ pub fn make_above(path: &Path, open: impl Fn(&Path) -> Outcome<File>) -> Outcome
         let name = folder.file_name().ok_or(Errno::ENOENT)?;
         match names::make_usual_folder(&above, name) {
             Err(errno) if errno != Errno::EEXIST => return Err(errno),
-            _ => names::open_folder(&above, OsStr::new(".")).and_then(|open| names::sync_all(&open))?,
+            _ => names::open_folder(&above, OsStr::new(".")).and_then(|open| synced(&open))?,
         }
     }
     Ok(())
+}
+
+fn synced(folder: &File) -> Outcome<()> {
+    folder.sync_all().map_err(|error| Errno::of(&error))
 }
 
 #[cfg(test)]

@@ -197,6 +197,11 @@ pub fn make_usual_folder(folder: &File, name: &OsStr) -> Outcome<()> {
     fs::mkdirat(folder, name, Mode::RWXU | Mode::RWXG | Mode::RWXO).map_err(errno)
 }
 
+/// Gives what stands under a name another one, new, itself and not what a symbolic link leads to.
+pub fn link(folder: &File, name: &OsStr, to: &File, new: &OsStr) -> Outcome<()> {
+    fs::linkat(folder, name, to, new, AtFlags::empty()).map_err(errno)
+}
+
 /// Makes a file without a name, to be linked in when it is complete. It may be opened by nobody until then, so that
 /// it may have its final permissions from the start.
 pub fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {

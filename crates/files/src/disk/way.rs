@@ -61,10 +61,15 @@ fn devices_up_to(top: (u64, u64), folder: &Arc<File>) -> Option<Vec<u64>> {
     None
 }
 
+/// What the system calls a folder, now; nothing where it does not say.
+pub fn path_of(folder: &File) -> Option<PathBuf> {
+    let path = rustix::fs::readlink(proc::path_of_open_file(folder), Vec::new()).ok()?;
+    Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
+}
+
 /// What the system calls the last folders of a folder's path, from above; `devices` are from below.
 fn steps(folder: &File, devices: Vec<u64>) -> Option<Vec<WayStep>> {
-    let path = rustix::fs::readlink(proc::path_of_open_file(folder), Vec::new()).ok()?;
-    let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
+    let path = path_of(folder)?;
     let names = path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         _ => None,

@@ -59,7 +59,11 @@ impl RemoteCopy {
             ([_, ..], None) => {
                 Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
             }
-            (_, Some(_)) => Err(Problem::usage("both places are on other hosts; copy in two steps")),
+            ([first, ..], Some(target)) => Err(Problem::usage(format!(
+                "both places are on other hosts; copy in two steps, through this one: pump copy {first} FOLDER && pump \
+                 copy FOLDER/ {target}"
+            ))),
+            ([], Some(_)) => Err(Problem::usage("a source on the web comes here first: copy in two steps")),
             ([], None) => Err(Problem::usage("no place is on another host")),
         }
     }

@@ -205,9 +205,8 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
         ));
     }
     let root = served(state, &options, (begin.way, &shown))?;
-    if options.make_path && !options.dry_run && begin.way == Direction::Push {
-        make_path(&root, &shown)?;
-    }
+    refuse_backups_elsewhere(&root, &options, &shown)?;
+    make_path(&root, (&options, begin.way), &shown)?;
     let target = match (begin.way, &root) {
         (Direction::Push, ServedRoot::Folder(root)) => Some(target(root, &shown)?),
         (Direction::Push, ServedRoot::User(home)) => {
@@ -249,8 +248,22 @@ fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
     }
 }
 
+/// Nothing is written outside of the served folder: a path that begins elsewhere is refused, others are confined.
+fn refuse_backups_elsewhere(root: &ServedRoot, options: &Options, shown: &Path) -> Result<(), Problem> {
+    let folder = options.backup.as_ref().and_then(|backup| backup.folder.as_ref());
+    match root {
+        ServedRoot::Folder(_) if folder.is_some_and(|folder| folder.is_absolute()) => {
+            Err(refused(shown, "here --backup-dir lies in the target: name a relative folder"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes the folders that are missing above what is written.
-fn make_path(root: &ServedRoot, shown: &Path) -> Result<(), Problem> {
+fn make_path(root: &ServedRoot, (options, way): (&Options, Direction), shown: &Path) -> Result<(), Problem> {
+    if !options.make_path || options.dry_run || way != Direction::Push {
+        return Ok(());
+    }
     let made = match root {
         ServedRoot::Folder(root) => make_above(shown, |path| names::find_beneath(root, path)),
         ServedRoot::User(home) => make_above(&of_user(home, shown)?, names::find_folder),

@@ -14,6 +14,7 @@ use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
+use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::directory::{Directory, Traits};
 use crate::tree::folder::open_root::{open_target, simulated};
 use crate::tree::folder::side::FolderSide;
@@ -50,7 +51,7 @@ pub(crate) fn begin_tree(
     if !shared.settings.writes {
         return look_at(shared, source, at);
     }
-    let to = &*at.path;
+    let (to, backups) = (&*at.path, BackupPlace::of(&shared.settings, &source, at)?);
     let (link_dest, link_doubt) = link_dest(shared, to)?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let made = make(shared, &source_root, at)?;
@@ -88,8 +89,8 @@ pub(crate) fn begin_tree(
     root.shares_target = shared.trees.targets_overlap;
     root.made_in = made_in;
     root.visited = visited(shared);
-    let sides = (source, Some(target));
-    let directory = Directory::new(None, &Arc::new(root), sides, traits, link_dest);
+    root.backups = backups;
+    let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
     shared.trees.walk(1);
     shared.trees.begin_tree();
     shared.plan.add_first([Work::List(directory)].into_iter());

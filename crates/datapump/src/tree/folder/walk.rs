@@ -23,6 +23,7 @@ use crate::tree::folder::folder_done;
 use crate::tree::folder::lister::{Lister, Next};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::doubts;
+use crate::tree::names::backup;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
 use crate::tree::rules::compare_attributes;
@@ -199,6 +200,7 @@ fn target_of(
     };
     let start = SystemTime::now();
     if action == Action::Replace {
+        backup::of_entry(shared, &cursor.directory, (cursor.target()?, &name.name))?;
         make_way::remove(cursor, name, FileKind::Regular)?;
     }
     if fresh {
@@ -212,6 +214,7 @@ fn target_of(
         side => side,
     };
     let side = side?;
+    backup::refuse_mixed(shared, &cursor.directory.root, &side)?;
     if fresh {
         made::check_folder(cursor.target()?, (&side.file()?.0, &side.meta), start, &path)?;
     }

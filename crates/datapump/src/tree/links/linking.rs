@@ -20,6 +20,7 @@ use crate::tree::folder::folder_done;
 use crate::tree::links::{self, Copied, FileState, Meeting, Newer, TreeEntry, WaitingName};
 use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
+use crate::tree::names::backup;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use datapump_files::commit::reserved;
@@ -307,7 +308,13 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> 
     }
     // What a kill leaves under that name is swept by a run that finds a list.
     directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
-    replace(held, to, name).map(|()| true).inspect(|_| claimed())
+    let set_aside = backup::of_entry(shared, directory, (to, name));
+    let given_up = set_aside.map_err(|problem| Errno(problem.cause.unwrap_or(Errno::EIO.0)))?;
+    let replaced = replace(held, to, name);
+    if replaced.is_err() {
+        given_up.give_back(to, name);
+    }
+    replaced.map(|()| true).inspect(|_| claimed())
 }
 
 /// Puts a link in the place of what stands there.
@@ -320,9 +327,18 @@ fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
 }
 
 /// Makes a name of no tree a link; false where that cannot be had and the file is copied.
-pub(crate) fn link_file(held: &File, (to, name): (&File, &OsStr), path: &Path) -> Result<bool, Problem> {
+pub(crate) fn link_file(
+    shared: &Shared<'_>,
+    held: &File,
+    (to, name): (&File, &OsStr),
+    path: &Path,
+) -> Result<bool, Problem> {
     let linked = match names::link_in(held, to, name) {
-        Err(Errno::EEXIST) => replace(held, to, name),
+        Err(Errno::EEXIST) => {
+            let source = file_meta(held).ok().map(|meta| id(&meta));
+            backup::of_file(shared, (to, name), (path, source))?;
+            replace(held, to, name)
+        }
         linked => linked,
     };
     match linked {

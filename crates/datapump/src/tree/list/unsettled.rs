@@ -18,6 +18,8 @@ use crate::run::Shared;
 use crate::target::listed::{self, Name};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::journal::TreeJournal;
+use crate::tree::names::backup;
+use crate::tree::root::Root;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::temporary::is_partial;
 use datapump_files::disk::{FileKind, names};
@@ -35,13 +37,15 @@ pub(crate) struct Unsettled {
 /// Looks for them in a target whose list stood. A problem: a folder cannot be looked at, and anything may lie in it.
 pub(crate) fn find(
     shared: &Shared<'_>,
-    journal: &TreeJournal,
+    (tree, journal): (&Root, &TreeJournal),
     (root, path): (&Arc<File>, &Path),
 ) -> Result<Unsettled, Problem> {
+    // A backup is what stood there before, or what a run that was cut made and this one replaced.
+    let is_backup = |folder: &File, name: &OsStr, kind| backup::is_kept(shared, tree, folder, (name, kind));
     let mut found = Unsettled::default();
     let mut folders = vec![FolderSide::root_of(path, Arc::clone(root), &shared.trees.keeper)?];
     while let Some(folder) = folders.pop() {
-        for name in found.look_in(journal, &folder)? {
+        for name in found.look_in(journal, &folder, &is_backup)? {
             folders.push(folder.child(&name)?);
         }
     }
@@ -63,7 +67,12 @@ impl Unsettled {
     }
 
     /// Looks at the files of a folder; the folders in it.
-    fn look_in(&mut self, journal: &TreeJournal, folder: &FolderSide) -> Result<Vec<OsString>, Problem> {
+    fn look_in(
+        &mut self,
+        journal: &TreeJournal,
+        folder: &FolderSide,
+        is_backup: &dyn Fn(&File, &OsStr, FileKind) -> bool,
+    ) -> Result<Vec<OsString>, Problem> {
         let (open, mut cookie, mut below) = (folder.file()?.0, 0, Vec::new());
         loop {
             let listed = listed::list(&open, cookie);
@@ -75,6 +84,7 @@ impl Unsettled {
             cookie = next;
             for Name { name, kind, .. } in names {
                 match kind {
+                    Some(kind) if is_backup(&open, &name, kind) => {}
                     Some(FileKind::Folder) => below.push(name),
                     Some(FileKind::Regular) | None => {
                         below.extend(self.look_at(journal, &open, (folder, name)))

@@ -12,6 +12,7 @@ use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::links::linking::{self, Met};
+use crate::tree::names::backup;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
 use crate::tree::rules::decide::Action;
@@ -108,6 +109,9 @@ fn replace(
     let kept = cursor.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
         shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
+        if stands {
+            backup::of_entry(shared, &cursor.directory, (target, &name.name))?;
+        }
         match stands {
             true => names::rename(target, &temporary, target, &name.name),
             false => names::rename_new(target, &temporary, &name.name),

@@ -1,0 +1,95 @@
+//! Flags that keep what a copy replaces or removes.
+//!
+//! Must not know: how backups are made.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, ValueEnum};
+use datapump::{Backup, Numbering, Options};
+
+use crate::args::HOW;
+
+/// What becomes of what stood there.
+#[derive(Debug, Args)]
+pub struct BackupArguments {
+    /// Keep what is replaced or removed, under another name
+    ///
+    /// That is the name with a suffix (--suffix, `~`), as with rsync; CONTROL is cp's: simple (or never), numbered (or
+    /// t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones are there), none (or off). The old
+    /// file gets that name before its own is taken: at no moment a name is missing. A simple backup is not replaced
+    /// where the source has that name, too, or a copy goes on that was cut: the new one gets a number. --delete leaves
+    /// backups alone. Folders have none. Not with --inplace. Default: off.
+    ///
+    /// Example: pump copy --backup --update=differs conf/ /etc/conf
+    #[arg(long, value_name = "CONTROL", env = "PUMP_BACKUP", help_heading = HOW, value_enum)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "simple")]
+    pub backup: Option<BackupControl>,
+
+    /// Keep what is replaced or removed in a folder of its own
+    ///
+    /// Under the same path as below DST, and under its own name unless --suffix says otherwise. A relative DIR begins
+    /// in DST, where --delete leaves it alone. It must be of DST's file system, and neither be DST nor lie in a source.
+    /// Its folders are made for you alone (0700). Says --backup as well. Default: beside.
+    ///
+    /// Example: pump mirror --backup-dir /backup/old-2026-11-26 photos/ /backup/photos
+    #[arg(long, value_name = "DIR", env = "PUMP_BACKUP_DIR", help_heading = HOW)]
+    pub backup_dir: Option<PathBuf>,
+
+    /// The suffix of backups
+    ///
+    /// Default: ~, and none with --backup-dir.
+    ///
+    /// Example: pump copy --backup --suffix=.orig conf/ /etc/conf
+    #[arg(long, value_name = "SUFFIX", env = "PUMP_SUFFIX", help_heading = HOW, allow_hyphen_values = true)]
+    pub suffix: Option<OsString>,
+
+    /// Not told by the environment alone.
+    #[arg(skip)]
+    is_typed: bool,
+}
+
+/// How backups are called: cp's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BackupControl {
+    /// None are made
+    #[value(aliases = ["off"])]
+    None,
+    /// By the suffix
+    #[value(aliases = ["never"])]
+    Simple,
+    /// By numbers
+    #[value(aliases = ["t"])]
+    Numbered,
+    /// By numbers where there are some, else by the suffix
+    #[value(aliases = ["nil"])]
+    Existing,
+}
+
+impl BackupArguments {
+    /// Takes what was typed from what clap found.
+    pub fn take_typed(&mut self, matches: &ArgMatches) {
+        let typed = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        self.is_typed = typed("backup") || typed("backup_dir");
+    }
+
+    /// What the library is asked for. A variable of the environment is not for what is written in place.
+    pub fn apply(&self, options: Options) -> Options {
+        let backup = self.wanted().filter(|_| self.is_typed || !options.inplace);
+        Options { backup, ..options }
+    }
+
+    fn wanted(&self) -> Option<Backup> {
+        let numbering = match (self.backup, &self.backup_dir) {
+            (Some(BackupControl::None), _) | (None, None) => return None,
+            (Some(BackupControl::Numbered), _) => Numbering::Numbered,
+            (Some(BackupControl::Existing), _) => Numbering::Existing,
+            (Some(BackupControl::Simple) | None, _) => Numbering::Simple,
+        };
+        let default = if self.backup_dir.is_some() { "" } else { "~" };
+        let suffix = self.suffix.clone().unwrap_or_else(|| default.into()).into_vec();
+        Some(Backup { suffix, folder: self.backup_dir.clone(), numbering })
+    }
+}

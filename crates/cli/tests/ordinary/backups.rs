@@ -1,0 +1,262 @@
+//! `--backup`, `--backup-dir`, `--suffix`: what is replaced or removed is kept, and no name is missing meanwhile.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::support::listing::paths;
+use crate::support::serving::Serving;
+use crate::support::{Home, expect, make_folder, make_symlink};
+
+/// A tree, and an older one that a copy of it changes: a file, a link, a file where a folder comes, one too many.
+fn home() -> Home {
+    let home = Home::new();
+    for folder in ["new", "new/sub", "new/turns", "old", "old/sub"] {
+        make_folder(&home, folder);
+    }
+    for (name, content) in [
+        ("new/a", "new a"),
+        ("new/sub/b", "new b"),
+        ("new/turns/c", "c"),
+        ("old/a", "a"),
+        ("old/sub/b", "b"),
+        ("old/turns", "turns"),
+        ("old/sub/gone", "gone"),
+    ] {
+        fs::write(home.path(name), content).expect("room");
+    }
+    make_symlink(&home, "here", "new/link");
+    make_symlink(&home, "there", "old/link");
+    home
+}
+
+fn found(home: &Home, folder: &str) -> BTreeSet<String> {
+    paths(&home.path(folder))
+        .into_iter()
+        .map(|path| path.display().to_string())
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+fn words(line: &str) -> BTreeSet<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn content(home: &Home, name: &str) -> String {
+    fs::read_to_string(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+const COPIED: &str = "a link sub sub/b turns turns/c ";
+
+#[test]
+fn what_is_replaced_or_removed_is_kept() {
+    for (flags, left) in [
+        ("--backup", "a~ link~ sub/b~ turns~ sub/gone"),
+        ("--backup --delete", "a~ link~ sub/b~ turns~ sub/gone~"),
+        ("--backup=numbered --delete", "a.~1~ link.~1~ sub/b.~1~ turns.~1~ sub/gone.~1~"),
+        ("--backup=existing --delete", "a~ link~ sub/b~ turns~ sub/gone~"),
+        ("--backup --suffix=.orig --delete", "a.orig link.orig sub/b.orig turns.orig sub/gone.orig"),
+        (
+            "--backup-dir kept/x --delete",
+            "kept kept/x kept/x/a kept/x/link kept/x/sub kept/x/sub/b kept/x/sub/gone kept/x/turns",
+        ),
+        (
+            "--backup-dir kept --suffix=- --delete",
+            "kept kept/a- kept/link- kept/sub kept/sub/b- kept/sub/gone- kept/turns-",
+        ),
+        ("--backup=none --delete", ""),
+    ] {
+        let home = home();
+        let line = format!("copy {flags} new/ old");
+        let run = || home.pump(&line.split(' ').collect::<Vec<_>>());
+        expect(&run(), 0, &[], &line);
+        let expected = words(&format!("{COPIED}{left}"));
+        assert_eq!(found(&home, "old"), expected, "{line}");
+        if left.contains("a~") {
+            assert_eq!(
+                (content(&home, "old/a"), content(&home, "old/a~")),
+                ("new a".into(), "a".into()),
+                "{line}"
+            );
+        }
+        // A backup is never removed by the next run; what is replaced again has one more, or another one.
+        let again = format!("copy --update=differs {} new/ old", flags);
+        expect(&home.pump(&again.split(' ').collect::<Vec<_>>()), 0, &[], &again);
+        assert_eq!(found(&home, "old"), expected, "{again}");
+        assert!(content(&home, "old/a").starts_with("new"), "{line}");
+    }
+}
+
+#[test]
+fn files_that_are_named_have_backups_too() {
+    for (flags, left) in [
+        ("--backup", "a~"),
+        ("--backup=t", "a.~1~"),
+        ("--backup-dir kept", "kept kept/a"),
+        ("-n --backup", ""),
+    ] {
+        let home = home();
+        let line = format!("copy {flags} new/a old");
+        expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+        let before = "a link sub sub/b sub/gone turns ";
+        assert_eq!(found(&home, "old"), words(&format!("{before}{left}")), "{line}");
+    }
+    let home = home();
+    let absolute = home.path("kept").display().to_string();
+    expect(&home.pump(&["copy", "--backup-dir", &absolute, "new/", "old"]), 0, &[], "an absolute folder");
+    assert_eq!(content(&home, "kept/sub/b"), "b");
+    for (line, said) in [
+        ("copy --backup --inplace new/a old", "leave out --backup or --inplace"),
+        ("copy --backup --suffix= new/a old", "write for example --suffix=.orig"),
+        ("copy --backup --suffix=/x new/a old", "--backup-dir names another folder"),
+        ("copy --backup=sometimes new/a old", "simple"),
+    ] {
+        expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 2, &[said], line);
+    }
+    let before = (found(&home, "new"), found(&home, "old"));
+    for (folder, said) in [
+        (".", "--backup-dir is what is copied"),
+        ("../old", "--backup-dir is what is copied"),
+        ("../new/kept", "--backup-dir is what is copied"),
+        ("sub", "--backup-dir is in the source, too"),
+    ] {
+        expect(&home.pump(&["copy", "--backup-dir", folder, "new/", "old"]), 1, &[said], folder);
+        assert_eq!((found(&home, "new"), found(&home, "old")), before, "{folder}: nothing is written");
+    }
+    let home = self::home();
+    expect(&home.pump(&["copy", "--backup-dir", "../out", "new/a", "old"]), 0, &[], "beside DST");
+    assert_eq!(content(&home, "out/a"), "a");
+    fs::write(home.path("file"), "").expect("room");
+    expect(
+        &home.pump(&["copy", "--backup-dir", "../file", "new/a", "old"]),
+        1,
+        &["back up", "old/a"],
+        "no folder",
+    );
+    assert_eq!(content(&home, "old/a"), "new a", "what has no backup is not replaced");
+}
+
+#[test]
+fn another_host_keeps_them_too() {
+    let home = home();
+    make_folder(&home, "served");
+    fs::rename(home.path("old"), home.path("served/old")).expect("room");
+    let serving = Serving::new(&home, &[]);
+    let copy = ["copy", "--ticket-file", "ticket", "--backup", "--delete"];
+    expect(&home.pump(&[&copy[..], &["new/", &serving.at("old")]].concat()), 0, &[], "push");
+    let expected = words(&format!("{COPIED}a~ link~ sub/b~ turns~ sub/gone~"));
+    assert_eq!(found(&home, "served/old"), expected);
+    let absolute = home.path("out").display().to_string();
+    for folder in [&*absolute, "../out"] {
+        let out = ["copy", "--ticket-file", "ticket", "--backup-dir", folder, "new/a", &serving.at("old/a")];
+        let run = home.pump(&out);
+        assert!(
+            run.status != 0 && !home.path("out").exists() && !home.path("served/out").exists(),
+            "{folder} is none of the client's: {run:?}"
+        );
+    }
+    fs::write(home.path("served/old/a"), "newer a").expect("room");
+    let pull = ["--exclude", "*~", &serving.at("old/"), "new"];
+    expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull");
+    assert_eq!((content(&home, "new/a"), content(&home, "new/a~")), ("newer a".into(), "new a".into()));
+}
+
+#[test]
+fn at_no_moment_a_name_is_missing() {
+    let home = home();
+    let (path, end) = (home.path("old/a"), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let looked = scope.spawn(|| {
+            let mut looks = 0_u64;
+            while !end.load(Ordering::Relaxed) {
+                assert!(path.exists(), "the name is there");
+                looks += 1;
+            }
+            looks
+        });
+        for flags in ["--backup", "--backup=numbered", "--backup-dir=kept"] {
+            for _ in 0..20 {
+                expect(
+                    &home.pump(&["copy", "--sync=none", flags, "new/a", "new/sub/b", "old"]),
+                    0,
+                    &[],
+                    flags,
+                );
+            }
+        }
+        end.store(true, Ordering::Relaxed);
+        assert!(looked.join().expect("no name was missing") > 0);
+    });
+}
+
+#[test]
+fn nothing_that_the_copy_made_or_copies_is_replaced_by_a_backup() {
+    let home = home();
+    for (name, content) in [("new/a~", "new a~"), ("old/a~", "a~")] {
+        fs::write(home.path(name), content).expect("room");
+    }
+    expect(&home.pump(&["copy", "--backup", "new/", "old"]), 0, &[], "names that are backups of others");
+    for (name, expected) in [("a", "new a"), ("a~", "new a~"), ("a.~1~", "a"), ("a~~", "a~")] {
+        assert_eq!(content(&home, &format!("old/{name}")), expected, "{name}");
+    }
+    fs::write(home.path("b"), "b").expect("room");
+    fs::write(home.path("b~"), "source").expect("room");
+    expect(&home.pump(&["copy", "--backup", "b~", "b"]), 0, &[], "the source has the backup's name");
+    let found = ["b", "b~", "b.~1~"].map(|name| content(&home, name));
+    assert_eq!(found, ["source", "source", "b"]);
+}
+
+#[test]
+fn several_sources_do_not_share_backups() {
+    let home = Home::new();
+    for folder in ["a", "b", "dst", "dst/a", "dst/b"] {
+        make_folder(&home, folder);
+        fs::write(home.path(folder).join("x"), folder).expect("room");
+    }
+    let kept = home.path("kept").display().to_string();
+    for folder in ["../kept", &kept] {
+        let _ = fs::remove_dir_all(home.path("kept"));
+        for name in ["dst/a/x", "dst/b/x"] {
+            fs::write(home.path(name), format!("old {name}")).expect("room");
+        }
+        expect(&home.pump(&["copy", "--backup-dir", folder, "a", "b", "dst"]), 0, &[], folder);
+        for name in ["a/x", "b/x"] {
+            assert_eq!(content(&home, &format!("kept/{name}")), format!("old dst/{name}"), "{folder}");
+        }
+    }
+}
+
+#[test]
+fn links_among_backups_are_not_followed() {
+    let home = home();
+    make_folder(&home, "elsewhere");
+    fs::write(home.path("elsewhere/b"), "not asked").expect("room");
+    make_folder(&home, "kept");
+    make_symlink(&home, "../elsewhere", "kept/sub");
+    let run = home.pump(&["copy", "--backup-dir", "../kept", "new/", "old"]);
+    expect(&run, 0, &[], "a link stands where a folder of backups would");
+    assert_eq!(
+        (content(&home, "elsewhere/b"), content(&home, "kept/sub/b")),
+        ("not asked".into(), "b".into())
+    );
+    assert!(home.path("kept/sub.~1~").is_symlink(), "it is a backup like any other");
+}
+
+#[test]
+fn the_folder_of_backups_is_known_however_it_is_named() {
+    for folder in ["./kept", "../old/kept", "kept/"] {
+        let home = home();
+        for _ in 0..2 {
+            expect(&home.pump(&["copy", "--backup-dir", folder, "--delete", "new/", "old"]), 0, &[], folder);
+            fs::write(home.path("new/a"), "another").expect("room");
+        }
+        let expected = words(&format!(
+            "{COPIED} kept kept/a kept/link kept/sub kept/sub/b kept/sub/gone kept/turns kept/turns/c kept/turns.~1~"
+        ));
+        assert_eq!(found(&home, "old"), expected, "{folder}");
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &home.path("old/kept/sub").metadata().expect("it is there").permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o700, "for this user alone");
+    }
+}

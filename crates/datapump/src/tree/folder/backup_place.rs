@@ -1,0 +1,117 @@
+//! The folder in which a tree's backups lie, if they do not lie beside their files.
+//!
+//! Must not know: what has a backup, how backups are called.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datapump_engine::Errno;
+
+use crate::job::options::Backup;
+use crate::job::settings::Settings;
+use crate::problem::{Class, Operation, Problem};
+use crate::tree::folder::side::FolderSide;
+use datapump_files::commit::aside::open_below;
+use datapump_files::disk::{Folder, Outcome, PathAt, file_meta, path_of};
+use datapump_files::identity::{FileId, id};
+
+/// Where the backups of a tree go, if they do not lie beside their files.
+#[derive(Debug, Default)]
+pub(crate) struct BackupPlace {
+    /// The folder that the user named as the target, and the way from there to the tree's root.
+    base: Option<(Arc<File>, PathBuf)>,
+    /// The folder of backups, once it is there.
+    open: Mutex<Option<Arc<File>>>,
+}
+
+impl BackupPlace {
+    /// That of a tree which goes to this place.
+    ///
+    /// Errors: the folder of backups is, or lies in, what is copied, or is what is copied to.
+    pub(crate) fn of(
+        settings: &Settings<'_>,
+        source: &FolderSide,
+        at: &PathAt,
+    ) -> Result<BackupPlace, Problem> {
+        let Some(Backup { folder: Some(folder), .. }) = &settings.options.backup else {
+            return Ok(BackupPlace::default());
+        };
+        let Ok(Folder::Os(base)) = at.folder() else { return Ok(BackupPlace::default()) };
+        let base = (Arc::clone(base), PathBuf::from(at.name().unwrap_or_default()));
+        let place = BackupPlace { base: Some(base), open: Mutex::default() };
+        let wrong = |errno: Errno| Problem::system(Operation::BackUp, folder, errno.0);
+        let there = place.found(settings).map_err(wrong)?;
+        let target = at.is_folder().then(|| at.metadata().ok()).flatten();
+        let roots = [target, source.is_here().then_some(source.meta)];
+        let is_a_root = |there: &File| {
+            let own = file_meta(there).ok().map(|meta| id(&meta));
+            own.is_some() && roots.iter().flatten().any(|root| Some(id(root)) == own)
+        };
+        if there.as_deref().is_some_and(is_a_root) || place.lies_in(source, folder) {
+            return Err(refused(folder, "is what is copied, or copied to"));
+        }
+        match folder.components().find(|part| *part != Component::CurDir) {
+            Some(Component::Normal(first)) if source_has(source, at.name(), first)? => {
+                Err(refused(folder, "is in the source, too, and would be mixed with its copy"))
+            }
+            _ => Ok(place),
+        }
+    }
+
+    /// Whether the folder lies, or would lie, in a source of this host.
+    fn lies_in(&self, source: &FolderSide, folder: &Path) -> bool {
+        let Some((base, _)) = self.base.as_ref().filter(|_| source.is_here()) else { return false };
+        let Some(full) = path_of(base).map(|path| path.join(folder)) else { return false };
+        let there = full.ancestors().find_map(|path| path.canonicalize().ok());
+        let source = source.path().canonicalize();
+        there.zip(source.ok()).is_some_and(|(there, source)| there.starts_with(source))
+    }
+
+    /// The folder of backups, if it is there.
+    fn found(&self, settings: &Settings<'_>) -> Outcome<Option<Arc<File>>> {
+        match self.opened(settings, false) {
+            Err(Errno::ENOENT) => Ok(None),
+            found => found,
+        }
+    }
+
+    fn opened(&self, settings: &Settings<'_>, makes: bool) -> Outcome<Option<Arc<File>>> {
+        let (Some(backup), Some((base, _))) = (&settings.options.backup, &self.base) else {
+            return Ok(None);
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.is_none() {
+            *open = backup.open(base, makes, settings.is_confined)?.map(Arc::new);
+        }
+        Ok(open.clone())
+    }
+
+    /// Whether this is the folder of backups.
+    pub(crate) fn is(&self, settings: &Settings<'_>, there: FileId) -> bool {
+        let open = self.found(settings).ok().flatten();
+        open.and_then(|open| file_meta(&open).ok()).is_some_and(|meta| id(&meta) == there)
+    }
+
+    /// The folder for backups of what lies at this place in the tree; none where they lie beside.
+    pub(crate) fn below(&self, settings: &Settings<'_>, relative: &Path) -> Outcome<Option<File>> {
+        let Some((_, way)) = &self.base else { return Ok(None) };
+        let Some(open) = self.opened(settings, true)? else { return Ok(None) };
+        open_below(&open, &way.join(relative)).map(Some)
+    }
+}
+
+/// Whether a tree has a name that its copy would put where the folder of backups is.
+fn source_has(source: &FolderSide, root: Option<&OsStr>, first: &OsStr) -> Result<bool, Problem> {
+    match root {
+        // It goes below the target, under its own name.
+        Some(root) => Ok(root == first),
+        None => Ok(source.origin()?.if_there(first, || source.path_of(first))?.is_some()),
+    }
+}
+
+fn refused(folder: &Path, why: &str) -> Problem {
+    let words = format!("--backup-dir {why}; name another folder");
+    Problem::new(Class::Usage, Operation::BackUp, folder, words)
+}

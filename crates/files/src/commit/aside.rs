@@ -1,0 +1,350 @@
+//! Backups: what a copy replaces or removes gets another name first.
+//!
+//! The old file is linked under its backup's name before its own name is taken, so that at no moment a name is missing.
+//! Only where there are no links it is renamed. Folders have no backups.
+//!
+//! Must not know: which names are replaced, what is copied.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use datapump_engine::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::commit::reserved;
+use crate::disk::{FileKind, Meta, Outcome, file_meta, make_above, names};
+use crate::identity::id;
+
+/// How backups are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Numbering {
+    /// By the suffix alone: there is one backup of a name.
+    #[default]
+    Simple,
+    /// `.~1~`, `.~2~` and so on, behind all that are there.
+    Numbered,
+    /// Numbered where numbered ones are there already, else simple.
+    Existing,
+}
+
+/// Where backups go, and how they are called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backup {
+    /// Behind the name of a simple backup.
+    pub suffix: Vec<u8>,
+    /// A folder of their own: an absolute path, or one from the target folder. Else they lie beside.
+    pub folder: Option<PathBuf>,
+    /// How they are called.
+    pub numbering: Numbering,
+}
+
+/// No links here: EMLINK for one name too many; EPERM of FAT, and of files of others (protected_hardlinks, proc(5)).
+const UNLINKABLE: [Errno; 4] = [Errno::EPERM, Errno::EOPNOTSUPP, Errno::EMLINK, Errno::ENOSYS];
+
+/// What was done about a name.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Aside {
+    /// It has another name, too.
+    Linked,
+    /// It has that name alone: to be given back if nothing takes its own.
+    Renamed(OsString),
+}
+
+impl Backup {
+    /// Errors: words for the user. What another host asks for is looked at like this, too.
+    pub fn check(&self) -> Result<(), String> {
+        if self.suffix.contains(&b'/') || self.suffix.contains(&0) {
+            return Err("the suffix of backups has a slash in it; --backup-dir names another folder".into());
+        }
+        if self.suffix.is_empty() && self.folder.is_none() && self.numbering != Numbering::Numbered {
+            return Err(
+                "without a suffix a backup has the name of the file; write for example --suffix=.orig".into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a name is that of a backup which lies beside its file: nobody removes it for want of a source.
+    pub fn is_beside(&self, name: &OsStr) -> bool {
+        let bytes = name.as_bytes();
+        let is_simple =
+            !self.suffix.is_empty() && bytes.len() > self.suffix.len() && bytes.ends_with(&self.suffix);
+        let is_right =
+            (self.numbering != Numbering::Numbered && is_simple) || number_of(name, None).is_some();
+        self.folder.is_none() && is_right
+    }
+
+    /// The folder of all backups, seen from the target folder; made if it is not there, where that `makes` it. Links
+    /// are followed as far as the user named them; who `is_confined` may not leave the target.
+    pub fn open(&self, target: &File, makes: bool, is_confined: bool) -> Outcome<Option<File>> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let open = |path: &Path| match is_confined {
+            true if path.is_absolute() => Err(Errno::EXDEV),
+            true => names::find_beneath(target, path),
+            // An absolute path begins where it says.
+            false => names::find_folder_from(target, path),
+        };
+        if makes {
+            // With a slash at its end all of it is made.
+            make_above(&folder.join(""), open)?;
+        }
+        open(folder).map(Some)
+    }
+
+    /// What stood under a name gets its backup's name in a folder. `may_replace` says whether a backup that is there
+    /// may go; else the new one gets a number.
+    pub fn set_aside(
+        &self,
+        (folder, name, stood): (&File, &OsStr, &Meta),
+        to: &File,
+        may_replace: impl Fn(&OsStr, &Meta) -> bool,
+    ) -> Outcome<Aside> {
+        let numbered = || highest_number(to, name).and_then(|highest| keep_next((folder, name), to, highest));
+        if self.numbering == Numbering::Numbered
+            || (self.numbering == Numbering::Existing && highest_number(to, name)? > 0)
+        {
+            return numbered();
+        }
+        let backup = OsString::from_vec([name.as_bytes(), &self.suffix].concat());
+        match names::metadata(to, &backup) {
+            Ok(_) if is_same(folder, name, (to, &backup))? => numbered(),
+            // It has that name already: a run that was cut gave it.
+            Ok(there) if id(&there) == id(stood) => Ok(Aside::Linked),
+            Ok(there) if there.kind != FileKind::Folder && may_replace(&backup, &there) => {
+                keep_one((folder, name), (to, &backup))
+            }
+            Ok(_) => numbered(),
+            Err(Errno::ENOENT) => {
+                or_renamed(names::link(folder, name, to, &backup), (folder, name), (to, &backup))
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// A folder below another one, made for this user alone if it is not there: the files in it may be readable where the
+/// folder that they came from let nobody in. No link is followed, whoever put it there: what is no folder, a backup of
+/// what stood in the place of one, gets a number.
+pub fn open_below(folder: &File, below: &Path) -> Outcome<File> {
+    let mut open = names::open_folder(folder, OsStr::new("."))?;
+    for part in below.components() {
+        let Component::Normal(name) = part else { return Err(Errno::EXDEV) };
+        match names::make_folder(&open, name) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        open = match names::open_folder(&open, name) {
+            Err(Errno::ENOTDIR | Errno::ELOOP) => {
+                number(&open, name)?;
+                names::make_folder(&open, name).and_then(|()| names::open_folder(&open, name))?
+            }
+            opened => opened?,
+        };
+    }
+    Ok(open)
+}
+
+/// Gives a name the next number that is free.
+fn number(folder: &File, name: &OsStr) -> Outcome<()> {
+    let mut number = highest_number(folder, name)?;
+    loop {
+        number = number.checked_add(1).ok_or(Errno::EEXIST)?;
+        match names::rename_new(folder, name, &numbered_name(name, number)) {
+            Err(Errno::EEXIST) => {}
+            renamed => return renamed,
+        }
+    }
+}
+
+fn numbered_name(name: &OsStr, number: u64) -> OsString {
+    OsString::from_vec([name.as_bytes(), format!(".~{number}~").as_bytes()].concat())
+}
+
+/// One name in one folder.
+fn is_same(folder: &File, name: &OsStr, (to, backup): (&File, &OsStr)) -> Outcome<bool> {
+    Ok(name == backup && id(&file_meta(folder)?) == id(&file_meta(to)?))
+}
+
+/// One backup, which replaces the last one.
+fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> Outcome<Aside> {
+    let linked = reserved::under_new_name(|new| names::link(folder, name, to, new));
+    let temporary = match linked {
+        Ok((temporary, ())) => temporary,
+        Err(errno) => return or_renamed(Err(errno), (folder, name), (to, backup)),
+    };
+    names::rename(to, &temporary, to, backup).map(|()| Aside::Linked).inspect_err(|_| {
+        let _ = names::remove(to, &temporary, false);
+    })
+}
+
+/// The next number that is free.
+fn keep_next((folder, name): (&File, &OsStr), to: &File, highest: u64) -> Outcome<Aside> {
+    let mut number = highest;
+    loop {
+        number = number.checked_add(1).ok_or(Errno::EEXIST)?;
+        let backup = numbered_name(name, number);
+        match names::link(folder, name, to, &backup) {
+            Err(Errno::EEXIST) => {}
+            linked => return or_renamed(linked, (folder, name), (to, &backup)),
+        }
+    }
+}
+
+/// Without links the name is missing until the new file gets it.
+fn or_renamed(linked: Outcome<()>, from: (&File, &OsStr), to: (&File, &OsStr)) -> Outcome<Aside> {
+    match linked {
+        Err(errno) if UNLINKABLE.contains(&errno) => {
+            names::rename(from.0, from.1, to.0, to.1).map(|()| Aside::Renamed(to.1.to_owned()))
+        }
+        linked => linked.map(|()| Aside::Linked),
+    }
+}
+
+/// The highest number of a name's backups; 0 if there are none.
+fn highest_number(folder: &File, name: &OsStr) -> Outcome<u64> {
+    let open = names::open_folder(folder, OsStr::new("."))?;
+    let (mut highest, mut cookie) = (0, 0);
+    loop {
+        let (entries, next) = names::list(&open, cookie)?;
+        if entries.is_empty() {
+            return Ok(highest);
+        }
+        cookie = next;
+        let numbers = entries.iter().filter_map(|entry| number_of(&entry.name, Some(name)));
+        highest = numbers.fold(highest, u64::max);
+    }
+}
+
+/// The number of `name.~7~`; of any name's backup, or of one name's.
+fn number_of(backup: &OsStr, name: Option<&OsStr>) -> Option<u64> {
+    let rest = backup.as_bytes().strip_suffix(b"~")?;
+    let at = rest.windows(2).rposition(|two| two == b".~")?;
+    let (of, digits) = (&rest[..at], &rest[at + 2..]);
+    let is_right = name.map_or(!of.is_empty(), |name| name.as_bytes() == of);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    (is_right && is_number).then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn backup(numbering: Numbering, folder: Option<&str>) -> Backup {
+        Backup { suffix: b"~".to_vec(), folder: folder.map(PathBuf::from), numbering }
+    }
+
+    fn names_in(home: &Path) -> Vec<String> {
+        let entries = fs::read_dir(home).expect("a folder").map(|entry| entry.expect("a name").file_name());
+        let mut names: Vec<_> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    fn set_aside(backup: &Backup, folder: &File, name: &str) -> Outcome<Aside> {
+        let stood = names::metadata(folder, OsStr::new(name))?;
+        backup.set_aside((folder, OsStr::new(name), &stood), folder, |_, _| true)
+    }
+
+    #[test]
+    fn one_backup_is_replaced_and_numbers_go_on() {
+        for (numbering, expected) in [
+            (Numbering::Simple, &["a", "a~"][..]),
+            (Numbering::Numbered, &["a", "a.~1~", "a.~2~", "a.~3~"]),
+            (Numbering::Existing, &["a", "a~"]),
+        ] {
+            let home = tempfile::tempdir().expect("room");
+            let folder = File::open(home.path()).expect("a folder");
+            let backup = backup(numbering, None);
+            for content in ["1", "2", "3"] {
+                fs::write(home.path().join("new"), content).expect("room");
+                fs::rename(home.path().join("new"), home.path().join("a")).expect("room");
+                assert_eq!(set_aside(&backup, &folder, "a"), Ok(Aside::Linked));
+                if numbering == Numbering::Simple {
+                    assert_eq!(
+                        set_aside(&backup, &folder, "a"),
+                        Ok(Aside::Linked),
+                        "it has that name already"
+                    );
+                }
+            }
+            assert_eq!(names_in(home.path()), expected, "{numbering:?}");
+            let last = home.path().join(expected.last().expect("a name"));
+            assert_eq!(fs::read_to_string(last).expect("a backup"), "3");
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_replaced_gets_a_number() {
+        let home = tempfile::tempdir().expect("room");
+        let folder = File::open(home.path()).expect("a folder");
+        for name in ["a", "a~", "b", "c", "c.~9~", "cb.~11~", "c.~x~"] {
+            fs::write(home.path().join(name), name).expect("room");
+        }
+        fs::create_dir(home.path().join("b~")).expect("room");
+        let simple = backup(Numbering::Simple, None);
+        let stood = |name: &str| names::metadata(&folder, OsStr::new(name)).expect("it is there");
+        simple.set_aside((&folder, OsStr::new("a"), &stood("a")), &folder, |_, _| false).expect("room");
+        set_aside(&simple, &folder, "b").expect("room");
+        set_aside(&backup(Numbering::Existing, None), &folder, "c").expect("room");
+        let expected = ["a", "a.~1~", "a~", "b", "b.~1~", "b~", "c", "c.~10~", "c.~9~", "c.~x~", "cb.~11~"];
+        assert_eq!(names_in(home.path()), expected);
+        assert_eq!(fs::read_to_string(home.path().join("a~")).expect("it stays"), "a~");
+    }
+
+    #[test]
+    fn a_backup_never_has_the_name_of_its_own_file() {
+        let home = tempfile::tempdir().expect("room");
+        let folder = File::open(home.path()).expect("a folder");
+        fs::write(home.path().join("a"), "a").expect("room");
+        let unnamed = Backup { suffix: Vec::new(), ..backup(Numbering::Simple, Some(".")) };
+        set_aside(&unnamed, &folder, "a").expect("room");
+        assert_eq!(names_in(home.path()), ["a", "a.~1~"], "another one than itself");
+        let slash = Backup { suffix: b"/../x".to_vec(), ..backup(Numbering::Simple, None) };
+        slash.check().expect_err("a slash");
+        Backup { folder: None, ..unnamed }.check().expect_err("no suffix");
+    }
+
+    #[test]
+    fn a_folder_of_backups_is_made_and_who_is_confined_stays_in_the_target() {
+        let home = tempfile::tempdir().expect("room");
+        let target = File::open(home.path()).expect("a folder");
+        let inside = backup(Numbering::Simple, Some("old/er"));
+        assert_eq!(inside.open(&target, false, true).err(), Some(Errno::ENOENT));
+        let open = inside.open(&target, true, true).expect("room").expect("a folder");
+        open_below(&open, Path::new("sub/deep")).expect("room");
+        assert!(home.path().join("old/er/sub/deep").is_dir());
+        std::os::unix::fs::symlink("/etc", home.path().join("old/er/etc")).expect("room");
+        open_below(&open, Path::new("etc/sub")).expect("the link is a backup like any other");
+        assert!(
+            home.path().join("old/er/etc/sub").is_dir() && home.path().join("old/er/etc.~1~").is_symlink()
+        );
+        assert!(open_below(&open, Path::new("../x")).is_err());
+        fs::create_dir(home.path().join("sub")).expect("room");
+        let sub = File::open(home.path().join("sub")).expect("a folder");
+        let absolute = home.path().join("there").display().to_string();
+        for folder in ["../beside", &absolute] {
+            let outside = backup(Numbering::Simple, Some(folder));
+            assert!(outside.open(&sub, true, true).is_err(), "{folder}");
+            assert!(outside.open(&sub, true, false).is_ok(), "{folder}");
+        }
+        assert!(home.path().join("beside").is_dir() && home.path().join("there").is_dir());
+    }
+
+    #[test]
+    fn backups_are_known_by_their_names() {
+        for (name, simple, numbered) in [
+            ("a~", true, false),
+            ("~", false, false),
+            ("a.~1~", true, true),
+            ("a.~~", true, false),
+            ("a", false, false),
+        ] {
+            let is = |numbering| backup(numbering, None).is_beside(OsStr::new(name));
+            assert_eq!((is(Numbering::Simple), is(Numbering::Numbered)), (simple, numbered), "{name}");
+        }
+        assert!(!backup(Numbering::Simple, Some("kept")).is_beside(OsStr::new("a~")));
+    }
+}
