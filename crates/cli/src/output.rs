@@ -30,7 +30,6 @@ use crate::output::failures::Failures;
 use crate::output::files::log_file::LogFile;
 use crate::output::files::report_file::ReportFile;
 use crate::output::path_words::path_words;
-
 use crate::output::version::VERSION;
 
 /// The system's number for a descriptor that is not open: errno(3).
@@ -80,7 +79,7 @@ impl Output {
     /// The report, and a line for each file, go to files too, if those are named.
     ///
     /// Errors: such a file is among the places, is another flag's, or cannot be written.
-    pub fn report_to<'place>(
+    pub fn open_files<'place>(
         &mut self,
         TraceArguments { report, log_file, tcp_trace }: &'place TraceArguments,
         places: impl Iterator<Item = &'place OsString>,
@@ -108,7 +107,8 @@ impl Output {
         }
         let to = target.map_or(String::new(), |target| format!(" -> {target}"));
         let from = sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        self.log_file.iter().for_each(|log| log.start(&format!("pump-log: {name} {from}{to}"), &event));
+        let words = || format!("pump-log: {name} {from}{to}");
+        self.log_file.iter().for_each(|log| log.start(words, || event.clone()));
     }
 
     /// For commands that print results, or JSON, and nothing between.
@@ -175,7 +175,9 @@ impl Output {
     pub fn event(&self, event: Event) {
         match event {
             Event::File { path, bytes, blake3 } => {
-                self.log_file.iter().for_each(|log| log.file(&path, bytes, blake3.as_deref()));
+                let words = || format!("copied {bytes} bytes: {}", path_words(&path));
+                let event = || json::file(&path, bytes, blake3.as_deref());
+                self.log_file.iter().for_each(|log| log.write(words, event));
                 if self.json {
                     self.result(&json::file(&path, bytes, blake3.as_deref()));
                 } else if self.verbose {
@@ -202,7 +204,11 @@ impl Output {
 
     /// A change, itemized if that was asked for.
     fn change(&self, change: &Change) {
-        self.log_file.iter().filter(|_| !self.dry_run).for_each(|log| log.change(change));
+        // What is copied is a file, and told as one.
+        if change.kind == ChangeKind::Delete && !self.dry_run {
+            let words = || format!("deleted: {}", path_words(&change.target));
+            self.log_file.iter().for_each(|log| log.write(words, || json::change(change)));
+        }
         if !self.itemize && !self.dry_run {
             return;
         }
@@ -220,7 +226,9 @@ impl Output {
 
     /// What went wrong: always for people, and as an event where those were asked for.
     pub fn problem(&self, problem: &Problem) {
-        self.log_file.iter().for_each(|log| log.problem(problem));
+        self.log_file
+            .iter()
+            .for_each(|log| log.write(|| format!("failed: {problem}"), || json::problem(problem)));
         locked(&self.failures).add(problem);
         if self.json {
             self.result(&json::problem(problem));
@@ -230,29 +238,28 @@ impl Output {
 
     /// The last words: the report as an event, or for people unless they want quiet.
     pub fn report(&self, report: &Report) {
-        self.last(|| json::report(report, None));
-        let words = || format!("ended with status {}: {}", report.exit_status, report.summary());
-        self.log_file.iter().for_each(|log| log.end(&words(), &json::report(report, None)));
-        self.report_in_words(report);
-        self.failures(report);
-    }
-
-    /// How many failed, where problems that were told may have gone by.
-    fn failures(&self, report: &Report) {
-        let others = report.files + report.files_unchanged + report.files_before;
-        let log = self.log_file.as_ref().map(LogFile::path);
-        if let Some(words) = locked(&self.failures).words(others, log) {
-            self.line(&format!("pump: {words}"));
-        }
+        self.finish(report, &json::report(report, None));
     }
 
     /// The report of an explanation, and its words on standard output.
     pub fn explained(&self, explained: &Explained) {
-        self.last(|| json::explained(explained));
-        self.report_in_words(&explained.report);
+        self.finish(&explained.report, &json::explained(explained));
         // Of a copy that failed there is nothing to explain.
         if !self.json && !explained.words.is_empty() {
             self.result(&explained.words);
+        }
+    }
+
+    /// The last line of JSON and of a log, and words for people: what failed may have scrolled away.
+    fn finish(&self, report: &Report, event: &str) {
+        self.last(|| event.to_owned());
+        let words = || format!("ended with status {}: {}", report.exit_status, report.summary());
+        self.log_file.iter().for_each(|log| log.write(words, || event.to_owned()));
+        self.report_in_words(report);
+        let copied = report.files + report.files_unchanged + report.files_before;
+        let log = self.log_file.as_ref().map(LogFile::path);
+        if let Some(words) = locked(&self.failures).words(copied, log) {
+            self.line(&format!("pump: {words}"));
         }
     }
 

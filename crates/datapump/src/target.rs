@@ -235,7 +235,7 @@ fn target_folder<'at>(
     let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/")
         || path.as_os_str().as_encoded_bytes().ends_with(b"/.");
     if options.target_is_folder && !found.is_folder() {
-        return Err(usage(path, "is no folder; make it first"));
+        return Err(usage(path, "not a directory; create it"));
     }
     match (found.is_folder(), options.target_is_name, several) {
         (true, true, _) if only_folders(hosts, sources) => Ok(None),
@@ -245,10 +245,10 @@ fn target_folder<'at>(
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
         (false, _, false) if wants_folder && options.make_path && options.dry_run => Err(usage(
             path,
-            "is no folder yet, and a dry run makes none (--mkpath); make it to see what would be copied",
+            "not a directory yet (--mkpath creates nothing in a dry run); create it, or run without -n",
         )),
         (false, _, false) if wants_folder => {
-            Err(usage(path, "is no folder; make it first, or drop the slash at the end"))
+            Err(usage(path, "not a directory; create it, or drop the trailing slash"))
         }
         (false, _, false) => Ok(None),
     }

@@ -167,7 +167,7 @@ impl RemoteEnd {
         stop: &Arc<AtomicBool>,
     ) -> Result<RemoteEnd, NetFault> {
         if shell.names_another_port(host) {
-            let words = "has a port, and --ssh names one, too; leave one of them out";
+            let words = "the place and --ssh both name a port; drop one";
             return Err(NetFault::Refused(words.into()));
         }
         let words = shell.words_to(host);

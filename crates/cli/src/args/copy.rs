@@ -283,7 +283,7 @@ impl CopyArguments {
             sockets: self.host.sockets.options(),
             ..self.tuning.options()
         };
-        let options = self.backup.apply(self.tree.apply(options)?);
+        let options = self.backup.apply(self.tree.apply(options)?)?;
         // A log has what was deleted.
         Ok(Options { changes: options.changes || self.trace.log_file.is_some(), ..options })
     }

@@ -68,7 +68,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["-K", "--keep-dirlinks"],
-        "a target is followed where you name it, and no link below it; name the folder itself",
+        "a symbolic link named as DST is followed, links below it are not; name the folder itself",
     ),
     (
         &["-k", "--copy-dirlinks"],
@@ -83,7 +83,7 @@ const HABITS: &[(&[&str], &str)] = &[
         &["--usermap", "--groupmap"],
         "owners are kept by name, or by number with --numeric-ids; there are no maps",
     ),
-    (&["--copy-dest", "--compare-dest"], "what is unchanged in another folder is linked by --link-dest DIR"),
+    (&["--copy-dest", "--compare-dest"], "--link-dest DIR hard-links files that are unchanged in DIR"),
     (
         &["--ignore-missing-args", "--delete-missing-args"],
         "a source that is missing is named and all others are copied (status 23)",
@@ -100,15 +100,15 @@ const HABITS: &[(&[&str], &str)] = &[
         &["--fake-super"],
         "owners and devices need root at the target; run pump as root there, or pack the tree with tar",
     ),
-    (
-        &["--iconv"],
-        "names are copied as the bytes that they are; convert them behind the copy, for example with convmv",
-    ),
+    (&["--iconv"], "names are copied byte for byte; convert them afterwards, for example with convmv"),
     (&["-y", "--fuzzy"], "a file that differs is copied whole, whatever else stands there; leave it out"),
-    (&["-O", "--omit-dir-times", "--omit-link-times"], "times of all are left with --no-preserve=timestamps"),
+    (
+        &["-O", "--omit-dir-times", "--omit-link-times"],
+        "--no-preserve=timestamps skips all times; there is no flag for folders or links alone",
+    ),
     (
         &["--timeout", "--contimeout"],
-        "how long a silent host is waited for is --peer-timeout, as in --peer-timeout 30s",
+        "--peer-timeout sets how long to wait for a silent host, as in --peer-timeout 30s",
     ),
     (&["--port"], "a port stands in the place: pump://HOST:PORT/PATH; of ssh: --ssh 'ssh -p PORT'"),
     (&["--rsync-path"], "the program on the other host is --remote-bin PATH"),
@@ -119,7 +119,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["--attributes-only"],
-        "attributes that differ are mended by --update=differs, which copies no equal file again",
+        "--update=differs sets attributes that differ and does not copy equal files again",
     ),
     (
         &["-Z", "--context"],

@@ -31,7 +31,7 @@ fn command(name: &str, arguments: &CopyArguments) -> i32 {
         output.sources = sources.iter().map(|word| path_words(word.as_ref())).collect();
     }
     let named = arguments.operands.places.iter().chain(arguments.operands.folder());
-    if let Err(problem) = output.report_to(&arguments.trace, named) {
+    if let Err(problem) = output.open_files(&arguments.trace, named) {
         return output.refusal(&problem);
     }
     let status = match read_places(arguments) {
@@ -57,7 +57,7 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
         refuse_no_folders(&sources, &target)?;
     }
     if arguments.operands.folder().is_some() && !matches!(target, Place::Path(_) | Place::Remote(_)) {
-        return Err(format!("'{target}' is no folder; name it last instead, without --target-directory"));
+        return Err(format!("'{target}' is not a directory; drop --target-directory and name it last"));
     }
     if arguments.tree.is_mirror && sources.len() > 1 {
         return Err("a mirror is the same as one folder; name one source and its copy".into());

@@ -26,7 +26,7 @@ pub fn explain(arguments: &ExplainArguments) -> i32 {
         let status = explain_process(pid, &arguments.watch, &output);
         return output.status(status);
     }
-    if let Err(problem) = output.report_to(&arguments.trace, arguments.places.iter()) {
+    if let Err(problem) = output.open_files(&arguments.trace, arguments.places.iter()) {
         return output.refusal(&problem);
     }
     let status = match read_places(arguments) {

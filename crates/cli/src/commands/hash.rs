@@ -103,10 +103,13 @@ fn sorted(folder: &Path) -> Result<Vec<(PathBuf, fs::FileType)>, Problem> {
     Ok(entries)
 }
 
-/// `--check`: a line for each file, as b3sum has it. Status 1 if one does not match.
+/// `--check`: a line for each file, as b3sum has it. Status 1 if one does not match, or cannot be read.
 fn checked(arguments: &HashArguments, output: &Output) -> i32 {
+    if output.json {
+        return output.usage("--check prints lines as b3sum does; drop --json");
+    }
     let runner = Runner::new(output, shown(&arguments.output));
-    let (mut wrong, mut all) = (0_u64, 0_u64);
+    let (mut sum, mut wrong, mut unread, mut all) = (Sum::default(), 0_u64, 0_u64, 0_u64);
     for list in &arguments.files {
         let expected = match check::read(list) {
             Ok(expected) => expected,
@@ -118,19 +121,22 @@ fn checked(arguments: &HashArguments, output: &Output) -> i32 {
                 output.interruption(&Report { exit_status: Status::Interrupted as i32, ..Report::default() });
                 return Status::Interrupted as i32;
             }
-            let is_right = report.blake3 == Some(hash);
+            let is_right = report.blake3.as_ref() == Some(&hash);
             all += 1;
-            wrong += u64::from(!is_right);
+            unread += u64::from(report.blake3.is_none());
+            wrong += u64::from(!is_right && report.blake3.is_some());
+            sum.add(report);
             if !is_right || !output.quiet {
                 let words = if is_right { "OK" } else { "FAILED" };
                 output.result(&format!("{}: {words}", path_words(Path::new(&name))));
             }
         }
     }
-    if wrong > 0 {
-        output.line(&format!("pump: {wrong} of {all} files do not match"));
+    if wrong + unread > 0 {
+        output.line(&format!("pump: of {all} files {wrong} do not match, and {unread} could not be read"));
     }
-    if wrong > 0 { Status::Failed as i32 } else { Status::Done as i32 }
+    ended(arguments, &sum.report(false), output);
+    if wrong + unread > 0 { Status::Failed as i32 } else { Status::Done as i32 }
 }
 
 fn in_folder(arguments: &HashArguments, name: &OsString) -> PathBuf {

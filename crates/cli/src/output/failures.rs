@@ -29,23 +29,24 @@ impl Failures {
         }
     }
 
-    /// `3 of 2,348 files failed: 'a' (denied), 'b' (denied), 'c' (missing)`; nothing of one file that was copied alone.
-    pub fn words(&self, others: u64, log: Option<&Path>) -> Option<String> {
-        if self.count == 0 || self.count + others < 2 {
+    /// `3 errors (2,345 files copied): 'a' (denied), 'b' (denied), 'c' (missing); see above`; nothing of one file that
+    /// was copied alone.
+    pub fn words(&self, copied: u64, log: Option<&Path>) -> Option<String> {
+        if self.count == 0 || self.count + copied < 2 {
             return None;
         }
-        let named = self.first.join(", ");
-        let rest = self.count - self.first.len() as u64;
-        let place = match (rest, log) {
-            (_, Some(log)) => format!("; all are above, and in {}", path_words(log)),
-            (0, None) => String::new(),
-            (rest, None) => {
-                format!(" and {} more; all are above (--log-file FILE keeps them)", with_commas(rest))
-            }
+        let more = match self.count - self.first.len() as u64 {
+            0 => String::new(),
+            more => format!(" and {} more", with_commas(more)),
         };
-        let (count, all) = (with_commas(self.count), with_commas(self.count + others));
-        Some(format!("{count} of {all} files failed: {named}{place}"))
+        let log = log.map_or(String::new(), |log| format!(" and in {}", path_words(log)));
+        let (errors, files) = (counted(self.count, "error"), counted(copied, "file"));
+        Some(format!("{errors} ({files} copied): {}{more}; see above{log}", self.first.join(", ")))
     }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", with_commas(count), if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -62,14 +63,14 @@ mod tests {
         let problem = |path: &str| Problem::new(Class::Denied, Operation::Open, Path::new(path), "denied");
         failures.add(&problem("a"));
         assert_eq!(failures.words(0, None), None, "the one file: its problem says all");
-        assert_eq!(failures.words(2344, None).as_deref(), Some("1 of 2,345 files failed: 'a' (denied)"));
-        ["b", "c", "d"].iter().for_each(|path| failures.add(&problem(path)));
-        let words = failures.words(1, None).expect("words");
-        assert!(
-            words.starts_with("4 of 5 files failed: 'a' (denied), 'b' (denied), 'c' (denied) and 1 more; "),
-            "{words}"
+        assert_eq!(
+            failures.words(2344, None).as_deref(),
+            Some("1 error (2,344 files copied): 'a' (denied); see above")
         );
-        let words = failures.words(1, Some(Path::new("log"))).expect("words");
-        assert!(words.ends_with("; all are above, and in log"), "{words}");
+        ["b", "c", "d"].iter().for_each(|path| failures.add(&problem(path)));
+        let named = "'a' (denied), 'b' (denied), 'c' (denied) and 1 more; see above";
+        assert_eq!(failures.words(1, None), Some(format!("4 errors (1 file copied): {named}")));
+        let log = Some(Path::new("log"));
+        assert_eq!(failures.words(1, log), Some(format!("4 errors (1 file copied): {named} and in log")));
     }
 }

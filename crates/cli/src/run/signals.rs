@@ -19,7 +19,7 @@ pub struct SignalFlags {
     pub asked: Arc<AtomicBool>,
 }
 
-/// The flag that stops what is not shown.
+/// For commands without progress.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     signal_flags().map(|flags| flags.stop)
 }

@@ -110,15 +110,16 @@ fn files_that_are_named_have_backups_too() {
         ("copy --backup --suffix= new/a old", "write for example --suffix=.orig"),
         ("copy --backup --suffix=/x new/a old", "--backup-dir names another folder"),
         ("copy --backup=sometimes new/a old", "simple"),
+        ("copy --suffix=.orig new/a old", "--suffix names backups; add --backup"),
     ] {
         expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 2, &[said], line);
     }
     let before = (found(&home, "new"), found(&home, "old"));
     for (folder, said) in [
-        (".", "--backup-dir is what is copied"),
-        ("../old", "--backup-dir is what is copied"),
-        ("../new/kept", "--backup-dir is what is copied"),
-        ("sub", "--backup-dir is in the source, too"),
+        (".", "--backup-dir is the source or the target"),
+        ("../old", "--backup-dir is the source or the target"),
+        ("../new/kept", "--backup-dir is the source or the target"),
+        ("sub", "--backup-dir has a name of the source"),
     ] {
         expect(&home.pump(&["copy", "--backup-dir", folder, "new/", "old"]), 1, &[said], folder);
         assert_eq!((found(&home, "new"), found(&home, "old")), before, "{folder}: nothing is written");

@@ -73,7 +73,7 @@ const ROWS: &[Row] = &[
         "copy photos/ old/ into",
         2,
         "",
-        &["'into': two of the sources mean what is in them", "drop the slashes"],
+        &["'into': the contents of two sources would be mixed here", "drop their trailing slashes"],
     ),
     ("copy --delete photos/ old", 0, "-old/gone old/p old/sub/q", &[]),
     ("copy --delete photos old", 0, "old/photos old/photos/p old/photos/sub old/photos/sub/q", &[]),
@@ -96,10 +96,10 @@ const ROWS: &[Row] = &[
     ("copy --target-directory into one two", 0, "into/one into/two", &[]),
     ("copy one two --target-directory=into", 0, "into/one into/two", &[]),
     ("copy photos/ --target-directory into", 0, CONTENT, &[]),
-    ("copy --target-directory new one", 2, "", &["'new': is no folder; make it first"]),
-    ("copy --target-directory two one", 2, "", &["'two': is no folder; make it first"]),
-    ("copy --target-directory null: one", 2, "", &["'null:' is no folder"]),
-    ("copy -T --target-directory into one", 2, "", &["leave one of them out"]),
+    ("copy --target-directory new one", 2, "", &["'new': not a directory; create it"]),
+    ("copy --target-directory two one", 2, "", &["'two': not a directory; create it"]),
+    ("copy --target-directory null: one", 2, "", &["'null:' is not a directory"]),
+    ("copy -T --target-directory into one", 2, "", &["exclude each other"]),
     ("copy one", 2, "", &["DST", "required", "'one'"]),
     ("mirror photos", 2, "", &["DST", "required"]),
     ("mirror photos old into", 2, "", &["name one source and its copy"]),
@@ -363,7 +363,7 @@ fn failures_are_summed_up_and_a_log_has_a_line_for_each_file() {
     expect(
         &run,
         23,
-        &["2 of 4 files failed: 'missing' (missing), 'dangling' (missing); all are above, and in log"],
+        &["2 errors (2 files copied): 'missing' (missing), 'dangling' (missing); see above and in log"],
         "two",
     );
     let log = std::fs::read_to_string(home.path("log")).expect("the log");
@@ -416,7 +416,7 @@ fn folders_are_hashed_and_lists_are_checked() {
     std::fs::remove_file(home.path("into/one")).expect("it is there");
     let wrong = home.pump(&["hash", "-q", "--check", "list", "--directory", "into"]);
     assert_eq!((wrong.status, &*wrong.out), (1, "photos/sub/q: FAILED\none: FAILED\n"), "{wrong:?}");
-    expect(&wrong, 1, &["into/one", "2 of 3 files do not match"], "what is wrong");
+    expect(&wrong, 1, &["into/one", "of 3 files 1 do not match, and 1 could not be read"], "what is wrong");
     expect(&home.pump(&["hash", "--check", "one"]), 2, &["'one', line 1: no line of b3sum"], "no list");
     expect(&home.pump(&["hash", "--check", "missing"]), 2, &["read 'missing'"], "no file");
     let below = home.pump(&["hash", "--directory", "photos", "sub", "p"]);

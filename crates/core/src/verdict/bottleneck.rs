@@ -52,7 +52,7 @@ impl LimitedDetail {
             (Why::Pipe, _) => "the program at the other end of the pipe".into(),
             (Why::Device, "read back") => format!("{whose} disk, which was read back"),
             (Why::Device, _) => format!("{whose} disk"),
-            (_, "read") => "reading the source".into(),
+            _ if limit == LimitedBy::Source => "reading the source".into(),
             _ => "writing the target".into(),
         }
     }
@@ -70,7 +70,7 @@ impl LimitedDetail {
             (LimitedBy::Network, Why::Loss | Why::CongestionWindow) => {
                 "\"pump doctor\" with the place says what the path can do."
             }
-            (LimitedBy::Network, Why::RoundTrips) => "More requests under way would help: --source-depth.",
+            (LimitedBy::Network, Why::RoundTrips) => "Try more requests in flight: --source-depth.",
             (LimitedBy::Cpu, Why::CpuQuota | Why::CgroupLimit) => "A larger quota (cpu.max) would help.",
             (LimitedBy::Cpu, Why::NotScheduled) => "Run it again when the machine is idle.",
             _ => return None,

@@ -14,7 +14,7 @@ use crate::job::options::Keep;
 use crate::open::held::{Held, Original};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
-use crate::tree::names::backup::{self, GivenUp};
+use crate::tree::names::backup;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
@@ -114,26 +114,17 @@ pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
         shared.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
         return Ok(());
     }
-    let given_up = match staged.replaces() && !staged.is_in_place() {
-        true => set_aside(shared, task, staged)?,
-        false => GivenUp::default(),
-    };
-    staged.publish().inspect_err(|_| {
-        if let Folder::Os(folder) = &staged.folder {
-            given_up.give_back(folder, &staged.name);
-        }
-    })
-}
-
-/// What stands under the name gets its backup's name before it is replaced.
-fn set_aside(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Result<GivenUp, Problem> {
-    let Folder::Os(folder) = &staged.folder else { return Ok(GivenUp::default()) };
+    let publish = || staged.publish();
+    let Folder::Os(folder) = &staged.folder else { return publish() };
+    if !staged.replaces() || staged.is_in_place() {
+        return publish();
+    }
     let at = (&**folder, &*staged.name);
     match &task.tree_file {
-        Some(TreeFile { entry, .. }) => backup::of_entry(shared, &entry.directory, at),
+        Some(TreeFile { entry, .. }) => backup::of_entry(shared, &entry.directory, at, publish),
         None => {
             let source = task.original.as_ref().map(|original| id(&original.meta));
-            backup::of_file(shared, at, (&task.target_name, source))
+            backup::of_file(shared, at, (&task.target_name, source), publish)
         }
     }
 }

@@ -82,6 +82,7 @@ impl Report {
             (waits.verify, "reading back"),
             (waits.metadata + waits.listing + waits.deleting, "names and attributes"),
             (waits.sync, "stable storage"),
+            (waits.rate_limit, "--bwlimit"),
             (waits.outage, "outages"),
             (waits.not_scheduled, "waiting for a CPU"),
             (self.lanes_cpu_ns, "computing"),

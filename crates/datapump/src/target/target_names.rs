@@ -34,7 +34,11 @@ impl TargetNames {
             let is_content = folder.is_some_and(|folder| folder.path == at.path);
             return Err(refused(
                 &at.path,
-                if is_content { TWO_CONTENTS } else { "two of the sources would get this name" },
+                if is_content {
+                    TWO_CONTENTS
+                } else {
+                    "two of the sources would get this name; copy them one by one"
+                },
             ));
         }
         // What goes elsewhere, through a link, is none of this folder.
@@ -59,17 +63,17 @@ impl TargetNames {
             Some(name) => Err(refused(
                 &folder.path.join(name),
                 "two of the sources would get this name, because this file system takes their names for the same \
-                 (upper and lower case)",
+                 (upper and lower case); copy them one by one",
             )),
         }
     }
 }
 
-const TWO_CONTENTS: &str = "two of the sources mean what is in them, which would be mixed here; drop the slashes at \
-                            their ends";
+const TWO_CONTENTS: &str =
+    "the contents of two sources would be mixed here; drop their trailing slashes, or copy them one by one";
 
 fn refused(path: &Path, why: &str) -> Problem {
-    Problem::new(Class::Usage, Operation::Copy, path, format!("{why}; copy them one by one"))
+    Problem::new(Class::Usage, Operation::Copy, path, why)
 }
 
 /// A folder in which names are tried.

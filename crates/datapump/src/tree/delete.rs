@@ -25,7 +25,8 @@ use crate::target::listed::{self, Name};
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
-use crate::tree::names::{backup, folded};
+use crate::tree::names::backup::{self, UndoRename};
+use crate::tree::names::folded;
 use crate::tree::root::Root;
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
@@ -218,8 +219,8 @@ impl DeletePass<'_> {
                 Fate::Right => {}
                 Fate::Kept => here.keeps_some = true,
                 Fate::Enter(place) => below.push(*place),
-                Fate::Goes(_) if self.keeps_without_backup(here, folder, &name.name) => {
-                    here.keeps_some = true
+                Fate::Goes(_) if self.removes() && !self.is_set_aside(here, folder, &name.name) => {
+                    here.keeps_some = true;
                 }
                 Fate::Goes(kind) => {
                     self.remove((&here.target, folder), &name.name, kind)?;
@@ -378,19 +379,24 @@ impl DeletePass<'_> {
         }
     }
 
-    /// Whether a name that was to go stays, because what it holds could not be set aside: told.
-    fn keeps_without_backup(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
-        if !self.removes() {
-            return false;
-        }
-        let set_aside = || {
-            backup::in_tree(self.shared, (&here.root, &here.target, here.source.as_deref()), (folder, name))
-        };
+    /// Sets aside what is to go. False where that failed, which is told: it stays.
+    fn is_set_aside(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
+        let tree = (&*here.root, &*here.target, here.source.as_deref());
+        let set_aside = || backup::aside_in_tree(self.shared, tree, (folder, name));
         let done = match set_aside() {
             Err(problem) if problem.class == Class::Denied && here.target.open_up() => set_aside(),
             done => done,
         };
-        done.map_err(|problem| self.shared.ledger.report(problem)).is_err()
+        // Without links its name is gone with that.
+        if done.as_ref().is_ok_and(UndoRename::is_renamed) {
+            self.count_deleted();
+        }
+        done.map_err(|problem| self.shared.ledger.report(problem)).is_ok()
+    }
+
+    fn count_deleted(&self) {
+        self.shared.ledger.tally().deleted += 1;
+        self.shared.ledger.watch.has_deleted();
     }
 
     /// What a name is, and whether it is one of those that are dealt with.
@@ -441,10 +447,7 @@ impl DeletePass<'_> {
                 removed => removed,
             };
             match removed {
-                Ok(()) => {
-                    self.shared.ledger.tally().deleted += 1;
-                    self.shared.ledger.watch.has_deleted();
-                }
+                Ok(()) => self.count_deleted(),
                 Err(Errno::ENOENT) => {}
                 // What is excluded lies in it.
                 Err(Errno::ENOTEMPTY) => return Ok(()),

@@ -17,11 +17,11 @@ use crate::args::HOW;
 pub struct BackupArguments {
     /// Keep what is replaced or removed, under another name
     ///
-    /// That is the name with a suffix (--suffix, `~`), as with rsync; CONTROL is cp's: simple (or never), numbered (or
-    /// t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones are there), none (or off). The old
-    /// file gets that name before its own is taken: at no moment a name is missing. A simple backup is not replaced
-    /// where the source has that name, too, or a copy goes on that was cut: the new one gets a number. --delete leaves
-    /// backups alone. Folders have none. Not with --inplace. Default: off.
+    /// The backup's name is the old name with a suffix (--suffix, default `~`). CONTROL is as in cp: simple (or never),
+    /// numbered (or t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones exist), none (or off).
+    /// The old file keeps its name until the new one replaces it. An existing backup is kept, and the new one numbered,
+    /// where the source has that name or a cut copy is resumed. --delete leaves backups alone. Folders have no backup.
+    /// Not with --inplace. Default: off.
     ///
     /// Example: pump copy --backup --update=differs conf/ /etc/conf
     #[arg(long, value_name = "CONTROL", env = "PUMP_BACKUP", help_heading = HOW, value_enum)]
@@ -32,7 +32,8 @@ pub struct BackupArguments {
     ///
     /// Under the same path as below DST, and under its own name unless --suffix says otherwise. A relative DIR begins
     /// in DST, where --delete leaves it alone. It must be of DST's file system, and neither be DST nor lie in a source.
-    /// Its folders are made for you alone (0700). Says --backup as well. Default: beside.
+    /// Its folders are made for you alone (0700). Implies --backup. Default: beside
+    /// the file.
     ///
     /// Example: pump mirror --backup-dir /backup/old-2026-11-26 photos/ /backup/photos
     #[arg(long, value_name = "DIR", env = "PUMP_BACKUP_DIR", help_heading = HOW)]
@@ -46,9 +47,13 @@ pub struct BackupArguments {
     #[arg(long, value_name = "SUFFIX", env = "PUMP_SUFFIX", help_heading = HOW, allow_hyphen_values = true)]
     pub suffix: Option<OsString>,
 
-    /// Not told by the environment alone.
+    /// Typed, not from the environment.
     #[arg(skip)]
     is_typed: bool,
+
+    /// The suffix was typed.
+    #[arg(skip)]
+    has_typed_suffix: bool,
 }
 
 /// How backups are called: cp's words.
@@ -73,12 +78,16 @@ impl BackupArguments {
     pub fn take_typed(&mut self, matches: &ArgMatches) {
         let typed = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         self.is_typed = typed("backup") || typed("backup_dir");
+        self.has_typed_suffix = typed("suffix");
     }
 
     /// What the library is asked for. A variable of the environment is not for what is written in place.
-    pub fn apply(&self, options: Options) -> Options {
+    pub fn apply(&self, options: Options) -> Result<Options, String> {
         let backup = self.wanted().filter(|_| self.is_typed || !options.inplace);
-        Options { backup, ..options }
+        if self.has_typed_suffix && backup.is_none() {
+            return Err("--suffix names backups; add --backup, or drop --suffix".into());
+        }
+        Ok(Options { backup, ..options })
     }
 
     fn wanted(&self) -> Option<Backup> {

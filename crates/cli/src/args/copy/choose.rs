@@ -12,16 +12,16 @@ use crate::args::TREES;
 /// Which files, by size and by what stands at the target.
 #[derive(Debug, Args)]
 pub struct ChooseArguments {
-    /// Make nothing new: only names that stand at the target are dealt with
+    /// Skip what does not exist at the target; create nothing new
     ///
-    /// As rsync's: a folder that does not stand there is passed by with all that is in it. Default: off.
+    /// As rsync's: a folder that does not exist there is skipped with all that is in it. Default: off.
     ///
     /// Example: pump copy --existing --update photos/ /backup/photos
     #[arg(long, env = "PUMP_EXISTING", help_heading = TREES)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub existing: bool,
 
-    /// Pass by files that are larger
+    /// Skip files larger than SIZE
     ///
     /// What stands at the target stays, also with --delete. Default: no limit.
     ///
@@ -29,7 +29,7 @@ pub struct ChooseArguments {
     #[arg(long, value_name = "SIZE", env = "PUMP_MAX_SIZE", help_heading = TREES, value_parser = parse_bytes)]
     pub max_size: Option<u64>,
 
-    /// Pass by files that are smaller
+    /// Skip files smaller than SIZE
     ///
     /// What stands at the target stays, also with --delete. Default: no limit.
     ///
@@ -39,7 +39,7 @@ pub struct ChooseArguments {
 
     /// Remove from the target what patterns leave out, too
     ///
-    /// Says --delete as well. Has no environment variable, because it removes files. Default: off, what is left out
+    /// Implies --delete. Has no environment variable, because it removes files. Default: off, what is left out
     /// stays.
     ///
     /// Example: pump copy -n --delete-excluded --exclude '*.tmp' work/ /backup/work

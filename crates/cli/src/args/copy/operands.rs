@@ -92,15 +92,13 @@ impl OperandArguments {
     /// Sources and target.
     pub fn split(&self) -> Result<(&[OsString], &OsString), String> {
         if self.no_target_directory && self.folder_is_typed {
-            return Err(
-                "-T makes the target one name, --target-directory a folder; leave one of them out".into()
-            );
+            return Err("-T and --target-directory exclude each other; drop one".into());
         }
         match (self.folder(), &self.places[..]) {
             (Some(folder), sources) => Ok((sources, folder)),
             (None, [sources @ .., target]) if !sources.is_empty() => Ok((sources, target)),
             (None, words) => Err(format!(
-                "a source (SRC) and a target (DST) are required, and there is only {}",
+                "the target (DST) is required, and only the source {} was named",
                 words.iter().map(|word| format!("'{}'", word.to_string_lossy())).collect::<String>()
             )),
         }

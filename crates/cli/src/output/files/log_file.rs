@@ -9,12 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use datapump::{Change, ChangeKind, Class, Operation, Problem};
+use datapump::{Class, Operation, Problem};
 use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::output::files::own_file::{self, OwnFile};
-use crate::output::json;
-use crate::output::path_words::path_words;
 
 const WORDS: OwnFile = OwnFile { flag: "--log-file", kind: "a log", beginning: b"pump-log: " };
 const EVENTS: OwnFile =
@@ -39,7 +37,7 @@ impl LogFile {
         others: impl Iterator<Item = &'other OsStr>,
     ) -> Result<LogFile, Problem> {
         let file = own_file::open(path, if json { &EVENTS } else { &WORDS }, others)?;
-        // Whatever else writes to it.
+        // Lines of two runs do not overwrite each other.
         let at_end = fcntl_setfl(&file, OFlags::APPEND);
         at_end.map_err(|errno| Problem::new(Class::Io, Operation::Create, path, errno.to_string()))?;
         let (path, started) = (path.to_path_buf(), AtomicBool::new(false));
@@ -51,48 +49,23 @@ impl LogFile {
         &self.path
     }
 
-    /// The first line of a run.
-    pub fn start(&self, words: &str, event: &str) {
+    /// The first line of a run: from now on there are more.
+    pub fn start(&self, words: impl FnOnce() -> String, event: impl FnOnce() -> String) {
         self.started.store(true, Ordering::Relaxed);
-        self.line(if self.json { event } else { words });
+        self.write(words, event);
     }
 
-    /// A file is complete.
-    pub fn file(&self, path: &Path, bytes: u64, blake3: Option<&str>) {
-        match self.json {
-            true => self.line(&json::file(path, bytes, blake3)),
-            false => self.line(&format!("copied {bytes} bytes: {}", path_words(path))),
+    /// A line: words, or the event of `--json`.
+    pub fn write(&self, words: impl FnOnce() -> String, event: impl FnOnce() -> String) {
+        if self.started.load(Ordering::Relaxed) {
+            self.line(&if self.json { event() } else { words() });
         }
-    }
-
-    /// A name was removed. What is copied is a file, and told as one.
-    pub fn change(&self, change: &Change) {
-        if change.kind != ChangeKind::Delete {
-            return;
-        }
-        match self.json {
-            true => self.line(&json::change(change)),
-            false => self.line(&format!("deleted: {}", path_words(&change.target))),
-        }
-    }
-
-    /// Something failed.
-    pub fn problem(&self, problem: &Problem) {
-        match self.json {
-            true => self.line(&json::problem(problem)),
-            false => self.line(&format!("failed: {problem}")),
-        }
-    }
-
-    /// The last line of a run.
-    pub fn end(&self, words: &str, event: &str) {
-        self.line(if self.json { event } else { words });
     }
 
     /// One call for a line, so that two runs that write to one log do not mix theirs.
     fn line(&self, line: &str) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed.is_none() && self.started.load(Ordering::Relaxed) {
+        if failed.is_none() {
             *failed = (&self.file).write_all(format!("{line}\n").as_bytes()).err();
         }
     }

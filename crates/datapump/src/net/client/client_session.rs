@@ -60,10 +60,12 @@ impl RemoteCopy {
                 Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
             }
             ([first, ..], Some(target)) => Err(Problem::usage(format!(
-                "both places are on other hosts; copy in two steps, through this one: pump copy {first} FOLDER && pump \
-                 copy FOLDER/ {target}"
+                "both places are on other hosts; copy through this one: mkdir TMP && pump copy {first} TMP/ && pump \
+                 copy TMP/ {target}"
             ))),
-            ([], Some(_)) => Err(Problem::usage("a source on the web comes here first: copy in two steps")),
+            ([], Some(_)) => Err(Problem::usage(
+                "a web source cannot be copied to another host directly; copy it here first",
+            )),
             ([], None) => Err(Problem::usage("no place is on another host")),
         }
     }

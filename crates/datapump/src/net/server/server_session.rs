@@ -158,12 +158,12 @@ fn looks_only(begin: &Begin, options: &Options) -> bool {
 }
 
 /// A later version may ask for what this one does not know.
-fn unread(error: &str) -> String {
+fn options_error(error: &str) -> String {
     match error.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
         Some((field, _)) => {
             let field = crate::shown(field.as_bytes());
             format!(
-                "the pump here is older and does not know '{field}'; install the same version on both hosts"
+                "the remote pump does not know the option '{field}'; install the same version on both hosts"
             )
         }
         None => format!("the options cannot be read: {}", crate::shown(error.as_bytes())),
@@ -177,8 +177,8 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     } else {
         begin.sources.first().map_or(b"", |it| it)
     });
-    let options: Options =
-        serde_json::from_str(&begin.options).map_err(|error| refused(&shown, &unread(&error.to_string())))?;
+    let options: Options = serde_json::from_str(&begin.options)
+        .map_err(|error| refused(&shown, &options_error(&error.to_string())))?;
     match begin.way {
         Direction::Push if !state.options.writes => {
             return Err(refused(&shown, "this server may only be read from"));
@@ -252,9 +252,10 @@ fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
 fn refuse_backups_elsewhere(root: &ServedRoot, options: &Options, shown: &Path) -> Result<(), Problem> {
     let folder = options.backup.as_ref().and_then(|backup| backup.folder.as_ref());
     match root {
-        ServedRoot::Folder(_) if folder.is_some_and(|folder| folder.is_absolute()) => {
-            Err(refused(shown, "here --backup-dir lies in the target: name a relative folder"))
-        }
+        ServedRoot::Folder(_) if folder.is_some_and(|folder| folder.is_absolute()) => Err(refused(
+            shown,
+            "an absolute --backup-dir is refused by pump serve; name a path relative to the target",
+        )),
         _ => Ok(()),
     }
 }

@@ -50,11 +50,11 @@ impl BackupPlace {
             own.is_some() && roots.iter().flatten().any(|root| Some(id(root)) == own)
         };
         if there.as_deref().is_some_and(is_a_root) || place.lies_in(source, folder) {
-            return Err(refused(folder, "is what is copied, or copied to"));
+            return Err(refused(folder, "is the source or the target, or lies in the source"));
         }
         match folder.components().find(|part| *part != Component::CurDir) {
             Some(Component::Normal(first)) if source_has(source, at.name(), first)? => {
-                Err(refused(folder, "is in the source, too, and would be mixed with its copy"))
+                Err(refused(folder, "has a name of the source"))
             }
             _ => Ok(place),
         }

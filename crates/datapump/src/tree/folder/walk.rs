@@ -31,7 +31,7 @@ use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::update_existing;
 use datapump_files::commit::made;
-use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
+use datapump_files::disk::{self, AttributeHolder, Meta, kind, names};
 use datapump_files::identity;
 
 /// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
@@ -200,8 +200,7 @@ fn target_of(
     };
     let start = SystemTime::now();
     if action == Action::Replace {
-        backup::of_entry(shared, &cursor.directory, (cursor.target()?, &name.name))?;
-        make_way::remove(cursor, name, FileKind::Regular)?;
+        make_way::remove_file(shared, cursor, name)?;
     }
     if fresh {
         make(cursor, name, &path)?;

@@ -308,13 +308,16 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> 
     }
     // What a kill leaves under that name is swept by a run that finds a list.
     directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
-    let set_aside = backup::of_entry(shared, directory, (to, name));
-    let given_up = set_aside.map_err(|problem| Errno(problem.cause.unwrap_or(Errno::EIO.0)))?;
-    let replaced = replace(held, to, name);
-    if replaced.is_err() {
-        given_up.give_back(to, name);
-    }
-    replaced.map(|()| true).inspect(|_| claimed())
+    let link = || {
+        replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, Path::new(name), errno.0))
+    };
+    let linked = backup::of_entry(shared, directory, (to, name), link);
+    linked.map(|()| true).map_err(|problem| errno_of(&problem)).inspect(|_| claimed())
+}
+
+/// What the system said.
+fn errno_of(problem: &Problem) -> Errno {
+    problem.cause.map_or(Errno::EIO, Errno)
 }
 
 /// Puts a link in the place of what stands there.
@@ -336,8 +339,9 @@ pub(crate) fn link_file(
     let linked = match names::link_in(held, to, name) {
         Err(Errno::EEXIST) => {
             let source = file_meta(held).ok().map(|meta| id(&meta));
-            backup::of_file(shared, (to, name), (path, source))?;
-            replace(held, to, name)
+            let link =
+                || replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, path, errno.0));
+            backup::of_file(shared, (to, name), (path, source), link).map_err(|problem| errno_of(&problem))
         }
         linked => linked,
     };

@@ -18,20 +18,25 @@ use datapump_files::commit::aside::Aside;
 use datapump_files::disk::{FileKind, Meta, Outcome, names};
 use datapump_files::identity::{FileId, id};
 
-/// What gives a name back that nothing took.
+/// Where there are no links a backup took the name itself: this gives it back, if nothing took it.
 #[derive(Debug, Default)]
-pub(crate) struct GivenUp(Option<(File, OsString)>);
+pub(crate) struct UndoRename(Option<(File, OsString)>);
 
-impl GivenUp {
-    fn new(aside: Aside, to: &File) -> GivenUp {
+impl UndoRename {
+    fn new(aside: Aside, to: &File) -> UndoRename {
         match aside {
-            Aside::Linked => GivenUp::default(),
-            Aside::Renamed(backup) => GivenUp(to.try_clone().ok().map(|to| (to, backup))),
+            Aside::Linked => UndoRename::default(),
+            Aside::Renamed(backup) => UndoRename(to.try_clone().ok().map(|to| (to, backup))),
         }
     }
 
+    /// Whether the name is gone.
+    pub(crate) fn is_renamed(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Best effort: what failed before is what is told.
-    pub(crate) fn give_back(self, folder: &File, name: &OsStr) {
+    fn undo(self, (folder, name): (&File, &OsStr)) {
         if let Some((to, backup)) = self.0 {
             let _ = names::rename(&to, &backup, folder, name);
         }
@@ -39,14 +44,14 @@ impl GivenUp {
 }
 
 /// Sets aside what stands under a name of a tree's target. `source` has what is copied there, if anything.
-pub(crate) fn in_tree(
+pub(crate) fn aside_in_tree(
     shared: &Shared<'_>,
     (root, target, source): (&Root, &FolderSide, Option<&FolderSide>),
     (folder, name): (&File, &OsStr),
-) -> Result<GivenUp, Problem> {
-    let Some(backup) = &shared.settings.options.backup else { return Ok(GivenUp::default()) };
+) -> Result<UndoRename, Problem> {
+    let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let wrong = |errno: Errno| Problem::system(Operation::BackUp, &target.path_of(name), errno.0);
-    let Some(stood) = stands(folder, name).map_err(wrong)? else { return Ok(GivenUp::default()) };
+    let Some(stood) = stands(folder, name).map_err(wrong)? else { return Ok(UndoRename::default()) };
     let to = root.backups.below(&shared.settings, &target.relative()).map_err(wrong)?;
     let is_beside = to.is_none();
     // What stands there may be of the run that was cut, and the backup what stood there before it. And a backup that is
@@ -67,36 +72,47 @@ pub(crate) fn in_tree(
         journal.know(&stood);
     }
     made_durable(shared, to.as_ref()).map_err(wrong)?;
-    Ok(GivenUp::new(aside, into))
+    Ok(UndoRename::new(aside, into))
 }
 
-/// The same of a name of a directory that is walked.
-pub(crate) fn of_entry(
+/// Replaces what stands under a name of a directory that is walked, behind a backup of it.
+pub(crate) fn of_entry<T>(
     shared: &Shared<'_>,
     directory: &Directory,
     at: (&File, &OsStr),
-) -> Result<GivenUp, Problem> {
-    match &directory.target {
-        Some(target) => in_tree(shared, (&directory.root, target, Some(&directory.source)), at),
-        None => Ok(GivenUp::default()),
-    }
+    replace: impl FnOnce() -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let Some(target) = &directory.target else { return replace() };
+    let tree = (&*directory.root, &**target, Some(&*directory.source));
+    let aside = aside_in_tree(shared, tree, at)?;
+    replace().inspect_err(|_| aside.undo(at))
 }
 
-/// The same of a file that the user named, which is not this source of it. Its folder is the one that is copied to.
-pub(crate) fn of_file(
+/// The same of a file that the user named, and of this source. Its folder is the one that is copied to.
+pub(crate) fn of_file<T>(
+    shared: &Shared<'_>,
+    at: (&File, &OsStr),
+    (path, source): (&Path, Option<FileId>),
+    replace: impl FnOnce() -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let aside = aside_of_file(shared, at, source);
+    let aside = aside.map_err(|errno| Problem::system(Operation::BackUp, path, errno.0))?;
+    replace().inspect_err(|_| aside.undo(at))
+}
+
+fn aside_of_file(
     shared: &Shared<'_>,
     (folder, name): (&File, &OsStr),
-    (path, source): (&Path, Option<FileId>),
-) -> Result<GivenUp, Problem> {
-    let Some(backup) = &shared.settings.options.backup else { return Ok(GivenUp::default()) };
-    let wrong = |errno: Errno| Problem::system(Operation::BackUp, path, errno.0);
-    let Some(stood) = stands(folder, name).map_err(wrong)? else { return Ok(GivenUp::default()) };
-    let to = backup.open(folder, true, shared.settings.is_confined).map_err(wrong)?;
+    source: Option<FileId>,
+) -> Outcome<UndoRename> {
+    let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
+    let Some(stood) = stands(folder, name)? else { return Ok(UndoRename::default()) };
+    let to = backup.open(folder, true, shared.settings.is_confined)?;
     let may_replace = |_: &OsStr, there: &Meta| Some(id(there)) != source;
     let into = to.as_ref().unwrap_or(folder);
-    let aside = backup.set_aside((folder, name, &stood), into, may_replace).map_err(wrong)?;
-    made_durable(shared, to.as_ref()).map_err(wrong)?;
-    Ok(GivenUp::new(aside, into))
+    let aside = backup.set_aside((folder, name, &stood), into, may_replace)?;
+    made_durable(shared, to.as_ref())?;
+    Ok(UndoRename::new(aside, into))
 }
 
 /// What has a backup: no folder.
@@ -120,7 +136,7 @@ fn made_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
     }
 }
 
-/// Whether a name at the target is a backup, or the folder of backups: nobody removes it for want of a source.
+/// Whether a name at the target is a backup, or the folder of backups: --delete leaves it alone.
 pub(crate) fn is_kept(
     shared: &Shared<'_>,
     root: &Root,

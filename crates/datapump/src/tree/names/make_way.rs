@@ -16,6 +16,7 @@ use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::finish;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
+use crate::tree::names::backup;
 use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::disk::{FileKind, names};
 
@@ -34,6 +35,12 @@ pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) ->
         false => "is a folder that is not empty, and the source is none; --delete removes it",
     };
     Err(Problem::new(Class::Refused, Operation::Replace, &cursor.target_path(&name.name), words))
+}
+
+/// Removes a file where a folder comes, behind a backup of it.
+pub(crate) fn remove_file(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
+    let remove = || remove(cursor, name, FileKind::Regular);
+    backup::of_entry(shared, &cursor.directory, (cursor.target()?, &name.name), remove)
 }
 
 /// Removes what stands there; false for a folder in which something is.

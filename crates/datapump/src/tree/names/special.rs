@@ -109,14 +109,13 @@ fn replace(
     let kept = cursor.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
         shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
-        if stands {
-            backup::of_entry(shared, &cursor.directory, (target, &name.name))?;
-        }
+        let at = (target, &*name.name);
         match stands {
-            true => names::rename(target, &temporary, target, &name.name),
-            false => names::rename_new(target, &temporary, &name.name),
+            true => backup::of_entry(shared, &cursor.directory, at, || {
+                names::rename(target, &temporary, target, &name.name).map_err(wrong)
+            }),
+            false => names::rename_new(target, &temporary, &name.name).map_err(wrong),
         }
-        .map_err(wrong)
     });
     // What is not whole goes, best effort.
     done.inspect_err(|_| {
