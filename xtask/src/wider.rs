@@ -68,11 +68,11 @@ struct Extent {
 const SHORT: Extent = Extent {
     seeds: 100_000,
     kills: 20,
-    trees: 50,
+    trees: 30,
     rounds: 1,
     fuzz_seconds: 20,
     sanitizer: "none",
-    one_case_in: 6,
+    one_case_in: 10,
     left_out: &["pid", "soaker"],
     release: false,
 };
