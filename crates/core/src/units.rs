@@ -149,6 +149,11 @@ pub fn time_words(ns: u64) -> String {
     }
 }
 
+/// `1 file`, `2,345 files`.
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", with_commas(count), if count == 1 { "" } else { "s" })
+}
+
 /// A whole number with commas between thousands: `1,073,741,824`.
 pub fn with_commas(number: u64) -> String {
     let digits = number.to_string();

@@ -68,6 +68,10 @@ fn words_of_groups() -> String {
     GROUPS.map(|(group, ..)| group).join("|")
 }
 
+fn group_lines(name: &str) -> String {
+    GROUPS.iter().map(|(group, _, words)| format!("  pump {name} --help={group:<9} {words}\n")).collect()
+}
+
 /// A command by itself, as clap has it with all that it inherits.
 fn of(name: &str) -> Command {
     let mut root = command();
@@ -90,8 +94,7 @@ fn opening(name: &str) -> String {
         .help_template("{all-args}")
         .render_help()
         .to_string();
-    let more: String =
-        GROUPS.iter().map(|(group, _, words)| format!("  pump {name} --help={group:<9} {words}\n")).collect();
+    let more = group_lines(name);
     format!(
         "{about}\n\nUsage: pump {name} [OPTIONS] {}\n\n{examples}\n\n{}\nThe rest:\n{more}  \
          pump {name} --help=all       all of them, with an example of each; so has the manual page: pump man {name}\n\n\
@@ -113,8 +116,7 @@ fn group(name: &str, heading: &str) -> String {
 
 /// What there is help on.
 fn topics() -> String {
-    let groups: String =
-        GROUPS.iter().map(|(group, _, words)| format!("  pump copy --help={group:<9} {words}\n")).collect();
+    let groups = group_lines("copy");
     let commands: String = command()
         .get_subcommands()
         .map(|below| {

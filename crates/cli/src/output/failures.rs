@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use datapump::units::with_commas;
+use datapump::units::{counted, with_commas};
 use datapump::{Class, Problem};
 
 use crate::output::path_words::path_words;
@@ -43,10 +43,6 @@ impl Failures {
         let (errors, files) = (counted(self.count, "error"), counted(copied, "file"));
         Some(format!("{errors} ({files} copied): {}{more}; see above{log}", self.first.join(", ")))
     }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{} {what}{}", with_commas(count), if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -60,12 +60,13 @@ impl ProgressMeter {
         self.take_sample(now_ns, snapshot.bytes);
         let rate = self.rate(now_ns, snapshot.bytes);
         // What is there already is part of the whole, and no part of the rate.
-        let (bytes, files) = (snapshot.bytes + snapshot.bytes_left, snapshot.files + snapshot.files_left);
+        let (bytes, files) =
+            (snapshot.bytes + snapshot.bytes_present, snapshot.files + snapshot.files_present);
         let files_found = match snapshot.files_found {
             0 => 0,
-            found => found + snapshot.files_left,
+            found => found + snapshot.files_present,
         };
-        let whole = snapshot.bytes_total.map(|total| total.saturating_add(snapshot.bytes_left));
+        let whole = snapshot.bytes_total.map(|total| total.saturating_add(snapshot.bytes_present));
         MeterReading {
             elapsed_ns: now_ns,
             phase: snapshot.phase,
@@ -73,10 +74,10 @@ impl ProgressMeter {
             bytes,
             bytes_total: whole,
             files,
-            found: (snapshot.bytes_found.saturating_add(snapshot.bytes_left), files_found),
+            found: (snapshot.bytes_found.saturating_add(snapshot.bytes_present), files_found),
             percent: whole.map(|whole| {
                 let files = |count: u64, bytes: u64| bytes.saturating_add(count.saturating_mul(FILE_BYTES));
-                self.percent(files(snapshot.files + snapshot.files_left, bytes), files(files_found, whole))
+                self.percent(files(snapshot.files + snapshot.files_present, bytes), files(files_found, whole))
             }),
             rate_bytes_per_second: rate,
             time_left_s: snapshot
@@ -151,7 +152,7 @@ mod tests {
     #[test]
     fn a_resumed_copy_begins_where_it_stands_and_its_rate_is_of_what_is_moved_now() {
         let mut meter = ProgressMeter::default();
-        let at = |bytes| Snapshot { bytes_left: 600, ..snapshot(bytes, Some(400)) };
+        let at = |bytes| Snapshot { bytes_present: 600, ..snapshot(bytes, Some(400)) };
         let first = meter.read(0, &at(0));
         assert_eq!((first.percent, first.bytes, first.bytes_total), (Some(60.0), 600, Some(1000)));
         let next = meter.read(SECOND, &at(100));
@@ -161,8 +162,8 @@ mod tests {
     #[test]
     fn files_that_are_left_alone_count() {
         let update = Snapshot {
-            files_left: 9,
-            bytes_left: 90,
+            files_present: 9,
+            bytes_present: 90,
             files_found: 1,
             bytes_found: 10,
             ..snapshot(0, Some(10))

@@ -108,10 +108,10 @@ pub struct Progress {
     pub limited_by: Option<String>,
     /// Bytes dealt with without being moved: of an earlier copy, or right as they stand.
     #[n(6)]
-    pub bytes_left: Option<u64>,
+    pub bytes_present: Option<u64>,
     /// Files dealt with without being moved.
     #[n(7)]
-    pub files_left: Option<u64>,
+    pub files_present: Option<u64>,
     /// What it does at the moment.
     #[n(8)]
     pub phase: Option<String>,
@@ -126,8 +126,8 @@ pub struct Progress {
 impl HasCounts for Progress {
     fn counts(&self) -> impl Iterator<Item = u64> {
         let Progress { bytes, bytes_total, files, bytes_found, files_found, .. } = *self;
-        let Progress { bytes_left, files_left, deleted, to_delete, .. } = *self;
-        let later = [bytes_left, files_left, deleted, to_delete].into_iter().flatten();
+        let Progress { bytes_present, files_present, deleted, to_delete, .. } = *self;
+        let later = [bytes_present, files_present, deleted, to_delete].into_iter().flatten();
         [bytes, files, bytes_found, files_found].into_iter().chain(bytes_total).chain(later)
     }
 }

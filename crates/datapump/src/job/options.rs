@@ -301,7 +301,7 @@ impl Options {
 
     /// As another host is told: what is not the default. A version that does not know one of these refuses it, where it
     /// would copy otherwise than was asked if it passed it over.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn to_wire(&self) -> String {
         let fields = |options: &Options| serde_json::to_value(options).unwrap_or_default();
         let (mut told, defaults) = (fields(self), fields(&Options::default()));
         if let Some(told) = told.as_object_mut() {

@@ -78,7 +78,7 @@ pub(crate) fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
 /// It is counted as dealt with.
 pub(crate) fn pass_by(shared: &Shared<'_>, item: &Item) {
     shared.ledger.tally().files_left += 1;
-    shared.ledger.watch.left(1, 0);
+    shared.ledger.watch.add_present(1, 0);
     shared.ledger.watch.skipped(item.bytes().unwrap_or(0));
 }
 

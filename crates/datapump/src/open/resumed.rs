@@ -70,7 +70,7 @@ pub(crate) fn go_on(shared: &Shared<'_>, staged: &StagedFile, name: &Path, range
     match shared.settings.has_trees {
         false => shared.ledger.watch.skipped(resumed_bytes),
         // What a tree has to move is added up as it is found, without this.
-        true => shared.ledger.watch.left(0, resumed_bytes),
+        true => shared.ledger.watch.add_present(0, resumed_bytes),
     }
     shared
         .ledger

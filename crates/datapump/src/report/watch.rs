@@ -22,8 +22,8 @@ pub struct Watch {
     files: AtomicU64,
     found_bytes: AtomicU64,
     found_files: AtomicU64,
-    left_bytes: AtomicU64,
-    left_files: AtomicU64,
+    present_bytes: AtomicU64,
+    present_files: AtomicU64,
     deleted: AtomicU64,
     to_delete: AtomicU64,
     /// Its place among all phases.
@@ -70,9 +70,9 @@ pub struct Snapshot {
     /// Files found to move so far, while a tree is walked; then all.
     pub files_found: u64,
     /// Bytes dealt with without being moved: of an earlier copy, or right as they stand. They are no part of the total.
-    pub bytes_left: u64,
+    pub bytes_present: u64,
     /// Files dealt with without being moved.
-    pub files_left: u64,
+    pub files_present: u64,
     /// Names removed so far, and names that are to be removed, where those were counted.
     pub deleted: u64,
     /// Names that are to be removed; 0 where they were not counted.
@@ -89,8 +89,8 @@ impl Default for Watch {
     fn default() -> Watch {
         let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
         let charged = (0..Options::LANES_MAX).map(|_| OnceLock::new()).collect();
-        let [files, found_bytes, found_files, left_bytes] = [0; 4].map(AtomicU64::new);
-        let [left_files, deleted, to_delete] = [0; 3].map(AtomicU64::new);
+        let [files, found_bytes, found_files, present_bytes] = [0; 4].map(AtomicU64::new);
+        let [present_files, deleted, to_delete] = [0; 3].map(AtomicU64::new);
         let (total_bytes, began, told) = (AtomicU64::new(UNKNOWN), Mutex::default(), Mutex::default());
         let (phase, is_shown) = (AtomicU8::new(Phase::default() as u8), AtomicBool::new(false));
         Watch {
@@ -99,8 +99,8 @@ impl Default for Watch {
             files,
             found_bytes,
             found_files,
-            left_bytes,
-            left_files,
+            present_bytes,
+            present_files,
             deleted,
             to_delete,
             phase,
@@ -134,8 +134,8 @@ impl Watch {
             files: self.files.load(Ordering::Relaxed),
             bytes_found: self.found_bytes.load(Ordering::Relaxed),
             files_found: self.found_files.load(Ordering::Relaxed),
-            bytes_left: self.left_bytes.load(Ordering::Relaxed),
-            files_left: self.left_files.load(Ordering::Relaxed),
+            bytes_present: self.present_bytes.load(Ordering::Relaxed),
+            files_present: self.present_files.load(Ordering::Relaxed),
             deleted: self.deleted.load(Ordering::Relaxed),
             to_delete: self.to_delete.load(Ordering::Relaxed),
             phase: self.phase(),
@@ -242,9 +242,9 @@ impl Watch {
     }
 
     /// Files were dealt with without being moved, or bytes of them.
-    pub(crate) fn left(&self, files: u64, bytes: u64) {
-        self.left_files.fetch_add(files, Ordering::Relaxed);
-        self.left_bytes.fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn add_present(&self, files: u64, bytes: u64) {
+        self.present_files.fetch_add(files, Ordering::Relaxed);
+        self.present_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// So many names are to be removed.
@@ -259,7 +259,7 @@ impl Watch {
 
     /// Bytes of a file that there is nothing to do about, because an earlier run moved them. They are not moved.
     pub(crate) fn skipped(&self, bytes: u64) {
-        self.left(0, bytes);
+        self.add_present(0, bytes);
         let less = |total: u64| (total != UNKNOWN).then(|| total.saturating_sub(bytes));
         let _ = self.total_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
@@ -275,8 +275,8 @@ impl Watch {
         self.files.store(told.files, Ordering::Relaxed);
         self.found_bytes.store(told.bytes_found, Ordering::Relaxed);
         self.found_files.store(told.files_found, Ordering::Relaxed);
-        self.left_bytes.store(told.bytes_left.unwrap_or(0), Ordering::Relaxed);
-        self.left_files.store(told.files_left.unwrap_or(0), Ordering::Relaxed);
+        self.present_bytes.store(told.bytes_present.unwrap_or(0), Ordering::Relaxed);
+        self.present_files.store(told.files_present.unwrap_or(0), Ordering::Relaxed);
         self.deleted.store(told.deleted.unwrap_or(0), Ordering::Relaxed);
         self.to_delete.store(told.to_delete.unwrap_or(0), Ordering::Relaxed);
         self.enter(told.phase.as_deref().and_then(Phase::named).unwrap_or_default());

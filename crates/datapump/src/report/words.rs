@@ -5,7 +5,7 @@
 use datapump_core::verdict::{LimitedBy, LimitedDetail, Why};
 
 use crate::report::Report;
-use crate::units::{binary_rate_words, bytes_words, time_words, with_commas};
+use crate::units::{binary_rate_words, bytes_words, counted, time_words, with_commas};
 
 /// Below this a rate says how long a system call took.
 const RATED_NS: u64 = 10_000_000;
@@ -90,11 +90,6 @@ impl Report {
         stages.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
         (stages[1].0 > 0).then_some((stages[0].1, stages[1].1))
     }
-}
-
-/// `1 file`, `2,345 files`.
-fn counted(count: u64, what: &str) -> String {
-    format!("{} {what}{}", with_commas(count), if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -184,12 +184,12 @@ impl Ledger<'_> {
         tally.files_before += 1;
         tally.bytes_before += bytes;
         drop(tally);
-        self.watch.left(1, bytes);
+        self.watch.add_present(1, bytes);
     }
 
     /// A file of a tree stays as it is at the target.
     pub(crate) fn unchanged(&self, bytes: u64) {
         self.tally().files_unchanged += 1;
-        self.watch.left(1, bytes);
+        self.watch.add_present(1, bytes);
     }
 }

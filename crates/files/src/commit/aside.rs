@@ -101,11 +101,16 @@ impl Backup {
         to: &File,
         may_replace: impl Fn(&OsStr, &Meta) -> bool,
     ) -> Outcome<Aside> {
-        let numbered = || highest_number(to, name).and_then(|highest| keep_next((folder, name), to, highest));
-        if self.numbering == Numbering::Numbered
-            || (self.numbering == Numbering::Existing && highest_number(to, name)? > 0)
-        {
-            return numbered();
+        let next =
+            |highest| with_next_number(name, highest, |numbered| keep_new((folder, name), (to, numbered)));
+        let numbered = || highest_number(to, name).and_then(next);
+        match self.numbering {
+            Numbering::Simple => {}
+            Numbering::Numbered => return numbered(),
+            Numbering::Existing => match highest_number(to, name)? {
+                0 => {}
+                highest => return next(highest),
+            },
         }
         let backup = OsString::from_vec([name.as_bytes(), &self.suffix].concat());
         match names::metadata(to, &backup) {
@@ -116,9 +121,7 @@ impl Backup {
                 keep_one((folder, name), (to, &backup))
             }
             Ok(_) => numbered(),
-            Err(Errno::ENOENT) => {
-                or_renamed(names::link(folder, name, to, &backup), (folder, name), (to, &backup))
-            }
+            Err(Errno::ENOENT) => keep_new((folder, name), (to, &backup)),
             Err(errno) => Err(errno),
         }
     }
@@ -148,12 +151,18 @@ pub fn open_below(folder: &File, below: &Path) -> Outcome<File> {
 
 /// Gives a name the next number that is free.
 fn number(folder: &File, name: &OsStr) -> Outcome<()> {
-    let mut number = highest_number(folder, name)?;
+    let highest = highest_number(folder, name)?;
+    with_next_number(name, highest, |numbered| names::rename_new(folder, name, numbered))
+}
+
+/// Does it with the next number that nobody has taken.
+fn with_next_number<T>(name: &OsStr, highest: u64, mut take: impl FnMut(&OsStr) -> Outcome<T>) -> Outcome<T> {
+    let mut number = highest;
     loop {
         number = number.checked_add(1).ok_or(Errno::EEXIST)?;
-        match names::rename_new(folder, name, &numbered_name(name, number)) {
+        match take(&numbered_name(name, number)) {
             Err(Errno::EEXIST) => {}
-            renamed => return renamed,
+            taken => return taken,
         }
     }
 }
@@ -172,33 +181,34 @@ fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> O
     let linked = reserved::under_new_name(|new| names::link(folder, name, to, new));
     let temporary = match linked {
         Ok((temporary, ())) => temporary,
-        Err(errno) => return or_renamed(Err(errno), (folder, name), (to, backup)),
+        Err(errno) if UNLINKABLE.contains(&errno) => {
+            return names::rename(folder, name, to, backup).map(|()| Aside::Renamed(backup.to_owned()));
+        }
+        Err(errno) => return Err(errno),
     };
     names::rename(to, &temporary, to, backup).map(|()| Aside::Linked).inspect_err(|_| {
         let _ = names::remove(to, &temporary, false);
     })
 }
 
-/// The next number that is free.
-fn keep_next((folder, name): (&File, &OsStr), to: &File, highest: u64) -> Outcome<Aside> {
-    let mut number = highest;
-    loop {
-        number = number.checked_add(1).ok_or(Errno::EEXIST)?;
-        let backup = numbered_name(name, number);
-        match names::link(folder, name, to, &backup) {
-            Err(Errno::EEXIST) => {}
-            linked => return or_renamed(linked, (folder, name), (to, &backup)),
+/// Links, where nothing has that name yet. Without links the name is missing until the new file gets it.
+fn keep_new((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> Outcome<Aside> {
+    match names::link(folder, name, to, backup) {
+        Err(errno) if UNLINKABLE.contains(&errno) => {
+            renamed(names::metadata(to, backup), (folder, name), (to, backup))
         }
+        linked => linked.map(|()| Aside::Linked),
     }
 }
 
-/// Without links the name is missing until the new file gets it.
-fn or_renamed(linked: Outcome<()>, from: (&File, &OsStr), to: (&File, &OsStr)) -> Outcome<Aside> {
-    match linked {
-        Err(errno) if UNLINKABLE.contains(&errno) => {
+/// Renames to what is free.
+fn renamed(there: Outcome<Meta>, from: (&File, &OsStr), to: (&File, &OsStr)) -> Outcome<Aside> {
+    match there {
+        Ok(_) => Err(Errno::EEXIST),
+        Err(Errno::ENOENT) => {
             names::rename(from.0, from.1, to.0, to.1).map(|()| Aside::Renamed(to.1.to_owned()))
         }
-        linked => linked.map(|()| Aside::Linked),
+        Err(errno) => Err(errno),
     }
 }
 

@@ -3,50 +3,44 @@
 //! Must not know: what else is printed.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use datapump::{Class, Operation, Problem};
+use datapump::Problem;
 use rustix::fs::{OFlags, fcntl_setfl};
 
-use crate::output::files::own_file::{self, OwnFile};
+use crate::output::files::own_file::{OwnFile, WrittenFile};
 
 const WORDS: OwnFile = OwnFile { flag: "--log-file", kind: "a log", beginning: b"pump-log: " };
 const EVENTS: OwnFile =
     OwnFile { flag: "--log-file", kind: "a log of JSON", beginning: br#"{"v":1,"event":"start""# };
 
-/// The file, its form, and what came of it.
+/// The file, and its form.
 #[derive(Debug)]
 pub struct LogFile {
-    path: PathBuf,
-    file: File,
+    written: WrittenFile,
     json: bool,
     /// A run that is refused before it begins leaves no line: the first one says what the file is.
     started: AtomicBool,
-    failed: Mutex<Option<io::Error>>,
 }
 
 impl LogFile {
-    /// Opens it, so that what cannot be written is told before anything is copied.
+    /// Opens it.
     pub fn open<'other>(
         path: &Path,
         json: bool,
         others: impl Iterator<Item = &'other OsStr>,
     ) -> Result<LogFile, Problem> {
-        let file = own_file::open(path, if json { &EVENTS } else { &WORDS }, others)?;
+        let written = WrittenFile::open(path, if json { &EVENTS } else { &WORDS }, others)?;
         // Lines of two runs do not overwrite each other.
-        let at_end = fcntl_setfl(&file, OFlags::APPEND);
-        at_end.map_err(|errno| Problem::new(Class::Io, Operation::Create, path, errno.to_string()))?;
-        let (path, started) = (path.to_path_buf(), AtomicBool::new(false));
-        Ok(LogFile { path, file, json, started, failed: Mutex::default() })
+        written.write(|file| Ok(fcntl_setfl(file, OFlags::APPEND)?));
+        Ok(LogFile { written, json, started: AtomicBool::new(false) })
     }
 
     /// As the user named it.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.written.path
     }
 
     /// The first line of a run: from now on there are more.
@@ -55,24 +49,16 @@ impl LogFile {
         self.write(words, event);
     }
 
-    /// A line: words, or the event of `--json`.
+    /// A line: words, or the event of `--json`. One call for each, so that two runs do not mix theirs.
     pub fn write(&self, words: impl FnOnce() -> String, event: impl FnOnce() -> String) {
         if self.started.load(Ordering::Relaxed) {
-            self.line(&if self.json { event() } else { words() });
-        }
-    }
-
-    /// One call for a line, so that two runs that write to one log do not mix theirs.
-    fn line(&self, line: &str) {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed.is_none() {
-            *failed = (&self.file).write_all(format!("{line}\n").as_bytes()).err();
+            let line = format!("{}\n", if self.json { event() } else { words() });
+            self.written.write(|mut file| file.write_all(line.as_bytes()));
         }
     }
 
     /// Why it does not hold all lines.
     pub fn failure(&self) -> Option<Problem> {
-        let error = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(Problem::new(Class::Io, Operation::Write, &self.path, error.to_string()))
+        self.written.failure()
     }
 }

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use datapump::{Class, Operation, Problem, shown};
 
@@ -85,4 +86,49 @@ fn holds_another(path: &Path, OwnFile { flag, kind, .. }: &OwnFile) -> Problem {
 fn existing(path: &Path) -> io::Result<File> {
     let is_file = std::fs::metadata(path)?.is_file();
     OpenOptions::new().read(is_file).write(true).open(path)
+}
+
+/// One of them that is written: its path, and what came of it.
+#[derive(Debug)]
+pub struct WrittenFile {
+    /// As the user named it.
+    pub path: PathBuf,
+    file: File,
+    failed: Mutex<Option<io::Error>>,
+}
+
+impl WrittenFile {
+    /// Opens it, so that what cannot be written is told before anything is copied.
+    pub fn open<'other>(
+        path: &Path,
+        meant: &OwnFile,
+        others: impl Iterator<Item = &'other OsStr>,
+    ) -> Result<WrittenFile, Problem> {
+        let file = open(path, meant, others)?;
+        Ok(WrittenFile { path: path.to_path_buf(), file, failed: Mutex::default() })
+    }
+
+    /// Writes, unless something failed before.
+    pub fn write(&self, write: impl FnOnce(&File) -> io::Result<()>) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed.is_none() {
+            *failed = write(&self.file).err();
+        }
+    }
+
+    /// Errors: the copy removed it, or put another file in its place.
+    fn is_there(&self) -> io::Result<()> {
+        let (own, named) = (self.file.metadata()?, std::fs::metadata(&self.path));
+        match named {
+            Ok(named) if (named.dev(), named.ino()) == (own.dev(), own.ino()) => Ok(()),
+            _ => Err(io::Error::other("the copy removed or replaced it; name a file outside its target")),
+        }
+    }
+
+    /// Why it does not hold all that was written.
+    pub fn failure(&self) -> Option<Problem> {
+        self.write(|_| self.is_there());
+        let error = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Problem::new(Class::Io, Operation::Write, &self.path, error.to_string()))
+    }
 }

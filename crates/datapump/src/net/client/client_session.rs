@@ -291,7 +291,7 @@ impl RemoteCopy {
             Direction::Push => {
                 let target_is_name = self.options.target_is_name || is_name;
                 let options = Options { target_is_name, lanes_at_first, lanes_max, ..self.options.clone() };
-                options.told()
+                options.to_wire()
             }
             Direction::Pull => Options {
                 request_bytes: self.options.request_bytes,
@@ -305,7 +305,7 @@ impl RemoteCopy {
                 lanes_max,
                 ..Options::default()
             }
-            .told(),
+            .to_wire(),
         };
         let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
         let sources = self.sources.iter().map(path).collect();

@@ -241,7 +241,7 @@ fn begin(request: DatagramRequest) -> Begin {
         way: Direction::Pull,
         sources: Vec::new(),
         target: Vec::new().into(),
-        options: options.told(),
+        options: options.to_wire(),
         connections: 1,
         tells_files: None,
         boot: Some(boot()),

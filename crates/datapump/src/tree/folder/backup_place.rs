@@ -24,6 +24,8 @@ pub(crate) struct BackupPlace {
     base: Option<(Arc<File>, PathBuf)>,
     /// The folder of backups, once it is there.
     open: Mutex<Option<Arc<File>>>,
+    /// Held while folders in it are made.
+    making: Mutex<()>,
 }
 
 impl BackupPlace {
@@ -40,7 +42,7 @@ impl BackupPlace {
         };
         let Ok(Folder::Os(base)) = at.folder() else { return Ok(BackupPlace::default()) };
         let base = (Arc::clone(base), PathBuf::from(at.name().unwrap_or_default()));
-        let place = BackupPlace { base: Some(base), open: Mutex::default() };
+        let place = BackupPlace { base: Some(base), ..BackupPlace::default() };
         let wrong = |errno: Errno| Problem::system(Operation::BackUp, folder, errno.0);
         let there = place.found(settings).map_err(wrong)?;
         let target = at.is_folder().then(|| at.metadata().ok()).flatten();
@@ -94,10 +96,12 @@ impl BackupPlace {
         open.and_then(|open| file_meta(&open).ok()).is_some_and(|meta| id(&meta) == there)
     }
 
-    /// The folder for backups of what lies at this place in the tree; none where they lie beside.
+    /// The folder for backups of what lies at this place in the tree; none where they lie beside. One lane after the
+    /// other: what is no folder there gets another name, which must not happen to the folder that then takes it.
     pub(crate) fn below(&self, settings: &Settings<'_>, relative: &Path) -> Outcome<Option<File>> {
         let Some((_, way)) = &self.base else { return Ok(None) };
         let Some(open) = self.opened(settings, true)? else { return Ok(None) };
+        let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         open_below(&open, &way.join(relative)).map(Some)
     }
 }
