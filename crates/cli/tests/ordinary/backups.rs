@@ -261,3 +261,25 @@ fn the_folder_of_backups_is_known_however_it_is_named() {
         assert_eq!(mode & 0o777, 0o700, "for this user alone");
     }
 }
+
+#[test]
+fn lanes_that_meet_a_file_in_the_way_make_one_folder() {
+    for round in 0..5 {
+        let home = Home::new();
+        for folder in ["new", "new/turns", "old", "old/turns", "kept"] {
+            make_folder(&home, folder);
+        }
+        fs::write(home.path("kept/turns"), "a backup").expect("room");
+        let names: Vec<String> = (0..300).map(|number| format!("f{number}")).collect();
+        for name in &names {
+            fs::write(home.path("old/turns").join(name), name).expect("room");
+            fs::write(home.path("new/turns").join(name), "new").expect("room");
+        }
+        let copy = ["copy", "--lanes", "8", "--sync=none", "--backup-dir", "../kept", "new/", "old"];
+        expect(&home.pump(&copy), 0, &[], "eight lanes");
+        let mut expected: BTreeSet<String> = names.iter().map(|name| format!("turns/{name}")).collect();
+        expected.extend(["turns", "turns.~1~"].map(str::to_owned));
+        assert_eq!(found(&home, "kept"), expected, "round {round}");
+        assert_eq!(content(&home, "kept/turns/f7"), "f7");
+    }
+}

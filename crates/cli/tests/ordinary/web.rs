@@ -273,7 +273,7 @@ fn what_makes_no_sense_is_a_usage_error() {
     }
     assert_eq!(std::fs::read_dir(home.path("to")).expect("it stands").count(), 0);
     let run = home.pump(&["copy", &server.url("x"), "localhost:x"]);
-    expect(&run, 2, &["two steps"], "to another host");
+    expect(&run, 2, &["copy it here first"], "to another host");
     expect(&home.pump(&["copy", &server.url(""), "named"]), 0, &[], "with a name it needs none");
     has_content(&home.path("named"), &content(10), "with a name");
 }
