@@ -46,7 +46,7 @@ const NOBODY: &str = "2147483647";
 fn what_cannot_be_watched_is_refused_with_what_to_do() {
     let home = Home::new();
     for (words, status, part) in [
-        (&["explain"][..], 2, "<SRC> <DST>"),
+        (&["explain"][..], 2, "a source (SRC) and a target (DST) are required"),
         (&["explain", "--pid", "0"], 2, "write the number of a process, such as 1234; `ps` lists them"),
         (&["explain", "--pid", "word"], 2, "write the number of a process, such as 1234"),
         (

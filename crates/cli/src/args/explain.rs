@@ -25,14 +25,14 @@ use crate::args::watch::WatchArguments;
 ///
 /// With --pid it copies nothing, and says what limits a program that runs already.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES, override_usage = USAGE)]
 pub struct ExplainArguments {
     // First: what is read leaves the matches.
     #[command(flatten)]
     typed: ExplainTyped,
 
     /// What is copied, and last where to: places as `pump copy` takes them
-    #[arg(required_unless_present = "pid", conflicts_with = "pid", num_args = 1.., value_names = ["SRC", "DST"])]
+    #[arg(conflicts_with = "pid", num_args = 1.., value_names = ["SRC", "DST"])]
     #[arg(help_heading = WHAT, display_order = 0)]
     pub places: Vec<OsString>,
 
@@ -54,6 +54,8 @@ pub struct ExplainArguments {
     #[command(flatten)]
     pub output: OutputArguments,
 }
+
+const USAGE: &str = "pump explain [OPTIONS] SRC… DST\n       pump explain [OPTIONS] --pid PID";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -78,7 +78,7 @@ impl Place {
             }
             _ if bytes.starts_with(SCHEME) => parse_served(&bytes[SCHEME.len()..]).map(Place::Remote),
             _ if bytes.starts_with(SSH) => parse_ssh_url(&bytes[SSH.len()..]).map(Place::Remote),
-            _ if WebUrl::is_one(bytes) => parse_web(&word.to_string_lossy()).map(Place::Web),
+            _ if WebUrl::is_one(bytes) => parse_web(bytes).map(Place::Web),
             _ if is_remote(bytes) => parse_ssh(bytes).map(Place::Remote),
             _ => Ok(Place::Path(PathBuf::from(word))),
         }
@@ -142,7 +142,7 @@ fn is_plain(host: &str) -> bool {
     host.chars().all(|letter| letter.is_ascii_graphic() || letter.is_alphanumeric())
 }
 
-fn parse_web(word: &str) -> Result<Web, PlaceError> {
+fn parse_web(word: &[u8]) -> Result<Web, PlaceError> {
     let refused = |WebError(words)| PlaceError(crate::shown(words.as_bytes()));
     WebUrl::parse(word).map(Web::new).map_err(refused)
 }

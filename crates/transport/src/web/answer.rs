@@ -236,7 +236,7 @@ mod tests {
         ] {
             let now = of(tag, modified, length).unwrap();
             assert_eq!(known.differs_from(&now).is_none(), is_same, "{tag} {modified} {length}");
-            let url = WebUrl::parse("http://host/x").unwrap();
+            let url = WebUrl::parse(b"http://host/x").unwrap();
             assert_eq!(known.number(&url) == now.number(&url), is_same);
         }
         assert_eq!(known.differs_from(&Identity { bytes: Some(100), ..Identity::default() }), None);

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, percent_decode_str, percent_encode};
 use ureq::http::Uri;
 
 /// A URL of http or https, without a user or a password.
@@ -31,8 +31,9 @@ impl WebUrl {
         begins(b"http://") || begins(b"https://")
     }
 
-    /// Reads a URL. A password in it would stand in the list of processes, in histories and logs: it is refused.
-    pub fn parse(word: &str) -> Result<WebUrl, WebError> {
+    /// Reads a URL. Bytes that are no ASCII are percent-encoded, as a URL has none (RFC 3986, section 2). A password in it would stand in the list of processes, in histories and logs: it is refused.
+    pub fn parse(word: &[u8]) -> Result<WebUrl, WebError> {
+        let word = percent_encode(word, &AsciiSet::EMPTY).to_string();
         let error = |words: &str| WebError(format!("'{word}' {words}"));
         let uri: Uri = word.parse().map_err(|why| {
             error(&format!("is no URL ({why}); write a space as %20, and quote it in a shell"))
@@ -94,6 +95,7 @@ mod tests {
             ("http://host/a/b.tar?x=/c#d", Some("b.tar")),
             ("https://host:8443/a%20b", Some("a b")),
             ("HTTP://host/%e2%82%ac", Some("€")),
+            ("http://host/€", Some("€")),
             ("http://[::1]:80/x", Some("x")),
             ("http://host", None),
             ("http://host/", None),
@@ -102,7 +104,11 @@ mod tests {
             ("http://host/a%2Fb", None),
             ("http://host/a%00b", None),
         ] {
-            assert_eq!(WebUrl::parse(word).unwrap().file_name(), name.map(OsString::from), "{word}");
+            assert_eq!(
+                WebUrl::parse(word.as_bytes()).unwrap().file_name(),
+                name.map(OsString::from),
+                "{word}"
+            );
             assert!(WebUrl::is_one(word.as_bytes()), "{word}");
         }
     }
@@ -117,14 +123,21 @@ mod tests {
             ("http://user:secret@host/x", ".netrc"),
             ("https://user@host/x", "PUMP_HTTP_AUTHORIZATION"),
         ] {
-            let WebError(words) = WebUrl::parse(word).expect_err(word);
+            let WebError(words) = WebUrl::parse(word.as_bytes()).expect_err(word);
             assert!(words.contains(hint) && !words.contains("secret"), "{word}: {words}");
         }
     }
 
     #[test]
+    fn any_bytes_of_a_path_stay_what_they_are() {
+        let url = WebUrl::parse(b"http://host/a\xff\xc2\x85").unwrap();
+        assert_eq!(url.to_string(), "http://host/a%FF%C2%85");
+        assert_eq!(url.file_name(), Some(OsString::from_vec(b"a\xff\xc2\x85".into())));
+    }
+
+    #[test]
     fn servers_are_told_apart() {
-        let url = |word: &str| WebUrl::parse(word).unwrap();
+        let url = |word: &str| WebUrl::parse(word.as_bytes()).unwrap();
         for (one, other, same) in [
             ("http://host/a", "http://HOST:80/b", true),
             ("https://host/a", "https://host:443/b", true),
