@@ -31,7 +31,9 @@ impl WebUrl {
         begins(b"http://") || begins(b"https://")
     }
 
-    /// Reads a URL. Bytes that are no ASCII are percent-encoded, as a URL has none (RFC 3986, section 2). A password in it would stand in the list of processes, in histories and logs: it is refused.
+    /// Reads a URL. Bytes that are no ASCII are percent-encoded, as a URL has none (RFC 3986, section 2).
+    ///
+    /// A password in it would stand in the list of processes, in histories and logs: it is refused.
     pub fn parse(word: &[u8]) -> Result<WebUrl, WebError> {
         let word = percent_encode(word, &AsciiSet::EMPTY).to_string();
         let error = |words: &str| WebError(format!("'{word}' {words}"));
