@@ -1,10 +1,12 @@
-//! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check]` and `statements`.
+//! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check]`, `package`
+//! and `statements`.
 //!
 //! Must not know: how pump works, beyond the texts that the planted bugs replace.
 #![forbid(unsafe_code)]
 
 mod install;
 mod mutants;
+mod package;
 mod statements;
 mod steps;
 mod wider;
@@ -21,6 +23,7 @@ cargo xtask wider [--full]    the suites that need root, loop mounts, Debian pac
 cargo xtask fuzz-build        builds the fuzz targets, which `wider` does otherwise
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
 cargo xtask mutants --check   only looks whether every mutant still has its place
+cargo xtask package           builds a static program, a Debian package and checksums under target/packages
 cargo xtask statements        writes docs/statements.md from docs/statements.toml";
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn run() -> Result<()> {
         ["mutants"] => mutants::run(&root(), None),
         ["mutants", "--check"] => mutants::check(&root()),
         ["mutants", name] => mutants::run(&root(), Some(name)),
+        ["package"] => package::run(&root()),
         ["statements"] => statements::write(&root()),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -131,7 +131,19 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     long(steps, extent)?;
     let line = format!("RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast -p fuse-tests");
     steps.run(&of_the_program("tests with a file system of their own", &line, (root, extent)))?;
-    if fuzzes { fuzz(steps, extent) } else { Ok(()) }
+    if fuzzes {
+        fuzz(steps, extent)?;
+    }
+    match extent.release {
+        true => packages(steps, root),
+        false => steps.say("== left to --full: the packages of a release"),
+    }
+}
+
+/// What a release consists of is built, installed, used and removed.
+fn packages(steps: &mut Steps, root: &Path) -> Result<()> {
+    steps.run(&Step::new("packages", "cargo xtask package"))?;
+    crate::package::try_package(steps, root)
 }
 
 impl Extent {

@@ -295,8 +295,8 @@ impl Pump {
             Settled::EndOfData if entry.open_ended => self.read_ended(slot),
             Settled::EndOfData => self.read_failed(slot, FaultKind::SourceEnded),
             Settled::Failed(errno) => self.read_failed(slot, FaultKind::Errno(errno)),
-            Settled::Differs(_) | Settled::Unable => {
-                unreachable!("only a sink compares, only a copy is unable")
+            Settled::Part(_) | Settled::Differs(_) | Settled::Unable => {
+                unreachable!("only a sink takes parts or compares, only a copy is unable")
             }
         }
     }
@@ -384,6 +384,7 @@ impl Pump {
         match settled {
             _ if self.stopped || self.failed.contains(&entry.block.file) => self.drop_write(slot),
             Settled::Moved(bytes) => self.write_moved(slot, bytes),
+            Settled::Part(bytes) => self.write_part(slot, bytes),
             Settled::Retry => self.post_again(slot),
             Settled::Cancelled => self.drop_write(slot),
             Settled::EndOfData => self.write_failed(slot, FaultKind::WroteNothing),
@@ -398,13 +399,21 @@ impl Pump {
 
     #[inline]
     fn write_moved(&mut self, slot: u32, bytes: u32) -> PumpEvent {
+        let entry = &self.slots[slot as usize];
+        if bytes < entry.block.len - entry.done {
+            self.counts.sink_partial += 1;
+            self.counts.partial_bytes += u64::from(bytes);
+        }
+        self.write_part(slot, bytes)
+    }
+
+    #[inline]
+    fn write_part(&mut self, slot: u32, bytes: u32) -> PumpEvent {
         let entry = &mut self.slots[slot as usize];
         let asked = entry.block.len - entry.done;
         debug_assert!(bytes > 0 && bytes <= asked, "{bytes} of {asked} bytes");
         entry.done += bytes;
         if bytes < asked {
-            self.counts.sink_partial += 1;
-            self.counts.partial_bytes += u64::from(bytes);
             return self.post_again(slot);
         }
         let block = entry.block;

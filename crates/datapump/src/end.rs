@@ -16,6 +16,7 @@ mod sink;
 mod source;
 mod stream;
 mod stripe;
+mod zeros;
 
 pub(crate) use copy::{copied, copy};
 pub(crate) use file::FileEnd;

@@ -34,13 +34,13 @@ use crate::file::finish::abandon;
 use crate::job::options::{Choice, EngineChoice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::settings::{QueuedNulls, Settings};
+use crate::lane;
 use crate::lane::gate::LaneGate;
-use crate::lane::{self, LaneResult};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::remote_host::RemoteHost;
 use crate::net::server::served_connection;
 use crate::problem::Problem;
-use crate::report::account::{Account, Around, sorted, unexplained};
+use crate::report::account::Around;
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::quota::Quota;
@@ -285,15 +285,17 @@ impl Job {
     ///
     /// `events` is called as things happen, from several threads when there are several lanes.
     /// Never panics for anything that a file, a device or the system may do.
-    pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
+    pub fn run(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
         // In a simulated world no group holds anybody back, and nothing outside of it is read.
         let quota = if self.platform.is_simulated() { Quota::default() } else { Quota::now() };
         let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
+        let found = self.options.find_given().map_err(Problem::usage);
         self.read_ahead();
         let ((items, problems), mut trees) =
-            match self.items().and_then(|items| Ok((items, Trees::new(&self.options)?))) {
+            match found.and_then(|()| self.items()).and_then(|items| Ok((items, Trees::new(&self.options)?)))
+            {
                 Ok(ready) => ready,
                 Err(problem) => return self.refused(problem, events),
             };
@@ -332,15 +334,23 @@ impl Job {
             // Blocks of theirs were under way when the run was stopped, of small files that nobody counts.
             shared.plan.cut();
         }
-        if shared.settings.has_trees {
-            tree::finish::finish_trees(&shared, &mut waits, shared.plan.is_exhausted());
-        }
+        self.finish_names(&shared, &mut waits);
         unfinished.iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
         drop(here);
         let time = lanes_began.since(began.thread).plus(self.platform.thread_time().since(lanes_ended));
         // What nobody charged went to what was named, and to what is left of it.
         waits.metadata += time.elapsed_ns.saturating_sub(waits.total());
         self.report(&shared, results, Around { waits, time }, began)
+    }
+
+    /// What is done when all blocks have landed.
+    fn finish_names(&self, shared: &Shared<'_>, waits: &mut Waits) {
+        let is_complete = shared.plan.is_exhausted();
+        if shared.settings.has_trees {
+            tree::finish::finish_trees(shared, waits, is_complete);
+        } else if self.options.remove_sources && shared.settings.writes && is_complete {
+            tree::moved::remove_sources(shared, &[]);
+        }
     }
 
     /// Over a long path the other host begins at once.
@@ -394,6 +404,7 @@ impl Job {
             options: &self.options,
             target: self.target.local_path(),
             targets: target::names_of(items),
+            moved: if self.options.remove_sources { tree::moved::named(items) } else { Vec::new() },
             is_confined: self.is_confined,
             has_one_source: self.sources.len() == 1,
             files_wanted: names().filter(|item| !item.is_entry()).count(),
@@ -467,30 +478,5 @@ impl Job {
     /// What is read comes over a long path.
     fn is_far(&self) -> bool {
         self.remote_host.as_ref().is_some_and(|host| is_far(host.round_trip_ns()))
-    }
-
-    fn report(
-        &self,
-        shared: &Shared<'_>,
-        results: Vec<Result<LaneResult, Problem>>,
-        around: Around,
-        began: Began,
-    ) -> Report {
-        let (lanes, mut lost) = sorted(results);
-        // What no lane can have (memory for slots) is told once.
-        lost.dedup();
-        lost.into_iter().for_each(|problem| shared.ledger.report(problem));
-        if !self.is_told(shared) {
-            shared.ledger.report(unexplained());
-        }
-        let tally = std::mem::take(&mut *shared.ledger.tally());
-        let status = self.status(&tally, shared);
-        self.tell_uncompared(shared, status);
-        let exit_status = status as i32;
-        let syncs = self.options.sync != crate::Sync::None && self.work == JobKind::Copy;
-        let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
-        let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
-        let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
-        Report { exit_status, ..account.into_report() }
     }
 }

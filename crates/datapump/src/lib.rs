@@ -71,7 +71,8 @@ pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Wh
 pub use file::block_hook::BlockHook;
 pub use job::defaults::{Defaults, Reads};
 pub use job::options::{
-    Backup, Choice, EngineChoice, Keep, Numbering, Options, Selection, Sync, Update, WaitChoice,
+    Backup, Choice, EngineChoice, FollowLinks, Keep, Numbering, Options, Ownership, Permissions, Selection,
+    Sync, Update, WaitChoice,
 };
 pub use job::platform::Platform;
 pub use job::{Job, Planned};

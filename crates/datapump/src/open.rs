@@ -344,7 +344,8 @@ fn same_file_system(item: &Item, opened: &Opened) -> bool {
 }
 
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<OpenTarget, Problem> {
-    let meta = opened.original.as_ref().map(|original| original.meta);
+    let given = shared.settings.options.keep.given;
+    let meta = opened.original.as_ref().map(|original| given.of(&original.meta));
     let siblings = SingleFile::new(&item.source, meta, shared.settings.platform.is_simulated());
     match &item.target {
         Target::Null => Ok(OpenTarget::Null),
@@ -460,9 +461,7 @@ fn complete(
         OpenTarget::Compare(handle) => {
             Sink::Compare(file_end::of_source(shared, Arc::clone(handle), sink_direct))
         }
-        OpenTarget::StagedFile(staged) => {
-            Sink::File(file_end::of_sink(shared, Arc::clone(&staged.handle), sink_direct))
-        }
+        OpenTarget::StagedFile(staged) => Sink::File(file_end::of_staged(shared, staged, sink_direct)),
         OpenTarget::Device(at, handle) => {
             let buffered = Arc::new(open_at(at, Access::Write)?);
             Sink::File(file_end::of_device(shared, Arc::clone(handle), buffered, sink_direct))
@@ -471,7 +470,9 @@ fn complete(
     let (original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
     if let (OpenTarget::StagedFile(staged), Some(ranges)) = (landing, &mut ranges) {
         resumed::go_on(shared, staged, name, ranges);
-        reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;
+        if !sink.skips_zeros() {
+            reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;
+        }
         if let Some(wish) = resumed::wish(shared, original.as_ref(), How { sink_direct, ..how }) {
             staged.keep_journal(&wish);
         }

@@ -12,6 +12,7 @@ pub(crate) mod finish;
 pub(crate) mod folder;
 pub(crate) mod links;
 pub(crate) mod list;
+pub(crate) mod moved;
 pub(crate) mod names;
 pub(crate) mod root;
 pub(crate) mod rules;

@@ -6,8 +6,10 @@
 //! Must not know: names, when the file is committed.
 
 pub mod acl;
+pub mod given;
 pub mod keep;
 pub mod loss;
+pub mod permissions;
 pub mod skipped;
 pub mod xattrs;
 
@@ -17,8 +19,9 @@ use std::fs::File;
 use datapump_engine::{Errno, Handle};
 use rustix::fs::{Timespec, Timestamps};
 
-use crate::attributes::keep::{Keep, New, SET_ID_BITS};
+use crate::attributes::keep::{Keep, New};
 use crate::attributes::loss::{Limit, Loss, Lost, not_permitted};
+use crate::attributes::permissions::SET_ID_BITS;
 use crate::attributes::xattrs::{is_files_own, is_kept};
 use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, names, umask, xattr_names_at};
 use crate::problem::system_words;
@@ -50,22 +53,24 @@ pub fn copy(
         check_times(meta, to, &mut lost)?;
     }
     let replaced = new.replaced.map(|replaced| replaced.meta()).transpose()?;
-    let owners = if keep.owner { Some(meta) } else { replaced.as_ref() };
+    let given = keep.given.of(meta);
+    let owners = if keep.owner { Some(&given) } else { replaced.as_ref() };
     let was = |owners: &Meta| (before.uid, before.gid) == (owners.uid, owners.gid);
     let set = match owners {
         Some(owners) => was(owners) || set_owner(owners, to, &mut lost)?,
         None => false,
     };
     let owner = owners.filter(|_| set).unwrap_or(&before);
-    let is_owners = (owner.uid, owner.gid) == (meta.uid, meta.gid);
+    let is_owners = (owner.uid, owner.gid) == (given.uid, given.gid);
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
     // and the mode share the bits of the group, which are the same in the source's two.
     let set = xattrs::copy(from, to, (keep, new), &mut lost)?;
     let kept = set.group_bits.map_or(meta.mode, |bits| meta.mode & !0o070 | bits << 3);
+    let kept = keep.given.of(&Meta { mode: kept, ..*meta }).mode;
     // A program that runs as its owner must not come to run as somebody else.
     let kept = if is_owners { kept } else { kept & !SET_ID_BITS };
     let mode = wanted_mode(kept, &before, replaced.as_ref(), keep, new);
-    if keep.mode && !is_owners && meta.mode & SET_ID_BITS != 0 && meta.kind == FileKind::Regular {
+    if keep.mode && !is_owners && given.mode & SET_ID_BITS != 0 && meta.kind == FileKind::Regular {
         let words =
             "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner";
         let limit = if keep.owner { not_permitted() } else { Limit::User };

@@ -13,6 +13,7 @@ pub mod attributes;
 pub mod commit;
 pub mod devices;
 pub mod disk;
+pub mod followed;
 pub mod holes;
 pub mod identity;
 pub mod resume;

@@ -4,7 +4,9 @@
 
 pub(crate) mod backup;
 pub(crate) mod choose;
+pub(crate) mod given;
 pub(crate) mod habits;
+pub(crate) mod links;
 pub(crate) mod mirror;
 pub(crate) mod operands;
 pub(crate) mod read;
@@ -18,7 +20,9 @@ use clap::{ArgAction, ArgMatches, Args, ValueEnum};
 use datapump::{Choice, Options};
 
 use crate::args::copy::backup::BackupArguments;
+use crate::args::copy::given::GivenArguments;
 use crate::args::copy::habits::HabitArguments;
+use crate::args::copy::links::LinkArguments;
 use crate::args::copy::operands::OperandArguments;
 use crate::args::copy::sync::SyncArguments;
 use crate::args::copy::tree::TreeArguments;
@@ -124,10 +128,11 @@ pub struct CopyArguments {
 
     /// Whether holes of the source stay holes
     ///
-    /// `never` reads and writes every byte: for file systems whose reports of holes are not to be trusted.
-    /// Default: auto.
+    /// `always` makes holes of zeros, too, where a page of 4 KiB or more holds nothing else: every byte is looked at,
+    /// and no room is reserved. `never` reads and writes every byte: for file systems whose reports of holes are not to
+    /// be trusted. Default: auto.
     ///
-    /// Example: pump copy --sparse=never disk.img full.img
+    /// Example: pump copy --sparse=always full.img disk.img
     #[arg(long, value_name = "WHEN", env = "PUMP_SPARSE", help_heading = HOW)]
     #[arg(value_enum, default_value_t = Sparse::Auto)]
     pub sparse: Sparse,
@@ -207,6 +212,12 @@ pub struct CopyArguments {
     pub backup: BackupArguments,
 
     #[command(flatten)]
+    pub given: GivenArguments,
+
+    #[command(flatten)]
+    pub links: LinkArguments,
+
+    #[command(flatten)]
     pub tree: TreeArguments,
 
     #[command(flatten)]
@@ -248,6 +259,8 @@ Exit status: 0 done, 1 failed, 2 usage, 5 refused, 10 connection lost, 20 interr
 pub enum Sparse {
     /// Holes stay holes
     Auto,
+    /// Zeros become holes
+    Always,
     /// Every byte is read and written
     Never,
 }
@@ -277,13 +290,15 @@ impl CopyArguments {
             make_path: self.operands.mkpath,
             devices: self.devices,
             ignore_holes: self.sparse == Sparse::Never,
+            makes_holes: self.sparse == Sparse::Always,
             notes: self.output.verbose,
             dry_run: self.dry_run,
             bill: self.bill,
             sockets: self.host.sockets.options(),
             ..self.tuning.options()
         };
-        let options = self.backup.apply(self.tree.apply(options)?)?;
+        let options = self.links.apply(options);
+        let options = self.given.apply(self.backup.apply(self.tree.apply(options)?)?)?;
         // A log has what was deleted.
         Ok(Options { changes: options.changes || self.trace.log_file.is_some(), ..options })
     }

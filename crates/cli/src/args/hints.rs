@@ -7,7 +7,7 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["-R"], "folders are always copied with all that is in them (cp's -R); rsync's -R is --relative"),
     (
         &["-S"],
-        "the suffix of backups is --suffix (cp's -S); holes stay holes unless --sparse=never (rsync's)",
+        "the suffix of backups is --suffix (cp's -S); zeros become holes with --sparse=always (rsync's)",
     ),
     (&["-t"], "the folder to copy into is --target-directory DIR (cp's -t); times are always kept (rsync's)"),
     (
@@ -31,12 +31,8 @@ const HABITS: &[(&[&str], &str)] = &[
         "what is replaced is kept with --backup (cp's, rsync's -b); the size of a request is --request-size (dd's bs)",
     ),
     (
-        &["-L", "--dereference", "--copy-links"],
-        "links inside folders stay links, links that are named are followed",
-    ),
-    (
         &["-d", "--no-dereference", "--links"],
-        "links inside folders stay links, links that are named are followed",
+        "links inside folders stay links unless -L, links that are named are followed; leave it out",
     ),
     (
         &["-E", "-g", "-D", "--preserve", "--owner", "--group", "--perms", "--times", "--acls", "--xattrs"],

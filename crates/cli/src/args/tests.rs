@@ -5,8 +5,18 @@ use clap::{Arg, Command};
 use crate::args::command;
 
 /// Flags that give up a safety must be typed each time; the first changes nothing, the last is for programs only.
-const WITHOUT_VARIABLE: [&str; 7] =
-    ["archive", "delete", "delete-excluded", "max-delete", "inplace", "insecure", "stdio"];
+const WITHOUT_VARIABLE: [&str; 10] = [
+    "archive",
+    "chmod",
+    "chown",
+    "delete",
+    "delete-excluded",
+    "max-delete",
+    "inplace",
+    "insecure",
+    "remove-source-files",
+    "stdio",
+];
 
 /// Every command with its arguments, clap's own left out.
 fn each_argument(check: &mut dyn FnMut(&str, &Arg)) {

@@ -150,7 +150,7 @@ const ROWS: &[Row] = &[
     ("copy -R photos new", 2, "", &["cp's -R"]),
     ("copy -avR photos new", 2, "", &["'-R'", "cp's -R"]),
     ("copy -t into one", 2, "", &["--target-directory DIR", "rsync's"]),
-    ("copy -S one new", 2, "", &["--suffix", "--sparse=never"]),
+    ("copy -S one new", 2, "", &["--suffix", "--sparse=always"]),
     ("copy -avP photos/ new", 2, "", &["--progress", "--ssh 'ssh -p PORT'"]),
     ("copy -o Port=4 one new", 2, "", &["owners are always kept", "ssh -o"]),
     ("copy -J jump one new", 2, "", &["ssh -J HOST"]),
@@ -166,6 +166,23 @@ const ROWS: &[Row] = &[
     ("copy -e cat one new", 0, "new", &[]),
     ("copy -h", 0, "", &["pump copy [OPTIONS] SRC"]),
     ("copy -i one new", 0, "new", &[">f+++++++++ one"]),
+    // What copies get, and what is copied.
+    ("copy --chmod=D755,F644 photos/ new", 0, TREE, &[]),
+    ("copy --chmod 600 one new", 0, "new", &[]),
+    ("copy --chmod=g=u one new", 2, "", &["g=rX"]),
+    ("copy --chown=no-such-user one new", 2, "", &["no user 'no-such-user'"]),
+    ("copy --sparse=always one new", 0, "new", &[]),
+    ("copy -L photos/ new", 0, TREE, &[]),
+    ("copy --dereference photos/ new", 0, TREE, &[]),
+    ("copy -aL photos/ new", 0, TREE, &[]),
+    ("copy --safe-links photos/ new", 0, TREE, &[]),
+    ("copy --copy-unsafe-links photos/ new", 0, TREE, &[]),
+    ("copy --links photos/ new", 2, "", &["unless -L"]),
+    ("copy --filter -_q photos/ new", 0, "new new/p new/sub", &[]),
+    ("copy --filter=:_rules photos/ new", 2, "", &["not read from folders"]),
+    ("copy --remove-source-files one new", 0, "-one new", &[]),
+    ("copy --remove-source-files --sync=none one new", 2, "", &["leave one of them out"]),
+    ("copy -n --remove-source-files one new", 0, "", &["dry run: nothing was copied"]),
 ];
 
 #[test]

@@ -127,3 +127,51 @@ fn of_a_repeated_flag_the_last_one_counts() {
     let run = pump(&home, "copy --json --request-size 64KiB --request-size 3 a c", 2, &[]);
     assert!(!home.path("c").exists(), "{run:?}");
 }
+
+#[test]
+fn rules_hide_names_of_the_source_and_protect_names_of_the_target() {
+    let home = Home::new();
+    make(&home, &["from/a.c", "from/a.o", "from/sub/b.o", "from/sub/b.c"]);
+    fs::write(home.path("rules"), "# what is built\n- *.o\n+ *.c\n").expect("room");
+    for (filters, copied, left) in [
+        (&["- *.o"][..], "a.c sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&["H *.o"], "a.c sub sub/b.c", "a.c sub sub/b.c"),
+        (&["P *.o"], "a.c a.o sub sub/b.c sub/b.o", "a.c a.o old.o sub sub/b.c sub/b.o"),
+        (&["+ a.o", "- *.o"], "a.c a.o sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&["R old.o", "- *.o"], "a.c sub sub/b.c", "a.c a.o sub sub/b.c"),
+        (&["- *.c", "!", "- *.o"], "a.c sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&[". rules"], "a.c sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&["merge rules"], "a.c sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&["exclude,s *.o"], "a.c sub sub/b.c", "a.c sub sub/b.c"),
+    ] {
+        let rules: Vec<&str> = filters.iter().flat_map(|rule| ["--filter", rule]).collect();
+        let copy = |more: &[&str], to: &str| {
+            expect(
+                &home.pump(&[&["copy"], &rules[..], more, &["from/", to]].concat()),
+                0,
+                &[],
+                &rules.join(" "),
+            );
+            tree(&home, to)
+        };
+        assert_eq!(copy(&[], "new"), copied.split(' ').collect::<Vec<_>>(), "{filters:?}");
+        make(&home, &["old/a.o", "old/old.o", "old/old.c"]);
+        assert_eq!(copy(&["--delete"], "old"), left.split(' ').collect::<Vec<_>>(), "{filters:?}");
+        for folder in ["new", "old"] {
+            fs::remove_dir_all(home.path(folder)).expect("it is there");
+        }
+    }
+    // What is protected stays where all that is excluded goes.
+    make(&home, &["old/keep.o", "old/old.o"]);
+    let rules = ["copy", "--filter=P keep.o", "--filter=- *.o", "--delete-excluded", "from/", "old"];
+    expect(&home.pump(&rules), 0, &[], "delete-excluded");
+    assert_eq!(tree(&home, "old"), ["a.c", "keep.o", "sub", "sub/b.c"]);
+    for (rule, said) in [
+        ("*.o", "write for example '- *.tmp'"),
+        (": .rules", "rules are not read from folders"),
+        (". missing", "read 'missing'"),
+    ] {
+        expect(&home.pump(&["copy", "--filter", rule, "from/", "none"]), 2, &[said], rule);
+        assert!(!home.path("none").exists(), "{rule}");
+    }
+}

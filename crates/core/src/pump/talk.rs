@@ -89,6 +89,8 @@ pub enum Claimed {
 pub enum Settled {
     /// So many bytes were moved: at least one, at most what was asked.
     Moved(u32),
+    /// The same of a sink that takes its requests in parts by itself.
+    Part(u32),
     /// The source has no more data. (At the sink: it took nothing, which is a fault.)
     EndOfData,
     /// Nothing happened; the same request is to be posted again (`EINTR`).

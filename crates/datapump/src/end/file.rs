@@ -12,6 +12,7 @@ use std::sync::Arc;
 use datapump_core::{Block, Settled};
 use datapump_engine::{Errno, Handle, Op, Slot, Span, TransferFlags, TransferPlace};
 
+use super::zeros::{BlockPart, first_part};
 use super::{rest, settled};
 
 /// An open file at one end of the loop.
@@ -24,6 +25,8 @@ pub(crate) struct FileEnd {
     pub(crate) buffered: Option<Arc<Handle>>,
     /// How each request is done besides.
     pub(crate) flags: TransferFlags,
+    /// A new file, in which pages of zeros are not written.
+    pub(crate) skips_zeros: bool,
 }
 
 impl FileEnd {
@@ -35,6 +38,12 @@ impl FileEnd {
     pub(super) fn read_at(&self, (slot, start): (u32, u32), (at, len): (u64, u32)) -> Op {
         let span = Span { slot: Slot(slot), start, len: len.next_multiple_of(self.align_bytes) };
         Op::Read { file: Arc::clone(&self.handle), place: TransferPlace::At(at), span, flags: self.flags }
+    }
+
+    /// What is to be done first of a block that lies in these bytes, in parts.
+    pub(super) fn first_part(&self, bytes: &[u8], block: Block, done: u32) -> BlockPart {
+        let (at, _) = rest(block, done);
+        first_part(&bytes[done as usize..block.len as usize], at, self.align_bytes.into())
     }
 
     pub(crate) fn write(&self, slot: u32, block: Block, done: u32) -> Op {
@@ -91,7 +100,13 @@ mod tests {
         let disk = SimDisk::new();
         disk.put(b"file", b"");
         let handle = Arc::new(Handle::Sim(disk.open(b"file").unwrap()));
-        FileEnd { handle, align_bytes: 512, buffered: None, flags: TransferFlags::default() }
+        FileEnd {
+            handle,
+            align_bytes: 512,
+            buffered: None,
+            flags: TransferFlags::default(),
+            skips_zeros: false,
+        }
     }
 
     #[test]

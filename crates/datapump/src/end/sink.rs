@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use datapump_core::{Request, Settled};
+use datapump_core::{Block, Request, Settled};
 use datapump_engine::{CpuStage, Engine, Errno, Handle, Op, Slot, meter::within};
 
 use super::performer::{Performer, Posted};
+use super::zeros::BlockPart;
 use super::{FileEnd, StripeEnd, settled, stream};
 use crate::file::hash::BlockHash;
 
@@ -25,6 +26,19 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
+    /// Whether pages of zeros become holes.
+    pub(crate) fn skips_zeros(&self) -> bool {
+        matches!(self, Sink::File(file) if file.skips_zeros)
+    }
+
+    /// The same file, of which every byte is written.
+    pub(crate) fn writing_zeros(&self) -> Sink {
+        match self {
+            Sink::File(file) => Sink::File(FileEnd { skips_zeros: false, ..file.clone() }),
+            other => other.clone(),
+        }
+    }
+
     /// Posts the request for a block. Null sinks complete where they stand, unless the engine itself is studied.
     #[inline(always)]
     pub(crate) fn post(
@@ -38,10 +52,27 @@ impl Sink {
         }
         match self {
             Sink::RemoteHost => by.send(request),
+            Sink::File(file) if file.skips_zeros => self.post_part(file, by, request, is_inline()),
             Sink::Null | Sink::File(_) | Sink::Stripe(_) | Sink::Stream(_) | Sink::Compare(_) => {
                 self.pad(by, request);
                 let op = self.op(by.twin(request.slot), request);
                 let performed = by.perform(request, op, is_inline());
+                performed.settled(|result| self.settle(by, request, result))
+            }
+        }
+    }
+
+    /// Passes over zeros, or posts the request for what stands before the next ones.
+    #[cold]
+    fn post_part(&self, file: &FileEnd, by: &mut Performer<'_>, request: Request, is_inline: bool) -> Posted {
+        let Request { slot, block, done, .. } = request;
+        match file.first_part(by.engine.bytes(Slot(slot)), block, done) {
+            BlockPart::Zeros(len) => Posted::Done(Settled::Part(len)),
+            BlockPart::Data(len) => {
+                let end = done + len;
+                let part = Block { len: end, ..block };
+                self.pad(by, Request { block: part, ..request });
+                let performed = by.perform(request, file.write(slot, part, done), is_inline);
                 performed.settled(|result| self.settle(by, request, result))
             }
         }
@@ -84,6 +115,7 @@ impl Sink {
         let Request { block, done, .. } = request;
         match self {
             Sink::Null | Sink::RemoteHost | Sink::Stream(_) => settled(result, block.len - done),
+            Sink::File(file) if file.skips_zeros => part_settled(file, by, request, result),
             Sink::File(file) => file.settle(block, done, result),
             Sink::Stripe(stripe) => stripe.settle(block, done, result),
             Sink::Compare(file) => match file.settle(block, done, result) {
@@ -92,6 +124,18 @@ impl Sink {
                 settled => settled,
             },
         }
+    }
+}
+
+/// What is written up to the next zeros is a part, and no partial return.
+fn part_settled(file: &FileEnd, by: &Performer<'_>, request: Request, result: Result<u32, Errno>) -> Settled {
+    let Request { slot, block, done, .. } = request;
+    let BlockPart::Data(len) = file.first_part(by.engine.bytes(Slot(slot)), block, done) else {
+        unreachable!("zeros are not posted")
+    };
+    match file.settle(Block { len: done + len, ..block }, done, result) {
+        Settled::Moved(bytes) if bytes == len => Settled::Part(bytes),
+        settled => settled,
     }
 }
 

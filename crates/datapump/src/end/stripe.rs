@@ -83,7 +83,13 @@ mod tests {
             let (handle, buffered) = (open(), Some(open()));
             (
                 PathBuf::from(name),
-                FileEnd { handle, align_bytes: 512, buffered, flags: TransferFlags::default() },
+                FileEnd {
+                    handle,
+                    align_bytes: 512,
+                    buffered,
+                    flags: TransferFlags::default(),
+                    skips_zeros: false,
+                },
             )
         };
         StripeEnd::new(StripeMap::new(CHUNK.into(), 2).expect("a stripe"), vec![member("a"), member("b")])

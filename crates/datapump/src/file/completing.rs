@@ -15,6 +15,7 @@ use crate::open::held::{Held, Original};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::names::backup;
+use datapump_files::attributes::given::Given;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
@@ -162,11 +163,16 @@ fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     Err(Problem::new(Class::Mismatch, Operation::Compare, &task.target_name, words).at(length))
 }
 
-/// Removes the padding of a direct write, and what an older file had behind the end.
+/// Removes the padding of a direct write, and what an older file had behind the end. What ends in a hole is as long as
+/// it is told to be.
 fn cut_to_length(task: &Task, staged: &StagedFile) -> Result<(), Errno> {
     let padded =
         matches!(&task.sink, Sink::File(file) if !task.length().is_multiple_of(u64::from(file.align_bytes)));
-    if padded || staged.is_in_place() { staged.handle.set_len(task.length()) } else { Ok(()) }
+    if padded || task.sink.skips_zeros() || staged.is_in_place() {
+        staged.handle.set_len(task.length())
+    } else {
+        Ok(())
+    }
 }
 
 /// Sets the attributes of what was written.
@@ -176,7 +182,7 @@ pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedF
     let new = new(task, staged, keep, replaced.as_ref());
     let kept = match &task.original {
         Some(original) => copy_attributes(original, staged, keep, new),
-        None => attributes_of_new(staged, new),
+        None => attributes_of_new(staged, new, shared.settings.options.keep.given),
     };
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &task.target_name, errno.0))?;
     shared.ledger.tell_lost(lost, || task.target_name.clone());
@@ -195,14 +201,17 @@ fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: Ne
 }
 
 /// A stream has no attributes: its copy gets those of any new file, or keeps those of the file that it replaces.
-fn attributes_of_new(staged: &StagedFile, new: New<'_>) -> Outcome<Lost> {
-    match &*staged.handle {
-        Handle::Os(file) if new.made => {
-            let to = AttributeHolder::Open(file);
-            attributes::copy(AttributeHolder::Told(&[]), &to.meta()?, to, Keep::NOTHING, new)
-        }
-        _ => Ok(Lost::default()),
+fn attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome<Lost> {
+    let Handle::Os(file) = &*staged.handle else { return Ok(Lost::default()) };
+    let (from, to) = (AttributeHolder::Told(&[]), AttributeHolder::Open(file));
+    if new.made {
+        attributes::copy(from, &to.meta()?, to, Keep::NOTHING, new)?;
     }
+    if given == Given::NOTHING {
+        return Ok(Lost::default());
+    }
+    let keep = Keep { mode: true, owner: true, given, ..Keep::NOTHING };
+    attributes::copy(from, &to.meta()?, to, keep, New { replaced: None, ..new })
 }
 
 fn new<'open>(task: &Task, staged: &StagedFile, keep: Keep, replaced: Option<&'open File>) -> New<'open> {

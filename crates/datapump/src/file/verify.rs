@@ -39,8 +39,13 @@ pub(crate) fn read_back(
         let _ = handle.forget_cached();
     }
     let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
-    let source =
-        Source::File(FileEnd { handle, align_bytes, buffered: None, flags: TransferFlags::default() });
+    let source = Source::File(FileEnd {
+        handle,
+        align_bytes,
+        buffered: None,
+        flags: TransferFlags::default(),
+        skips_zeros: false,
+    });
     let finish = Finish::ReadBack(Arc::clone(written));
     Ok(put_up(shared, written, (source, Sink::Null), finish, pass.ranges_to_read_back()))
 }
@@ -74,7 +79,7 @@ pub(crate) fn repair(shared: &Shared<'_>, written: &Arc<Task>, pass: &Task) -> O
          device and its cables (dmesg)"
     ));
     let finish = Finish::Repair(Arc::clone(written));
-    put_up(shared, written, (written.source.clone(), written.sink.clone()), finish, ranges)
+    put_up(shared, written, (written.source.clone(), written.sink.writing_zeros()), finish, ranges)
 }
 
 /// Another pass over a file that was written, for the plan. Gives it back if it has no blocks.

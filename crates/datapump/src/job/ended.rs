@@ -1,20 +1,48 @@
-//! How a run ended, as an exit status of the contract.
+//! How a run ended: its report, and the exit status of the contract.
 //!
-//! Must not know: how a run is driven, what is reported besides.
+//! Must not know: how a run is driven.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use super::{Job, JobKind};
+use super::{Began, Job, JobKind};
+use crate::lane::LaneResult;
 use crate::problem::{Class, Problem, Status};
 use crate::report::Report;
-use crate::report::account::version;
+use crate::report::account::{Account, Around, sorted, unexplained, version};
+use crate::report::cpu::cpu_since;
 use crate::run::Shared;
 use crate::run::event::Event;
 use crate::run::ledger::Tally;
 use crate::target::place::Place;
 
 impl Job {
+    /// The report of a job that was run.
+    pub(super) fn report(
+        &self,
+        shared: &Shared<'_>,
+        results: Vec<Result<LaneResult, Problem>>,
+        around: Around,
+        began: Began,
+    ) -> Report {
+        let (lanes, mut lost) = sorted(results);
+        // What no lane can have (memory for slots) is told once.
+        lost.dedup();
+        lost.into_iter().for_each(|problem| shared.ledger.report(problem));
+        if !self.is_told(shared) {
+            shared.ledger.report(unexplained());
+        }
+        let tally = std::mem::take(&mut *shared.ledger.tally());
+        let status = self.status(&tally, shared);
+        self.tell_uncompared(shared, status);
+        let exit_status = status as i32;
+        let syncs = self.options.sync != crate::Sync::None && self.work == JobKind::Copy;
+        let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
+        let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
+        let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
+        Report { exit_status, ..account.into_report() }
+    }
+
     /// The report of a job that is refused as a whole.
     pub(super) fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
         let status = match (self.work, problem.class) {

@@ -16,6 +16,7 @@ use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, PathAt};
+use datapump_files::followed::OriginFolder;
 
 /// A mirror is one of a folder. What is missing is no usage error: it may come back.
 pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {
@@ -56,9 +57,11 @@ fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
     match open_target(at) {
         // Of what is left out names may go, too.
         Ok(folder) if options.delete_excluded => {
-            has_names(&Origin::Here(folder), &at.path, |name| name.name != LIST_NAME)
+            has_names(&Origin::Here(OriginFolder::of(folder)), &at.path, |name| name.name != LIST_NAME)
         }
-        Ok(folder) => has_names(&Origin::Here(folder), &at.path, |name| counts(shared, name)),
+        Ok(folder) => {
+            has_names(&Origin::Here(OriginFolder::of(folder)), &at.path, |name| counts(shared, name))
+        }
         Err(problem) if problem.class == Class::Missing => Ok(false),
         Err(problem) => Err(problem),
     }

@@ -6,11 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use datapump_core::Shape;
+use datapump_files::attributes::given::Given;
 use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
 
+pub use datapump_files::attributes::given::Ownership;
 pub use datapump_files::attributes::keep::Keep;
+pub use datapump_files::attributes::permissions::Permissions;
 pub use datapump_files::commit::aside::{Backup, Numbering};
+pub use datapump_files::followed::FollowLinks;
 
 /// A choice that the program makes unless told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,6 +156,10 @@ pub enum Selection {
     ExcludeFrom(Vec<u8>, bool),
     /// The same of names that are copied.
     IncludeFrom(Vec<u8>, bool),
+    /// A rule that says itself what it does, as rsync's `--filter` has it.
+    Filter(Vec<u8>),
+    /// Content of a file of such rules.
+    FiltersFrom(Vec<u8>, bool),
     /// Names, each behind a zero byte but the first: only they, with all that is in them, and the folders they lie in,
     /// are copied.
     Whole(Vec<u8>),
@@ -216,6 +224,8 @@ pub struct Options {
     pub devices: bool,
     /// Never look for holes: read and write every byte.
     pub ignore_holes: bool,
+    /// Pages of zeros become holes of files that are new.
+    pub makes_holes: bool,
     /// Blocks that cross a network are not hashed: only the lab asks for it, at both ends.
     pub unhashed: bool,
     /// So many bytes of the source are written and synced in the target's folder as a file without a name, which goes
@@ -228,6 +238,10 @@ pub struct Options {
     pub asks_host: bool,
     /// What is kept of a file besides its bytes.
     pub keep: Keep,
+    /// What becomes of its permissions.
+    pub permissions: Option<Permissions>,
+    /// Who gets the copies.
+    pub ownership: Option<Ownership>,
     /// What is left alone for its size and time.
     pub update: Update,
     /// What is equal in size counts as equal in time, and gets the source's.
@@ -261,10 +275,16 @@ pub struct Options {
     /// The target becomes the same as the one folder that is the source: an empty one is taken for a disk that is not
     /// mounted, unless it is said how many names may go.
     pub mirror: bool,
+    /// Files of the source are removed when their copies are on stable storage.
+    pub remove_sources: bool,
     /// More names than this are not removed, but refused.
     pub max_delete: Option<u64>,
     /// A file that is unchanged in this folder becomes a link to the one there.
     pub link_dest: Option<PathBuf>,
+    /// Symbolic links in folders of this host that are copied as what they point to.
+    pub follow: FollowLinks,
+    /// Symbolic links that lead out of their tree are left out.
+    pub safe_links: bool,
     /// Folders on other file systems than their tree's root are left out.
     pub one_file_system: bool,
     /// Tell what was decided about each file: [`crate::Event::Note`].
@@ -336,6 +356,24 @@ impl Options {
                 "direct I/O goes past the cache already: leave out --uncached or --direct=always".into()
             );
         }
+        if self.permissions.is_some() && !self.keep.mode {
+            return Err(
+                "--chmod sets permissions, and --no-preserve leaves them out: drop one of them".into()
+            );
+        }
+        if self.ownership.is_some() && !self.keep.owner {
+            return Err("--chown sets owners, and --no-preserve leaves them out: drop one of them".into());
+        }
+        if self.makes_holes && (self.inplace || self.reflink == Choice::Always) {
+            return Err(
+                "--sparse=always makes holes in a new file that shares no blocks: leave it out, or --inplace and \
+                 --reflink=always"
+                    .into(),
+            );
+        }
+        if self.remove_sources {
+            self.check_removal()?;
+        }
         self.backup.as_ref().map_or(Ok(()), Backup::check)?;
         if self.backup.is_some() && self.inplace {
             return Err(
@@ -350,6 +388,34 @@ impl Options {
         if self.bytes_per_second.is_some_and(|rate| rate == 0) {
             return Err("a rate limit of 0 bytes per second would never end".into());
         }
+        Ok(())
+    }
+
+    /// What goes from the source must be known to be at the target.
+    fn check_removal(&self) -> Result<(), String> {
+        let (removal, leave_out) = ("--remove-source-files", "leave one of them out");
+        let why = match () {
+            () if self.delete => "what it moved to stay, and the next --delete would remove it",
+            () if self.sync == Sync::None => "copies on stable storage, and --sync=none does not wait for it",
+            () if !self.keep.times => {
+                "the times of copies to be the source's, and --no-preserve leaves them out"
+            }
+            () if self.ignore_existing => {
+                "to know that what stands is a copy, and --ignore-existing never looks"
+            }
+            () if self.follow != FollowLinks::Never => {
+                "names of the source's own files, and followed links have none"
+            }
+            () if self.rehearsal_bytes.is_some() => "copies, and a rehearsal makes none",
+            () => return Ok(()),
+        };
+        Err(format!("{removal} needs {why}; {leave_out}"))
+    }
+
+    /// Finds what copies are given by the names that this host knows.
+    pub(crate) fn find_given(&mut self) -> Result<(), String> {
+        let (user, group) = self.ownership.as_ref().map_or(Ok((None, None)), Ownership::numbers)?;
+        self.keep.given = Given { permissions: self.permissions, user, group };
         Ok(())
     }
 

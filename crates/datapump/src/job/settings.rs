@@ -2,7 +2,7 @@
 //!
 //! Must not know: what is done with it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use datapump_core::Shape;
 use datapump_engine::sim::Random;
@@ -31,6 +31,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) target: Option<&'run Path>,
     /// The real name of each target, as far as the report has room.
     pub(crate) targets: Vec<String>,
+    /// Files that go from the source, once copied: each with its copy's path.
+    pub(crate) moved: Vec<(PathBuf, PathBuf)>,
     /// Nothing may lead out of the target.
     pub(crate) is_confined: bool,
     /// There is one source: what keeps it from being begun is the failure of the whole.

@@ -21,6 +21,7 @@ const OTHERS_MAY_READ: u32 = 0o004;
 /// Closes a folder that stands at the target to those who may not list or search the source, for as long as it is
 /// filled. Whoever cannot do that now cannot do it in the end either, and is told then.
 pub(crate) fn close_folder(folder: &File, there: &Meta, source: &Meta, keep: Keep) {
+    let source = &keep.given.of(source);
     let (is_others, shut) = (keep.owner && there.uid != source.uid, shut_bits(there, source));
     let owner_gains = is_others && there.mode >> 6 & !source.mode & MAY_LOOK != 0;
     if !keep.mode || (shut == 0 && !owner_gains) {
@@ -86,7 +87,7 @@ impl Closed {
 
 /// Whether somebody may read the target who may not read the source.
 fn lets_in_more(to: AttributeHolder<'_>, before: &Meta, original: &Original, keep: Keep) -> bool {
-    let source = &original.meta;
+    let source = &keep.given.of(&original.meta);
     if source.mode & OTHERS_MAY_READ != 0 && !has_list(original) {
         return false;
     }

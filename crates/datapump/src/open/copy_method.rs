@@ -52,7 +52,7 @@ pub(crate) struct How {
 pub(crate) fn decide(facts: &Facts, options: &Options) -> How {
     let both_files = facts.source_is_file && facts.sink_is_file && facts.whole_file;
     // A copy inside the kernel shares blocks where the file system can: copy_file_range(2).
-    let may_share = options.reflink != Choice::Never;
+    let may_share = options.reflink != Choice::Never && !options.makes_holes;
     let in_kernel_possible =
         both_files && facts.same_file_system && !facts.bytes_are_looked_at && !options.inplace && may_share;
     let try_reflink = in_kernel_possible;

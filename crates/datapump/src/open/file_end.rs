@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use datapump_engine::{Handle, TransferFlags};
+use datapump_files::commit::StagedFile;
 use datapump_files::disk::FileCalls;
 
 use crate::end::FileEnd;
@@ -17,10 +18,17 @@ pub(crate) fn of_source(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) 
 }
 
 /// What is written.
-pub(crate) fn of_sink(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
+fn of_sink(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
     let options = &shared.settings.options;
     let flags = TransferFlags { uncached: options.uncached, durable: options.dsync };
     FileEnd { flags, ..file_end(handle, direct) }
+}
+
+/// A file that gets a name. What an earlier run left may hold other bytes where the source has zeros.
+pub(crate) fn of_staged(shared: &Shared<'_>, staged: &StagedFile, direct: bool) -> FileEnd {
+    let is_new = !staged.is_in_place() && staged.earlier().is_none();
+    let skips_zeros = shared.settings.options.makes_holes && is_new;
+    FileEnd { skips_zeros, ..of_sink(shared, Arc::clone(&staged.handle), direct) }
 }
 
 /// A device: it cannot be cut off behind a padded tail, so its tail is written through `buffered`.
@@ -35,5 +43,5 @@ pub(crate) fn of_device(
 
 fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {
     let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
-    FileEnd { handle, align_bytes, buffered: None, flags: TransferFlags::default() }
+    FileEnd { handle, align_bytes, buffered: None, flags: TransferFlags::default(), skips_zeros: false }
 }

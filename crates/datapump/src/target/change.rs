@@ -78,7 +78,7 @@ impl Change {
             relative,
             bytes: (meta.kind == FileKind::Regular).then_some(meta.size_bytes),
             what: what(meta.kind),
-            itemized: itemized(kind, meta, there, &findings),
+            itemized: itemized(kind, &findings.keep.given.of(meta), there, &findings),
             leads_to: findings.leads_to,
         }
     }

@@ -234,7 +234,6 @@ impl DeletePass<'_> {
     fn fate(&mut self, here: &mut DeletePlace, folder: &File, name: &Name) -> Result<Fate, Problem> {
         let (kind, is_excluded) = match self.kind(here, folder, name)? {
             (_, Selected::Never) => return Ok(Fate::Kept),
-            (_, Selected::No) if !self.shared.settings.options.delete_excluded => return Ok(Fate::Kept),
             (kind, selected) => (kind, selected == Selected::No),
         };
         if self.step == DeleteStep::Check && kind != FileKind::Folder {
@@ -415,19 +414,15 @@ impl DeletePass<'_> {
         let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
         let is_backup = backup::is_kept(self.shared, &here.root, folder, (&name.name, kind));
         let ours = (stays && name.name == LIST_NAME) || is_backup;
-        let selected = self.shared.trees.select.includes(
-            || here.target.relative(),
-            &name.name,
-            kind == FileKind::Folder,
-        );
-        Ok((
-            kind,
-            match (ours, selected) {
-                (true, _) => Selected::Never,
-                (false, true) => Selected::Yes,
-                (false, false) => Selected::No,
-            },
-        ))
+        let (select, is_folder) = (&self.shared.trees.select, kind == FileKind::Folder);
+        let folder = || here.target.relative();
+        let excluded_go = self.shared.settings.options.delete_excluded;
+        let selected = match select.includes(folder, &name.name, is_folder) {
+            _ if ours || select.protects(folder, (&name.name, is_folder), excluded_go) => Selected::Never,
+            true => Selected::Yes,
+            false => Selected::No,
+        };
+        Ok((kind, selected))
     }
 
     fn remove(

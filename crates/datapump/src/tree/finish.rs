@@ -14,13 +14,13 @@ use datapump_engine::{CpuStage, Errno, meter::within};
 use crate::job::options::Sync;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::Shared;
-use crate::tree::delete;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
 use crate::tree::folder::side::WRITABLE;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::unsettled;
 use crate::tree::root::Root;
+use crate::tree::{delete, moved};
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{AttributeHolder, Outcome, is_closed, names};
@@ -57,6 +57,9 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         if let Err(problem) = finish_root(shared, directory) {
             shared.ledger.report(problem);
         }
+    }
+    if shared.settings.options.remove_sources && shared.settings.writes {
+        moved::remove_sources(shared, &trees_done);
     }
     // The roots' own attributes are few, and their folders are synced with them.
     waits.sync += shared.settings.platform.clock.now_ns() - start_ns;

@@ -8,5 +8,6 @@ pub(crate) mod compare_attributes;
 pub(crate) mod decide;
 pub(crate) mod filter;
 pub(crate) mod findings;
+pub(crate) mod pattern;
 pub(crate) mod select;
 pub(crate) mod update_existing;

@@ -4,10 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::given::Given;
 use crate::disk::AttributeHolder;
-
-/// Set-user-id and set-group-id: chmod(2).
-pub const SET_ID_BITS: u32 = 0o6000;
 
 /// What is kept of a file besides its bytes, as `--no-preserve` of cp names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +26,9 @@ pub struct Keep {
     /// Owners of another host's files by their numbers there, not by their names. Another version may not say.
     #[serde(default)]
     pub numeric_ids: bool,
+    /// What copies get instead. Not told to another host: what it is there, that host finds out.
+    #[serde(skip)]
+    pub given: Given,
 }
 
 fn kept() -> bool {
@@ -44,6 +45,7 @@ impl Keep {
         xattrs: false,
         links: false,
         numeric_ids: false,
+        given: Given::NOTHING,
     };
 
     /// Something of a file that is replaced stays: what is not kept of the source.

@@ -2,6 +2,10 @@
 //!
 //! Must not know: how a copy is made.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use datapump::Options;
@@ -37,6 +41,16 @@ pub struct ChooseArguments {
     #[arg(long, value_name = "SIZE", env = "PUMP_MIN_SIZE", help_heading = TREES, value_parser = parse_bytes)]
     pub min_size: Option<u64>,
 
+    /// Remove the source's files, once all of them are copied and on stable storage
+    ///
+    /// As rsync's: files, symbolic links, pipes and devices go, folders stay. A file goes if the target has one of its
+    /// kind, size and time. Where anything failed, nothing is removed: the same command goes on. Of copies on this
+    /// host. Has no environment variable, because it removes files. Default: off.
+    ///
+    /// Example: pump copy --remove-source-files spool/ /archive/spool
+    #[arg(long, help_heading = TREES)]
+    pub remove_source_files: bool,
+
     /// Remove from the target what patterns leave out, too
     ///
     /// Implies --delete. Has no environment variable, because it removes files. Default: off, what is left out
@@ -45,6 +59,13 @@ pub struct ChooseArguments {
     /// Example: pump copy -n --delete-excluded --exclude '*.tmp' work/ /backup/work
     #[arg(long, help_heading = TREES)]
     pub delete_excluded: bool,
+}
+
+/// The file that a rule of `--filter` names, where it is one that reads a file.
+pub fn merged(rule: &OsStr) -> Option<PathBuf> {
+    let rule = rule.as_bytes();
+    let file = [&b". "[..], b"._", b"merge ", b"merge_"].iter().find_map(|word| rule.strip_prefix(*word))?;
+    Some(PathBuf::from(OsStr::from_bytes(file)))
 }
 
 impl ChooseArguments {
@@ -61,6 +82,7 @@ impl ChooseArguments {
             min_size_bytes: self.min_size,
             delete: options.delete || self.delete_excluded,
             delete_excluded: self.delete_excluded,
+            remove_sources: self.remove_source_files,
             ..options
         }
     }

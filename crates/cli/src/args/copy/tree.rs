@@ -14,7 +14,7 @@ use datapump::units::parse_duration;
 use datapump::{Keep, Options, Selection, Update};
 
 use crate::args::TREES;
-use crate::args::copy::choose::ChooseArguments;
+use crate::args::copy::choose::{self, ChooseArguments};
 
 /// What of a tree is copied.
 #[derive(Debug, Args)]
@@ -59,6 +59,18 @@ pub struct TreeArguments {
     #[arg(long, value_name = "FILE", env = "PUMP_INCLUDE_FROM", help_heading = TREES)]
     #[arg(action = ArgAction::Append)]
     pub include_from: Vec<PathBuf>,
+
+    /// Add a filter rule, as rsync does
+    ///
+    /// `- PATTERN` excludes, `+ PATTERN` includes; `H` and `S` hide and show names of the source alone; `P` protects
+    /// names of the target from --delete, `R` gives them up; `. FILE` reads rules from a file, one a line; `!` forgets
+    /// all rules before it. Long names (exclude, include, hide, show, protect, risk, merge, clear) mean the same. The
+    /// first of all rules and patterns that matches decides. Default: none.
+    ///
+    /// Example: pump mirror --filter 'P *.keep' --filter '- *.tmp' work/ /backup/work
+    #[arg(long, value_name = "RULE", env = "PUMP_FILTER", help_heading = TREES)]
+    #[arg(action = ArgAction::Append, allow_hyphen_values = true)]
+    pub filter: Vec<OsString>,
 
     /// Copy only the names in a file, and the folders they lie in
     ///
@@ -251,6 +263,8 @@ pub enum FlagGiven {
     ExcludeFrom(PathBuf),
     /// `--include-from`
     IncludeFrom(PathBuf),
+    /// `--filter`
+    Filter(OsString),
 }
 
 /// What may be left behind.
@@ -318,6 +332,8 @@ impl TreeArguments {
         placed.extend(places("exclude_from", self.exclude_from.len()).into_iter().zip(from));
         let from = self.include_from.iter().cloned().map(FlagGiven::IncludeFrom);
         placed.extend(places("include_from", self.include_from.len()).into_iter().zip(from));
+        let rules = self.filter.iter().cloned().map(FlagGiven::Filter);
+        placed.extend(places("filter", self.filter.len()).into_iter().zip(rules));
         placed.sort_by_key(|(place, _)| *place);
         self.order = placed.into_iter().map(|(_, given)| given).collect();
         self.list_is_default = matches.value_source("files_from") == Some(ValueSource::EnvVariable);
@@ -419,14 +435,14 @@ impl TreeArguments {
 
     /// A mirror is whole, unless something else is typed.
     fn chosen(&self) -> ChooseArguments {
-        let ChooseArguments { existing, max_size, min_size, delete_excluded } = self.choose;
+        let ChooseArguments { existing, max_size, min_size, .. } = self.choose;
         let Typed { existing: is_existing, max_size: is_max, min_size: is_min, .. } = self.typed;
         let heeds = |is_typed: bool| !self.is_mirror || is_typed;
         ChooseArguments {
             existing: existing && heeds(is_existing),
             max_size: max_size.filter(|_| heeds(is_max)),
             min_size: min_size.filter(|_| heeds(is_min)),
-            delete_excluded,
+            ..self.choose
         }
     }
 
@@ -438,6 +454,10 @@ impl TreeArguments {
                 FlagGiven::Include(pattern) => Selection::Include(pattern.as_bytes().to_vec()),
                 FlagGiven::ExcludeFrom(file) => Selection::ExcludeFrom(content(file)?, self.from0),
                 FlagGiven::IncludeFrom(file) => Selection::IncludeFrom(content(file)?, self.from0),
+                FlagGiven::Filter(rule) => match choose::merged(rule) {
+                    Some(file) => Selection::FiltersFrom(content(&file)?, self.from0),
+                    None => Selection::Filter(rule.as_bytes().to_vec()),
+                },
             });
         }
         if let Some(file) = self.files_from.as_ref().filter(|_| !self.is_mirror) {
@@ -458,6 +478,7 @@ impl TreeArguments {
             xattrs: kept(AttributeName::Xattr),
             links: kept(AttributeName::Links),
             numeric_ids: self.numeric_ids,
+            ..Keep::NOTHING
         }
     }
 }

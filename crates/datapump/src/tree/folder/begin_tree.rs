@@ -41,10 +41,7 @@ pub(crate) fn begin_tree(
     (number, from): (u32, &Path),
     at: &PathAt,
 ) -> Result<(), Problem> {
-    let source = match &shared.remote_host {
-        Some(remote_host) => FolderSide::remote_root(from, remote_host.root(number, from)?),
-        None => FolderSide::root(from, open(shared, from)?, &shared.trees.keeper)?,
-    };
+    let source = source_of(shared, number, from)?;
     if !shared.settings.compares {
         mirror::refuse_emptied(shared, &source, at)?;
     }
@@ -95,6 +92,16 @@ pub(crate) fn begin_tree(
     shared.trees.begin_tree();
     shared.plan.add_first([Work::List(directory)].into_iter());
     Ok(())
+}
+
+fn source_of(shared: &Shared<'_>, number: u32, from: &Path) -> Result<Arc<FolderSide>, Problem> {
+    match &shared.remote_host {
+        Some(remote_host) => Ok(FolderSide::remote_root(from, remote_host.root(number, from)?)),
+        None => {
+            let root = FolderSide::root(from, open(shared, from)?, &shared.trees.keeper)?;
+            Ok(root.following(shared.settings.options.follow))
+        }
+    }
 }
 
 /// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the

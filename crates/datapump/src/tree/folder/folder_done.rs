@@ -91,7 +91,8 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result
     let journal = directory.root.journal().filter(|journal| journal.continues && !directory.traits.fresh);
     // A file that was cut right now is gone on with.
     if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !directory.root.shares_target) {
-        sweep::sweep(&target.file()?.0, &directory.source.origin()?, journal.begun_ns);
+        let given = shared.settings.options.keep.given;
+        sweep::sweep(&target.file()?.0, &directory.source.origin()?, (journal.begun_ns, given));
     }
     Ok(())
 }

@@ -14,23 +14,30 @@ use crate::job::options::Keep;
 use crate::net::folder::remote_host::{RemoteFile, RemoteFolder, SmallFile};
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::{self, Attributes, ListedEntry, Name};
+use crate::target::listed::{Attributes, ListedEntry, Name};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
-use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Folder, Meta, names};
+use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Folder, Meta};
+use datapump_files::followed::{FollowLinks, OriginFolder};
 use datapump_files::holes::mapped;
 
 /// An open folder of the source.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    Here(Arc<File>),
+    Here(OriginFolder),
     There(Arc<RemoteFolder>),
 }
 
 /// A question about one name of a folder, with the path for messages.
 fn system<T>(operation: Operation, path: &Path, answer: Result<T, Errno>) -> Result<T, Problem> {
     answer.map_err(|errno| Problem::system(operation, path, errno.0))
+}
+
+/// A link that is followed must lead to something.
+fn leads_nowhere(path: &Path) -> Problem {
+    let words = "is a symbolic link to nothing; without -L and --copy-unsafe-links the link itself is copied";
+    Problem::new(Class::Io, Operation::LookAt, path, words)
 }
 
 /// What stood under a name is not what stands there now.
@@ -53,7 +60,10 @@ impl Origin {
         path: &Path,
     ) -> Result<(Vec<Name>, u64), Problem> {
         match self {
-            Origin::Here(folder) => system(Operation::List, path, listed::list(folder, cookie)),
+            Origin::Here(folder) => {
+                let (entries, next) = system(Operation::List, path, folder.list(cookie))?;
+                Ok((entries.into_iter().map(Name::from).collect(), next))
+            }
             Origin::There(folder) => folder.list(cookie, with_attributes, path),
         }
     }
@@ -70,7 +80,10 @@ impl Origin {
     /// The path is made for words only: most names need none.
     pub(crate) fn metadata(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
         let found = match (self, &name.told) {
-            (Origin::Here(folder), _) => names::metadata(folder, &name.name),
+            (Origin::Here(folder), _) => match folder.metadata(&name.name) {
+                Err(Errno::ENOENT) if folder.leads_nowhere(&name.name) => return Err(leads_nowhere(&path())),
+                found => found,
+            },
             (Origin::There(_), Some(told)) => told.meta,
             (Origin::There(folder), None) => folder.look_at(&name.name, &path())?.meta,
         };
@@ -80,7 +93,7 @@ impl Origin {
     /// The same of a name that may not stand there: `None`.
     pub(crate) fn if_there(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<Option<Meta>, Problem> {
         let found = match self {
-            Origin::Here(folder) => names::metadata(folder, name),
+            Origin::Here(folder) => folder.metadata(name),
             Origin::There(folder) => folder.look_at(name, &path())?.meta,
         };
         match found {
@@ -93,7 +106,7 @@ impl Origin {
     /// Whether a name is that of a file that a pump uses or can resume, or of a list.
     pub(crate) fn is_pumps(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
         match self {
-            Origin::Here(folder) => Ok(datapump_files::commit::partial::is_pumps_in(folder, name)),
+            Origin::Here(folder) => Ok(datapump_files::commit::partial::is_pumps_in(&folder.file, name)),
             Origin::There(folder) => Ok(folder.look_at(name, &path())?.is_partial),
         }
     }
@@ -108,9 +121,7 @@ impl Origin {
     /// What a symbolic link points to.
     pub(crate) fn read_symlink(&self, name: &Name, path: &Path) -> Result<OsString, Problem> {
         match self {
-            Origin::Here(folder) => {
-                system(Operation::ReadLink, path, names::read_symlink(folder, &name.name))
-            }
+            Origin::Here(folder) => system(Operation::ReadLink, path, folder.read_symlink(&name.name)),
             Origin::There(folder) => {
                 let told = Origin::told(folder, name, path)?;
                 told.points_to.ok_or_else(|| {
@@ -131,10 +142,10 @@ impl Origin {
     ) -> Result<(Held, Meta), Problem> {
         match self {
             Origin::Here(folder) => {
-                let file = system(Operation::Open, path, names::open_source(folder, &name.name, true))?;
+                let file = system(Operation::Open, path, folder.open_source(&name.name))?;
                 let handle = Handle::Os(file);
                 let meta = handle.meta().and_then(|meta| mapped::believed(&handle, meta, stop));
-                let meta = system(Operation::Open, path, meta)?;
+                let meta = folder.opened(&name.name, system(Operation::Open, path, meta)?);
                 Ok((Held::Here(Arc::new(handle)), meta))
             }
             Origin::There(folder) => {
@@ -158,8 +169,11 @@ impl Origin {
     /// The folder, to see later whether a name in it still means the same file.
     pub(crate) fn folder(&self) -> Option<Folder> {
         match self {
-            Origin::Here(folder) => Some(Folder::Os(Arc::clone(folder))),
-            Origin::There(_) => None,
+            Origin::Here(folder) if folder.follow == FollowLinks::Never => {
+                Some(Folder::Os(Arc::clone(&folder.file)))
+            }
+            // A name that leads to a file elsewhere is no name of that file.
+            Origin::Here(_) | Origin::There(_) => None,
         }
     }
 
@@ -174,8 +188,7 @@ impl Origin {
     ) -> Result<Result<Lost, Errno>, Problem> {
         Ok(match self {
             Origin::Here(folder) => {
-                let held =
-                    names::hold_the(folder, &name.name, meta).map_err(|errno| of_replaced(path, errno))?;
+                let held = folder.hold_the(&name.name, meta).map_err(|errno| of_replaced(path, errno))?;
                 attributes::copy(AttributeHolder::Held(&held), meta, to, keep, new)
             }
             Origin::There(folder) if meta.kind == FileKind::Regular => {
@@ -198,7 +211,7 @@ impl Origin {
     /// The folder's own attributes.
     pub(crate) fn bearer(&self) -> AttributeHolder<'_> {
         match self {
-            Origin::Here(folder) => AttributeHolder::Open(folder),
+            Origin::Here(folder) => AttributeHolder::Open(&folder.file),
             Origin::There(folder) => AttributeHolder::Told(&folder.attributes),
         }
     }
@@ -208,7 +221,15 @@ impl Origin {
     pub(crate) fn hidden_of_name_differ(&self, name: &Name, to: &File, keep: Keep) -> Option<bool> {
         let folder = match self {
             Origin::Here(folder) => {
-                let differ = attributes::hidden_of_names_differ(folder, to, &name.name, keep);
+                let differ = match folder.followed(&name.name) {
+                    Ok(Some(_)) if !keep.acl && !keep.xattrs => Ok(false),
+                    Ok(Some(held)) => {
+                        let held = AttributeHolder::Held(&held);
+                        attributes::hidden_of_told_differ(held, to, &name.name, keep)
+                    }
+                    Ok(None) => attributes::hidden_of_names_differ(&folder.file, to, &name.name, keep),
+                    Err(errno) => Err(errno),
+                };
                 return Some(differ.unwrap_or(true));
             }
             Origin::There(_) if !keep.acl && !keep.xattrs => return Some(false),
@@ -232,7 +253,7 @@ impl Origin {
     /// `statfs(2)` type of its file system; 0 for that of another host.
     pub(crate) fn magic(&self) -> u64 {
         match self {
-            Origin::Here(folder) => datapump_files::disk::magic(folder),
+            Origin::Here(folder) => datapump_files::disk::magic(&folder.file),
             Origin::There(_) => 0,
         }
     }
@@ -240,7 +261,7 @@ impl Origin {
     /// Whether the kernel makes the files up as they are read.
     pub(crate) fn is_made_up(&self) -> bool {
         match self {
-            Origin::Here(folder) => datapump_files::disk::folder_is_made_up(folder),
+            Origin::Here(folder) => datapump_files::disk::folder_is_made_up(&folder.file),
             Origin::There(folder) => folder.made_up,
         }
     }

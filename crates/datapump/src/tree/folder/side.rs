@@ -24,7 +24,8 @@ use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
-use datapump_files::disk::{AttributeHolder, Meta, file_meta, names};
+use datapump_files::disk::{AttributeHolder, Meta, file_meta};
+use datapump_files::followed::{FollowLinks, OriginFolder};
 
 /// Keeps the folders open that were used last.
 #[derive(Debug)]
@@ -71,6 +72,8 @@ enum SidePlace {
         /// A root stays open.
         root: Option<Arc<File>>,
         keeper: Arc<Keeper>,
+        /// Which links in it are followed.
+        follow: FollowLinks,
     },
     /// On another, which closes and opens it as it likes.
     There(Arc<RemoteFolder>),
@@ -98,7 +101,12 @@ impl FolderSide {
             parent: None,
             name: path.as_os_str().to_owned(),
             meta,
-            place: SidePlace::Here { open: Mutex::default(), root: Some(file), keeper: Arc::clone(keeper) },
+            place: SidePlace::Here {
+                open: Mutex::default(),
+                root: Some(file),
+                keeper: Arc::clone(keeper),
+                follow: FollowLinks::Never,
+            },
             opened_up: OnceLock::new(),
             charge: None,
         }))
@@ -128,14 +136,14 @@ impl FolderSide {
     /// The same of a name that was listed.
     pub(crate) fn child_of(self: &Arc<FolderSide>, listed: &Name) -> Result<Arc<FolderSide>, Problem> {
         let name = &*listed.name;
-        let keeper = match &self.place {
-            SidePlace::Here { keeper, .. } => keeper,
+        let (keeper, follow) = match &self.place {
+            SidePlace::Here { keeper, follow, .. } => (keeper, *follow),
             SidePlace::There(folder) => {
                 let below = folder.enter(listed, &self.path_of(name))?;
                 return Ok(FolderSide::there(Some(self), name, below));
             }
         };
-        let opened = self.file()?.open_and_stat(name);
+        let opened = open_and_stat(&self.opened(self.file()?), name);
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::Open, &self.path_of(name), errno.0))?;
         keeper.keep(&file);
@@ -147,10 +155,20 @@ impl FolderSide {
                 open: Mutex::new(Arc::downgrade(&file)),
                 root: None,
                 keeper: Arc::clone(keeper),
+                follow,
             },
             opened_up: OnceLock::new(),
             charge: None,
         }))
+    }
+
+    /// The same root of a source, just opened, in which these links are followed, and in all folders below.
+    pub(crate) fn following(mut self: Arc<FolderSide>, links: FollowLinks) -> Arc<FolderSide> {
+        let side = Arc::get_mut(&mut self).expect("it was just opened");
+        if let SidePlace::Here { follow, .. } = &mut side.place {
+            *follow = links;
+        }
+        self
     }
 
     /// The same folder, just opened, with what it takes of a session's part for as long as it lives: also after its
@@ -186,7 +204,7 @@ impl FolderSide {
     /// The folder, to be asked for what is in it.
     pub(crate) fn origin(&self) -> Result<Origin, Problem> {
         match &self.place {
-            SidePlace::Here { .. } => self.file().map(|open| Origin::Here(open.0)),
+            SidePlace::Here { .. } => self.file().map(|open| Origin::Here(self.opened(open))),
             SidePlace::There(folder) => Ok(Origin::There(Arc::clone(folder))),
         }
     }
@@ -209,6 +227,18 @@ impl FolderSide {
         Ok(file)
     }
 
+    fn opened(&self, open: OpenedFolder) -> OriginFolder {
+        let follow = match self.place {
+            SidePlace::Here { follow, .. } => follow,
+            SidePlace::There(_) => FollowLinks::Never,
+        };
+        let depth = match follow {
+            FollowLinks::Outwards => self.ancestors().count() as u32 - 1,
+            FollowLinks::Never | FollowLinks::Always => 0,
+        };
+        OriginFolder { file: open.0, follow, depth }
+    }
+
     fn if_open(&self) -> Option<OpenedFolder> {
         let SidePlace::Here { open, root, .. } = &self.place else {
             unreachable!("a folder of another host is no open file")
@@ -225,7 +255,8 @@ impl FolderSide {
     }
 
     fn open_again(&self, parent: &OpenedFolder, stays_open: bool) -> Result<OpenedFolder, Problem> {
-        let opened = parent.open_and_stat(&self.name);
+        let above = self.parent.as_deref().expect("a root is open").opened(parent.clone());
+        let opened = open_and_stat(&above, &self.name);
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?;
         if (meta.device, meta.inode) != (self.meta.device, self.meta.inode) {
@@ -310,13 +341,8 @@ impl Drop for FolderSide {
 #[derive(Clone, Debug)]
 pub(crate) struct OpenedFolder(pub(crate) Arc<File>);
 
-impl OpenedFolder {
-    fn open_and_stat(&self, name: &OsStr) -> Result<(Arc<File>, Meta), Errno> {
-        with_meta(names::open_folder(&self.0, name)?)
-    }
-}
-
-fn with_meta(file: File) -> Result<(Arc<File>, Meta), Errno> {
+fn open_and_stat(above: &OriginFolder, name: &OsStr) -> Result<(Arc<File>, Meta), Errno> {
+    let file = above.open_folder(name)?;
     let meta = file_meta(&file)?;
     Ok((Arc::new(file), meta))
 }

@@ -159,7 +159,7 @@ fn refuse_loops(above: &Directory, source: &FolderSide) -> Result<(), Problem> {
     // A folder is on its way for as long as one below it is.
     match above.root.alive.has(id) && above.source.ancestors().any(is_same) {
         true => {
-            let words = "is a folder that it lies in (a loop of mounts); it is left out";
+            let words = "is a folder that it lies in (a loop of mounts, or of links that are followed); it is left out";
             Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words))
         }
         false => Ok(()),

@@ -8,9 +8,10 @@ use std::path::Path;
 use datapump_core::journal::{Header, Life, RootId};
 use datapump_core::resume::fnv;
 
-use crate::job::options::{Keep, Options, Selection, Sync};
+use crate::job::options::{FollowLinks, Keep, Options, Selection, Sync};
 use crate::net::folder::remote_host::RemoteHost;
 use crate::tree::folder::origin::Origin;
+use datapump_files::attributes::given::Given;
 use datapump_files::disk::{Meta, boot, names, origin};
 
 /// The root of a source, and its life.
@@ -24,7 +25,7 @@ pub(crate) struct SourceRoot {
 impl SourceRoot {
     pub(crate) fn of(origin: &Origin, meta: &Meta) -> SourceRoot {
         match origin {
-            Origin::Here(folder) => SourceRoot::here(folder),
+            Origin::Here(folder) => SourceRoot::here(&folder.file),
             Origin::There(folder) => SourceRoot::there(&folder.remote_host, meta),
         }
     }
@@ -80,9 +81,15 @@ fn root_of(folder: &File) -> (RootId, u64) {
 
 /// What a committed file has by these options, and what is promised of it.
 fn digest(options: &Options) -> u64 {
-    let Keep { mode, acl, owner, times, xattrs, links, numeric_ids } = options.keep;
+    let Keep { mode, acl, owner, times, xattrs, links, numeric_ids, given } = options.keep;
     let kept = [mode, acl, owner, times, xattrs, links, options.verify, options.sync == Sync::None];
-    kept.iter().fold(1 + u64::from(numeric_ids), |sum, &kept| sum << 1 | u64::from(kept))
+    let kept = kept.iter().fold(1 + u64::from(numeric_ids), |sum, &kept| sum << 1 | u64::from(kept));
+    match given {
+        Given::NOTHING => kept,
+        Given { permissions, user, group } => {
+            fnv(kept, &serde_json::to_vec(&(permissions, user, group)).unwrap_or_default())
+        }
+    }
 }
 
 /// A digest of the names that a copy deals with; 0 for all.
@@ -96,13 +103,17 @@ fn selected(options: &Options) -> u64 {
         Selection::ExcludeFrom(content, zero) => (4 + u64::from(*zero), &content[..]),
         Selection::Names(content, zero) => (6 + u64::from(*zero), &content[..]),
         Selection::IncludeFrom(content, zero) => (8 + u64::from(*zero), &content[..]),
+        Selection::Filter(rule) => (18, &rule[..]),
+        Selection::FiltersFrom(content, zero) => (19 + u64::from(*zero), &content[..]),
         Selection::Whole(content) => (13, &content[..]),
     });
     let file_systems = options.one_file_system.then_some((1, &b""[..]));
     let existing = options.existing.then_some((10, &b""[..]));
     let sizes = [options.min_size_bytes, options.max_size_bytes].map(|size| size.map(u64::to_le_bytes));
     let sizes = (11..).zip(&sizes).filter_map(|(tag, size)| Some((tag, &size.as_ref()?[..])));
-    let others = file_systems.into_iter().chain(existing).chain(sizes);
+    let follow = (options.follow != FollowLinks::Never).then_some((14 + options.follow as u64, &b""[..]));
+    let safe_links = options.safe_links.then_some((17, &b""[..]));
+    let others = file_systems.into_iter().chain(existing).chain(sizes).chain(follow).chain(safe_links);
     match others.chain(parts).fold(None, |sum, part| Some(tagged(sum.unwrap_or(1), part))) {
         Some(sum) => sum.max(1),
         None => 0,
@@ -113,6 +124,7 @@ fn selected(options: &Options) -> u64 {
 mod tests {
     use super::*;
     use crate::job::options::Update;
+    use datapump_files::attributes::permissions::Permissions;
 
     #[test]
     fn a_host_is_the_same_on_another_port() {
@@ -127,6 +139,10 @@ mod tests {
         }
     }
 
+    fn given(words: &str) -> Given {
+        Given { permissions: Permissions::parse(words, 0).ok(), ..Given::NOTHING }
+    }
+
     #[test]
     fn options_that_decide_what_is_kept_have_another_digest() {
         let usual = Options::default();
@@ -139,6 +155,8 @@ mod tests {
             keep(Keep { xattrs: false, ..Keep::default() }),
             keep(Keep { links: false, ..Keep::default() }),
             keep(Keep { numeric_ids: true, ..Keep::default() }),
+            keep(Keep { given: given("go-w"), ..Keep::default() }),
+            keep(Keep { given: Given { user: Some(1), ..Given::NOTHING }, ..Keep::default() }),
             Options { verify: true, ..Options::default() },
             Options { sync: Sync::None, ..Options::default() },
         ];

@@ -18,6 +18,7 @@ use datapump_engine::{Errno, Handle};
 use crate::target::listed::{self, Name};
 use crate::tree::folder::origin::Origin;
 use crate::tree::rules::decide::same_time;
+use datapump_files::attributes::given::Given;
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
 use datapump_files::commit::reserved::{LIST_NAME, is_temporary, names_of};
@@ -32,17 +33,23 @@ struct Swept<'run> {
     /// `None` for one that the source does not have (any more): nobody else comes there.
     source: Option<&'run Origin>,
     begun_ns: i128,
+    /// What copies get instead of what the source has.
+    given: Given,
 }
 
 /// Sweeps a folder, and those below it that the source does not have (any more). What the source has is a file like
 /// any other. What is older than the copy (`begun_ns`) is none of its leftovers.
-pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, begun_ns: i128) {
-    Swept::new(folder, Some(source), begun_ns).sweep();
+pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, (begun_ns, given): (i128, Given)) {
+    Swept::new(folder, Some(source), (begun_ns, given)).sweep();
 }
 
 impl<'run> Swept<'run> {
-    fn new(open: &'run Arc<File>, source: Option<&'run Origin>, begun_ns: i128) -> Swept<'run> {
-        Swept { open, folder: Folder::Os(Arc::clone(open)), source, begun_ns }
+    fn new(
+        open: &'run Arc<File>,
+        source: Option<&'run Origin>,
+        (begun_ns, given): (i128, Given),
+    ) -> Swept<'run> {
+        Swept { open, folder: Folder::Os(Arc::clone(open)), source, begun_ns, given }
     }
 
     fn sweep(&self) {
@@ -73,7 +80,7 @@ impl<'run> Swept<'run> {
         let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
         let has_list = names::metadata(&folder, OsStr::new(LIST_NAME)).is_ok();
         if device(self.open) == device(&folder) && !has_list && self.was_cut(&folder) {
-            Swept::new(&folder, None, self.begun_ns).sweep();
+            Swept::new(&folder, None, (self.begun_ns, self.given)).sweep();
         }
     }
 
@@ -131,7 +138,7 @@ impl<'run> Swept<'run> {
     fn is_like(&self, source: &Meta, there: &Meta) -> bool {
         (source.kind, source.size_bytes) == (there.kind, there.size_bytes)
             && same_time(source, there, 0)
-            && (made::is_own(self.open, there) || source.uid == there.uid)
+            && (made::is_own(self.open, there) || self.given.of(source).uid == there.uid)
     }
 
     /// Whether the source's folder has something of which name and metadata are these.

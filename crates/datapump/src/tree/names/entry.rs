@@ -294,7 +294,8 @@ impl BatchCursor {
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
         self.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
-        let mut landing = OpenTarget::StagedFile(self.stage(&name.name, &target_path, &meta, way)?);
+        let given = shared.settings.options.keep.given.of(&meta);
+        let mut landing = OpenTarget::StagedFile(self.stage(&name.name, &target_path, &given, way)?);
         let opened = Opened::file(original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };

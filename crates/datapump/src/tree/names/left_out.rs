@@ -10,6 +10,7 @@ use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::commit::reserved::{LIST_NAME, is_temporary, may_be_temporary};
 use datapump_files::commit::temporary::{self};
 use datapump_files::disk::{FileKind, Folder};
+use datapump_files::followed::leads_out;
 
 pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
 
@@ -23,6 +24,12 @@ pub(crate) fn is_left_out(
     let has_name_of_list = cursor.directory.parent.is_none() && name.name == LIST_NAME;
     let words = match kind {
         FileKind::Socket => SOCKET,
+        FileKind::Symlink if leads_out_of_tree(shared, cursor, name)? => {
+            shared.ledger.note(|| {
+                format!("'{}' leads out of its tree, left out", shown_path(&cursor.source_path(&name.name)))
+            });
+            return Ok(true);
+        }
         _ if shared.settings.compares => return Ok(false),
         FileKind::Regular if has_name_of_list && is_pumps(cursor, name)? => {
             "is the list of a copy: the source is itself an unfinished copy; the list is left out"
@@ -33,6 +40,16 @@ pub(crate) fn is_left_out(
     };
     shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&cursor.source_path(&name.name))));
     Ok(true)
+}
+
+/// Whether a symbolic link is one of those that are not wanted (`--safe-links`).
+fn leads_out_of_tree(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
+    if !shared.settings.options.safe_links {
+        return Ok(false);
+    }
+    let points_to = cursor.source().read_symlink(name, &cursor.source_path(&name.name))?;
+    let depth = cursor.directory.source.ancestors().count() as u32 - 1;
+    Ok(leads_out(depth, &points_to))
 }
 
 fn is_pumps(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {

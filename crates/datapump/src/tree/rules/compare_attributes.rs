@@ -39,7 +39,7 @@ pub(crate) fn of_name(
     let (held, told);
     let one = match cursor.source() {
         Origin::Here(folder) => {
-            held = names::hold(folder, &name.name).map_err(|errno| system(&path, errno))?;
+            held = names::hold(&folder.file, &name.name).map_err(|errno| system(&path, errno))?;
             AttributeHolder::Held(&held)
         }
         Origin::There(folder) => {

@@ -4,7 +4,8 @@
 //! Must not know: how anything is done, paths.
 
 use crate::job::options::{Options, Update};
-use datapump_files::attributes::keep::SET_ID_BITS;
+use datapump_files::attributes::given::Given;
+use datapump_files::attributes::permissions::SET_ID_BITS;
 use datapump_files::disk::{FileKind, Meta};
 
 /// The answer.
@@ -42,6 +43,7 @@ pub(crate) struct Rules {
     max_size_bytes: u64,
     mode: bool,
     owner: bool,
+    given: Given,
     /// This user may give files away.
     gives_away: bool,
     /// Who else may give its own files to its own groups alone: chown(2).
@@ -67,6 +69,7 @@ impl Rules {
             max_size_bytes: options.max_size_bytes.unwrap_or(u64::MAX),
             mode,
             owner,
+            given: keep.given,
             gives_away,
             user,
             groups,
@@ -181,6 +184,7 @@ impl Rules {
 
     /// What is right in size and time may differ in what a change of owner or mode alone leaves behind.
     pub(crate) fn kept(&self, source: &Meta, there: &Meta) -> Action {
+        let source = &self.given.of(source);
         let other_owner = (source.uid, source.gid) != (there.uid, there.gid);
         // A copy that belongs to somebody else does not run as its owner.
         let becomes_owners = self.owner && self.gives_away;

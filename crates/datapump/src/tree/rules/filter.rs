@@ -32,6 +32,9 @@
 //! `;` are passed over. **Ended by zero bytes**, only empty rules are passed over: `#a` and `;a` are patterns there.
 //! Lists of names are read the same way.
 //!
+//! A rule of `--filter` may be for one side alone: `H` and `S` hide and show names of the source, `P` and `R` protect
+//! and give up names of the target that the source does not have.
+//!
 //! Other than rsync: what can never match anything as written (`[a`, an unknown class, a backslash at the end, no
 //! pattern at all, more bytes than a path may have) is refused, where rsync goes on without a rule that was asked for.
 //! rsync takes `#` and `;` for comments in zero-ended lists too, and so leaves out files that `find -print0` found.
@@ -42,10 +45,7 @@
 //! Must not know: folders, files, who walks the tree, where a list was read from.
 
 use crate::problem::shown;
-use datapump_core::wildcard::{Begins, Wildcard, has_wildcards};
-
-/// A longer path cannot be given to Linux (PATH_MAX, without its final zero), so no longer pattern is a name's.
-const PATTERN_BYTES_MAX: usize = 4095;
+use crate::tree::rules::pattern::Pattern;
 
 /// How much of a text an error shows: a file that is no list may be one line of gigabytes.
 const SHOWN_BYTES_MAX: usize = 200;
@@ -57,6 +57,14 @@ pub(crate) enum Effect {
     Exclude,
 }
 
+/// Whom a rule is for: it hides names of the source, keeps names of the target from being removed, or both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum RuleSides {
+    Both,
+    Source,
+    Target,
+}
+
 /// One rule.
 #[derive(Debug)]
 pub(crate) struct Rule(FilterAction);
@@ -64,42 +72,14 @@ pub(crate) struct Rule(FilterAction);
 /// The rules in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
-    rules: Vec<(Effect, Pattern)>,
+    rules: Vec<(RuleSides, Effect, Pattern)>,
 }
 
 #[derive(Debug)]
 enum FilterAction {
-    Add(Effect, Pattern),
+    Add(RuleSides, Effect, Pattern),
     /// Forget what came before.
     Clear,
-}
-
-#[derive(Debug)]
-struct Pattern {
-    folders_only: bool,
-    /// A slash stands at its front.
-    is_anchored: bool,
-    /// A folder's path is matched with a slash behind it, so that `name/***` matches the folder too.
-    slash_behind: bool,
-    part: PathPart,
-    shape: PatternShape,
-}
-
-/// What of a path is matched.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum PathPart {
-    /// This many names at the end; no path with fewer.
-    Last(usize),
-    Whole,
-    WholeBehindSlash,
-    /// The whole path, or what stands behind one of its slashes.
-    FromAnyName,
-}
-
-#[derive(Debug)]
-enum PatternShape {
-    Plain(Vec<u8>),
-    Wild(Wildcard),
 }
 
 impl Filter {
@@ -108,7 +88,7 @@ impl Filter {
         let mut rules = Vec::new();
         for Rule(action) in given {
             match action {
-                FilterAction::Add(effect, pattern) => rules.push((effect, pattern)),
+                FilterAction::Add(sides, effect, pattern) => rules.push((sides, effect, pattern)),
                 FilterAction::Clear => rules.clear(),
             }
         }
@@ -118,20 +98,34 @@ impl Filter {
     /// Whether this path is copied, if the folders above it are. It begins below the folder being copied, without a
     /// slash: `a/b`.
     pub(crate) fn includes(&self, relative_path: &[u8], is_folder: bool) -> bool {
-        let first = self.rules.iter().find(|(_, pattern)| pattern.matches(relative_path, is_folder));
-        first.is_none_or(|(effect, _)| *effect == Effect::Include)
+        self.first(is_for_source, |pattern| pattern.matches(relative_path, is_folder)) == Effect::Include
     }
-}
 
-impl Filter {
+    /// Whether this path of the target stays, though the source does not have it. With `excluded_go` only what a rule
+    /// for the target alone excludes does.
+    pub(crate) fn protects(&self, relative_path: &[u8], is_folder: bool, excluded_go: bool) -> bool {
+        let matches = |pattern: &Pattern| pattern.matches(relative_path, is_folder);
+        let is_for = |sides| sides == RuleSides::Target || (sides == RuleSides::Both && !excluded_go);
+        self.first(is_for, matches) == Effect::Exclude
+    }
+
+    /// What the first rule says that counts and matches.
+    fn first(&self, is_for: impl Fn(RuleSides) -> bool, matches: impl Fn(&Pattern) -> bool) -> Effect {
+        let mut rules = self.rules.iter().filter(|(sides, ..)| is_for(*sides));
+        rules.find(|(.., pattern)| matches(pattern)).map_or(Effect::Include, |(_, effect, _)| *effect)
+    }
+
     /// Whether a name that the user gave is copied. What stands behind a slash at the front of a pattern lies in the
     /// folder that is given, so that such a pattern never is about that folder itself.
     pub(crate) fn includes_argument(&self, name: &[u8], is_folder: bool) -> bool {
         let applies =
             |pattern: &Pattern| !(is_folder && pattern.is_anchored) && pattern.matches(name, is_folder);
-        let first = self.rules.iter().find(|(_, pattern)| applies(pattern));
-        first.is_none_or(|(effect, _)| *effect == Effect::Include)
+        self.first(is_for_source, applies) == Effect::Include
     }
+}
+
+fn is_for_source(sides: RuleSides) -> bool {
+    sides != RuleSides::Target
 }
 
 impl Rule {
@@ -153,10 +147,58 @@ impl Rule {
             [b'+', b' ', pattern @ ..] => (Effect::Include, pattern),
             pattern => (default, pattern),
         };
-        let built =
-            Pattern::new(pattern).map_err(|why| format!("the pattern '{}': {why}", beginning(text)))?;
-        Ok(Rule(FilterAction::Add(effect, built)))
+        Rule::of(RuleSides::Both, effect, pattern)
+            .map_err(|why| format!("the pattern '{}': {why}", beginning(text)))
     }
+
+    fn of(sides: RuleSides, effect: Effect, pattern: &[u8]) -> Result<Rule, String> {
+        Ok(Rule(FilterAction::Add(sides, effect, Pattern::new(pattern)?)))
+    }
+
+    /// As `--filter` has it: a name or letter, perhaps letters that say more, a blank or `_`, and the pattern.
+    pub(crate) fn filter(text: &[u8]) -> Result<Rule, String> {
+        let wrong = |why: &str| format!("the rule '{}': {why}", beginning(text));
+        if matches!(text, b"!" | b"clear") {
+            return Ok(Rule(FilterAction::Clear));
+        }
+        let (head, pattern) = split(text).ok_or_else(|| wrong(RULE_USAGE))?;
+        let (name, more) = match head.iter().position(|byte| *byte == b',') {
+            Some(comma) => (&head[..comma], &head[comma + 1..]),
+            None if head[0].is_ascii_lowercase() => (head, &head[head.len()..]),
+            None => head.split_at(1),
+        };
+        let (effect, sides) = match name {
+            b"-" | b"exclude" => (Effect::Exclude, RuleSides::Both),
+            b"+" | b"include" => (Effect::Include, RuleSides::Both),
+            b"H" | b"hide" => (Effect::Exclude, RuleSides::Source),
+            b"S" | b"show" => (Effect::Include, RuleSides::Source),
+            b"P" | b"protect" => (Effect::Exclude, RuleSides::Target),
+            b"R" | b"risk" => (Effect::Include, RuleSides::Target),
+            b":" | b"dir-merge" => return Err(wrong("rules are not read from folders that are copied")),
+            _ => return Err(wrong(RULE_USAGE)),
+        };
+        let sides = match more {
+            b"" => sides,
+            b"s" => RuleSides::Source,
+            b"r" => RuleSides::Target,
+            _ => return Err(wrong("of the letters behind - and + only s and r are known")),
+        };
+        Rule::of(sides, effect, pattern).map_err(|why| wrong(&why))
+    }
+}
+
+const RULE_USAGE: &str = "write for example '- *.tmp', '+ *.c', 'P *.keep' or '. FILE'";
+
+/// What stands before the first blank or `_`, and what stands behind it.
+fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = text.iter().position(|byte| matches!(byte, b' ' | b'_')).filter(|end| *end > 0)?;
+    Some((&text[..end], &text[end + 1..]))
+}
+
+/// The rules of a file that is merged: each says itself what it does.
+pub(crate) fn read_rules(content: &[u8], zero_terminated: bool) -> Result<Vec<Rule>, String> {
+    let rule = |(place, text)| Rule::filter(text).map_err(|why| format!("{place}: {why}"));
+    entries(content, zero_terminated).map(rule).collect()
 }
 
 /// The rules of a file; those that do not say what they do, do what `default` says.
@@ -220,82 +262,6 @@ fn relative(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(names().collect::<Vec<_>>().join(&b'/'))
 }
 
-impl Pattern {
-    /// The error says what is wrong with the pattern, without naming it.
-    fn new(text: &[u8]) -> Result<Pattern, String> {
-        refuse(text)?;
-        // A lone slash is a path with no name in it: it matches nothing, as with rsync.
-        let folders_only = text.len() > 1 && text.ends_with(b"/");
-        let text = &text[..text.len() - usize::from(folders_only)];
-        let wild = has_wildcards(text);
-        let part = PathPart::of(text, wild);
-        let slash_behind = wild && text.ends_with(b"***");
-        let bare = text.strip_prefix(b"/").unwrap_or(text);
-        let shape =
-            if wild { PatternShape::Wild(Wildcard::new(bare)?) } else { PatternShape::Plain(bare.to_vec()) };
-        let is_anchored = text.starts_with(b"/");
-        Ok(Pattern { folders_only, is_anchored, slash_behind, part, shape })
-    }
-
-    fn matches(&self, path: &[u8], is_folder: bool) -> bool {
-        if self.folders_only && !is_folder {
-            return false;
-        }
-        let Some(text) = self.part.in_path(path) else { return false };
-        match &self.shape {
-            PatternShape::Plain(own) => own == text,
-            PatternShape::Wild(wildcard) => {
-                let before: &[u8] = if self.part == PathPart::WholeBehindSlash { b"/" } else { b"" };
-                let behind: &[u8] = if self.slash_behind && is_folder { b"/" } else { b"" };
-                let all = before.iter().chain(text).chain(behind).copied();
-                wildcard.matches(all, self.part.begins())
-            }
-        }
-    }
-}
-
-/// What is no pattern, whatever letters it has.
-fn refuse(text: &[u8]) -> Result<(), String> {
-    match text.len() {
-        0 => Err("there is nothing in it, so it matches nothing".into()),
-        long if long > PATTERN_BYTES_MAX => {
-            Err(format!("it has {long} bytes; no path has more than {PATTERN_BYTES_MAX}"))
-        }
-        _ if text.contains(&0) => Err("it has a zero byte in it, which no name has".into()),
-        _ => Ok(()),
-    }
-}
-
-impl PathPart {
-    /// From a pattern without the slash at its end.
-    fn of(text: &[u8], wild: bool) -> PathPart {
-        let slashes = text.iter().filter(|&&byte| byte == b'/').count();
-        let any_depth = wild && text.windows(2).any(|pair| pair == b"**");
-        if text.starts_with(b"/") {
-            PathPart::Whole
-        } else if !any_depth {
-            PathPart::Last(slashes + 1)
-        } else if text.starts_with(b"**") {
-            PathPart::WholeBehindSlash
-        } else {
-            PathPart::FromAnyName
-        }
-    }
-
-    fn in_path(self, path: &[u8]) -> Option<&[u8]> {
-        let PathPart::Last(names) = self else { return Some(path) };
-        let slashes = || path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
-        match slashes().nth(names - 1) {
-            Some((slash, _)) => Some(&path[slash + 1..]),
-            None => (slashes().count() + 1 == names).then_some(path),
-        }
-    }
-
-    fn begins(self) -> Begins {
-        if self == PathPart::FromAnyName { Begins::AtEachName } else { Begins::AtStart }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,6 +277,51 @@ mod tests {
         let filter = Filter::new(rules.expect("patterns in order"));
         let stays = |path: &&str| filter.includes(path.trim_end_matches('/').as_bytes(), path.ends_with('/'));
         paths.split(' ').filter(stays).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn rules_are_for_the_source_the_target_or_both() {
+        // What is copied of `a`, and whether it stays at the target: by itself, and where what is excluded goes.
+        for (rules, copied, stays, stays_though_excluded_go) in [
+            ("- a", false, true, false),
+            ("exclude a", false, true, false),
+            ("-_a", false, true, false),
+            ("+ a\n- a", true, false, false),
+            ("H a", false, false, false),
+            ("hide a", false, false, false),
+            ("-s a", false, false, false),
+            ("exclude,s a", false, false, false),
+            ("P a", true, true, true),
+            ("protect a", true, true, true),
+            ("-r a", true, true, true),
+            ("S a\n- *", true, true, false),
+            ("R a\n- *", false, false, false),
+            ("risk a\nP *", true, false, false),
+            ("- a\n!", true, false, false),
+            ("- a\nclear\nP a", true, true, true),
+        ] {
+            let filter = Filter::new(read_rules(rules.as_bytes(), false).expect(rules));
+            let protects = |excluded_go| filter.protects(b"a", false, excluded_go);
+            assert_eq!(
+                (filter.includes(b"a", false), protects(false), protects(true)),
+                (copied, stays, stays_though_excluded_go),
+                "{rules}"
+            );
+        }
+        for (rule, part) in [
+            ("a", "write for example"),
+            ("x a", "write for example"),
+            (" a", "write for example"),
+            ("-", "write for example"),
+            ("-! a", "only s and r"),
+            ("include,p a", "only s and r"),
+            (": .rules", "from folders that are copied"),
+            ("- [a", "[a"),
+            ("- ", "nothing in it"),
+        ] {
+            let why = Rule::filter(rule.as_bytes()).expect_err(rule);
+            assert!(why.contains(part), "{rule}: {why}");
+        }
     }
 
     #[test]

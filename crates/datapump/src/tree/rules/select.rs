@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::job::options::Selection;
 use crate::problem::Problem;
 use crate::target::listed::Name;
-use crate::tree::rules::filter::{Effect, Filter, ListedName, Rule, parse_names, read_lines};
+use crate::tree::rules::filter::{Effect, Filter, ListedName, Rule, parse_names, read_lines, read_rules};
 
 /// What was selected.
 #[derive(Debug, Default)]
@@ -66,6 +66,11 @@ impl Select {
                 Selection::IncludeFrom(content, zero) => {
                     rules.extend(of_lines(content, *zero, Effect::Include));
                 }
+                Selection::Filter(rule) => rules.push(Rule::filter(rule)),
+                Selection::FiltersFrom(content, zero) => match read_rules(content, *zero) {
+                    Ok(read) => rules.extend(read.into_iter().map(Ok)),
+                    Err(error) => rules.push(Err(error)),
+                },
                 Selection::Whole(content) => {
                     let list = parse_names(content, true).map_err(Problem::usage)?;
                     whole.extend(list.iter().map(|name| name.path.clone()));
@@ -99,6 +104,19 @@ impl Select {
         let path = path.as_os_str().as_bytes();
         let is_implied = self.list.as_ref().is_some_and(|list| is_folder && list.names.contains_key(path));
         is_implied || self.filter.includes(path, is_folder)
+    }
+
+    /// Whether a name of the target stays, though the source does not have it.
+    pub(crate) fn protects<P: AsRef<Path>>(
+        &self,
+        folder: impl FnOnce() -> P,
+        (name, is_folder): (&OsStr, bool),
+        excluded_go: bool,
+    ) -> bool {
+        self.filters && {
+            let path = folder().as_ref().join(name);
+            self.filter.protects(path.as_os_str().as_bytes(), is_folder, excluded_go)
+        }
     }
 
     /// Whether a name that the user gave is dealt with, as if it lay in a folder that is copied. A pattern with a slash

@@ -1,0 +1,189 @@
+//! `-L`, `--copy-unsafe-links`, `--safe-links`: what symbolic links of a tree are copied as.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use crate::support::listing::paths;
+use crate::support::serving::Serving;
+use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, noise_file};
+
+/// A tree with links to files and folders inside and outside of it.
+fn home() -> Home {
+    let home = Home::new();
+    for folder in ["out", "out/sub", "tree", "tree/sub", "served"] {
+        make_folder(&home, folder);
+    }
+    noise_file(&home, "out/large", 3 << 20, 1);
+    for (name, content) in
+        [("out/file", "outside"), ("out/sub/deep", "deep"), ("tree/file", "inside"), ("tree/sub/b", "b")]
+    {
+        fs::write(home.path(name), content).expect("room");
+    }
+    make_fifo(&home.path("out/pipe"));
+    let absolute = home.path("out/file").display().to_string();
+    for (to, name) in [
+        ("file", "tree/in"),
+        ("../file", "tree/sub/up"),
+        ("sub", "tree/folder"),
+        ("../out/file", "tree/out"),
+        (&*absolute, "tree/absolute"),
+        ("../../out", "tree/sub/outside"),
+        ("../out/large", "tree/large"),
+        ("../out/pipe", "tree/pipe"),
+    ] {
+        make_symlink(&home, to, name);
+    }
+    home
+}
+
+/// The kinds of what lies below a folder: `f`, `d`, `l`, `p`, each with its path.
+fn kinds(home: &Home, folder: &str) -> Vec<String> {
+    let kind = |path: &std::path::Path| {
+        let kind = fs::symlink_metadata(home.path(folder).join(path)).expect("it is there").file_type();
+        let letter = match kind {
+            _ if kind.is_symlink() => 'l',
+            _ if kind.is_dir() => 'd',
+            _ if kind.is_file() => 'f',
+            _ => 'p',
+        };
+        format!("{letter} {}", path.display())
+    };
+    let mut kinds: Vec<String> = paths(&home.path(folder))
+        .iter()
+        .filter(|path| !path.as_os_str().is_empty())
+        .map(|path| kind(path))
+        .collect();
+    kinds.sort_by_key(|line| line[2..].to_string());
+    kinds
+}
+
+const KEPT: &[&str] = &[
+    "l absolute",
+    "f file",
+    "l folder",
+    "l in",
+    "l large",
+    "l out",
+    "l pipe",
+    "d sub",
+    "f sub/b",
+    "l sub/outside",
+    "l sub/up",
+];
+const FOLLOWED: &[&str] = &[
+    "f absolute",
+    "f file",
+    "d folder",
+    "f folder/b",
+    "d folder/outside",
+    "f folder/outside/file",
+    "f folder/outside/large",
+    "p folder/outside/pipe",
+    "d folder/outside/sub",
+    "f folder/outside/sub/deep",
+    "f folder/up",
+    "f in",
+    "f large",
+    "f out",
+    "p pipe",
+    "d sub",
+    "f sub/b",
+    "d sub/outside",
+    "f sub/outside/file",
+    "f sub/outside/large",
+    "p sub/outside/pipe",
+    "d sub/outside/sub",
+    "f sub/outside/sub/deep",
+    "f sub/up",
+];
+const UNSAFE_FOLLOWED: &[&str] = &[
+    "f absolute",
+    "f file",
+    "l folder",
+    "l in",
+    "f large",
+    "f out",
+    "p pipe",
+    "d sub",
+    "f sub/b",
+    "d sub/outside",
+    "f sub/outside/file",
+    "f sub/outside/large",
+    "p sub/outside/pipe",
+    "d sub/outside/sub",
+    "f sub/outside/sub/deep",
+    "l sub/up",
+];
+const SAFE: &[&str] = &["f file", "l folder", "l in", "d sub", "f sub/b", "l sub/up"];
+
+#[test]
+fn links_are_kept_followed_or_left_out() {
+    for (flags, expected) in [
+        ("", KEPT),
+        ("-L", FOLLOWED),
+        ("--dereference", FOLLOWED),
+        ("--copy-unsafe-links", UNSAFE_FOLLOWED),
+        ("--safe-links", SAFE),
+        ("-L --lanes=3 --update=differs", FOLLOWED),
+        ("-L --sync=none --engine=inline", FOLLOWED),
+    ] {
+        let home = home();
+        let words: Vec<&str> = ["copy"].into_iter().chain(flags.split_whitespace()).collect();
+        let copy = [&words[..], &["tree/", "to"]].concat();
+        expect(&home.pump(&copy), 0, &[], flags);
+        assert_eq!(kinds(&home, "to"), expected, "{flags}");
+        if expected == FOLLOWED {
+            for (one, other) in
+                [("out/large", "to/large"), ("out/file", "to/absolute"), ("tree/file", "to/sub/up")]
+            {
+                assert_eq!(fs::read(home.path(one)).unwrap(), fs::read(home.path(other)).unwrap(), "{other}");
+                assert_eq!(
+                    fs::metadata(home.path(one)).unwrap().mtime(),
+                    fs::metadata(home.path(other)).unwrap().mtime(),
+                    "{other}"
+                );
+            }
+        }
+        // A mirror of it finds nothing to do, and removes nothing of what it followed.
+        let mirror = [&words[..], &["--update=differs", "--delete", "-i", "tree/", "to"]].concat();
+        let again = home.pump(&mirror);
+        expect(&again, 0, &[], flags);
+        assert_eq!(
+            (again.out.as_str(), kinds(&home, "to")),
+            ("", expected.iter().map(ToString::to_string).collect()),
+            "{flags}"
+        );
+    }
+}
+
+#[test]
+fn another_host_leaves_unsafe_links_out_and_follows_none() {
+    let home = home();
+    let serving = Serving::new(&home, &[]);
+    let pushed = serving.at("to");
+    let pump = |words: &[&str]| home.pump(&[&["copy", "--ticket-file", "ticket"], words].concat());
+    expect(&pump(&["--safe-links", "tree/", &pushed]), 0, &[], "push");
+    assert_eq!(kinds(&home, "served/to"), SAFE);
+    make_symlink(&home, "/etc", "served/to/absolute");
+    expect(&pump(&["--safe-links", &serving.at("to/"), "back"]), 0, &[], "pull");
+    assert_eq!(kinds(&home, "back"), SAFE);
+    for flag in ["-L", "--copy-unsafe-links"] {
+        let run = pump(&[flag, "tree/", &serving.at("more")]);
+        expect(&run, 2, &["links are followed between folders of this host alone"], flag);
+        assert!(!home.path("served/more").exists());
+    }
+}
+
+#[test]
+fn a_link_to_nothing_and_a_loop_are_errors_and_the_rest_is_copied() {
+    let home = home();
+    make_symlink(&home, "nothing", "tree/dangling");
+    make_symlink(&home, "..", "tree/sub/loop");
+    let run = home.pump(&["copy", "-L", "tree/", "to"]);
+    expect(&run, 23, &["is a symbolic link to nothing", "a loop of mounts, or of links"], "-L");
+    assert!(home.path("to/sub/up").is_file() && !home.path("to/dangling").exists());
+    // What failed keeps everything from being removed.
+    fs::write(home.path("to/extra"), "extra").expect("room");
+    let run = home.pump(&["copy", "-L", "--update=differs", "--delete", "tree/", "to"]);
+    assert!(run.status == 23 && home.path("to/extra").exists(), "{run:?}");
+}

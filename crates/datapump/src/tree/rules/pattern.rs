@@ -1,0 +1,114 @@
+//! One pattern of a rule: which part of a path it is matched against (the table in `filter`).
+//!
+//! Must not know: what becomes of a name that it matches.
+
+use datapump_core::wildcard::{Begins, Wildcard, has_wildcards};
+
+/// A longer path cannot be given to Linux (PATH_MAX, without its final zero), so no longer pattern is a name's.
+const PATTERN_BYTES_MAX: usize = 4095;
+
+/// A pattern.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    folders_only: bool,
+    /// A slash stands at its front.
+    pub(super) is_anchored: bool,
+    /// A folder's path is matched with a slash behind it, so that `name/***` matches the folder too.
+    slash_behind: bool,
+    part: PathPart,
+    shape: PatternShape,
+}
+
+/// What of a path is matched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum PathPart {
+    /// This many names at the end; no path with fewer.
+    Last(usize),
+    Whole,
+    WholeBehindSlash,
+    /// The whole path, or what stands behind one of its slashes.
+    FromAnyName,
+}
+
+#[derive(Debug)]
+enum PatternShape {
+    Plain(Vec<u8>),
+    Wild(Wildcard),
+}
+
+impl Pattern {
+    /// The error says what is wrong with the pattern, without naming it.
+    pub(super) fn new(text: &[u8]) -> Result<Pattern, String> {
+        refuse(text)?;
+        // A lone slash is a path with no name in it: it matches nothing, as with rsync.
+        let folders_only = text.len() > 1 && text.ends_with(b"/");
+        let text = &text[..text.len() - usize::from(folders_only)];
+        let wild = has_wildcards(text);
+        let part = PathPart::of(text, wild);
+        let slash_behind = wild && text.ends_with(b"***");
+        let bare = text.strip_prefix(b"/").unwrap_or(text);
+        let shape =
+            if wild { PatternShape::Wild(Wildcard::new(bare)?) } else { PatternShape::Plain(bare.to_vec()) };
+        let is_anchored = text.starts_with(b"/");
+        Ok(Pattern { folders_only, is_anchored, slash_behind, part, shape })
+    }
+
+    /// Whether it matches a path below the folder being copied.
+    pub(super) fn matches(&self, path: &[u8], is_folder: bool) -> bool {
+        if self.folders_only && !is_folder {
+            return false;
+        }
+        let Some(text) = self.part.in_path(path) else { return false };
+        match &self.shape {
+            PatternShape::Plain(own) => own == text,
+            PatternShape::Wild(wildcard) => {
+                let before: &[u8] = if self.part == PathPart::WholeBehindSlash { b"/" } else { b"" };
+                let behind: &[u8] = if self.slash_behind && is_folder { b"/" } else { b"" };
+                let all = before.iter().chain(text).chain(behind).copied();
+                wildcard.matches(all, self.part.begins())
+            }
+        }
+    }
+}
+
+/// What is no pattern, whatever letters it has.
+fn refuse(text: &[u8]) -> Result<(), String> {
+    match text.len() {
+        0 => Err("there is nothing in it, so it matches nothing".into()),
+        long if long > PATTERN_BYTES_MAX => {
+            Err(format!("it has {long} bytes; no path has more than {PATTERN_BYTES_MAX}"))
+        }
+        _ if text.contains(&0) => Err("it has a zero byte in it, which no name has".into()),
+        _ => Ok(()),
+    }
+}
+
+impl PathPart {
+    /// From a pattern without the slash at its end.
+    fn of(text: &[u8], wild: bool) -> PathPart {
+        let slashes = text.iter().filter(|&&byte| byte == b'/').count();
+        let any_depth = wild && text.windows(2).any(|pair| pair == b"**");
+        if text.starts_with(b"/") {
+            PathPart::Whole
+        } else if !any_depth {
+            PathPart::Last(slashes + 1)
+        } else if text.starts_with(b"**") {
+            PathPart::WholeBehindSlash
+        } else {
+            PathPart::FromAnyName
+        }
+    }
+
+    fn in_path(self, path: &[u8]) -> Option<&[u8]> {
+        let PathPart::Last(names) = self else { return Some(path) };
+        let slashes = || path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+        match slashes().nth(names - 1) {
+            Some((slash, _)) => Some(&path[slash + 1..]),
+            None => (slashes().count() + 1 == names).then_some(path),
+        }
+    }
+
+    fn begins(self) -> Begins {
+        if self == PathPart::FromAnyName { Begins::AtEachName } else { Begins::AtStart }
+    }
+}

@@ -1,0 +1,181 @@
+//! An open folder of a source, in which a symbolic link is what it is, or what it points to.
+//!
+//! Must not know: what is done with a name, where the folder lies in its tree but how deep.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use datapump_engine::Errno;
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::Errno as System;
+use serde::{Deserialize, Serialize};
+
+use crate::disk::{DirEntry, FileKind, Meta, Outcome, file_meta, names};
+
+/// Which symbolic links of a tree stand for what they point to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FollowLinks {
+    /// None.
+    #[default]
+    Never,
+    /// All.
+    Always,
+    /// Those that lead out of the tree.
+    Outwards,
+}
+
+/// An open folder of a source.
+#[derive(Clone, Debug)]
+pub struct OriginFolder {
+    /// The folder itself.
+    pub file: Arc<File>,
+    /// Which of its links are followed.
+    pub follow: FollowLinks,
+    /// So many folders lie above it in its tree.
+    pub depth: u32,
+}
+
+impl OriginFolder {
+    /// A folder in which links are links.
+    pub fn of(file: Arc<File>) -> OriginFolder {
+        OriginFolder { file, follow: FollowLinks::Never, depth: 0 }
+    }
+
+    /// The next names: [`names::list`]. What a link is that may be followed is not known from its listing.
+    pub fn list(&self, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
+        let (mut entries, next) = names::list(&self.file, cookie)?;
+        if self.follow != FollowLinks::Never {
+            for entry in entries.iter_mut().filter(|entry| entry.kind == Some(FileKind::Symlink)) {
+                entry.kind = None;
+            }
+        }
+        Ok((entries, next))
+    }
+
+    /// Whether a name is a link that is followed.
+    fn follows(&self, name: &OsStr) -> bool {
+        self.follow != FollowLinks::Never
+            && names::read_symlink(&self.file, name)
+                .is_ok_and(|to| self.follow == FollowLinks::Always || leads_out(self.depth, &to))
+    }
+
+    /// What a name is. Two names that lead to one file are two files.
+    pub fn metadata(&self, name: &OsStr) -> Outcome<Meta> {
+        match self.follows(name) {
+            true => Ok(Meta { links: 1, ..file_meta(&self.hold_behind(name)?)? }),
+            false => names::metadata(&self.file, name),
+        }
+    }
+
+    /// The same of what was opened under a name.
+    pub fn opened(&self, name: &OsStr, meta: Meta) -> Meta {
+        if self.follows(name) { Meta { links: 1, ..meta } } else { meta }
+    }
+
+    /// Whether a name is a link that is followed and leads to nothing.
+    pub fn leads_nowhere(&self, name: &OsStr) -> bool {
+        self.follows(name) && self.hold_behind(name).err() == Some(Errno::ENOENT)
+    }
+
+    /// Opens a folder in it.
+    pub fn open_folder(&self, name: &OsStr) -> Outcome<File> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match self.follows(name) {
+            true => self.open_behind(name, flags),
+            false => names::open_folder(&self.file, name),
+        }
+    }
+
+    /// Opens a regular file: [`names::open_source`].
+    pub fn open_source(&self, name: &OsStr) -> Outcome<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        match self.follows(name) {
+            // Only the owner may leave the time of access alone: open(2).
+            true => match self.open_behind(name, flags | OFlags::NOATIME) {
+                Err(Errno(number)) if number == System::PERM.raw_os_error() => self.open_behind(name, flags),
+                opened => opened,
+            },
+            false => names::open_source(&self.file, name, true),
+        }
+    }
+
+    /// Holds a name that was looked at: [`names::hold_the`].
+    pub fn hold_the(&self, name: &OsStr, known: &Meta) -> Outcome<File> {
+        if !self.follows(name) {
+            return names::hold_the(&self.file, name, known);
+        }
+        let held = self.hold_behind(name)?;
+        let now = file_meta(&held)?;
+        match (now.device, now.inode, now.kind) == (known.device, known.inode, known.kind) {
+            true => Ok(held),
+            false => Err(Errno(System::STALE.raw_os_error())),
+        }
+    }
+
+    /// What a name leads to, held; `None` if it is no link that is followed.
+    pub fn followed(&self, name: &OsStr) -> Outcome<Option<File>> {
+        self.follows(name).then(|| self.hold_behind(name)).transpose()
+    }
+
+    fn hold_behind(&self, name: &OsStr) -> Outcome<File> {
+        self.open_behind(name, OFlags::PATH | OFlags::CLOEXEC)
+    }
+
+    fn open_behind(&self, name: &OsStr, flags: OFlags) -> Outcome<File> {
+        let opened = fs::openat(&*self.file, name, flags, Mode::empty());
+        opened.map(File::from).map_err(|error| Errno(error.raw_os_error()))
+    }
+
+    /// What a link points to.
+    pub fn read_symlink(&self, name: &OsStr) -> Outcome<OsString> {
+        names::read_symlink(&self.file, name)
+    }
+}
+
+/// Whether a link leads out of a tree, of which so many folders lie above it: by its words alone, as rsync(1) has it
+/// for `--safe-links`. What it leads through may be another link.
+pub fn leads_out(depth: u32, points_to: &OsStr) -> bool {
+    let bytes = points_to.as_bytes();
+    if bytes.is_empty() || bytes.starts_with(b"/") {
+        return true;
+    }
+    let mut depth = i64::from(depth);
+    for part in bytes.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => depth -= 1,
+            _ => depth += 1,
+        }
+        if depth < 0 {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_lead_out_are_known_by_their_words() {
+        for (depth, points_to, leads) in [
+            (0, "file", false),
+            (0, "sub/../file", false),
+            (0, "..", true),
+            (0, "../other", true),
+            (0, "sub/../../other", true),
+            (1, "../file", false),
+            (1, "../../other", true),
+            (2, "../../file", false),
+            (2, "./.././..//file", false),
+            (0, "/etc/passwd", true),
+            (9, "", true),
+            (0, "...", false),
+        ] {
+            assert_eq!(leads_out(depth, OsStr::new(points_to)), leads, "{depth} {points_to}");
+        }
+    }
+}
