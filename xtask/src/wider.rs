@@ -36,11 +36,23 @@ const PACKAGES: &[&str] = &[
 ];
 
 /// Tests that run at once on two cores: most of them wait. Of those that measure what the machine does, fewer.
-const THREADS: u32 = 4;
+const THREADS: u32 = 5;
 const MEASURING_THREADS: u32 = 2;
 
 /// Tests of the library that have a long form: cut connections, simulated copies.
 const OF_THE_LIBRARY: [&str; 2] = ["two_hosts_resume", "simulation"];
+
+/// Half a minute and more each: they measure, or wait until somebody loses patience.
+const LONG: &[&str] = &[
+    "measuring::pid::",
+    "measuring::soaker::",
+    "network::a_cable_that_stays_cut",
+    "network::a_client_that_stays_frozen",
+    "network::a_peer_that_is_frozen",
+    "network::a_server_that_stays_frozen",
+    "hosts_limits::equal_clients",
+    "doctor::a_peer_that_disappears_in_the_middle",
+];
 
 /// Systems for which `core` and `engine` are checked, not run.
 const TARGETS: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
@@ -51,6 +63,8 @@ struct Extent {
     kills: u32,
     /// Trees that are copied beside rsync.
     trees: u32,
+    /// Trees whose names are selected beside rsync.
+    filters: u32,
     /// Of the truth tests, in each of which every part is throttled once.
     rounds: u32,
     fuzz_seconds: u32,
@@ -58,7 +72,7 @@ struct Extent {
     sanitizer: &'static str,
     /// Of tests whose cases take many seconds each, one case in so many.
     one_case_in: u32,
-    /// Of the tests that measure, whole suites that are too long for every change.
+    /// Tests and suites that are too long for every change, by the beginnings of their names.
     left_out: &'static [&'static str],
     /// Whether the program is tested as it is released, which takes six minutes of two cores to build.
     release: bool,
@@ -69,17 +83,19 @@ const SHORT: Extent = Extent {
     seeds: 100_000,
     kills: 20,
     trees: 30,
+    filters: 3,
     rounds: 1,
     fuzz_seconds: 20,
     sanitizer: "none",
     one_case_in: 10,
-    left_out: &["pid", "soaker"],
+    left_out: LONG,
     release: false,
 };
 const FULL: Extent = Extent {
     seeds: 1_000_000,
     kills: 200,
     trees: 1000,
+    filters: 50,
     rounds: 20,
     fuzz_seconds: 600,
     sanitizer: "address",
@@ -154,8 +170,9 @@ impl Extent {
 }
 
 /// The variables by which the tests know how long they may take.
-fn of_extent(Extent { kills, trees, rounds, one_case_in, .. }: &Extent) -> String {
-    let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_ROUNDS={rounds}");
+fn of_extent(Extent { kills, trees, filters, rounds, one_case_in, .. }: &Extent) -> String {
+    let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_FILTERS={filters}");
+    line += &format!(" DATAPUMP_ROUNDS={rounds}");
     if *one_case_in > 1 {
         line += &format!(" DATAPUMP_ONE_CASE_IN={one_case_in}");
     }
@@ -212,15 +229,14 @@ fn wider(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Resul
     let variables = of_extent(extent);
     let test = format!("{variables} cargo test --no-fail-fast --test wider");
     steps.run(&Step::new("build of the wider tests", "cargo test --no-run --test wider"))?;
-    let line = format!("RUST_TEST_THREADS={THREADS} {test} -- --skip measuring::");
+    let skipped: String = extent.left_out.iter().map(|name| format!(" --skip {name}")).collect();
+    let line = format!("RUST_TEST_THREADS={THREADS} {test} -- --skip measuring::{skipped}");
     let mut together = vec![of_the_program("wider tests", &line, (root, extent))];
     if fuzzes {
         together.push(build_of_fuzz_targets(extent));
     }
     steps.run_together(&together)?;
-    let skipped = extent.left_out.iter().map(|name| format!(" --skip measuring::{name}::"));
-    let mut line = format!("RUST_TEST_THREADS={MEASURING_THREADS} {test} -- measuring::");
-    line.extend(skipped);
+    let line = format!("RUST_TEST_THREADS={MEASURING_THREADS} {test} -- measuring::{skipped}");
     steps.run(&of_the_program("wider tests that measure", &line, (root, extent)))
 }
 

@@ -56,6 +56,9 @@ impl<'out> Runner<'out> {
         let watch = Arc::new(Watch::default());
         let counted = Arc::clone(&watch);
         let (end, ended) = mpsc::channel();
+        if self.shown != Shown::Nothing {
+            watch.show_progress();
+        }
         thread::scope(|scope| {
             let (output, shown, asked) = (self.output, self.shown, &self.asked);
             // Without a thread for it there is no progress, and the job goes on.

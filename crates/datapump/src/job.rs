@@ -55,7 +55,7 @@ use crate::run::{Shared, Work};
 use crate::target::other_names;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item};
-use crate::tree::{self, Trees};
+use crate::tree::{self, Trees, count_ahead};
 use datapump_files::disk::{FileKind, PathAt};
 
 /// What is to be done.
@@ -323,7 +323,8 @@ impl Job {
         let at_first = self.options.lanes_at_first.unwrap_or(lanes);
         shared.gate = LaneGate::new(lanes, request_plan::LaneRange { at_first, most }, round_trip_ns);
         let lanes_began = self.platform.thread_time();
-        let results = lane::run_all(&shared, (lanes, most));
+        let counted = (&self.sources[..], &self.options);
+        let results = count_ahead::beside(&self.watch, counted, || lane::run_all(&shared, (lanes, most)));
         let lanes_ended = self.platform.thread_time();
         let opened = |state: GrowthState| format!("{} connections: {}", results.len(), state.words());
         shared.gate.why().into_iter().for_each(|state| shared.ledger.note(|| opened(state)));

@@ -7,6 +7,7 @@
 //!
 //! Must not know: how blocks are moved, command lines.
 
+pub(crate) mod count_ahead;
 pub(crate) mod delete;
 pub(crate) mod finish;
 pub(crate) mod folder;

@@ -19,6 +19,9 @@ const SPREAD_MAX: f64 = 4.0;
 /// A small file takes about as long as so many bytes of a large one, so that a tree of empty files has a percentage.
 const FILE_BYTES: u64 = 32 << 10;
 
+/// More is not said of what was only counted: something may have come since.
+const COUNTED_PERCENT_MAX: f64 = 99.9;
+
 /// What is shown at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeterReading {
@@ -66,23 +69,27 @@ impl ProgressMeter {
             0 => 0,
             found => found + snapshot.files_present,
         };
-        let whole = snapshot.bytes_total.map(|total| total.saturating_add(snapshot.bytes_present));
+        let bytes_found = snapshot.bytes_found.saturating_add(snapshot.bytes_present);
+        let walked =
+            snapshot.bytes_total.map(|total| (files_found, total.saturating_add(snapshot.bytes_present)));
+        // What was counted beside the copy may lack what came later.
+        let counted = snapshot.counted.map(|(files, bytes)| (files.max(files_found), bytes.max(bytes_found)));
+        let whole = walked.or(counted);
+        let weight = |files: u64, bytes: u64| bytes.saturating_add(files.saturating_mul(FILE_BYTES));
         MeterReading {
             elapsed_ns: now_ns,
             phase: snapshot.phase,
             deleted: (snapshot.deleted, snapshot.to_delete),
             bytes,
-            bytes_total: whole,
+            bytes_total: whole.map(|(_, bytes)| bytes),
             files,
-            found: (snapshot.bytes_found.saturating_add(snapshot.bytes_present), files_found),
-            percent: whole.map(|whole| {
-                let files = |count: u64, bytes: u64| bytes.saturating_add(count.saturating_mul(FILE_BYTES));
-                self.percent(files(snapshot.files + snapshot.files_present, bytes), files(files_found, whole))
+            found: whole.map_or((bytes_found, files_found), |(files, bytes)| (bytes.max(bytes_found), files)),
+            percent: whole.map(|(all_files, all)| {
+                let most = if walked.is_some() { 100.0 } else { COUNTED_PERCENT_MAX };
+                self.percent(weight(files, bytes), weight(all_files, all), most)
             }),
             rate_bytes_per_second: rate,
-            time_left_s: snapshot
-                .bytes_total
-                .and_then(|total| self.time_left(total.saturating_sub(snapshot.bytes))),
+            time_left_s: whole.and_then(|(_, all)| self.time_left(all.saturating_sub(bytes))),
             limited_by: snapshot.limited_by,
         }
     }
@@ -105,10 +112,10 @@ impl ProgressMeter {
         }
     }
 
-    fn percent(&mut self, bytes: u64, total: u64) -> f64 {
+    fn percent(&mut self, bytes: u64, total: u64, most: f64) -> f64 {
         let now = if total == 0 { 100.0 } else { bytes as f64 * 100.0 / total as f64 };
         // Down to a tenth, so that 100 means all.
-        self.percent = self.percent.max((now * 10.0).floor() / 10.0).min(100.0);
+        self.percent = self.percent.max(((now * 10.0).floor() / 10.0).min(most));
         self.percent
     }
 
@@ -170,6 +177,35 @@ mod tests {
         };
         let reading = ProgressMeter::default().read(0, &update);
         assert_eq!((reading.percent, reading.files, reading.found), (Some(90.0), 9, (100, 10)));
+    }
+
+    #[test]
+    fn what_was_counted_ahead_gives_a_percentage_until_the_walk_knows_better() {
+        let mut meter = ProgressMeter::default();
+        let kib = |files: u64| files * (4 << 10);
+        let at = |done: u64, found: u64, counted: Option<u64>, total: Option<u64>| Snapshot {
+            files: done,
+            files_found: found,
+            bytes_found: kib(found),
+            counted: counted.map(|files| (files, kib(files))),
+            ..snapshot(kib(done), total.map(kib))
+        };
+        for (step, (done, found, counted, total, percent)) in [
+            (5, 10, None, None, None),
+            (10, 20, Some(100), None, Some(10.0)),
+            (50, 60, Some(100), None, Some(50.0)),
+            (100, 101, Some(100), None, Some(99.0)),
+            (120, 120, Some(100), None, Some(99.9)),
+            (120, 200, Some(100), Some(200), Some(99.9)),
+            (200, 200, Some(100), Some(200), Some(100.0)),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let reading = meter.read(step as u64 * SECOND, &at(done, found, counted, total));
+            assert_eq!(reading.percent, percent, "{done} of {found}");
+            assert_eq!(reading.found.1, found.max(counted.unwrap_or(0)), "{done} of {found}");
+        }
     }
 
     #[test]

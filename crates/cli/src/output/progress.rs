@@ -71,9 +71,6 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
     let mut meter = ProgressMeter::default();
     let bar = (how == Shown::Bar).then(|| new_bar(output));
     meter.read(0, &watch.snapshot());
-    if how != Shown::Nothing {
-        watch.show_progress();
-    }
     while ended.recv_timeout(BAR_PERIOD) == Err(RecvTimeoutError::Timeout) {
         let is_asked = asked.swap(false, Ordering::Relaxed);
         if how == Shown::Nothing && !is_asked {

@@ -22,6 +22,8 @@ pub struct Watch {
     files: AtomicU64,
     found_bytes: AtomicU64,
     found_files: AtomicU64,
+    /// Files and bytes of all trees, once they were counted beside the copy.
+    counted: OnceLock<(u64, u64)>,
     present_bytes: AtomicU64,
     present_files: AtomicU64,
     deleted: AtomicU64,
@@ -69,6 +71,8 @@ pub struct Snapshot {
     pub bytes_found: u64,
     /// Files found to move so far, while a tree is walked; then all.
     pub files_found: u64,
+    /// Files and bytes that there are in all, moved or not, once they were counted beside the copy.
+    pub counted: Option<(u64, u64)>,
     /// Bytes dealt with without being moved: of an earlier copy, or right as they stand. They are no part of the total.
     pub bytes_present: u64,
     /// Files dealt with without being moved.
@@ -99,6 +103,7 @@ impl Default for Watch {
             files,
             found_bytes,
             found_files,
+            counted: OnceLock::new(),
             present_bytes,
             present_files,
             deleted,
@@ -134,6 +139,7 @@ impl Watch {
             files: self.files.load(Ordering::Relaxed),
             bytes_found: self.found_bytes.load(Ordering::Relaxed),
             files_found: self.found_files.load(Ordering::Relaxed),
+            counted: self.counted.get().copied(),
             bytes_present: self.present_bytes.load(Ordering::Relaxed),
             files_present: self.present_files.load(Ordering::Relaxed),
             deleted: self.deleted.load(Ordering::Relaxed),
@@ -221,6 +227,11 @@ impl Watch {
     /// The trees were walked to their ends: what was found is all.
     pub(crate) fn found_all(&self) {
         self.set_total(Some(self.found_bytes.load(Ordering::Relaxed)));
+    }
+
+    /// All trees were counted beside the copy.
+    pub(crate) fn set_counted(&self, files: u64, bytes: u64) {
+        let _ = self.counted.set((files, bytes));
     }
 
     /// Somebody shows the counters: what is for that alone is worth its time.

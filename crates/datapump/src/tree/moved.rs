@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
-use crate::target::listed::{self, Name};
+use crate::target::listed::Name;
 use crate::target::{Item, Target};
+use crate::tree::count_ahead::listed;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::decide::{same_time, window_ns};
-use crate::tree::rules::select::Listing;
 use datapump_files::disk::{FileKind, Folder, Meta, PathAt, names};
 use datapump_files::identity::id;
 
@@ -67,7 +67,7 @@ fn of_tree(shared: &Shared<'_>, root: &Directory) -> Result<(), Problem> {
     while let Some((source, target)) = folders.pop() {
         let mut cookie = Some(0);
         while let Some(from) = cookie.filter(|_| !shared.is_stopping()) {
-            let (names, next) = listed(shared, &source, from)?;
+            let (names, next) = listed(&shared.trees.select, (&source, &source.origin()?), from)?;
             cookie = next.filter(|_| !names.is_empty());
             for name in names {
                 folders.extend(of_name(shared, (&source, &target), &name)?);
@@ -75,16 +75,6 @@ fn of_tree(shared: &Shared<'_>, root: &Directory) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-/// The next names that were dealt with, and where those behind them begin.
-fn listed(shared: &Shared<'_>, source: &FolderSide, from: u64) -> Result<(Vec<Name>, Option<u64>), Problem> {
-    if let Listing::Listed(names) = shared.trees.select.listing(|| source.relative()) {
-        return Ok((names, None));
-    }
-    let listed = listed::list(&source.file()?.0, from);
-    let (names, next) = listed.map_err(|errno| Problem::system(Operation::List, &source.path(), errno.0))?;
-    Ok((names, Some(next)))
 }
 
 /// Removes a name that has its copy. A folder on both sides is given back, to be gone into.

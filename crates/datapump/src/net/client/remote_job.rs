@@ -32,13 +32,19 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
 use crate::target::place::{Place, Remote};
+use crate::tree::count_ahead;
 use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::stream;
 
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
     /// on where it was.
-    pub fn run(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
+    pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
+        let (watch, sources, options) = (Arc::clone(&self.watch), self.sources.clone(), self.options.clone());
+        count_ahead::beside(&watch, (&sources, &options), || self.in_sessions(events))
+    }
+
+    fn in_sessions(mut self, events: Events<'_>) -> Report {
         if let ([one], true) = (&mut self.sources[..], self.compares)
             && matches!(self.target, Place::Remote(_))
         {
