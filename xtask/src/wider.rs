@@ -36,7 +36,7 @@ const PACKAGES: &[&str] = &[
 ];
 
 /// Tests that run at once on two cores: most of them wait. Of those that measure what the machine does, fewer.
-const THREADS: u32 = 5;
+const THREADS: u32 = 4;
 const MEASURING_THREADS: u32 = 2;
 
 /// Tests of the library that have a long form: cut connections, simulated copies.

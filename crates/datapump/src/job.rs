@@ -267,6 +267,7 @@ impl Job {
             return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
         }
         self.refuse_missing_link_dest()?;
+        self.refuse_unsafe_names()?;
         self.refuse_wrong_pieces()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
         let find = |path| self.found.clone().unwrap_or_else(|| PathAt::find(&self.platform.disk, path));
@@ -277,7 +278,8 @@ impl Job {
         let target = (&self.target, found.as_ref());
         let items = target::items(&self.hosts(), &self.sources, target, &self.options)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
-        neighbours::refuse_clashes(&items.0)?;
+        items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
+        neighbours::refuse_clashes(&items.0, &self.options)?;
         Ok(items)
     }
 
@@ -405,6 +407,7 @@ impl Job {
             options: &self.options,
             target: self.target.local_path(),
             targets: target::names_of(items),
+            began_ns: datapump_files::disk::coarse_now_ns(),
             moved: if self.options.remove_sources { tree::moved::named(items) } else { Vec::new() },
             is_confined: self.is_confined,
             has_one_source: self.sources.len() == 1,

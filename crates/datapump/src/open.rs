@@ -470,9 +470,8 @@ fn complete(
     let (original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
     if let (OpenTarget::StagedFile(staged), Some(ranges)) = (landing, &mut ranges) {
         resumed::go_on(shared, staged, name, ranges);
-        if !sink.skips_zeros() {
-            reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;
-        }
+        let meta = original.as_ref().map(|original| &original.meta);
+        reserve(shared, staged, ranges, (meta, sink.skips_zeros()))?;
         if let Some(wish) = resumed::wish(shared, original.as_ref(), How { sink_direct, ..how }) {
             staged.keep_journal(&wish);
         }

@@ -64,12 +64,13 @@ pub fn copy(
     let is_owners = (owner.uid, owner.gid) == (given.uid, given.gid);
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
     // and the mode share the bits of the group, which are the same in the source's two.
-    let set = xattrs::copy(from, to, (keep, new), &mut lost)?;
+    let set = xattrs::copy(from, to, (keep, new, meta), &mut lost)?;
     let kept = set.group_bits.map_or(meta.mode, |bits| meta.mode & !0o070 | bits << 3);
     let kept = keep.given.of(&Meta { mode: kept, ..*meta }).mode;
     // A program that runs as its owner must not come to run as somebody else.
     let kept = if is_owners { kept } else { kept & !SET_ID_BITS };
     let mode = wanted_mode(kept, &before, replaced.as_ref(), keep, new);
+    let mode = if keep.mode { mode } else { keep.given.of(&Meta { mode, ..*meta }).mode };
     if keep.mode && !is_owners && given.mode & SET_ID_BITS != 0 && meta.kind == FileKind::Regular {
         let words =
             "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner";
@@ -161,7 +162,7 @@ fn set_owner(meta: &Meta, to: AttributeHolder<'_>, lost: &mut Lost) -> Outcome<b
 /// of the system, which may differ for its own reasons, do not count. What cannot be read is not taken for equal.
 pub fn hidden_differ(from: AttributeHolder<'_>, to: AttributeHolder<'_>, keep: Keep) -> Outcome<bool> {
     let (one, other) = (compared(from.xattr_names()?, keep), compared(to.xattr_names()?, keep));
-    Ok(one != other || !have_equal_values(from, to, &one))
+    Ok(one != other || !have_equal_values((from, to), &one, keep))
 }
 
 /// The same of a name in two open folders. Most files have no such attributes: then nothing is opened.
@@ -177,7 +178,7 @@ pub fn hidden_of_names_differ(from: &File, to: &File, name: &OsStr, keep: Keep) 
         return Ok(false);
     }
     let (from, to) = (names::hold(from, name)?, names::hold(to, name)?);
-    Ok(!have_equal_values(AttributeHolder::Held(&from), AttributeHolder::Held(&to), &one))
+    Ok(!have_equal_values((AttributeHolder::Held(&from), AttributeHolder::Held(&to)), &one, keep))
 }
 
 /// The same of a file of another host, whose attributes were told.
@@ -191,12 +192,25 @@ pub fn hidden_of_told_differ(
     if one != compared(xattr_names_at(to, name)?, keep) {
         return Ok(true);
     }
-    Ok(!one.is_empty() && !have_equal_values(from, AttributeHolder::Held(&names::hold(to, name)?), &one))
+    Ok(!one.is_empty()
+        && !have_equal_values((from, AttributeHolder::Held(&names::hold(to, name)?)), &one, keep))
 }
 
-fn have_equal_values(from: AttributeHolder<'_>, to: AttributeHolder<'_>, names: &[CString]) -> bool {
+fn have_equal_values(
+    (from, to): (AttributeHolder<'_>, AttributeHolder<'_>),
+    names: &[CString],
+    keep: Keep,
+) -> bool {
+    let value = |holder: AttributeHolder<'_>, name: &CString| {
+        let mut value = holder.xattr_value(name)?;
+        // What a list shares with the mode is compared with that.
+        if keep.given.permissions.is_some() && **name == *acl::ACCESS {
+            value.iter_mut().for_each(|list| acl::set_mode(list, 0));
+        }
+        Ok::<_, Errno>(value)
+    };
     let is_equal = |name: &CString| {
-        let values = (from.xattr_value(name), to.xattr_value(name));
+        let values = (value(from, name), value(to, name));
         matches!(values, (Ok(Some(one)), Ok(Some(other))) if one == other)
     };
     names.iter().all(is_equal)

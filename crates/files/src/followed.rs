@@ -135,24 +135,13 @@ impl OriginFolder {
 }
 
 /// Whether a link leads out of a tree, of which so many folders lie above it: by its words alone, as rsync(1) has it
-/// for `--safe-links`. What it leads through may be another link.
+/// for `--safe-links`. A `..` behind a name may lead out by another link of that name: it counts as one that does.
 pub fn leads_out(depth: u32, points_to: &OsStr) -> bool {
     let bytes = points_to.as_bytes();
-    if bytes.is_empty() || bytes.starts_with(b"/") {
-        return true;
-    }
-    let mut depth = i64::from(depth);
-    for part in bytes.split(|byte| *byte == b'/') {
-        match part {
-            b"" | b"." => {}
-            b".." => depth -= 1,
-            _ => depth += 1,
-        }
-        if depth < 0 {
-            return true;
-        }
-    }
-    false
+    let is_part = |part: &&[u8]| !part.is_empty() && *part != b".";
+    let up = bytes.split(|byte| *byte == b'/').filter(is_part).take_while(|part| *part == b"..").count();
+    let ups = bytes.split(|byte| *byte == b'/').filter(|part| *part == b"..").count();
+    bytes.is_empty() || bytes.starts_with(b"/") || up as u64 > u64::from(depth) || ups > up
 }
 
 #[cfg(test)]
@@ -163,7 +152,9 @@ mod tests {
     fn links_that_lead_out_are_known_by_their_words() {
         for (depth, points_to, leads) in [
             (0, "file", false),
-            (0, "sub/../file", false),
+            (0, "sub/file", false),
+            (0, "sub/../file", true),
+            (3, "d/d/../../file", true),
             (0, "..", true),
             (0, "../other", true),
             (0, "sub/../../other", true),

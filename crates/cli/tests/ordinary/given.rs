@@ -6,9 +6,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::listing::paths;
+use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
 use crate::support::{
     Home, as_ordinary_user, expect, is_root, make_fifo, make_folder, make_symlink, outcome, set_mode,
+    set_xattr, xattr,
 };
 
 /// A folder with a file, a program, a pipe, a link and a folder.
@@ -118,6 +120,44 @@ fn single_files_and_streams_get_them_too() {
 }
 
 #[test]
+fn an_access_control_list_lets_in_no_more() {
+    let home = home();
+    // user::rw-, user:1234:rw-, group::r--, mask::rw-, other::r--
+    let entries =
+        [(1_u16, 6_u16, u32::MAX), (2, 6, 1234), (4, 4, u32::MAX), (0x10, 6, u32::MAX), (0x20, 4, u32::MAX)];
+    let bytes = entries.iter().flat_map(|(tag, bits, id)| {
+        [&tag.to_le_bytes()[..], &bits.to_le_bytes(), &id.to_le_bytes()].concat()
+    });
+    let list: Vec<u8> = 2_u32.to_le_bytes().into_iter().chain(bytes).collect();
+    if !set_xattr(&home.path("from/file"), "system.posix_acl_access", &list) {
+        return eprintln!("not run: no access control lists here");
+    }
+    expect(&home.pump(&["copy", "--chmod=go=", "from/", "to"]), 0, &[], "--chmod");
+    assert_eq!(mode_of(&home, "to/file"), 0o600, "the mask lets in nobody");
+    let kept = xattr(&home.path("to/file"), "system.posix_acl_access").expect("a list");
+    assert_eq!(kept.len(), list.len(), "its entries are kept");
+    let again = home.pump(&["copy", "--chmod=go=", "--update=differs", "-i", "from/", "to"]);
+    expect(&again, 0, &[], "again");
+    assert_eq!(again.out, "");
+}
+
+#[test]
+fn a_stream_into_what_stands_is_closed_first() {
+    let home = home();
+    fs::write(home.path("out"), "open to all").expect("room");
+    set_mode(&home.path("out"), 0o644);
+    let words = ["copy", "--inplace", "--chmod=600", "--progress=always", "-", "out"];
+    let mut running = Running::start(home.command(&words));
+    running.send(&vec![7; 3 << 20]);
+    eventually("it is closed", || mode_of(&home, "out") == 0o600);
+    expect(&running.end(), 0, &[], "stream");
+    assert_eq!(
+        (mode_of(&home, "out"), fs::metadata(home.path("out")).expect("it is there").len()),
+        (0o600, 3 << 20)
+    );
+}
+
+#[test]
 fn what_cannot_be_given_is_refused_before_anything_is_written() {
     let home = home();
     for (line, said) in [
@@ -129,6 +169,8 @@ fn what_cannot_be_given_is_refused_before_anything_is_written() {
         ("copy --chown=alice: from/file to", "write USER, USER:GROUP or :GROUP"),
         ("copy --chown=no-such-user from/file to", "there is no user 'no-such-user' on this host"),
         ("copy --chown=:no-such-group from/ to", "there is no group 'no-such-group' on this host"),
+        ("copy --chmod=600 from/file null:", "leave --chmod out"),
+        ("copy --chown=0 from/file -", "leave --chown out"),
     ] {
         expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 2, &[said], line);
         assert!(!home.path("to").exists(), "{line}");

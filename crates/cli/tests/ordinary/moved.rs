@@ -5,6 +5,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use crate::support::listing::paths;
+use crate::support::running::{Running, eventually};
 use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, noise_file};
 
 fn home() -> Home {
@@ -103,6 +104,24 @@ fn where_something_failed_nothing_goes() {
     assert_eq!((found(&home, "from"), found(&home, "to")), (set("sub"), set(ALL)));
 }
 
+/// Of the same size and time again, as cp -p and tar leave it.
+#[test]
+fn what_is_replaced_while_others_are_copied_stays() {
+    let home = home();
+    noise_file(&home, "from/zlarge", 8 << 20, 2);
+    let time = fs::metadata(home.path("from/a")).and_then(|meta| meta.modified()).expect("it is there");
+    let words =
+        ["copy", "--remove-source-files", "--lanes=1", "--bwlimit=4MiB", "--progress=always", "from/", "to"];
+    let running = Running::start(home.command(&words));
+    eventually("the first file is there", || home.path("to/a").exists());
+    fs::write(home.path("from/a"), "A").expect("room");
+    let changed = fs::File::options().write(true).open(home.path("from/a")).expect("it is there");
+    changed.set_modified(time).expect("room");
+    let run = running.end();
+    assert!(run.status == 24 || run.status == 23, "{run:?}");
+    assert_eq!(fs::read(home.path("from/a")).expect("it is there"), b"A");
+}
+
 #[test]
 fn files_that_are_named_go() {
     let home = home();
@@ -117,8 +136,6 @@ fn files_that_are_named_go() {
     assert_eq!(found(&home, "to"), set("a large link"));
     expect(&home.pump(&["copy", "--remove-source-files", "from/sub/b", "one"]), 0, &[], "one");
     assert!(!home.path("from/sub/b").exists() && home.path("one").exists());
-    expect(&home.pump(&["copy", "--remove-source-files", "one", "null:"]), 0, &[], "nowhere");
-    assert!(home.path("one").exists(), "what goes nowhere has no copy");
 }
 
 #[test]
@@ -130,10 +147,26 @@ fn what_could_lose_something_is_refused() {
         ("--ignore-existing", "--ignore-existing never looks"),
         ("-L", "followed links have none"),
         ("--delete", "the next --delete would remove it"),
+        ("--update --size-only", "--size-only makes them so"),
+        ("--update --modify-window=1h", "--modify-window takes others for them"),
     ] {
-        let run = home.pump(&["copy", "--remove-source-files", flag, "from/", "to"]);
+        let flags: Vec<&str> = flag.split(' ').collect();
+        let run = home.pump(&[&["copy", "--remove-source-files"], &flags[..], &["from/", "to"]].concat());
         expect(&run, 2, &[said], flag);
         assert_eq!(found(&home, "from"), set(ALL), "{flag}");
+    }
+    make_folder(&home, "other");
+    make_folder(&home, "other/from");
+    fs::write(home.path("other/from/a"), "other").expect("room");
+    make_folder(&home, "into");
+    let run = home.pump(&["copy", "--remove-source-files", "other/", "from", "into/"]);
+    expect(&run, 2, &["would remove both"], "two of one name");
+    for (from, to, said) in [
+        ("from/a", "null:", "makes no file"),
+        ("-", "new", "reads no file"),
+        ("from/a", "-", "makes no file"),
+    ] {
+        expect(&home.pump(&["copy", "--remove-source-files", from, to]), 2, &[said], said);
     }
     let run = home.pump(&["copy", "--remove-source-files", "--ssh", "false", "from/", "host:to"]);
     expect(&run, 2, &["for copies on this host alone"], "push");

@@ -175,3 +175,15 @@ fn rules_hide_names_of_the_source_and_protect_names_of_the_target() {
         assert!(!home.path("none").exists(), "{rule}");
     }
 }
+
+/// What is hidden goes at the target: it must not be what is copied from.
+#[test]
+fn no_rule_makes_the_source_go() {
+    let home = Home::new();
+    make(&home, &["t/keep/src/a", "t/old/b"]);
+    let run = home.pump(&["copy", "--delete", "--filter", "H keep", "t/keep/src/", "t"]);
+    expect(&run, 2, &["--delete would remove 't/keep/src/'"], "hidden");
+    let run = home.pump(&["copy", "--delete", "--filter", "P keep", "--filter", "P old", "t/keep/src/", "t"]);
+    expect(&run, 0, &[], "protected");
+    assert!(home.path("t/keep/src/a").exists() && home.path("t/old/b").exists());
+}

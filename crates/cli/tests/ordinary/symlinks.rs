@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::support::listing::paths;
 use crate::support::serving::Serving;
-use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, noise_file};
+use crate::support::{Home, PUMP, expect, make_fifo, make_folder, make_symlink, noise_file, set_mode};
 
 /// A tree with links to files and folders inside and outside of it.
 fn home() -> Home {
@@ -157,20 +157,66 @@ fn links_are_kept_followed_or_left_out() {
 }
 
 #[test]
-fn another_host_leaves_unsafe_links_out_and_follows_none() {
+fn links_that_lead_out_by_another_link_are_left_out_too() {
+    let home = home();
+    make_symlink(&home, ".", "tree/dot");
+    make_symlink(&home, "dot/dot/../../out/file", "tree/by-dots");
+    expect(&home.pump(&["copy", "--safe-links", "tree/", "to"]), 0, &[], "by dots");
+    assert!(home.path("to/dot").is_symlink() && !home.path("to/by-dots").is_symlink());
+    // A named link is followed, unless it leads out.
+    let run = home.pump(&["copy", "--safe-links", "tree/out", "named"]);
+    expect(&run, 2, &["--safe-links does not follow it"], "named");
+    expect(&home.pump(&["copy", "--safe-links", "tree/in", "named"]), 0, &[], "named");
+    expect(
+        &home.pump(&["copy", "--safe-links", "-L", "tree/", "none"]),
+        2,
+        &["leave out --safe-links"],
+        "both",
+    );
+}
+
+#[test]
+fn a_followed_link_into_the_copy_is_no_endless_one() {
+    let home = home();
+    make_folder(&home, "to");
+    make_symlink(&home, "../../to/sub", "tree/sub/into");
+    let run = home.pump(&["copy", "-L", "tree/", "to"]);
+    expect(&run, 23, &["is the folder that is copied into"], "-L");
+    assert!(home.path("to/sub/up").is_file() && !home.path("to/sub/into/into").exists());
+}
+
+#[test]
+fn between_two_hosts_they_are_the_same() {
     let home = home();
     let serving = Serving::new(&home, &[]);
-    let pushed = serving.at("to");
     let pump = |words: &[&str]| home.pump(&[&["copy", "--ticket-file", "ticket"], words].concat());
-    expect(&pump(&["--safe-links", "tree/", &pushed]), 0, &[], "push");
-    assert_eq!(kinds(&home, "served/to"), SAFE);
-    make_symlink(&home, "/etc", "served/to/absolute");
-    expect(&pump(&["--safe-links", &serving.at("to/"), "back"]), 0, &[], "pull");
+    for (flag, expected) in
+        [("-q", KEPT), ("-L", FOLLOWED), ("--copy-unsafe-links", UNSAFE_FOLLOWED), ("--safe-links", SAFE)]
+    {
+        let pushed = serving.at("to");
+        expect(&pump(&[flag, "tree/", &pushed]), 0, &[], flag);
+        assert_eq!(kinds(&home, "served/to"), expected, "{flag}");
+        let again = pump(&[flag, "--update=differs", "--delete", "-i", "tree/", &pushed]);
+        expect(&again, 0, &[], flag);
+        assert_eq!((again.out.as_str(), kinds(&home, "served/to").len()), ("", expected.len()), "{flag}");
+        fs::remove_dir_all(home.path("served/to")).expect("it is there");
+        // Over ssh the other host reads as its user does.
+        fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
+        set_mode(&home.path("rsh"), 0o755);
+        let far = format!("host:{}/", home.path("tree").display());
+        let over_ssh = ["--ssh=./rsh", "--remote-bin", PUMP, flag, &far, "back"];
+        expect(&home.pump(&[&["copy"], &over_ssh[..]].concat()), 0, &[], flag);
+        assert_eq!(kinds(&home, "back"), expected, "{flag}");
+        fs::remove_dir_all(home.path("back")).expect("it is there");
+    }
+    // Of a folder that is served no link leads out.
+    expect(&home.pump(&["copy", "tree/", "served/tree"]), 0, &[], "to be pulled");
+    expect(&pump(&["--safe-links", &serving.at("tree/"), "back"]), 0, &[], "pull");
     assert_eq!(kinds(&home, "back"), SAFE);
     for flag in ["-L", "--copy-unsafe-links"] {
-        let run = pump(&[flag, "tree/", &serving.at("more")]);
-        expect(&run, 2, &["links are followed between folders of this host alone"], flag);
-        assert!(!home.path("served/more").exists());
+        let run = pump(&[flag, &serving.at("tree/"), "none"]);
+        expect(&run, 5, &["links of a folder that is served are not followed"], flag);
+        assert!(!home.path("none").exists());
     }
 }
 

@@ -203,15 +203,12 @@ fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: Ne
 /// A stream has no attributes: its copy gets those of any new file, or keeps those of the file that it replaces.
 fn attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome<Lost> {
     let Handle::Os(file) = &*staged.handle else { return Ok(Lost::default()) };
-    let (from, to) = (AttributeHolder::Told(&[]), AttributeHolder::Open(file));
-    if new.made {
-        attributes::copy(from, &to.meta()?, to, Keep::NOTHING, new)?;
-    }
-    if given == Given::NOTHING {
+    if !new.made && given == Given::NOTHING {
         return Ok(Lost::default());
     }
-    let keep = Keep { mode: true, owner: true, given, ..Keep::NOTHING };
-    attributes::copy(from, &to.meta()?, to, keep, New { replaced: None, ..new })
+    let to = AttributeHolder::Open(file);
+    let keep = Keep { owner: given.user.or(given.group).is_some(), given, ..Keep::NOTHING };
+    attributes::copy(AttributeHolder::Told(&[]), &to.meta()?, to, keep, new)
 }
 
 fn new<'open>(task: &Task, staged: &StagedFile, keep: Keep, replaced: Option<&'open File>) -> New<'open> {

@@ -52,15 +52,11 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &Path
     Err(Problem::new(Class::Refused, Operation::Mirror, &source.path(), words))
 }
 
+/// Whether something stands at the target that could go.
 fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
-    let options = shared.settings.options;
     match open_target(at) {
-        // Of what is left out names may go, too.
-        Ok(folder) if options.delete_excluded => {
-            has_names(&Origin::Here(OriginFolder::of(folder)), &at.path, |name| name.name != LIST_NAME)
-        }
         Ok(folder) => {
-            has_names(&Origin::Here(OriginFolder::of(folder)), &at.path, |name| counts(shared, name))
+            has_names(&Origin::Here(OriginFolder::of(folder)), &at.path, |name| may_go(shared, name))
         }
         Err(problem) if problem.class == Class::Missing => Ok(false),
         Err(problem) => Err(problem),
@@ -79,6 +75,18 @@ fn has_names(folder: &Origin, path: &Path, counts: impl Fn(&Name) -> bool) -> Re
         }
         (names, next) = folder.list(next, false, path)?;
     }
+}
+
+/// Whether nothing keeps a name of the target that the source does not have.
+fn may_go(shared: &Shared<'_>, name: &Name) -> bool {
+    let excluded_go = shared.settings.options.delete_excluded;
+    let protects =
+        |is_folder| shared.trees.select.protects(PathBuf::new, (&name.name, is_folder), excluded_go);
+    let is_protected = match name.kind {
+        Some(kind) => protects(kind == FileKind::Folder),
+        None => protects(true) && protects(false),
+    };
+    !is_protected && name.name != LIST_NAME
 }
 
 /// Whether a copy deals with it.

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
+use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
@@ -85,7 +86,13 @@ pub(crate) fn is_partial(hosts: &Hosts<'_>, number: u32, source: &Place) -> Resu
 
 /// Names of the job's targets that are temporary names of other targets, or may be of what lies in them: both would be
 /// written at the same time.
-pub(crate) fn refuse_clashes(items: &[Item]) -> Result<(), Problem> {
+pub(crate) fn refuse_clashes(items: &[Item], options: &Options) -> Result<(), Problem> {
+    if options.remove_sources && overlap(items) {
+        return Err(Problem::usage(
+            "two sources may have a file of one name for the target, and --remove-source-files would remove both: copy \
+             them one by one",
+        ));
+    }
     for item in items {
         let Some((at, name)) = named(item).filter(|(_, name)| reserved::may_be_temporary(name)) else {
             continue;

@@ -279,8 +279,8 @@ pub struct Options {
     pub remove_sources: bool,
     /// More names than this are not removed, but refused.
     pub max_delete: Option<u64>,
-    /// A file that is unchanged in this folder becomes a link to the one there.
-    pub link_dest: Option<PathBuf>,
+    /// A file that is unchanged in one of these folders, the first that has it, becomes a link to the one there.
+    pub link_dest: Vec<PathBuf>,
     /// Symbolic links in folders of this host that are copied as what they point to.
     pub follow: FollowLinks,
     /// Symbolic links that lead out of their tree are left out.
@@ -356,21 +356,8 @@ impl Options {
                 "direct I/O goes past the cache already: leave out --uncached or --direct=always".into()
             );
         }
-        if self.permissions.is_some() && !self.keep.mode {
-            return Err(
-                "--chmod sets permissions, and --no-preserve leaves them out: drop one of them".into()
-            );
-        }
-        if self.ownership.is_some() && !self.keep.owner {
-            return Err("--chown sets owners, and --no-preserve leaves them out: drop one of them".into());
-        }
-        if self.makes_holes && (self.inplace || self.reflink == Choice::Always) {
-            return Err(
-                "--sparse=always makes holes in a new file that shares no blocks: leave it out, or --inplace and \
-                 --reflink=always"
-                    .into(),
-            );
-        }
+        self.check_given()?;
+        self.check_links_and_holes()?;
         if self.remove_sources {
             self.check_removal()?;
         }
@@ -391,6 +378,39 @@ impl Options {
         Ok(())
     }
 
+    /// What copies are given, and what is left as it is.
+    fn check_given(&self) -> Result<(), String> {
+        if self.permissions.is_some() && !self.keep.mode {
+            return Err(
+                "--chmod sets permissions, and --no-preserve leaves them out: drop one of them".into()
+            );
+        }
+        if self.ownership.is_some() && !self.keep.owner {
+            return Err("--chown sets owners, and --no-preserve leaves them out: drop one of them".into());
+        }
+        Ok(())
+    }
+
+    fn check_links_and_holes(&self) -> Result<(), String> {
+        if self.makes_holes && self.rehearsal_bytes.is_some() {
+            return Err("a rehearsal writes all of its bytes: leave out --sparse=always".into());
+        }
+        if self.safe_links && self.follow != FollowLinks::Never {
+            return Err(
+                "links are followed, or left out: leave out --safe-links or -L and --copy-unsafe-links"
+                    .into(),
+            );
+        }
+        if self.makes_holes && (self.inplace || self.reflink == Choice::Always) {
+            return Err(
+                "--sparse=always makes holes in a new file that shares no blocks: leave it out, or --inplace and \
+                 --reflink=always"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
     /// What goes from the source must be known to be at the target.
     fn check_removal(&self) -> Result<(), String> {
         let (removal, leave_out) = ("--remove-source-files", "leave one of them out");
@@ -407,6 +427,11 @@ impl Options {
                 "names of the source's own files, and followed links have none"
             }
             () if self.rehearsal_bytes.is_some() => "copies, and a rehearsal makes none",
+            () if self.checksum => return Ok(()),
+            () if self.size_only => "copies of equal time, and --size-only makes them so",
+            () if !self.modify_window.is_zero() => {
+                "copies of equal time, and --modify-window takes others for them"
+            }
             () => return Ok(()),
         };
         Err(format!("{removal} needs {why}; {leave_out}"))

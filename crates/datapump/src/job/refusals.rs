@@ -2,11 +2,14 @@
 //!
 //! Must not know: options by themselves (`options.rs`), what stands at the targets.
 
+use std::path::Path;
+
 use super::Job;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
 use crate::target::{Item, Target};
 use datapump_files::disk::FileKind;
+use datapump_files::followed::leads_out;
 
 impl Job {
     /// What a program asks for beside the options: a hook takes the hash's place, and pieces are of one file, whose
@@ -30,12 +33,48 @@ impl Job {
     }
 
     pub(super) fn refuse_missing_link_dest(&self) -> Result<(), Problem> {
-        let Some(path) = &self.options.link_dest else { return Ok(()) };
-        let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);
-        match self.platform.disk.metadata(path) {
-            Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
-            Ok(_) => Err(wrong("is no folder")),
-            Err(errno) => Err(wrong(&crate::problem::system_words(errno.0))),
+        self.options.link_dest.iter().try_for_each(|path| {
+            let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);
+            match self.platform.disk.metadata(path) {
+                Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
+                Ok(_) => Err(wrong("is no folder")),
+                Err(errno) => Err(wrong(&crate::problem::system_words(errno.0))),
+            }
+        })
+    }
+
+    /// What is for files that a copy makes, and for files of this host that it reads.
+    pub(super) fn refuse_unheeded(&self, item: &Item) -> Result<(), Problem> {
+        let options = &self.options;
+        let is_made = matches!(item.target, Target::File(_) | Target::Tree(_) | Target::Entry(_));
+        let is_file = matches!(item.source, Place::Path(_)) || self.remote_host.is_some();
+        let flags = [
+            (options.permissions.is_some() && !is_made, "--chmod", "makes no file"),
+            (options.ownership.is_some() && !is_made, "--chown", "makes no file"),
+            (options.makes_holes && !is_made, "--sparse=always", "makes no file"),
+            (options.remove_sources && !is_made, "--remove-source-files", "makes no file"),
+            (options.remove_sources && !is_file, "--remove-source-files", "reads no file of this host"),
+        ];
+        match flags.into_iter().find(|(is_unheeded, ..)| *is_unheeded) {
+            Some((_, flag, why)) => {
+                let words = format!("'{}' -> '{}' {why}: leave {flag} out", item.source, self.target);
+                Err(Problem::usage(words))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A link that is named is followed; one that leads out of where it stands is not for `--safe-links`.
+    pub(super) fn refuse_unsafe_names(&self) -> Result<(), Problem> {
+        let paths = self.sources.iter().filter_map(Place::local_path).filter(|_| self.options.safe_links);
+        let is_unsafe = |path: &&Path| std::fs::read_link(path).is_ok_and(|to| leads_out(0, to.as_os_str()));
+        match paths.into_iter().find(is_unsafe) {
+            Some(path) => {
+                let words =
+                    "is a symbolic link that leads out of its folder, and --safe-links does not follow it";
+                Err(Problem::new(Class::Usage, Operation::Copy, path, words))
+            }
+            None => Ok(()),
         }
     }
 

@@ -127,9 +127,9 @@ pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) 
     let usual = Options::defaults(Reads::FarTrees).request_bytes;
     // What stands is compared by its digests, and what does not is requested.
     let sums = options.checksum && stands && !compares && !options.unhashed && !was_begun;
-    let looks_only = options.dry_run || (some_stay && !compares && !sums) || options.link_dest.is_some();
+    let looks_only = options.dry_run || (some_stay && !compares && !sums) || !options.link_dest.is_empty();
     let tells = options.keep.acl || options.keep.xattrs;
-    let updates = (rules.leaves_unread() && stands) || options.link_dest.is_some();
+    let updates = (rules.leaves_unread() && stands) || !options.link_dest.is_empty();
     AheadWish {
         file_bytes_max: if looks_only { 0 } else { options.request_bytes.unwrap_or(usual) },
         sums: sums && !looks_only,

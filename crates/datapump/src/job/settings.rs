@@ -31,6 +31,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) target: Option<&'run Path>,
     /// The real name of each target, as far as the report has room.
     pub(crate) targets: Vec<String>,
+    /// When the run began, by the clock of file systems.
+    pub(crate) began_ns: i128,
     /// Files that go from the source, once copied: each with its copy's path.
     pub(crate) moved: Vec<(PathBuf, PathBuf)>,
     /// Nothing may lead out of the target.

@@ -22,7 +22,7 @@ use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault, Po
 
 use crate::job::Job;
 use crate::job::budget::Budget;
-use crate::job::options::{EngineChoice, Options, Selection, Sync, Update};
+use crate::job::options::{EngineChoice, FollowLinks, Options, Selection, Sync, Update};
 use crate::job::platform::Platform;
 use crate::lane::Stepped;
 use crate::net::folder::handle_table::{HandlePlace, HandleTable};
@@ -87,7 +87,7 @@ impl TwoHosts {
     /// other side gets connections.
     fn reading_side(&self, source: &Path, control: Channel, is_caller: bool) -> Result<Pools, NetFault> {
         let handles = Arc::new(HandleTable::of(
-            vec![HandlePlace::Path(source.into())],
+            (vec![HandlePlace::Path(source.into())], FollowLinks::Never),
             Arc::default(),
             Budget::of_client().share(),
             None,

@@ -57,11 +57,18 @@ pub(crate) struct Closed {
 ///
 /// A file of another user stays open if this user may not change it: it does so in the end, too.
 pub(crate) fn close(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> Option<Closed> {
-    let original = original.filter(|_| staged.is_in_place() && keep.mode)?;
     let Handle::Os(file) = &*staged.handle else { return None };
+    if !staged.is_in_place() || !keep.mode {
+        return None;
+    }
     let before = file_meta(file).ok()?;
     let to = AttributeHolder::Open(file);
-    if !lets_in_more(to, &before, original, keep) {
+    let lets_in_more = match original {
+        Some(original) => lets_in_more(to, &before, original, keep),
+        // A stream has no mode: what was asked for may be any.
+        None => keep.given.permissions.is_some(),
+    };
+    if !lets_in_more {
         return None;
     }
     // Its owner could open it again.

@@ -90,7 +90,7 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem
             .note(|| "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder".into());
     }
     let rules = &shared.trees.rules;
-    let decides = rules.leaves_some() || rules.passes_some() || shared.settings.options.link_dest.is_some();
+    let decides = rules.leaves_some() || rules.passes_some() || !shared.settings.options.link_dest.is_empty();
     let at = item
         .target
         .at()
@@ -247,13 +247,24 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
 
 /// Links a file that is unchanged in another folder (`--link-dest`), or would, and gives that.
 fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Option<Meta>, Problem> {
-    let (Some(folder), Some(meta)) = (&shared.settings.options.link_dest, &item.meta) else {
+    // Its content would have to be read first: the file is copied.
+    let Some(meta) = item.meta.as_ref().filter(|_| !shared.trees.rules.reads_content()) else {
         return Ok(None);
     };
-    // Its content would have to be read first: the file is copied.
-    if shared.trees.rules.reads_content() {
-        return Ok(None);
+    for folder in &shared.settings.options.link_dest {
+        if let Some(there) = link_to_one_in(shared, folder, (item, meta), at)? {
+            return Ok(Some(there));
+        }
     }
+    Ok(None)
+}
+
+fn link_to_one_in(
+    shared: &Shared<'_>,
+    folder: &Path,
+    (item, meta): (&Item, &Meta),
+    at: &PathAt,
+) -> Result<Option<Meta>, Problem> {
     let (Ok(Folder::Os(to)), Some(name)) = (at.folder(), at.name()) else { return Ok(None) };
     let below = shared.settings.target.and_then(|target| at.path.strip_prefix(target).ok());
     // What was named as the target itself is looked for under its own name.

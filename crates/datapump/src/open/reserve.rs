@@ -36,8 +36,12 @@ pub(crate) fn reserve(
     shared: &Shared<'_>,
     staged: &StagedFile,
     ranges: &[(u64, u64)],
-    meta: Option<&Meta>,
+    (meta, skips_zeros): (Option<&Meta>, bool),
 ) -> Result<(), Problem> {
+    if skips_zeros {
+        // No room for what may be holes. A later run goes on in a file that is as long as it is told to be.
+        return meta.map_or(Ok(()), |meta| staged.reserve(&[], meta.size_bytes).map(drop));
+    }
     let Some(length) = wanted(shared, staged, ranges, meta)? else { return Ok(()) };
     shared.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(|_| ())
 }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how names are removed, how patterns match.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Item, Target, usage};
 use crate::job::options::Options;
@@ -18,7 +18,7 @@ pub(super) fn refuse_what_is_needed(
 ) -> Result<(), Problem> {
     let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
     let sources = items.iter().filter_map(|item| item.source.local_path());
-    let needed: Vec<&Path> = sources.chain(options.link_dest.as_deref()).collect();
+    let needed: Vec<&Path> = sources.chain(options.link_dest.iter().map(PathBuf::as_path)).collect();
     for (index, item) in items.iter().enumerate() {
         let Target::Tree(at) = &item.target else { continue };
         let Ok(root) = at.metadata_of_name().map(|meta| (meta.device, meta.inode)) else { continue };
@@ -27,7 +27,7 @@ pub(super) fn refuse_what_is_needed(
             let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
             let above = full.ancestors().skip(1).find(|above| id(above) == Some(root));
             let below = above.and_then(|above| full.strip_prefix(above).ok());
-            if below.is_some_and(|below| options.delete_excluded || !is_spared(select, below)) {
+            if below.is_some_and(|below| !is_spared(select, below, options.delete_excluded)) {
                 let path = shown_path(path);
                 return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
             }
@@ -46,8 +46,8 @@ pub(super) fn refuse_what_is_needed(
     Ok(())
 }
 
-/// Whether a folder in the target is excluded, or one that it lies in: nothing in it is removed.
-fn is_spared(select: &Select, below: &Path) -> bool {
+/// Whether a folder in the target is protected, or one that it lies in: nothing in it is removed.
+fn is_spared(select: &Select, below: &Path, excluded_go: bool) -> bool {
     let mut chain = below.ancestors().filter_map(|path| Some((path.parent()?, path.file_name()?)));
-    chain.any(|(folder, name)| !select.includes(|| folder, name, true))
+    chain.any(|(folder, name)| select.protects(|| folder, (name, true), excluded_go))
 }

@@ -21,7 +21,7 @@ pub(super) fn notice(source: &Place, (folder, name): (&PathAt, &OsStr), options:
         || options.checksum
         || options.delete
         || options.ignore_existing
-        || options.link_dest.is_some();
+        || !options.link_dest.is_empty();
     if !mirrors && !source.local_path().is_some_and(|from| holds_its_first_name(folder, from)) {
         return None;
     }

@@ -59,6 +59,10 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         }
     }
     if shared.settings.options.remove_sources && shared.settings.writes {
+        // What was left alone may be of a copy that nobody synced.
+        if shared.settings.options.sync != Sync::End {
+            sync_devices(shared, &trees_done);
+        }
         moved::remove_sources(shared, &trees_done);
     }
     // The roots' own attributes are few, and their folders are synced with them.

@@ -1,11 +1,14 @@
 //! Removes from the source what was copied (`--remove-source-files`): files, symbolic links, pipes and devices. Folders
 //! stay, as with rsync.
 //!
-//! It comes last, when all copies are on stable storage, and only if nothing failed. What goes is looked at again, and
-//! stands at the target now: of the same kind, size and time. When in doubt it stays in the source.
+//! It comes last, when all copies are on stable storage, and only if nothing failed. What goes is looked at again: it
+//! has not changed since the run began, and stands at the target now, of the same kind, size and time. When in doubt it
+//! stays in the source.
 //!
 //! Must not know: how anything was copied.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,9 +21,11 @@ use crate::target::{Item, Target};
 use crate::tree::count_ahead::listed;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::rules::decide::{same_time, window_ns};
-use datapump_files::disk::{FileKind, Folder, Meta, PathAt, names};
-use datapump_files::identity::id;
+use crate::tree::rules::decide::same_time;
+use datapump_engine::Errno;
+use datapump_files::disk::{self, Access, FileCalls, FileKind, Folder, Meta, PathAt, kind, names};
+use datapump_files::followed::leads_out;
+use datapump_files::identity::{FileId, id};
 
 /// A folder of the source, and its copy.
 type BothSides = (Arc<FolderSide>, Arc<FolderSide>);
@@ -35,105 +40,151 @@ pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
             "nothing was removed from the source (--remove-source-files), because not everything was copied";
         return shared.ledger.warn_once(words.into());
     }
-    let files = shared.settings.moved.iter().map(|(source, target)| of_file(shared, source, target));
-    let folders = trees.iter().map(|directory| of_tree(shared, directory));
+    let removal = SourceRemoval { shared, linked: RefCell::default() };
+    let files = shared.settings.moved.iter().map(|(source, target)| removal.of_file(source, target));
+    let folders = trees.iter().map(|directory| removal.of_tree(directory));
     files.chain(folders).for_each(|removed| {
         let _ = removed.map_err(|problem| shared.ledger.report(problem));
     });
 }
 
-/// A file that was named, and its copy.
-fn of_file(shared: &Shared<'_>, source: &Path, target: &Path) -> Result<(), Problem> {
-    let find = |path| PathAt::find(&shared.settings.platform.disk, path);
-    let (from, to) = (find(source), find(target));
-    // What was passed by has no copy. Of a link the file that it leads to was copied: both stay.
-    let (Ok(meta), Ok(there)) = (from.metadata_of_name(), to.metadata()) else { return Ok(()) };
-    let (Ok(Folder::Os(folder)), Some(name)) = (from.folder(), from.name()) else { return Ok(()) };
-    match (meta.kind, there.kind) {
-        (FileKind::Regular, FileKind::Regular) if is_equal(shared, &meta, &there) => {
-            remove(shared, (folder, name), source)
-        }
-        (FileKind::Symlink, _) => Ok(()),
-        _ => {
-            tell_kept(shared, source, (&meta, &there));
-            Ok(())
-        }
-    }
+struct SourceRemoval<'run> {
+    shared: &'run Shared<'run>,
+    /// Files with several names of which one was removed, which changed the time of their attributes.
+    linked: RefCell<HashSet<FileId>>,
 }
 
-fn of_tree(shared: &Shared<'_>, root: &Directory) -> Result<(), Problem> {
-    let Some(target) = root.target.as_ref().filter(|_| root.source.is_here()) else { return Ok(()) };
-    let mut folders = vec![(Arc::clone(&root.source), Arc::clone(target))];
-    while let Some((source, target)) = folders.pop() {
-        let mut cookie = Some(0);
-        while let Some(from) = cookie.filter(|_| !shared.is_stopping()) {
-            let (names, next) = listed(&shared.trees.select, (&source, &source.origin()?), from)?;
-            cookie = next.filter(|_| !names.is_empty());
-            for name in names {
-                folders.extend(of_name(shared, (&source, &target), &name)?);
+impl SourceRemoval<'_> {
+    /// A file that was named, and its copy. That may have stood there before this run: it is synced first.
+    fn of_file(&self, source: &Path, target: &Path) -> Result<(), Problem> {
+        let find = |path| PathAt::find(&self.shared.settings.platform.disk, path);
+        let (from, to) = (find(source), find(target));
+        // What was passed by has no copy. Of a link the file that it leads to was copied: both stay.
+        let (Ok(meta), Ok(there)) = (from.metadata_of_name(), to.metadata()) else { return Ok(()) };
+        let (Ok(Folder::Os(folder)), Some(name)) = (from.folder(), from.name()) else { return Ok(()) };
+        if (meta.kind, there.kind) != (FileKind::Regular, FileKind::Regular) || self.is_passed_by(&meta) {
+            return Ok(());
+        }
+        if id(&meta) == id(&there) || !self.is_equal(&meta, &there) {
+            self.tell_kept(source, (&meta, &there));
+            return Ok(());
+        }
+        let wrong = |errno: Errno| Problem::system(Operation::Sync, target, errno.0);
+        to.open(Access::Read).and_then(|file| file.sync()).map_err(wrong)?;
+        to.folder_to_sync().and_then(|folder| folder.sync()).map_err(wrong)?;
+        self.remove((folder, name), &meta, source)
+    }
+
+    fn of_tree(&self, root: &Directory) -> Result<(), Problem> {
+        let Some(target) = root.target.as_ref().filter(|_| root.source.is_here()) else { return Ok(()) };
+        let mut folders = vec![(Arc::clone(&root.source), Arc::clone(target))];
+        while let Some((source, target)) = folders.pop() {
+            let mut cookie = Some(0);
+            while let Some(from) = cookie.filter(|_| !self.shared.is_stopping()) {
+                let (names, next) = listed(&self.shared.trees.select, (&source, &source.origin()?), from)?;
+                cookie = next.filter(|_| !names.is_empty());
+                for name in names {
+                    folders.extend(self.of_name((&source, &target), &name)?);
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Removes a name that has its copy. A folder on both sides is given back, to be gone into.
+    fn of_name(
+        &self,
+        (source, target): (&Arc<FolderSide>, &Arc<FolderSide>),
+        name: &Name,
+    ) -> Result<Option<BothSides>, Problem> {
+        // Both may be one by a bind mount.
+        if id(&source.meta) == id(&target.meta) {
+            return Ok(None);
+        }
+        let name = &*name.name;
+        let (from, to) = (source.file()?.0, target.file()?.0);
+        let (Ok(meta), Ok(there)) = (names::metadata(&from, name), names::metadata(&to, name)) else {
+            return Ok(None);
+        };
+        let is_folder = meta.kind == FileKind::Folder;
+        let select = &self.shared.trees.select;
+        if !select.includes(|| source.relative(), name, is_folder) || meta.kind != there.kind {
+            return Ok(None);
+        }
+        if is_folder {
+            let options = self.shared.settings.options;
+            let stays_out = options.one_file_system && meta.device != source.meta.device;
+            let both = || Ok((source.child(name)?, target.child(name)?));
+            return (!stays_out).then(both).transpose();
+        }
+        if self.is_passed_by(&meta) || self.is_unsafe((&from, source), name, meta.kind) {
+            return Ok(None);
+        }
+        match self.is_equal(&meta, &there) && lead_to_same((&from, &to), name, meta.kind) {
+            true => {
+                // One sync of the whole does not reach files on FUSE, NFS and others.
+                if meta.kind == FileKind::Regular && !kind::syncs_whole(disk::magic(&to)) {
+                    let synced = names::sync_of(None, &to, name);
+                    synced
+                        .map_err(|errno| Problem::system(Operation::Sync, &target.path_of(name), errno.0))?;
+                }
+                self.remove((&from, name), &meta, &source.path_of(name))?;
+            }
+            false => self.tell_kept(&source.path_of(name), (&meta, &there)),
+        }
+        Ok(None)
+    }
+
+    /// It was none of those that were asked for, whatever stands at the target.
+    fn is_passed_by(&self, meta: &Meta) -> bool {
+        self.shared.trees.rules.passed_by(Some(meta), true).is_some()
+    }
+
+    fn is_unsafe(&self, (from, source): (&File, &FolderSide), name: &OsStr, kind: FileKind) -> bool {
+        let depth = || source.ancestors().count() as u32 - 1;
+        self.shared.settings.options.safe_links
+            && kind == FileKind::Symlink
+            && names::read_symlink(from, name).map_or(true, |to| leads_out(depth(), &to))
+    }
+
+    /// Whether what stands at the target is a copy of it, and it is what it was when the run began.
+    fn is_equal(&self, meta: &Meta, there: &Meta) -> bool {
+        let was_changed =
+            meta.ctime_ns > self.shared.settings.began_ns && !self.linked.borrow().contains(&id(meta));
+        let is_alone = id(meta) == id(there) && meta.links == 1;
+        let is_file = meta.kind == FileKind::Regular;
+        !was_changed
+            && !is_alone
+            && meta.kind != FileKind::Socket
+            && meta.special_device == there.special_device
+            && (!is_file || meta.size_bytes == there.size_bytes)
+            && same_time(meta, there, 0)
+    }
+
+    fn remove(&self, (folder, name): (&File, &OsStr), meta: &Meta, path: &Path) -> Result<(), Problem> {
+        let removed = names::remove(folder, name, false);
+        removed.map_err(|errno| Problem::system(Operation::Remove, path, errno.0))?;
+        if meta.links > 1 {
+            self.linked.borrow_mut().insert(id(meta));
+        }
+        self.shared.ledger.note(|| format!("'{}': removed from the source", shown_path(path)));
+        Ok(())
+    }
+
+    fn tell_kept(&self, path: &Path, (meta, there): (&Meta, &Meta)) {
+        // What is newer at the target was left alone, as was asked.
+        if self.shared.trees.rules.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
+            return;
+        }
+        let words =
+            "stays in the source: it was changed meanwhile, or what stands at the target is no copy of it";
+        self.shared.ledger.report(Problem::new(Class::Changed, Operation::Remove, path, words));
+    }
 }
 
-/// Removes a name that has its copy. A folder on both sides is given back, to be gone into.
-fn of_name(
-    shared: &Shared<'_>,
-    (source, target): (&Arc<FolderSide>, &Arc<FolderSide>),
-    name: &Name,
-) -> Result<Option<BothSides>, Problem> {
-    let name = &*name.name;
-    let (from, to) = (source.file()?.0, target.file()?.0);
-    let (Ok(meta), Ok(there)) = (names::metadata(&from, name), names::metadata(&to, name)) else {
-        return Ok(None);
-    };
-    let is_folder = meta.kind == FileKind::Folder;
-    if !shared.trees.select.includes(|| source.relative(), name, is_folder) || meta.kind != there.kind {
-        return Ok(None);
-    }
-    if is_folder {
-        let stays_out = shared.settings.options.one_file_system && meta.device != source.meta.device;
-        let both = || Ok((source.child(name)?, target.child(name)?));
-        return (!stays_out).then(both).transpose();
-    }
-    match is_equal(shared, &meta, &there) && leads_to_same((&from, &to), name, meta.kind) {
-        true => remove(shared, (&from, name), &source.path_of(name))?,
-        false => tell_kept(shared, &source.path_of(name), (&meta, &there)),
-    }
-    Ok(None)
-}
-
-/// Whether what stands at the target is a copy of it, and not the same thing by another way to it.
-fn is_equal(shared: &Shared<'_>, meta: &Meta, there: &Meta) -> bool {
-    let is_alone = id(meta) == id(there) && meta.links == 1;
-    let is_file = meta.kind == FileKind::Regular;
-    !is_alone
-        && meta.kind != FileKind::Socket
-        && meta.special_device == there.special_device
-        && (!is_file || meta.size_bytes == there.size_bytes)
-        && same_time(meta, there, window_ns(shared.settings.options))
-}
-
-fn leads_to_same((from, to): (&File, &File), name: &OsStr, kind: FileKind) -> bool {
+fn lead_to_same((from, to): (&File, &File), name: &OsStr, kind: FileKind) -> bool {
     let lead = (names::read_symlink(from, name), names::read_symlink(to, name));
     kind != FileKind::Symlink || matches!(lead, (Ok(one), Ok(other)) if one == other)
-}
-
-fn remove(shared: &Shared<'_>, (folder, name): (&File, &OsStr), path: &Path) -> Result<(), Problem> {
-    let removed = names::remove(folder, name, false);
-    removed.map_err(|errno| Problem::system(Operation::Remove, path, errno.0))?;
-    shared.ledger.note(|| format!("'{}': removed from the source", shown_path(path)));
-    Ok(())
-}
-
-fn tell_kept(shared: &Shared<'_>, path: &Path, (meta, there): (&Meta, &Meta)) {
-    // What is newer at the target was left alone, as was asked.
-    if shared.trees.rules.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
-        return;
-    }
-    let words = "stays in the source: what stands at the target is no copy of it any more, or never was";
-    shared.ledger.report(Problem::new(Class::Changed, Operation::Remove, path, words));
 }
 
 /// The files that were named, each with its copy's path.

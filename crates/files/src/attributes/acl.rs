@@ -30,6 +30,20 @@ pub fn mode(list: &[u8]) -> Option<u32> {
     Some(permissions(list, OWNER)? << 6 | group << 3 | permissions(list, OTHERS)?)
 }
 
+/// Gives the list the permissions of a mode, as chmod(2) does: those of the group are its mask, if it has one.
+pub fn set_mode(list: &mut [u8], mode: u32) {
+    let group = if permissions(list, MASK).is_some() { MASK } else { GROUP };
+    for entry in list.get_mut(HEADER_BYTES..).unwrap_or_default().chunks_exact_mut(ENTRY_BYTES) {
+        let bits = match tag(entry) {
+            OWNER => mode >> 6,
+            OTHERS => mode,
+            tag if tag == group => mode >> 3,
+            _ => continue,
+        };
+        entry[2..4].copy_from_slice(&((bits & 0o7) as u16).to_le_bytes());
+    }
+}
+
 /// Gives the users and groups in it other numbers; the flag says that it is a group's. Entries stand in the order of
 /// numbers, and of two that became one only what both let in is let in. What is no list stays.
 pub fn map_ids(list: &mut Vec<u8>, mut map: impl FnMut(bool, u32) -> u32) {
@@ -94,6 +108,17 @@ mod tests {
     fn the_mask_is_what_the_mode_shows_and_not_what_the_group_may() {
         let list = list(&[(OWNER, 6), (0x02, 7), (GROUP, 0), (MASK, 7), (OTHERS, 4)]);
         assert_eq!((mode(&list), group_bits(&list)), (Some(0o674), Some(0)));
+    }
+
+    #[test]
+    fn a_mode_changes_the_mask_and_not_what_the_group_may() {
+        let mut with_mask = list(&[(OWNER, 6), (0x02, 7), (GROUP, 5), (MASK, 7), (OTHERS, 4)]);
+        set_mode(&mut with_mask, 0o700);
+        assert_eq!((mode(&with_mask), group_bits(&with_mask)), (Some(0o700), Some(5)));
+        let mut without = list(&[(OWNER, 6), (GROUP, 5), (OTHERS, 4)]);
+        set_mode(&mut without, 0o640);
+        assert_eq!((mode(&without), group_bits(&without)), (Some(0o640), Some(4)));
+        set_mode(&mut [], 0o777);
     }
 
     fn owned(entries: &[(u16, u16, u32)]) -> Vec<u8> {

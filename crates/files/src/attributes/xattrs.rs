@@ -12,7 +12,7 @@ use crate::attributes::acl;
 use crate::attributes::keep::{Keep, New};
 use crate::attributes::loss::{Limit, Loss, Lost, not_permitted};
 use crate::attributes::skipped::is_skipped;
-use crate::disk::{AttributeHolder, FileKind, Outcome};
+use crate::disk::{AttributeHolder, FileKind, Meta, Outcome};
 const OWNER_WRITES: u32 = 0o200;
 
 /// What was done.
@@ -28,7 +28,7 @@ pub struct Set {
 pub fn copy(
     from: AttributeHolder<'_>,
     to: AttributeHolder<'_>,
-    (keep, new): (Keep, New<'_>),
+    (keep, new, meta): (Keep, New<'_>, &Meta),
     lost: &mut Lost,
 ) -> Outcome<Set> {
     let of_source = from.xattr_names()?;
@@ -47,7 +47,11 @@ pub fn copy(
     names.sort_by_key(|(name, _)| is_acl(name));
     set.any = (!new.bare && remove_others(&names, to, (keep, new), lost)?) || !names.is_empty();
     for (name, from) in &names {
-        let Some(value) = value_of(*from, name, lost)? else { continue };
+        let Some(mut value) = value_of(*from, name, lost)? else { continue };
+        // From the start it lets in nobody whom the mode that was asked for does not.
+        if let Some(permissions) = keep.given.permissions.filter(|_| **name == *acl::ACCESS) {
+            acl::set_mode(&mut value, permissions.of(meta.mode, meta.kind));
+        }
         if let Err(errno) = when_writable(to, || to.set_xattr(name, &value)) {
             lost.push(not_set(name, errno));
             if **name == *acl::ACCESS {

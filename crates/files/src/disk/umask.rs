@@ -1,8 +1,14 @@
-//! The permissions that new files of this process do not get.
+//! What a new file gets of this process and this moment: permissions that it does not get, and the time.
 //!
 //! Must not know: what is made.
 
 use std::sync::OnceLock;
+
+/// The time that a file gets that is changed now, in nanoseconds since 1970: kernels take the clock of the last tick.
+pub fn coarse_now_ns() -> i128 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+}
 
 /// The process's umask: /proc tells it without changing it, as umask(2) would. Asked once.
 pub fn umask() -> u32 {

@@ -13,8 +13,8 @@ use crate::args::TREES;
 pub struct LinkArguments {
     /// Copy what symbolic links point to, not the links
     ///
-    /// As cp's and rsync's. A link to nothing is an error. Names that lead to one file become several files. Of
-    /// folders on this host, to this host. Default: links in folders stay links, links that are named are followed.
+    /// As cp's and rsync's. A link to nothing is an error. Names that lead to one file become several files. Not
+    /// of folders that `pump serve` serves. Default: links in folders stay links, links that are named are followed.
     ///
     /// Example: pump copy -L site/ /mnt/stick/site
     #[arg(short = 'L', long, alias = "dereference", env = "PUMP_COPY_LINKS", help_heading = TREES)]
@@ -23,8 +23,8 @@ pub struct LinkArguments {
 
     /// Copy what symbolic links point to where they lead out of the tree
     ///
-    /// As rsync's: absolute links, and those with more `..` than folders above them. Of folders on this host, to this
-    /// host. Default: off.
+    /// As rsync's: absolute links, and those with more `..` than folders above them. Not of folders that
+    /// `pump serve` serves. Default: off.
     ///
     /// Example: pump copy --copy-unsafe-links project/ /mnt/stick/project
     #[arg(long, env = "PUMP_COPY_UNSAFE_LINKS", help_heading = TREES)]

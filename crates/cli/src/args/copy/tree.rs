@@ -170,11 +170,13 @@ pub struct TreeArguments {
     /// A file that is equal in size, time and attributes to the one of the same path in DIR becomes a hard link to that
     /// one: each backup is whole and takes the room of what changed. With --checksum the content of files in folders is
     /// compared, too, and files that are named alone are copied. DIR corresponds to DST, and is relative to the folder
-    /// that the command runs in. Not where DST is on another host. Default: off.
+    /// that the command runs in; where DST is on another host (over ssh), to the home folder there. Of several the
+    /// first that has the file counts. Default: off.
     ///
     /// Example: pump copy --link-dest /backup/monday photos/ /backup/tuesday
     #[arg(long, value_name = "DIR", env = "PUMP_LINK_DEST", help_heading = TREES)]
-    pub link_dest: Option<PathBuf>,
+    #[arg(action = ArgAction::Append)]
+    pub link_dest: Vec<PathBuf>,
 
     /// Stay on the file system of the folder that is copied
     ///
@@ -343,7 +345,7 @@ impl TreeArguments {
     /// What was typed and would not be heeded, in words.
     fn contradiction(&self) -> Option<String> {
         let leaves_unread = self.update() != Update::All;
-        let looks_at_times = leaves_unread || self.checksum || self.link_dest.is_some();
+        let looks_at_times = leaves_unread || self.checksum || !self.link_dest.is_empty();
         match self.typed {
             Typed { update: true, .. } if self.is_mirror && self.update != Some(UpdateWhich::Differs) => Some(
                 "a mirror is the same as its source (--update=differs); leave --update out, or use pump copy"
@@ -385,7 +387,7 @@ impl TreeArguments {
     /// What the environment says for other commands than this, in words.
     pub fn unheeded(&self) -> Vec<String> {
         let leaves_unread = self.update() != Update::All;
-        let looks_at_times = leaves_unread || self.checksum || self.link_dest.is_some();
+        let looks_at_times = leaves_unread || self.checksum || !self.link_dest.is_empty();
         let update = self.update.is_some_and(|which| which != UpdateWhich::Differs);
         [
             ("PUMP_UPDATE", self.is_mirror && update),
@@ -430,7 +432,7 @@ impl TreeArguments {
     /// Whether what becomes of a file depends on what stands at the target, or is told letter by letter.
     pub fn decides_by_name(&self) -> bool {
         let leaves = self.update() != Update::All || self.checksum || self.ignores_existing();
-        leaves || self.itemize_changes || self.link_dest.is_some() || self.choose.decides_by_name()
+        leaves || self.itemize_changes || !self.link_dest.is_empty() || self.choose.decides_by_name()
     }
 
     /// A mirror is whole, unless something else is typed.

@@ -18,7 +18,7 @@ use datapump_transport::{
 };
 
 use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
-use crate::job::options::{Choice, FollowLinks, Options, RETRY_FOR};
+use crate::job::options::{Choice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::request_plan::{self, LaneRange};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
@@ -83,11 +83,6 @@ impl RemoteCopy {
             return Err(Problem::usage(
                 "--remove-source-files is for copies on this host alone: leave it out, and remove the source when the \
                  copy has ended with status 0",
-            ));
-        }
-        if self.options.follow != FollowLinks::Never {
-            return Err(Problem::usage(
-                "links are followed between folders of this host alone: leave out -L and --copy-unsafe-links",
             ));
         }
         if self.wishes(way, remote, None, false).options.len() > OPTIONS_BYTES_MAX {
@@ -309,6 +304,7 @@ impl RemoteCopy {
                 uncached: self.options.uncached,
                 source_depth: self.options.source_depth,
                 unhashed: self.options.unhashed,
+                follow: self.options.follow,
                 bill: self.options.bill,
                 sockets: self.options.sockets.clone(),
                 far_null_bytes: self.options.far_null_bytes,

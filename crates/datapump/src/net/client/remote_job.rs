@@ -13,7 +13,7 @@ use datapump_transport::NetFault;
 
 use crate::job::Job;
 use crate::job::budget::Budget;
-use crate::job::options::{Options, RETRY_FOR};
+use crate::job::options::{Choice, FollowLinks, Options, RETRY_FOR};
 use crate::job::request_plan;
 use crate::net::client::client_session::{ClientSession, is_name_of};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
@@ -45,6 +45,10 @@ impl RemoteCopy {
     }
 
     fn in_sessions(mut self, events: Events<'_>) -> Report {
+        if self.options.follow != FollowLinks::Never {
+            // What is sent ahead is walked otherwise.
+            self.options.read_ahead = Choice::Never;
+        }
         if let ([one], true) = (&mut self.sources[..], self.compares)
             && matches!(self.target, Place::Remote(_))
         {
@@ -149,7 +153,8 @@ impl RemoteCopy {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let share = Budget::of_client().share();
-        let handles = Arc::new(HandleTable::of(origins, Arc::clone(&self.stop), share, None));
+        let handles =
+            Arc::new(HandleTable::of((origins, self.options.follow), Arc::clone(&self.stop), share, None));
         let mut session = self.begin(Direction::Push, remote, last, (events, None))?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };

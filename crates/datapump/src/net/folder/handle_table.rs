@@ -22,6 +22,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use crate::job::budget::{Charge, Share};
+use crate::job::options::FollowLinks;
 use crate::net::folder::convert::{Tell, generation};
 use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, to_wire};
 use crate::net::folder::given_file::GivenFile;
@@ -29,7 +30,7 @@ use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes
 use crate::net::folder::owners::OwnNames;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::{self, Name};
+use crate::target::listed::Name;
 use crate::target::place::Fill;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use datapump_files::commit::reserved;
@@ -89,6 +90,8 @@ pub(crate) enum Taken {
 #[derive(Debug)]
 pub(crate) struct HandleTable {
     places: Vec<HandlePlace>,
+    /// Links of folders that are copied as what they point to.
+    follow: FollowLinks,
     folders: Mutex<HashMap<u64, Arc<FolderSide>>>,
     files: Mutex<HashMap<u64, (Taken, Charge)>>,
     keeper: Arc<Keeper>,
@@ -106,9 +109,10 @@ pub(crate) struct HandleTable {
 type ShelfOutcome<T> = Result<T, Fault>;
 
 impl HandleTable {
-    /// Of these places. What the other side has opened is charged to this session's part.
+    /// Of these places, in which these links are followed. What the other side has opened is charged to this session's
+    /// part.
     pub(crate) fn of(
-        places: Vec<HandlePlace>,
+        (places, follow): (Vec<HandlePlace>, FollowLinks),
         stop: Arc<AtomicBool>,
         share: Arc<Share>,
         shared_reads: Option<Arc<SharedReads>>,
@@ -122,6 +126,7 @@ impl HandleTable {
         HandleTable {
             listing,
             places,
+            follow,
             folders,
             files,
             keeper,
@@ -224,6 +229,7 @@ impl HandleTable {
         // A root stays open.
         let charge = self.charge(FOLDER_BYTES + origin.path().as_os_str().len(), 1)?;
         let side = FolderSide::root(origin.path(), origin.open()?, &self.keeper).map_err(problem)?;
+        let side = side.following(self.follow);
         self.keep_folder(number, side.charged(charge))
     }
 
@@ -259,11 +265,11 @@ impl HandleTable {
     }
 
     fn listed(&self, number: u64, cookie: u64) -> ShelfOutcome<Listed> {
-        let folder = self.folder(number)?.file().map_err(problem)?.0;
+        let folder = self.folder(number)?.origin_folder().map_err(problem)?;
         let _one =
             self.listing[number as usize % LISTING_LOCKS].lock().unwrap_or_else(PoisonError::into_inner);
-        let (names, cookie) = listed::list(&folder, cookie).map_err(|errno| fault(Operation::List, errno))?;
-        Ok((folder, names, cookie))
+        let (entries, cookie) = folder.list(cookie).map_err(|errno| fault(Operation::List, errno))?;
+        Ok((folder, entries.into_iter().map(Name::from).collect(), cookie))
     }
 
     fn open_place(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
@@ -286,8 +292,8 @@ impl HandleTable {
 
     fn opened(&self, above: u64, name: &[u8]) -> ShelfOutcome<(Arc<Handle>, Arc<FolderSide>, OsString)> {
         let (side, name) = (self.folder(above)?, plain(name)?);
-        let folder = side.file().map_err(problem)?.0;
-        let file = names::open_source(&folder, name, true).map_err(|errno| fault(Operation::Open, errno))?;
+        let folder = side.origin_folder().map_err(problem)?;
+        let file = folder.open_source(name).map_err(|errno| fault(Operation::Open, errno))?;
         Ok((Arc::new(Handle::Os(file)), side, name.to_owned()))
     }
 
@@ -298,7 +304,7 @@ impl HandleTable {
         above: Option<(Arc<FolderSide>, OsString)>,
         charge: Charge,
     ) -> ShelfOutcome<Answer> {
-        let meta = regular(&handle, &self.stop)?;
+        let meta = named(&above, regular(&handle, &self.stop)?)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let ranges = match is_made_up(&handle) {
             true => None,
@@ -321,8 +327,8 @@ impl HandleTable {
         }
         let named = match &given.above {
             Some((side, name)) => {
-                let folder = side.file().map_err(problem)?.0;
-                names::metadata(&folder, name).ok()
+                let folder = side.origin_folder().map_err(problem)?;
+                folder.metadata(name).ok()
             }
             None => Some(meta),
         };
@@ -336,9 +342,9 @@ impl HandleTable {
 
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> ShelfOutcome<Answer> {
         let side = self.folder(above)?;
-        let folder = side.file().map_err(problem)?.0;
+        let folder = side.origin_folder().map_err(problem)?;
         if name.is_empty() {
-            let meta = file_meta(&folder).map_err(|errno| fault(Operation::LookAt, errno))?;
+            let meta = file_meta(&folder.file).map_err(|errno| fault(Operation::LookAt, errno))?;
             return Ok(Answer::Meta { meta: to_wire(&meta), named: None, is_partial: None, owners: None });
         }
         let name = plain(name)?;
@@ -355,12 +361,13 @@ impl HandleTable {
         len: u32,
     ) -> ShelfOutcome<(Answer, Option<GivenFile>)> {
         let (handle, side, name) = self.opened(above, name)?;
-        let meta = regular(&handle, &self.stop)?;
+        let above = Some((side, name));
+        let meta = named(&above, regular(&handle, &self.stop)?)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let attributes = attributes(AttributeHolder::Open(handle.os()))?;
         let answer =
             Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None, follows: None };
-        let given = GivenFile::new(handle, meta, Some((side, name)));
+        let given = GivenFile::new(handle, meta, above);
         Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
     }
 }
@@ -404,6 +411,14 @@ impl Flow {
             Flow::Stream(_) => Answer::Stream { bytes: None },
             Flow::Null { bytes, .. } => Answer::Stream { bytes: Some(FileSize::of(*bytes)) },
         }
+    }
+}
+
+/// What was opened under a name: of a link that is followed another file than of the name itself.
+fn named(above: &Option<(Arc<FolderSide>, OsString)>, meta: Meta) -> ShelfOutcome<Meta> {
+    match above {
+        Some((side, name)) => Ok(side.origin_folder().map_err(problem)?.opened(name, meta)),
+        None => Ok(meta),
     }
 }
 

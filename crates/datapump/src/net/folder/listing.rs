@@ -3,9 +3,7 @@
 //! Must not know: which folder it is, who asks.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::sync::Arc;
 
 use datapump_core::wire::NAMES_MAX;
 use datapump_core::wire::attributes::{self as wire, Attribute, Entry};
@@ -19,6 +17,7 @@ use crate::net::folder::convert::{attributes_named, attributes_of, to_wire};
 use crate::target::listed::Name;
 use datapump_files::attributes::xattrs::may_be_files_own;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, names, xattr_names_at};
+use datapump_files::followed::OriginFolder;
 
 /// Names are told in messages of about so many bytes.
 const NAMES_BYTES: usize = 256 << 10;
@@ -28,9 +27,11 @@ pub(crate) const ATTRIBUTES_BYTES_MAX: usize = 512 << 10;
 const LISTED_ATTRIBUTES_BYTES: usize = 1 << 20;
 
 const E2BIG: Errno = Errno(7);
+/// "Link has been severed": a link that is followed leads to nothing. The name itself has not vanished.
+const ENOLINK: Errno = Errno(67);
 
 /// An open folder, names in it, and where those behind them begin.
-pub(crate) type Listed = (Arc<File>, Vec<Name>, u64);
+pub(crate) type Listed = (OriginFolder, Vec<Name>, u64);
 
 /// Tells names, in as many messages as that takes.
 pub(crate) fn tell_names(
@@ -57,8 +58,8 @@ pub(crate) fn tell_names(
 }
 
 /// One name alone.
-pub(crate) fn one(folder: &File, name: Name, with_attributes: bool) -> Entry {
-    let is_partial = datapump_files::commit::partial::is_pumps_in(folder, &name.name);
+pub(crate) fn one(folder: &OriginFolder, name: Name, with_attributes: bool) -> Entry {
+    let is_partial = datapump_files::commit::partial::is_pumps_in(&folder.file, &name.name);
     let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
     if with_attributes && let Err(errno) = add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX) {
         (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0)));
@@ -67,7 +68,7 @@ pub(crate) fn one(folder: &File, name: Name, with_attributes: bool) -> Entry {
 }
 
 /// Adds the attributes of a regular file, if they take at most so many bytes. Gives how many they take.
-fn add_attributes(folder: &File, entry: &mut Entry, most: usize) -> Result<usize, Errno> {
+fn add_attributes(folder: &OriginFolder, entry: &mut Entry, most: usize) -> Result<usize, Errno> {
     if !entry.meta.as_ref().is_some_and(|meta| meta.kind == wire::EntryKind::Regular) {
         return Ok(0);
     }
@@ -81,13 +82,18 @@ fn add_attributes(folder: &File, entry: &mut Entry, most: usize) -> Result<usize
 }
 
 /// What is compared of a file. Most have nothing of it: then nothing is opened.
-fn of_file(folder: &File, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
-    let mut listed: Vec<CString> = xattr_names_at(folder, name)?;
+fn of_file(folder: &OriginFolder, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
+    let followed = folder.followed(name)?;
+    let mut listed: Vec<CString> = match &followed {
+        Some(held) => AttributeHolder::Held(held).xattr_names()?,
+        None => xattr_names_at(&folder.file, name)?,
+    };
     listed.retain(|name| may_be_files_own(name));
     if listed.is_empty() {
         return Ok(Vec::new());
     }
-    attributes_named(AttributeHolder::Held(&names::hold(folder, name)?), listed)
+    let held = followed.map_or_else(|| names::hold(&folder.file, name), Ok)?;
+    attributes_named(AttributeHolder::Held(&held), listed)
 }
 
 pub(crate) fn attributes_bytes(attributes: &[Attribute]) -> usize {
@@ -102,7 +108,7 @@ fn length(entry: &Entry) -> usize {
     META_BYTES + entry.name.len() + points_to + attributes
 }
 
-fn entry(folder: &File, name: Name) -> Entry {
+fn entry(folder: &OriginFolder, name: Name) -> Entry {
     let looked = look_into(folder, &name.name);
     let errno = looked.as_ref().err().map(|errno| ErrorNumber::of(errno.0));
     let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {
@@ -122,13 +128,16 @@ fn entry(folder: &File, name: Name) -> Entry {
 type LookedInto = (Meta, Option<OsString>, Option<Vec<Attribute>>);
 
 /// What a name is; of what cannot be opened later also what belongs to it.
-fn look_into(folder: &File, name: &OsStr) -> Result<LookedInto, Errno> {
-    let meta = names::metadata(folder, name)?;
+fn look_into(folder: &OriginFolder, name: &OsStr) -> Result<LookedInto, Errno> {
+    let meta = folder.metadata(name).map_err(|errno| match errno {
+        Errno::ENOENT if folder.leads_nowhere(name) => ENOLINK,
+        errno => errno,
+    })?;
     if matches!(meta.kind, FileKind::Regular | FileKind::Folder | FileKind::Socket) {
-        let generation = generation(&meta, || names::generation(folder, name));
+        let generation = generation(&meta, || names::generation(&folder.file, name));
         return Ok((Meta { generation, ..meta }, None, None));
     }
-    let held = names::hold_the(folder, name, &meta)?;
+    let held = folder.hold_the(name, &meta)?;
     let points_to = match meta.kind {
         FileKind::Symlink => Some(names::read_held_symlink(&held)?),
         _ => None,

@@ -6,6 +6,7 @@
 //!
 //! Must not know: how callers are let in, how a copy is made.
 
+mod link_dest;
 mod reserve;
 
 use std::cell::RefCell;
@@ -191,8 +192,8 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     options.check().map_err(Problem::usage)?;
     let refused_here = |words| Problem::usage(format!("the other host: {words}"));
     options.sockets.check().map_err(refused_here)?;
-    if options.link_dest.is_some() || options.devices {
-        return Err(refused(&shown, "--link-dest and --devices are not for other hosts yet"));
+    if options.devices {
+        return Err(refused(&shown, "--devices is not for other hosts yet"));
     }
     let connections = begin.connections.clamp(1, state.options.connections_max);
     let asked = options.clone();
@@ -205,6 +206,7 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
         ));
     }
     let root = served(state, &options, (begin.way, &shown))?;
+    let options = link_dest::found_here(&root, options, (begin.way, &shown))?;
     refuse_backups_elsewhere(&root, &options, &shown)?;
     make_path(&root, (&options, begin.way), &shown)?;
     let target = match (begin.way, &root) {
@@ -443,7 +445,8 @@ fn read(
         }
     });
     let (stop, share, reads) = (Arc::clone(&state.stop), state.budget.share(), state.shared_reads.clone());
-    let handles = Arc::new(HandleTable::of(origins.collect(), stop, share, reads));
+    let places = (origins.collect(), wanted.options.follow);
+    let handles = Arc::new(HandleTable::of(places, stop, share, reads));
     let sockets = wanted.options.sockets.clone();
     let served_connection =
         Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());

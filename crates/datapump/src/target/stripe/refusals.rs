@@ -47,7 +47,11 @@ fn unfit_flag(options: &Options) -> Option<&'static str> {
         (options.update != Update::All, "--update"),
         (options.checksum, "--checksum"),
         (options.ignore_existing, "--ignore-existing"),
-        (options.link_dest.is_some(), "--link-dest"),
+        (!options.link_dest.is_empty(), "--link-dest"),
+        (options.permissions.is_some(), "--chmod"),
+        (options.ownership.is_some(), "--chown"),
+        (options.makes_holes, "--sparse=always"),
+        (options.remove_sources, "--remove-source-files"),
     ];
     asked.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, flag)| flag)
 }

@@ -15,7 +15,7 @@ use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::tree::folder::backup_place::BackupPlace;
-use crate::tree::folder::directory::{Directory, Traits};
+use crate::tree::folder::directory::{Directory, LinkDest, Traits};
 use crate::tree::folder::open_root::{open_target, simulated};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::Visited;
@@ -49,7 +49,7 @@ pub(crate) fn begin_tree(
         return look_at(shared, source, at);
     }
     let (to, backups) = (&*at.path, BackupPlace::of(&shared.settings, &source, at)?);
-    let (link_dest, link_doubt) = link_dest(shared, to)?;
+    let link_dest = link_dest(shared, to)?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let made = make(shared, &source_root, at)?;
     let folder = match &made {
@@ -80,7 +80,6 @@ pub(crate) fn begin_tree(
             true => Doubt::default(),
             false => doubts::of_root(shared, list.journal(), &target_folder, to),
         },
-        link_doubt,
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
     root.shares_target = shared.trees.targets_overlap;
@@ -106,9 +105,12 @@ fn source_of(shared: &Shared<'_>, number: u32, from: &Path) -> Result<Arc<Folder
 
 /// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the
 /// target, so that a source which goes below that is looked for below this, as with rsync.
-fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<FolderSide>>, Doubt), Problem> {
-    let nothing = (None, Doubt::default());
-    let Some(path) = &shared.settings.options.link_dest else { return Ok(nothing) };
+fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Vec<LinkDest>, Problem> {
+    let paths = shared.settings.options.link_dest.iter();
+    paths.filter_map(|path| one_link_dest(shared, to, path).transpose()).collect()
+}
+
+fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<LinkDest>, Problem> {
     let below =
         shared.settings.target.and_then(|target| to.strip_prefix(target).ok()).unwrap_or(Path::new(""));
     let mut here = open(shared, path);
@@ -121,9 +123,10 @@ fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<FolderSide>>,
     match here {
         Ok(folder) => {
             let doubt = doubts::in_and_above(shared, &folder, &path.join(below));
-            Ok((Some(FolderSide::root(path, folder, &shared.trees.keeper)?), doubt))
+            let folder = FolderSide::root(path, folder, &shared.trees.keeper)?;
+            Ok(Some(LinkDest { folder, doubt }))
         }
-        Err(problem) if problem.class == Class::Missing => Ok(nothing),
+        Err(problem) if problem.class == Class::Missing => Ok(None),
         Err(problem) => Err(problem),
     }
 }
@@ -159,12 +162,12 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
     let journal =
         earlier.and_then(|folder| TreeJournal::look(&folder.0, to, (&source_root, shared.settings.options)));
     let source_magic = source.origin()?.magic();
-    let (link_dest, link_doubt) = link_dest(shared, to)?;
+    let link_dest = link_dest(shared, to)?;
     let doubt = match &target {
         Some(target) => doubts::of_root(shared, journal.as_ref(), &target.file()?.0, to),
         None => Doubt::default(),
     };
-    let traits = Traits { fresh: target.is_none(), source_magic, doubt, link_doubt, ..Traits::default() };
+    let traits = Traits { fresh: target.is_none(), source_magic, doubt, ..Traits::default() };
     let mut root =
         Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
     root.visited = visited(shared);

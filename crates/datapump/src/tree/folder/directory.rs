@@ -38,8 +38,8 @@ pub(crate) struct Directory {
     pub(crate) traits: Traits,
     /// By this it is found again, if something is to be removed.
     folder_key: FolderKey,
-    /// The same folder in `Options::link_dest`, if there is one.
-    pub(crate) link_dest: Option<Arc<FolderSide>>,
+    /// The same folder in each of `Options::link_dest` that has it.
+    pub(crate) link_dest: Vec<LinkDest>,
     /// Where the target may take two names for one.
     claims: Option<Claims>,
     /// Of its path, for the marks of the files in it.
@@ -65,9 +65,15 @@ pub(crate) struct Traits {
     pub(crate) syncs_whole: bool,
     /// New files get an access control list from the target folder.
     pub(crate) handed_down: Option<u32>,
-    /// What stands in the target folder and may not be on the disk, and the same of the one that is linked to.
+    /// What stands in the target folder and may not be on the disk.
     pub(crate) doubt: Doubt,
-    pub(crate) link_doubt: Doubt,
+}
+
+/// A folder in which unchanged files are looked for, and what of it may not be on the disk.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkDest {
+    pub(crate) folder: Arc<FolderSide>,
+    pub(crate) doubt: Doubt,
 }
 
 /// Names that may be temporary names of other files. They are dealt with one by one when all else in the folder is
@@ -146,7 +152,7 @@ impl Directory {
         root: &Arc<Root>,
         sides: (Arc<FolderSide>, Option<Arc<FolderSide>>),
         traits: Traits,
-        link_dest: Option<Arc<FolderSide>>,
+        link_dest: Vec<LinkDest>,
     ) -> Arc<Directory> {
         let claims = claims(root, sides.1.as_deref(), traits);
         let folder_key = match parent {

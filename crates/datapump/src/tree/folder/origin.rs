@@ -93,7 +93,10 @@ impl Origin {
     /// The same of a name that may not stand there: `None`.
     pub(crate) fn if_there(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<Option<Meta>, Problem> {
         let found = match self {
-            Origin::Here(folder) => folder.metadata(name),
+            Origin::Here(folder) => match folder.metadata(name) {
+                Err(Errno::ENOENT) if folder.leads_nowhere(name) => return Err(leads_nowhere(&path())),
+                found => found,
+            },
             Origin::There(folder) => folder.look_at(name, &path())?.meta,
         };
         match found {

@@ -204,9 +204,14 @@ impl FolderSide {
     /// The folder, to be asked for what is in it.
     pub(crate) fn origin(&self) -> Result<Origin, Problem> {
         match &self.place {
-            SidePlace::Here { .. } => self.file().map(|open| Origin::Here(self.opened(open))),
+            SidePlace::Here { .. } => self.origin_folder().map(Origin::Here),
             SidePlace::There(folder) => Ok(Origin::There(Arc::clone(folder))),
         }
+    }
+
+    /// The folder of this host, open, with which of its links are followed.
+    pub(crate) fn origin_folder(&self) -> Result<OriginFolder, Problem> {
+        self.file().map(|open| self.opened(open))
     }
 
     /// The open folder of this host; opened again, and those above it, if they were closed meanwhile.

@@ -13,12 +13,13 @@ use std::time::SystemTime;
 use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
 use datapump_engine::Errno;
 
+use crate::job::options::FollowLinks;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
-use crate::tree::folder::directory::{Batch, Directory, Looked, Traits};
+use crate::tree::folder::directory::{Batch, Directory, LinkDest, Looked, Traits};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::lister::{Lister, Next};
 use crate::tree::folder::side::FolderSide;
@@ -82,7 +83,7 @@ fn compares_attributes(shared: &Shared<'_>, directory: &Directory) -> bool {
     if shared.settings.compares {
         return shared.settings.options.compare_attributes;
     }
-    (updates || directory.link_dest.is_some()) && (keep.acl || keep.xattrs)
+    (updates || !directory.link_dest.is_empty()) && (keep.acl || keep.xattrs)
 }
 
 fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
@@ -119,7 +120,7 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
         return Ok(());
     }
     if !is_left_out {
-        refuse_loops(above, &source)?;
+        refuse_loops(shared, above, &source)?;
     }
     let Some((target, fresh)) = target_of(shared, cursor, name, &source.meta)? else { return Ok(()) };
     if let Some(target) =
@@ -129,12 +130,9 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
     }
     let mut traits = traits(above, &source, target.as_deref(), fresh);
     tell_device(shared, above, target.as_deref())?;
-    let link_dest = above.link_dest.as_ref().and_then(|side| side.child(&name.name).ok());
+    let link_dest = link_dest_below(shared, above, &name.name);
     if let Some(target) = target.as_deref().filter(|_| !fresh) {
         traits.doubt = doubts::in_target(shared, traits.doubt, target);
-    }
-    if let Some(link_dest) = link_dest.as_deref() {
-        traits.link_doubt = doubts::below(shared, traits.link_doubt, link_dest);
     }
     let below = Directory::new(Some(above), &above.root, (source, target), traits, link_dest);
     above.hold();
@@ -148,10 +146,23 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
     Ok(())
 }
 
-/// A bind mount may show a folder inside itself, and the target may lie in the source.
-fn refuse_loops(above: &Directory, source: &FolderSide) -> Result<(), Problem> {
+/// The folders of that name in those where unchanged files are looked for.
+fn link_dest_below(shared: &Shared<'_>, above: &Directory, name: &OsStr) -> Vec<LinkDest> {
+    let below = |dest: &LinkDest| {
+        let folder = dest.folder.child(name).ok()?;
+        Some(LinkDest { doubt: doubts::below(shared, dest.doubt, &folder), folder })
+    };
+    above.link_dest.iter().filter_map(below).collect()
+}
+
+/// A bind mount may show a folder inside itself, and the target may lie in the source. A link that is followed may lead
+/// to a folder that the copy is in: it would go on in what it makes.
+fn refuse_loops(shared: &Shared<'_>, above: &Directory, source: &FolderSide) -> Result<(), Problem> {
     let id = identity::id(&source.meta);
-    if above.root.target_id == Some(id) {
+    let follows = shared.settings.options.follow != FollowLinks::Never;
+    let target = above.target.as_deref().filter(|_| follows);
+    let is_written = |target: &FolderSide| target.ancestors().any(|side| identity::id(&side.meta) == id);
+    if above.root.target_id == Some(id) || target.is_some_and(is_written) {
         let words = "is the folder that is copied into; it is left out";
         return Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words));
     }
@@ -296,7 +307,6 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
             (false, Some(target)) => handed_down(target),
         },
         doubt: above.traits.doubt,
-        link_doubt: above.traits.link_doubt,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
-use crate::tree::folder::directory::{Batch, Looked};
+use crate::tree::folder::directory::{Batch, LinkDest, Looked};
 use crate::tree::folder::folder_done;
 use crate::tree::links::{self, Copied, FileState, Meeting, Newer, TreeEntry, WaitingName};
 use crate::tree::list::checkpoint::Written;
@@ -373,6 +373,9 @@ pub(crate) fn link_unchanged(
     Ok(Some(id(&there)))
 }
 
+/// A file of `--link-dest`: its folder, itself, and what it is.
+type Unchanged = (Arc<File>, File, Meta);
+
 /// The file of `--link-dest` that is equal in all but perhaps its content, to be read. None where it cannot be read.
 pub(crate) fn open_unchanged(
     shared: &Shared<'_>,
@@ -389,13 +392,26 @@ fn unchanged(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     (name, meta): (&Name, &Meta),
-) -> Result<Option<(Arc<File>, File, Meta)>, Problem> {
-    let Some(other) = &entry.directory.link_dest else { return Ok(None) };
-    let folder = other.file()?.0;
+) -> Result<Option<Unchanged>, Problem> {
+    for dest in &entry.directory.link_dest {
+        if let Some(found) = unchanged_in(shared, dest, entry, (name, meta))? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn unchanged_in(
+    shared: &Shared<'_>,
+    dest: &LinkDest,
+    entry: &TreeEntry,
+    (name, meta): (&Name, &Meta),
+) -> Result<Option<Unchanged>, Problem> {
+    let folder = dest.folder.file()?.0;
     let Ok(held) = names::hold(&folder, &entry.name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
-    let same = !entry.directory.traits.link_doubt.reaches(&there)
-        && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
+    let same =
+        !dest.doubt.reaches(&there) && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
     let from = entry.directory.source.origin()?;
     let differs = !same || findings::hidden_differ(shared, &from, name, &folder);
     Ok((!differs).then_some((folder, held, there)))

@@ -41,7 +41,7 @@ impl BatchCursor {
     /// The file of `--link-dest` that is linked if its content is the same.
     pub(crate) fn older_to_read(&self, shared: &Shared<'_>, name: &Name) -> Result<Option<File>, Problem> {
         let is_open = matches!(self.looked, Looked::NotYet | Looked::Replaces);
-        if !is_open || self.directory.link_dest.is_none() || self.may_link(shared) {
+        if !is_open || self.directory.link_dest.is_empty() || self.may_link(shared) {
             return Ok(None);
         }
         linking::open_unchanged(shared, &self.entry(&name.name), (name, &self.meta(name)?))

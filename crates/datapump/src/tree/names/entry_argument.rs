@@ -63,7 +63,7 @@ fn cursor(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<BatchCursor, 
     let target = FolderSide::root_of(&target_path, target, &shared.trees.keeper)?;
     let root = Root::new(&source.meta, (&target_path, Some(&target.meta)), List::begun(None));
     let traits = Traits { handed_down, ..Traits::default() };
-    let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, None);
+    let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, Vec::new());
     let batch = Batch { directory, names: Vec::new(), looked: Looked::NotYet, walks: false };
     BatchCursor::take(batch).map_err(|(_, _, problem)| *problem)
 }

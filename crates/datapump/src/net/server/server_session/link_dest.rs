@@ -1,0 +1,50 @@
+//! Links of a session: where it looks for unchanged files that become links, and which it follows.
+//!
+//! Must not know: how they are compared and linked.
+
+use std::path::Path;
+
+use datapump_core::wire::session::Direction;
+
+use super::{of_user, refused};
+use crate::job::options::{FollowLinks, Options};
+use crate::net::client::root::ServedRoot;
+use crate::problem::Problem;
+
+/// Where unchanged files are looked for: below the home folder of this side's user, where this side writes.
+///
+/// Errors: links that would have to be made or followed below a folder that is served.
+pub(super) fn found_here(
+    root: &ServedRoot,
+    options: Options,
+    (way, shown): (Direction, &Path),
+) -> Result<Options, Problem> {
+    refuse_to_follow(root, &options, (way, shown))?;
+    let paths = options.link_dest.iter();
+    let link_dest = match (root, way) {
+        _ if options.link_dest.is_empty() => Vec::new(),
+        (_, Direction::Pull) => Vec::new(),
+        (ServedRoot::User(home), Direction::Push) => {
+            paths.map(|path| of_user(home, path)).collect::<Result<_, _>>()?
+        }
+        (ServedRoot::Folder(_) | ServedRoot::Null { .. }, Direction::Push) => {
+            return Err(refused(shown, "--link-dest is for hosts that are reached over ssh"));
+        }
+    };
+    Ok(Options { link_dest, ..options })
+}
+
+/// No link leads out of a folder that is served.
+fn refuse_to_follow(
+    root: &ServedRoot,
+    options: &Options,
+    (way, shown): (Direction, &Path),
+) -> Result<(), Problem> {
+    match (way, root, options.follow) {
+        (_, _, FollowLinks::Never) | (_, ServedRoot::User(_), _) | (Direction::Push, ..) => Ok(()),
+        (Direction::Pull, ..) => Err(refused(
+            shown,
+            "links of a folder that is served are not followed: leave out -L and --copy-unsafe-links",
+        )),
+    }
+}
