@@ -23,7 +23,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["-l"],
-        "symbolic links are always copied as links (rsync's -l); a limit is --bwlimit (scp's); hard links to the \
+        "symbolic links in folders stay links (rsync's -l); a limit is --bwlimit (scp's); hard links to the \
          source are not made (cp's)",
     ),
     (
@@ -68,7 +68,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["-k", "--copy-dirlinks"],
-        "links inside folders stay links; copy the folder that the link leads to by its name",
+        "links inside folders stay links unless -L; copy the folder that the link leads to by its name",
     ),
     (
         &["--out-format", "--log-format", "--log-file-format", "--info", "--debug"],
@@ -106,6 +106,13 @@ const HABITS: &[(&[&str], &str)] = &[
         &["--timeout", "--contimeout"],
         "--peer-timeout sets how long to wait for a silent host, as in --peer-timeout 30s",
     ),
+    (
+        &["-3"],
+        "a copy between two other hosts goes through this host: in two steps, which pump copy A:x B:y shows",
+    ),
+    (&["-B"], "pump asks nothing; ssh's own questions are switched off by --ssh 'ssh -o BatchMode=yes'"),
+    (&["-F"], "the configuration of ssh is --ssh 'ssh -F FILE'"),
+    (&["--version"], "the version is told by pump --version"),
     (&["--port"], "a port stands in the place: pump://HOST:PORT/PATH; of ssh: --ssh 'ssh -p PORT'"),
     (&["--rsync-path"], "the program on the other host is --remote-bin PATH"),
     (&["--daemon", "--server"], "files are served by pump serve"),
