@@ -42,7 +42,8 @@ const MEASURING_THREADS: u32 = 2;
 /// Tests of the library that have a long form: cut connections, simulated copies.
 const OF_THE_LIBRARY: [&str; 2] = ["two_hosts_resume", "simulation"];
 
-/// Half a minute and more each: they measure, or wait until somebody loses patience.
+/// A quarter of a minute to a whole one each: they measure, wait until somebody loses patience, or go through many ways
+/// that the ordinary tests have in part.
 const LONG: &[&str] = &[
     "measuring::pid::",
     "measuring::soaker::",
@@ -51,7 +52,16 @@ const LONG: &[&str] = &[
     "network::a_peer_that_is_frozen",
     "network::a_server_that_stays_frozen",
     "hosts_limits::equal_clients",
+    "hosts_limits::a_deep_tree",
+    "hosts_limits::many_clients",
+    "distance::memory_stays",
     "doctor::a_peer_that_disappears_in_the_middle",
+    "doctor::a_slow_path",
+    "advice::the_flag_of_each_row",
+    "file_systems::every_engine",
+    "file_systems::holes_take",
+    "file_systems::holes_are_zeros",
+    "trees::lanes_and_ways",
 ];
 
 /// Systems for which `core` and `engine` are checked, not run.
@@ -262,8 +272,8 @@ fn fuzz(steps: &mut Steps, Extent { fuzz_seconds, sanitizer, .. }: &Extent) -> R
         |target: &String| format!("cargo +nightly fuzz run --sanitizer {sanitizer} {target} -- {limits}");
     let all: Vec<Step> =
         targets.iter().map(|target| Step::new(&format!("fuzz {target}"), &line(target))).collect();
-    // Each is one thread.
-    all.chunks(2).try_for_each(|two| steps.run_together(two))
+    // Each is one thread, and all have their seconds by the clock.
+    all.chunks(3).try_for_each(|two| steps.run_together(two))
 }
 
 /// The file that keeps the output of a full run.
