@@ -346,7 +346,7 @@ impl Job {
         self.report(&shared, results, Around { waits, time }, began)
     }
 
-    /// What is done when all blocks have landed.
+    /// Finishes trees, and removes sources, when all blocks have landed.
     fn finish_names(&self, shared: &Shared<'_>, waits: &mut Waits) {
         let is_complete = shared.plan.is_exhausted();
         if shared.settings.has_trees {

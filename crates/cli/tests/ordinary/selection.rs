@@ -176,7 +176,7 @@ fn rules_hide_names_of_the_source_and_protect_names_of_the_target() {
     }
 }
 
-/// What is hidden goes at the target: it must not be what is copied from.
+/// A hidden name is removed from the target: it must not be the source.
 #[test]
 fn no_rule_makes_the_source_go() {
     let home = Home::new();

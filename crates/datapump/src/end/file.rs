@@ -40,7 +40,7 @@ impl FileEnd {
         Op::Read { file: Arc::clone(&self.handle), place: TransferPlace::At(at), span, flags: self.flags }
     }
 
-    /// What is to be done first of a block that lies in these bytes, in parts.
+    /// The part of a block, which lies in these bytes, that comes next.
     pub(super) fn first_part(&self, bytes: &[u8], block: Block, done: u32) -> BlockPart {
         let (at, _) = rest(block, done);
         first_part(&bytes[done as usize..block.len as usize], at, self.align_bytes.into())

@@ -127,7 +127,7 @@ impl Sink {
     }
 }
 
-/// What is written up to the next zeros is a part, and no partial return.
+/// A write up to the next zeros is a part, and no partial return.
 fn part_settled(file: &FileEnd, by: &Performer<'_>, request: Request, result: Result<u32, Errno>) -> Settled {
     let Request { slot, block, done, .. } = request;
     let BlockPart::Data(len) = file.first_part(by.engine.bytes(Slot(slot)), block, done) else {

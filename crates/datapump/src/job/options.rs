@@ -240,7 +240,7 @@ pub struct Options {
     pub keep: Keep,
     /// What becomes of its permissions.
     pub permissions: Option<Permissions>,
-    /// Who gets the copies.
+    /// The owner and group that copies get.
     pub ownership: Option<Ownership>,
     /// What is left alone for its size and time.
     pub update: Update,

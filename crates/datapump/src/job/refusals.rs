@@ -43,7 +43,7 @@ impl Job {
         })
     }
 
-    /// What is for files that a copy makes, and for files of this host that it reads.
+    /// Flags for files that a copy makes, or that it reads on this host, where it has none.
     pub(super) fn refuse_unheeded(&self, item: &Item) -> Result<(), Problem> {
         let options = &self.options;
         let is_made = matches!(item.target, Target::File(_) | Target::Tree(_) | Target::Entry(_));

@@ -141,10 +141,9 @@ impl SourceRemoval<'_> {
     }
 
     fn is_unsafe(&self, (from, source): (&File, &FolderSide), name: &OsStr, kind: FileKind) -> bool {
-        let depth = || source.ancestors().count() as u32 - 1;
         self.shared.settings.options.safe_links
             && kind == FileKind::Symlink
-            && names::read_symlink(from, name).map_or(true, |to| leads_out(depth(), &to))
+            && names::read_symlink(from, name).map_or(true, |to| leads_out(source.depth(), &to))
     }
 
     /// Whether what stands at the target is a copy of it, and it is what it was when the run began.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::attributes::permissions::{Permissions, SET_ID_BITS};
 use crate::disk::{FileKind, Meta};
 
-/// What is given on this host: numbers.
+/// Permissions, and numbers of this host, that copies get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     /// Permissions.

@@ -62,7 +62,7 @@ pub struct ChooseArguments {
 }
 
 /// The file that a rule of `--filter` names, where it is one that reads a file.
-pub fn merged(rule: &OsStr) -> Option<PathBuf> {
+pub fn rules_file(rule: &OsStr) -> Option<PathBuf> {
     let rule = rule.as_bytes();
     let file = [&b". "[..], b"._", b"merge ", b"merge_"].iter().find_map(|word| rule.strip_prefix(*word))?;
     Some(PathBuf::from(OsStr::from_bytes(file)))

@@ -23,8 +23,8 @@ pub struct LinkArguments {
 
     /// Copy what symbolic links point to where they lead out of the tree
     ///
-    /// As rsync's: absolute links, and those with more `..` than folders above them. Not of folders that
-    /// `pump serve` serves. Default: off.
+    /// As rsync's: absolute links, and those with more `..` than folders above them, or `..` behind a name. Not of
+    /// folders that `pump serve` serves. Default: off.
     ///
     /// Example: pump copy --copy-unsafe-links project/ /mnt/stick/project
     #[arg(long, env = "PUMP_COPY_UNSAFE_LINKS", help_heading = TREES)]
@@ -33,8 +33,8 @@ pub struct LinkArguments {
 
     /// Skip symbolic links that lead out of the tree
     ///
-    /// As rsync's: absolute links, and those with more `..` than folders above them. What stands at the target under
-    /// their names stays. Default: off.
+    /// As rsync's: absolute links, and those with more `..` than folders above them, or `..` behind a name. What stands
+    /// at the target under their names stays. Such a link is not followed as SRC on this host either. Default: off.
     ///
     /// Example: pump copy --safe-links upload/ /srv/upload
     #[arg(long, env = "PUMP_SAFE_LINKS", help_heading = TREES)]

@@ -456,7 +456,7 @@ impl TreeArguments {
                 FlagGiven::Include(pattern) => Selection::Include(pattern.as_bytes().to_vec()),
                 FlagGiven::ExcludeFrom(file) => Selection::ExcludeFrom(content(file)?, self.from0),
                 FlagGiven::IncludeFrom(file) => Selection::IncludeFrom(content(file)?, self.from0),
-                FlagGiven::Filter(rule) => match choose::merged(rule) {
+                FlagGiven::Filter(rule) => match choose::rules_file(rule) {
                     Some(file) => Selection::FiltersFrom(content(&file)?, self.from0),
                     None => Selection::Filter(rule.as_bytes().to_vec()),
                 },

@@ -238,7 +238,7 @@ impl FolderSide {
             SidePlace::There(_) => FollowLinks::Never,
         };
         let depth = match follow {
-            FollowLinks::Outwards => self.ancestors().count() as u32 - 1,
+            FollowLinks::Outwards => self.depth(),
             FollowLinks::Never | FollowLinks::Always => 0,
         };
         OriginFolder { file: open.0, follow, depth }
@@ -297,6 +297,11 @@ impl FolderSide {
     /// The ways from the root to here, the nearest first.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &FolderSide> {
         std::iter::successors(Some(self), |side| side.parent.as_deref())
+    }
+
+    /// So many folders of its tree lie above it.
+    pub(crate) fn depth(&self) -> u32 {
+        self.ancestors().count() as u32 - 1
     }
 
     pub(crate) fn is_root(&self) -> bool {

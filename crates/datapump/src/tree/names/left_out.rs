@@ -48,8 +48,7 @@ fn leads_out_of_tree(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> 
         return Ok(false);
     }
     let points_to = cursor.source().read_symlink(name, &cursor.source_path(&name.name))?;
-    let depth = cursor.directory.source.ancestors().count() as u32 - 1;
-    Ok(leads_out(depth, &points_to))
+    Ok(leads_out(cursor.directory.source.depth(), &points_to))
 }
 
 fn is_pumps(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {

@@ -57,7 +57,7 @@ pub(crate) enum Effect {
     Exclude,
 }
 
-/// Whom a rule is for: it hides names of the source, keeps names of the target from being removed, or both.
+/// The sides that a rule is for: it hides names of the source, keeps names of the target from being removed, or both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum RuleSides {
     Both,
@@ -195,7 +195,7 @@ fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..end], &text[end + 1..]))
 }
 
-/// The rules of a file that is merged: each says itself what it does.
+/// The rules of a file that `--filter` reads: each says itself what it does.
 pub(crate) fn read_rules(content: &[u8], zero_terminated: bool) -> Result<Vec<Rule>, String> {
     let rule = |(place, text)| Rule::filter(text).map_err(|why| format!("{place}: {why}"));
     entries(content, zero_terminated).map(rule).collect()
