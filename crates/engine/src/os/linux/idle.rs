@@ -37,7 +37,8 @@ fn lowest_of(idle: impl FnOnce() -> io::Result<()>, nice: impl FnOnce() -> io::R
 }
 
 fn set_idle() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: all its fields are numbers; musl has more of them than glibc.
+    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a live structure of the type that sched_setscheduler(2) names; the kernel copies it.
     // Thread 0 is the caller.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) } {
