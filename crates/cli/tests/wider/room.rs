@@ -146,10 +146,13 @@ fn read_only_mounts_are_read_and_not_written() {
     for kind in [Kind::Ext4, Kind::Btrfs, Kind::Tmpfs] {
         let row = format!("{kind:?}");
         let mount = Mount::new(kind);
-        let content = with_content(&mount.at("source"), 3 * MIB + 7, 7);
-        crate::wider_parts::mounts::sparse_file(&mount.at("hole"), 5 << 20);
-        mount.make_read_only();
         let elsewhere = Mount::new(Kind::Tmpfs);
+        let content = with_content(&elsewhere.at("content"), 3 * MIB + 7, 7);
+        // By other programs: a file that this one opened for writing may still be open in a process that another test
+        // just forked, and a mount with such a file is busy.
+        program(&["cp", &elsewhere.at("content"), &mount.at("source")]);
+        program(&["truncate", "--size", "5M", &mount.at("hole")]);
+        mount.make_read_only();
         for target in ["new", "source"] {
             let source = elsewhere.at("in");
             with_content(&source, MIB, 8);
