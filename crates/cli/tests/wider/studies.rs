@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{Home, expect};
+use crate::wider_parts::sshd::Sshd;
 use serde_json::Value;
 
 /// The studies that have no test of their own below. What a machine cannot do is a row with a reason, and status 23.
@@ -123,4 +124,37 @@ fn the_costs_of_requests_are_fitted_from_the_rows_of_a_grid() {
     let fits = home.pump(&["lab", "fit", "rows.jsonl", "--model", "cost"]);
     // The half-power point is there unless a busy machine makes the largest requests the slow ones: unit tests have it.
     expect(&fits, 0, &["ns/byte", "CPU time by the soaker", "CPU time of the process"], "fit");
+}
+
+/// The other host is this one, behind a real sshd: its programs, ticket, settings and files are there and not here, and
+/// nothing of a run is left at either.
+#[test]
+fn the_other_end_may_be_a_real_host() {
+    let home = Home::new();
+    let _sshd = Sshd::new(&home, None);
+    let stack = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").expect("Linux");
+    let stack = format!("stack={}", stack.trim());
+    let small = "size=1MiB";
+    for (number, study, set, outcome) in [
+        (1, "udp-throughput", &["spacing=20us"][..], "completed"),
+        (2, "tcp-recovery", &[], "completed"),
+        (3, "applications", &[&stack, small, "command=iperf3,pump,rsync,scp,nginx-curl"], "completed"),
+        (4, "applications", &["stack=vegas", small, "command=pump"], "unavailable"),
+    ] {
+        let rows_of = format!("{number}.jsonl");
+        let mut words = vec!["lab", "run", study, "--quick", "--out", &rows_of, "--set", "path=host:loop"];
+        set.iter().for_each(|level| words.extend(["--set", level]));
+        let ssh = Sshd::ssh(&home, "");
+        let run = home.pump_with(("PUMP_LAB_SSH", &ssh), &words);
+        let found: BTreeSet<String> = rows(&home, &rows_of)
+            .iter()
+            .map(|row| row["outcome"].as_str().expect("an outcome").to_owned())
+            .collect();
+        assert!(found.iter().eq([outcome]), "{study} {set:?}: {} {:?}", run.err, rows(&home, &rows_of));
+    }
+    for folder in ["/tmp", "/dev/shm"] {
+        let left = std::fs::read_dir(folder).expect("a folder").flatten();
+        let left: Vec<_> = left.filter(|it| it.file_name().to_string_lossy().ends_with("-there")).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
 }

@@ -29,6 +29,8 @@ const NOT_EXECUTABLE: i32 = 126;
 const UNAVAILABLE: i32 = 69;
 /// The event of a command that says what was used.
 const ACHIEVED: &str = "achieved";
+/// No settings of this program: who loads a congestion control, and the words of ssh (rig/path.sh, rig/real.sh).
+const PASSED_ON: [&str; 2] = ["PUMP_STACKS", "PUMP_LAB_SSH"];
 
 /// A command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +72,7 @@ impl CommandLine {
         })
     }
 
-    /// The user's own settings of this program must not change what is measured. Which program loads a congestion
-    /// control (rig/path.sh) is none.
+    /// The user's own settings of this program must not change what is measured.
     fn command(&self) -> Command {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&self.0);
@@ -79,7 +80,8 @@ impl CommandLine {
         // A group of its own can be ended as a whole.
         command.process_group(0);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("PUMP_") && name != "PUMP_STACKS" {
+            if name.to_string_lossy().starts_with("PUMP_") && !PASSED_ON.iter().any(|passed| name == *passed)
+            {
                 command.env_remove(name);
             }
         }

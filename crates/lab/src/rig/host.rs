@@ -25,6 +25,8 @@ const FUNCTIONS: &str = include_str!("host.sh");
 const DISK: &str = include_str!("disk.sh");
 const CABLE: &str = include_str!("cable.sh");
 const PATH: &str = include_str!("path.sh");
+const REAL: &str = include_str!("real.sh");
+const ON: &str = include_str!("on.sh");
 /// The name under which ssh looks up the host's key, whichever port it connects to.
 const ALIAS: &str = "pump-lab";
 
@@ -81,14 +83,19 @@ impl RigHost {
     /// Lays a path, of this number in this process, and writes what commands read of it. Where none can be laid, the
     /// commands are told why.
     pub fn lay_path(&mut self, kind: PathKind, number: u64) -> anyhow::Result<()> {
+        let real = if matches!(kind, PathKind::Hosts(_)) { REAL } else { "" };
         let ends = match kind {
             PathKind::Loopback => laid_path::ends_on_loopback(),
+            PathKind::Hosts(name) => {
+                self.write("on", ON).context("write the program that runs others there")?;
+                laid_path::ends_on_hosts(&name, &self.folder)
+            }
             PathKind::Box(settings) => match LaidPath::lay(*settings, number) {
                 Ok(path) => laid_path::ends_in_spaces(self.path.insert(path)),
                 Err(error) => format!("unavailable {}\n", quoted(Path::new(&format!("{error:#}")))),
             },
         };
-        let text = format!(". {}/disk.sh\n{ends}{PATH}", self.folder.display());
+        let text = format!(". {}/disk.sh\n{ends}{PATH}{real}", self.folder.display());
         self.write("path.sh", &text).context("write the ends of the path")
     }
 

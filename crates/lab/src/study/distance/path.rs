@@ -21,7 +21,7 @@ const MTU: u16 = 1500;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathTemplate {
-    /// `box` or `loopback`, which is as it is: the other fields are those of a box.
+    /// `box`, `loopback`, or `host:NAME`, a host that ssh reaches; the other fields are those of a box.
     pub path: Level,
     /// Most bytes per second in each direction.
     pub rate: Option<Level>,
@@ -42,6 +42,8 @@ pub struct PathTemplate {
 pub enum PathKind {
     /// This host's own loopback.
     Loopback,
+    /// From this host to one that ssh reaches by this name.
+    Hosts(String),
     /// A path in a box. Its namespaces have no names yet.
     Box(Box<BoxSettings>),
 }
@@ -68,7 +70,10 @@ impl PathTemplate {
         match word("path", &self.path)?.as_str() {
             "box" => Ok(PathKind::Box(Box::new(in_a_box))),
             "loopback" => Ok(PathKind::Loopback),
-            other => Err(("path", format!("'{other}' is no path; write box or loopback"))),
+            other => match other.strip_prefix("host:") {
+                Some(name) => Ok(PathKind::Hosts(host(name)?)),
+                None => Err(("path", format!("'{other}' is no path; write box, loopback or host:NAME"))),
+            },
         }
     }
 
@@ -83,6 +88,15 @@ impl PathTemplate {
         ];
         fields.into_iter().filter_map(|(key, field)| Some((key, field.as_ref()?)))
     }
+}
+
+/// A name that is one word of a shell and no option.
+fn host(name: &str) -> Result<String, WrongField> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+    if name.is_empty() || name.starts_with('-') || !name.bytes().all(plain) {
+        return Err(("path", format!("'{name}' is no host; write host:NAME, as ssh knows it")));
+    }
+    Ok(name.to_owned())
 }
 
 fn in_a_box(words: &[(&'static str, String)]) -> Result<BoxSettings, WrongField> {
@@ -135,7 +149,7 @@ mod tests {
     fn link(change: impl Fn(&mut PathTemplate)) -> LinkSettings {
         match filled(change).expect("in order") {
             PathKind::Box(settings) => settings.link,
-            PathKind::Loopback => panic!("a box"),
+            PathKind::Loopback | PathKind::Hosts(_) => panic!("a box"),
         }
     }
 
@@ -154,12 +168,20 @@ mod tests {
     fn loopback_is_as_it_is() {
         assert_eq!(filled(|it| it.path = "loopback".into()), Ok(PathKind::Loopback));
         filled(|it| (it.path, it.rtt) = ("loopback".into(), Some("far".into()))).expect_err("no time");
+        assert_eq!(filled(|it| it.path = "host:me@there".into()), Ok(PathKind::Hosts("me@there".into())));
+        for wrong in ["host:", "host:-oProxyCommand=x", "host:a b", "host:a'b", "hosts"] {
+            filled(|it| it.path = wrong.into()).expect_err(wrong);
+        }
     }
 
     #[test]
     fn a_wrong_field_is_named_with_what_to_write() {
         for (change, key, hint) in [
-            ((|it| it.path = "moon".into()) as fn(&mut PathTemplate), "path", "write box or loopback"),
+            (
+                (|it| it.path = "moon".into()) as fn(&mut PathTemplate),
+                "path",
+                "write box, loopback or host:NAME",
+            ),
             (|it| it.rtt = Some("1m".into()), "rtt", "'1m' is more than 10 s"),
             (|it| it.loss = Some("often".into()), "loss", "write for example 1e-5"),
             (|it| it.drop_at = Some("0".into()), "drop_at", "write 1 or more"),
