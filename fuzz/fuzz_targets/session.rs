@@ -28,6 +28,7 @@ fuzz_target!(|input: (bool, u8, Vec<Vec<u8>>, Vec<u8>)| {
                             sends_ahead: None,
                             host: None,
                             datagrams: None,
+                            places: None,
                         });
                     }
                     Err(_) => return,

@@ -63,6 +63,28 @@ pub fn has_wildcards(text: &[u8]) -> bool {
     text.iter().any(|byte| b"*?[".contains(byte))
 }
 
+/// Does a name match one component of a pattern, as a shell has it? A dot at its beginning has to be written, and what
+/// leads to another folder is no name. What is no pattern stands for itself.
+pub fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
+    let is_hidden = name.starts_with(b".") && !pattern.starts_with(b".");
+    let is_name = !matches!(name, b"" | b"." | b"..");
+    match Wildcard::new(pattern) {
+        Ok(compiled) if has_wildcards(pattern) => {
+            is_name && !is_hidden && compiled.matches(name.iter().copied(), Begins::AtStart)
+        }
+        _ => pattern == name,
+    }
+}
+
+/// Does a path match a pattern, component by component?
+pub fn path_matches(pattern: &[u8], path: &[u8]) -> bool {
+    let parts = |bytes: &'_ [u8]| bytes.iter().filter(|byte| **byte == b'/').count();
+    let slash = |byte: &u8| *byte == b'/';
+    pattern == path
+        || (parts(pattern) == parts(path)
+            && pattern.split(slash).zip(path.split(slash)).all(|(one, other)| name_matches(one, other)))
+}
+
 impl Wildcard {
     /// The error says what is wrong with the pattern, without naming it.
     pub fn new(pattern: &[u8]) -> Result<Wildcard, &'static str> {

@@ -101,6 +101,14 @@ impl Link {
         }
     }
 
+    /// The socket below, for who waits for several; on a virtual clock there is none.
+    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Link::Calls(socket) => Some(socket.fd()),
+            Link::Sim(_) => None,
+        }
+    }
+
     /// The socket below, if the kernel's TCP is.
     pub fn tcp(&self) -> Option<BorrowedFd<'_>> {
         match self {

@@ -291,6 +291,14 @@ impl Channel {
         self.waits(Some(other), patience)
     }
 
+    /// Waits until something came here or on another connection, or for this time.
+    pub fn wait_with(&self, other: &Channel, patience: Duration) -> Result<(), NetFault> {
+        match other.timed.link.socket() {
+            _ if other.has_buffered() => Ok(()),
+            socket => self.waits(socket, patience).map(drop),
+        }
+    }
+
     fn waits(&self, other: Option<BorrowedFd<'_>>, patience: Duration) -> Result<bool, NetFault> {
         if self.has_buffered() {
             return Ok(true);

@@ -385,6 +385,7 @@ pub fn caller(
         reads_on: Some(true),
         asks_host: options[2].map(|_| true),
         datagrams: options[3].map(crate::datagrams),
+        expands: None,
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;
@@ -467,8 +468,14 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
     }
     end.wait()?;
     let host = words::host(says).map(Box::new);
-    let reply =
-        Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None, host, datagrams: None };
+    let reply = Message::Begun {
+        receives: None,
+        reads_on: Some(true),
+        sends_ahead: None,
+        host,
+        datagrams: None,
+        places: None,
+    };
     end.say(&framed(&encode(&reply), 0).ok()?)?;
     while let Some(heard) = end.hear() {
         if heard.is_some_and(|(_, body)| matches!(decode(&body), Ok(Message::Report(_)))) {

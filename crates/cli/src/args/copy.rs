@@ -44,6 +44,9 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// followed, and a pipe is read. `DIR/` (or `DIR/.`) stands for what is in DIR: the same command copies to the same
 /// place again and again, where `DIR` goes below a target that meanwhile exists.
 ///
+/// A pattern behind a host that ssh reaches (host:'*.log') stands for the names that it matches there, as a shell there
+/// would have it; a file of that very name wins. Other places are taken as they are written.
+///
 /// A file with the name of a temporary file (.pump- and 16 digits) is copied like any other. It is left out, with a
 /// line, while a running pump uses it and where a later one can resume it, as are the journal beside it and the
 /// .pump-job of an unfinished copy. What is left out is counted (`skipped` in the report of --json).

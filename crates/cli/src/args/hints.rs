@@ -106,10 +106,7 @@ const HABITS: &[(&[&str], &str)] = &[
         &["--timeout", "--contimeout"],
         "--peer-timeout sets how long to wait for a silent host, as in --peer-timeout 30s",
     ),
-    (
-        &["-3"],
-        "a copy between two other hosts goes through this host: in two steps, which pump copy A:x B:y shows",
-    ),
+    (&["-3"], "a copy between two other hosts goes through this host without a flag: pump copy A:x B:y"),
     (&["-B"], "pump asks nothing; ssh's own questions are switched off by --ssh 'ssh -o BatchMode=yes'"),
     (&["-F"], "the configuration of ssh is --ssh 'ssh -F FILE'"),
     (&["--version"], "the version is told by pump --version"),

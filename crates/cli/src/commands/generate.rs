@@ -2,6 +2,7 @@
 //!
 //! Must not know: single flags.
 
+mod differences;
 mod sections;
 
 use std::io;

@@ -43,7 +43,7 @@ fn wrong_words_are_refused_with_a_hint() {
         ("copy -Q a b", &["-Q"]),
         ("copy --max-delete 3 a b", &["--delete"]),
         ("copi a b", &["similar subcommands exist", "'copy'"]),
-        ("copy host:a other:b", &["both places are on other hosts"]),
+        ("copy host:a pump://x:1/b", &["both places are on other hosts"]),
         ("copy null:10G b", &["write 10GiB"]),
         ("copy - - b", &["standard input", "once"]),
         ("copy -T a a b", &["-T"]),

@@ -221,6 +221,7 @@ fn converse(stream: TcpStream, host: Option<HostSettings>, peer: Peer) -> Option
                 sends_ahead,
                 host: host.map(Box::new),
                 datagrams: None,
+                places: None,
             }),
             0,
         )?;

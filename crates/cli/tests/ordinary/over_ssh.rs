@@ -202,8 +202,7 @@ fn what_cannot_be_is_told_before_anything_is_done() {
     noise_file(&home, "file", 10, 1);
     script(&home, "rsh", "touch started; exit 9");
     for (words, part) in [
-        (&["host:a", "other:b"][..], "both places are on other hosts"),
-        (&["host:a", "other:b", "back"], "several hosts"),
+        (&["host:a", "other:b", "back"][..], "several hosts"),
         (&["file", "host:b", "back"], "some sources are here"),
         (&["host:a", "pump://127.0.0.1:1/b"], "both places are on other hosts"),
         (&["-oProxyCommand=x:b", "back"], "-o"),
@@ -310,4 +309,58 @@ fn a_port_in_the_place_is_given_to_ssh() {
         has_content(&home.path(name), &content, place);
         assert_eq!(std::fs::read_to_string(home.path("told")).expect("it was started"), told);
     }
+}
+
+#[test]
+fn a_pattern_is_expanded_there_and_a_file_of_that_name_wins() {
+    let home = home();
+    for name in
+        ["far/a.log", "far/b.log", "far/.c.log", "far/d.txt", "far/x*", "far/xy", "far/logs/1", "far/logs/2"]
+    {
+        std::fs::create_dir_all(home.path(name).parent().expect("a folder")).expect("room");
+        std::fs::write(home.path(name), name).expect("room");
+    }
+    for (row, connection) in [("direct", DIRECT), ("carried", CARRIED)] {
+        for (words, status, lands) in [
+            (&["host:*.log", "into/"][..], 0, &["a.log", "b.log"][..]),
+            (&["host:.*.log", "host:d.txt", "into/"], 0, &[".c.log", "d.txt"]),
+            (&["host:~/l*s/?", "into/"], 0, &["1", "2"]),
+            (&["host:x*", "into/"], 0, &["x*"]),
+            (&["host:none*", "into/"], 1, &[]),
+            (&["host:none*", "host:d.txt", "into/"], 23, &["d.txt"]),
+            // Two names are not one file.
+            (&["host:*.log", "into/new"], 2, &[]),
+        ] {
+            make_folder(&home, "into");
+            let run = copy(&home, connection, words);
+            assert_eq!(run.status, status, "{row} {words:?}: {run:?}");
+            let mut found: Vec<_> = names_in(&home, "into");
+            found.sort();
+            assert_eq!(found, lands, "{row} {words:?}: {run:?}");
+            std::fs::remove_dir_all(home.path("into")).expect("it is there");
+        }
+    }
+}
+
+fn names_in(home: &Home, folder: &str) -> Vec<String> {
+    let names = std::fs::read_dir(home.path(folder)).expect("a folder").flatten();
+    names.map(|it| it.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Names that come while the copy is cut are none that it began with.
+#[test]
+fn a_lost_session_keeps_the_names_that_it_expanded() {
+    let home = home();
+    make_folder(&home, "into");
+    for name in ["far/a.big", "far/b.big"] {
+        noise_file(&home, name, 3_000_000, 7);
+    }
+    // The 6 MB take two seconds.
+    let once = "if [ ! -e again ]; then touch again; timeout 1 sh -c \"$*\"; touch far/c.big; exit 9; fi";
+    script(&home, "rsh", &format!("shift; {once}; exec sh -c \"$*\""));
+    let run = copy(&home, CARRIED, &["--bwlimit=3MB", "--retry-for=30s", "host:*.big", "into"]);
+    expect(&run, 0, &["trying again"], "lost once");
+    let mut found = names_in(&home, "into");
+    found.sort();
+    assert_eq!(found, ["a.big", "b.big"], "{run:?}");
 }

@@ -44,6 +44,21 @@ fn trees_go_there_and_back() {
     }
 }
 
+/// Both hosts are this one, by two names; what it holds goes through here all the same.
+#[test]
+fn a_tree_goes_from_one_host_to_another() {
+    for (row, forced) in [("direct", None), ("through ssh", Some(UNREACHABLE))] {
+        let home = Home::new();
+        let _sshd = Sshd::new(&home, forced);
+        let tree = home.path("far/tree");
+        make_tree(&tree, 6, 1500);
+        let same = if is_root() { same_tree } else { same_tree_apart_from_owners };
+        let run = copy(&home, &["loop:tree", "127.0.0.1:copy"]);
+        expect(&run, 0, &["loop:tree -> 127.0.0.1:copy", "goes through this host"], row);
+        same(&tree, &home.path("far/copy"), row);
+    }
+}
+
 #[test]
 fn hosts_and_keys_that_are_not_right_are_refused_and_nothing_is_written() {
     let home = Home::new();

@@ -83,6 +83,9 @@ pub struct Begin {
     /// the same, and grants none.
     #[n(16)]
     pub datagrams: Option<DatagramRequest>,
+    /// Places with wildcards stand for what they match at the called side, which reads.
+    #[n(17)]
+    pub expands: Option<bool>,
 }
 
 /// How far a job is.
@@ -234,6 +237,10 @@ pub enum Message {
         /// What the caller may send as datagrams.
         #[n(4)]
         datagrams: Option<DatagramGrant>,
+        /// What the places that are read stand for, where that was asked for: numbers of places are those of this list.
+        #[n(5)]
+        #[cbor(decode_with = "lists::places", nil = "lists::none")]
+        places: Option<Vec<ByteVec>>,
     },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]

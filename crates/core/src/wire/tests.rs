@@ -58,7 +58,8 @@ fn session_answer() -> Message {
     let (receives, reads_on, sends_ahead) = (Some(true), Some(true), Some(true));
     let grant = DatagramGrant { port: 4000, token: [9; 16], bytes_per_second: 7, buffer_bytes: 8 };
     let (host, datagrams) = (Some(Box::new(host)), Some(grant));
-    Message::Begun { receives, reads_on, sends_ahead, host, datagrams }
+    let places = Some(vec![ByteVec::from(b"a.log".to_vec())]);
+    Message::Begun { receives, reads_on, sends_ahead, host, datagrams, places }
 }
 
 fn begin(way: Direction) -> Message {
@@ -82,6 +83,7 @@ fn begin(way: Direction) -> Message {
             bytes_per_second: 1 << 40,
             lasts_ns: 1,
         }),
+        expands: Some(true),
     })
 }
 

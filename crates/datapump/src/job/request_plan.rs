@@ -66,6 +66,13 @@ pub(crate) struct LaneRange {
     pub(crate) most: u32,
 }
 
+impl LaneRange {
+    /// The same where the other side takes so many.
+    pub(crate) fn at_most(self, most: u32) -> LaneRange {
+        LaneRange { most: self.most.min(most), ..self }
+    }
+}
+
 /// Less is moved before a connection that is opened for it has left slow start: 3.7 MB in eight round trips.
 const LANE_BYTES_MIN: u64 = 4 << 20;
 

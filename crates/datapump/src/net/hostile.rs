@@ -90,6 +90,7 @@ impl HostileStage {
             reads_on: None,
             asks_host: None,
             datagrams: None,
+            expands: None,
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");

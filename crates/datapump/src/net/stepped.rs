@@ -168,6 +168,7 @@ impl TwoHosts {
                     sends_ahead: Some(true),
                     host: None,
                     datagrams: None,
+                    places: None,
                 })?;
             }
         }
@@ -221,6 +222,7 @@ fn begin(way: Direction) -> Begin {
         reads_on: None,
         asks_host: None,
         datagrams: None,
+        expands: None,
     }
 }
 
@@ -235,6 +237,7 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
                 sends_ahead: Some(true),
                 host: None,
                 datagrams: None,
+                places: None,
             });
             Follows::Go
         }

@@ -221,6 +221,7 @@ fn nothing() -> Begin {
         reads_on: None,
         asks_host: None,
         datagrams: None,
+        expands: None,
     }
 }
 
@@ -297,7 +298,14 @@ fn accepted(listener: &TcpListener, datagrams: Option<DatagramGrant>) -> Channel
     let welcome = Reply::Welcome { version: VERSION, session, connections_max, program: None, boot: None };
     channel.send_message(&encode(&welcome), 0).expect("it listens");
     channel.message_within(WAIT_MAX).expect("what is wanted");
-    let answer = Message::Begun { receives: None, reads_on: None, sends_ahead: None, host: None, datagrams };
+    let answer = Message::Begun {
+        receives: None,
+        reads_on: None,
+        sends_ahead: None,
+        host: None,
+        datagrams,
+        places: None,
+    };
     channel.send_message(&encode(&answer), 0).expect("it listens");
     channel
 }

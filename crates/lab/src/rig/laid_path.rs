@@ -74,20 +74,10 @@ pub fn ends_in_spaces(path: &LaidPath) -> String {
     side("LEFT", &left.space) + &side("RIGHT", &right.space) + &addresses
 }
 
-/// The variables of path.sh for a path to another host: `folder` has the program `on`.
+/// The variables of path.sh for a path to another host: `folder` has the program `on`. Addresses are found by real.sh.
 pub fn ends_on_hosts(name: &str, folder: &Path) -> String {
-    let right = format!("THERE='{name}'\nLEFT=\nRIGHT='sh {}/on'\n", folder.display());
-    right + REAL_ADDRESSES
+    format!("THERE='{name}'\nLEFT=\nRIGHT='sh {}/on'\n", folder.display())
 }
-
-/// The name as ssh understands it, which may be one of the user's own; and this host's address on the way there.
-const REAL_ADDRESSES: &str = r#"
-export THERE HOST
-NAME=$(${PUMP_LAB_SSH:-ssh} -G "$THERE" | sed -n 's/^hostname //p')
-RIGHT_ADDRESS=$(getent ahosts "${NAME:-$THERE}" | sed -n '1s/ .*//p')
-[ -n "$RIGHT_ADDRESS" ] || unavailable "'$THERE' has no address"
-LEFT_ADDRESS=$(ip route get "$RIGHT_ADDRESS" 2> /dev/null | sed -n 's/.* src \([^ ]*\).*/\1/p')
-"#;
 
 /// The variables of path.sh for loopback.
 pub fn ends_on_loopback() -> String {

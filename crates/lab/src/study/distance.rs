@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use datapump::units::parse_duration;
 
-pub use path::{PathKind, PathTemplate};
+pub use path::{NONE, PathKind, PathTemplate};
 pub use relay::{RelayOptions, RelayTemplate};
 
 /// A round trip to the moon takes 2.6 s. More than this is a typing error.

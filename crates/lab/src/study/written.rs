@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::complaint::complaint;
+use super::distance::NONE;
 use super::{
     COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, StopRule, Study,
     StudyError, StudyStep, Template,
@@ -195,12 +196,16 @@ fn change(study: &mut Study, changes: &Changes) -> Result<(), StudyError> {
 const KNOWN_WORDS: [&str; 8] =
     ["operation", "caching", "interface", "pattern", "stage", "growth", "offload", "file"];
 
+/// What a path need not have.
+const LIMITS_OF_A_PATH: [&str; 2] = ["queue", "drop_at"];
+
 /// Why a level cannot be one of a factor that has these.
 fn unlike(factor: &Factor, level: &Level) -> Option<String> {
     let all = |is: fn(&Level) -> bool| factor.levels.iter().all(is);
     let least = factor.levels.iter().filter_map(Level::value).fold(1.0, f64::min);
     let is_number = |level: &Level| matches!(level, Level::Number(_));
     let kind = match () {
+        () if LIMITS_OF_A_PATH.contains(&factor.name.as_str()) && level.to_string() == NONE => return None,
         () if all(is_number) && !(is_number(level) && level.value() >= Some(least)) => "a number",
         () if all(Level::is_size) && !(level.is_size() && level.value() >= Some(least)) => {
             "a size with its unit"

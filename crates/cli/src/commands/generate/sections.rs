@@ -5,6 +5,8 @@
 use clap::Command;
 use roff::{Roff, roman};
 
+use super::differences::DIFFERENCES;
+
 /// Files that a copy leaves or reads, and what they are.
 const FILES: [(&str, &str); 4] = [
     (
@@ -38,6 +40,10 @@ pub fn of(command: &Command, root: &Command, statuses: &str) -> Vec<u8> {
         verbatim(&mut page, "EXIT STATUS", &table);
     }
     variables(&mut page, command);
+    if ["copy", "mirror"].contains(&command.get_name()) {
+        page.control("SH", ["DIFFERENCES FROM CP, RSYNC AND SCP"]);
+        DIFFERENCES.iter().for_each(|(others, here)| entry(&mut page, others, here));
+    }
     page.control("SH", ["FILES"]);
     FILES.iter().for_each(|(name, words)| entry(&mut page, name, words));
     let pages = root.get_subcommands().map(|below| format!("pump-{}(1), ", below.get_name()));

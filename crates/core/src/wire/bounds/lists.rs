@@ -31,6 +31,17 @@ where
     list(decoder, context, SOURCES_MAX)
 }
 
+/// What places stand for, where that is told.
+pub(in crate::wire) fn places<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Option<Vec<T>>, Error>
+where
+    T: Decode<'bytes, C>,
+{
+    optional(decoder, context, SOURCES_MAX)
+}
+
 /// What is not wanted.
 pub(in crate::wire) fn unwanted<'bytes, C>(
     decoder: &mut Decoder<'bytes>,

@@ -2,6 +2,8 @@
 //!
 //! Must not know: command lines, how blocks are moved, what follows when the session is lost.
 
+mod patterns;
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +23,9 @@ use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::job::options::{Choice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::request_plan::{self, LaneRange};
-use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
+use crate::net::client::remote_copy::{
+    Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionBefore, SessionStart,
+};
 use crate::net::client::session_pools::{SPARES_AFTER, SessionPools};
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
@@ -29,7 +33,7 @@ use crate::problem::Problem;
 use crate::report::{Report, RoundTrips};
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
-use datapump_files::disk::{Disk, FileKind, boot};
+use datapump_files::disk::{Disk, FileKind};
 
 /// Options are told in one message of 1 MiB, with the places. Only a list of names makes them long.
 const OPTIONS_BYTES_MAX: usize = 900 << 10;
@@ -60,8 +64,8 @@ impl RemoteCopy {
                 Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
             }
             ([first, ..], Some(target)) => Err(Problem::usage(format!(
-                "both places are on other hosts; copy through this one: mkdir TMP && pump copy {first} TMP/ && pump \
-                 copy TMP/ {target}"
+                "both places are on other hosts, which is for copies between two that ssh reaches; copy through this \
+                 one: mkdir TMP && pump copy {first} TMP/ && pump copy TMP/ {target}"
             ))),
             ([], Some(_)) => Err(Problem::usage(
                 "a web source cannot be copied to another host directly; copy it here first",
@@ -76,7 +80,7 @@ impl RemoteCopy {
         way: Direction,
         remote: &Remote,
         last: &LastSession,
-        (events, first): (Events<'_>, Option<Vec<u8>>),
+        (events, opening): (Events<'_>, SessionStart),
     ) -> Result<ClientSession, Problem> {
         self.options.sockets.check().map_err(Problem::usage)?;
         if self.options.remove_sources {
@@ -91,7 +95,7 @@ impl RemoteCopy {
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
-            let words = match self.begin_now(way, remote, last, (events, &first))? {
+            let words = match self.begin_now(way, remote, last, (events, &opening))? {
                 Beginning::Begun(session) => return Ok(*session),
                 Beginning::Busy(words) => crate::shown(words.as_bytes()),
             };
@@ -117,10 +121,10 @@ impl RemoteCopy {
         way: Direction,
         remote: &Remote,
         last: &LastSession,
-        (events, first): (Events<'_>, &Option<Vec<u8>>),
+        (events, opening): (Events<'_>, &SessionStart),
     ) -> Result<Beginning, Problem> {
         let cancel = CancelToken::default();
-        let beginning = self.begin_until(cancel.clone(), (way, remote), last, (events, first));
+        let beginning = self.begin_until(cancel.clone(), (way, remote), last, (events, opening));
         if !matches!(beginning, Ok(Beginning::Begun(_))) {
             // Connections that are made beside it have no session to join.
             cancel.cut();
@@ -133,12 +137,12 @@ impl RemoteCopy {
         cancel: CancelToken,
         (way, remote): (Direction, &Remote),
         last: &LastSession,
-        (events, first): (Events<'_>, &Option<Vec<u8>>),
+        (events, opening): (Events<'_>, &SessionStart),
     ) -> Result<Beginning, Problem> {
         let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        let session = self.called(cancel, (way, remote), last, (&notice, first));
+        let session = self.called(cancel, (way, remote), last, (&notice, opening));
         let (session, answer) = match session {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
             // What refuses ssh now may not always.
@@ -150,11 +154,10 @@ impl RemoteCopy {
             session => session.map_err(lost)?,
         };
         match (session, answer) {
-            (mut session, Message::Begun { receives, reads_on, sends_ahead, host, .. }) => {
-                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                let receives = last.map_or(receives.or_else(|| self.receives()), |(_, first)| first);
-                *last = Some((session.welcome.session, receives));
-                drop(last);
+            (mut session, Message::Begun { receives, reads_on, sends_ahead, host, places, .. }) => {
+                let told = places.filter(|_| session.asks_places);
+                session.sources = patterns::expanded(&self.sources, told).map_err(lost)?;
+                session.remember(last, receives.or_else(|| self.receives()));
                 session.reads_on &= reads_on == Some(true);
                 session.ahead &= sends_ahead != Some(false);
                 session.peer_host = host;
@@ -174,11 +177,12 @@ impl RemoteCopy {
         cancel: CancelToken,
         (way, remote): (Direction, &Remote),
         last: &LastSession,
-        (notice, first): (&dyn Fn(String), &Option<Vec<u8>>),
+        (notice, opening): (&dyn Fn(String), &SessionStart),
     ) -> Result<(ClientSession, Message), NetFault> {
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
         let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
-        let beside = |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), first.clone());
+        let beside =
+            |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), opening.first.clone());
         let (way_in, sockets, stop) = (&self.way_in, &self.options.sockets, &self.stop);
         let reaching = Reaching { way_in, sockets, patience, stop, proposed, beside: &beside };
         let Reached { dialer, channel, round_trip_ns, far_end } =
@@ -191,16 +195,14 @@ impl RemoteCopy {
         let is_far = self.reads_ahead(round_trip_ns);
         let round_trip_ns = round_trip_ns.or(self.is_forced_far().then_some(0)).map(|ns| self.taken_for(ns));
         connections.decide(is_far);
-        let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
         let lane_range = self.lane_range(way, round_trip_ns.filter(|_| has_own_connections));
         let begin = Begin {
-            instead_of: before.map(|(session, _)| session),
+            boot: opening.source_boot,
             round_trip_ns,
             sends_ahead: Some(is_far),
-            reads_on: Some(self.options.read_ahead != Choice::Never),
-            ..self.wishes(way, remote, lane_range, is_name_of(last))
+            ..self.wishes_behind(last, (way, remote), lane_range)
         };
-        let start = Instant::now();
+        let (start, asks_places) = (Instant::now(), begin.expands == Some(true));
         control.say(Message::Begin(begin))?;
         let answer = control.hear()?;
         let round_trip_ns = self.taken_for(shorter(round_trip_ns, start.elapsed()));
@@ -216,15 +218,14 @@ impl RemoteCopy {
             outbox,
             cancel,
             lanes,
-            lane_range: lane_range.map(|LaneRange { at_first, most }| LaneRange {
-                at_first,
-                most: most.min(welcome.connections_max.max(1)),
-            }),
+            lane_range: lane_range.map(|range| range.at_most(welcome.connections_max.max(1))),
             round_trip_ns,
             connecting,
             ahead,
             reads_on: self.options.read_ahead != Choice::Never,
             peer_host: None,
+            asks_places,
+            sources: None,
             _far_end: far_end,
         };
         Ok((session, answer))
@@ -250,7 +251,7 @@ impl RemoteCopy {
     }
 
     /// Connections for blocks that are asked for, each with a lane at both ends.
-    fn lanes(&self) -> u32 {
+    pub(super) fn lanes(&self) -> u32 {
         self.connections.unwrap_or(Options::defaults(Reads::FarFiles).lanes)
     }
 
@@ -289,6 +290,25 @@ impl RemoteCopy {
         self.sources.iter().map(bytes_of).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
     }
 
+    /// What is wished, behind a session that was lost if there was one.
+    fn wishes_behind(
+        &self,
+        last: &LastSession,
+        (way, remote): (Direction, &Remote),
+        lane_range: Option<LaneRange>,
+    ) -> Begin {
+        let before = last.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|it| it.number);
+        // What patterns stood for in the first session, they stand for in all.
+        let asks_places =
+            way == Direction::Pull && !self.compares && before.is_none() && patterns::are_in(&self.sources);
+        Begin {
+            instead_of: before,
+            expands: asks_places.then_some(true),
+            reads_on: Some(self.options.read_ahead != Choice::Never),
+            ..self.wishes(way, remote, lane_range, is_name_of(last))
+        }
+    }
+
     fn wishes(&self, way: Direction, remote: &Remote, lane_range: Option<LaneRange>, is_name: bool) -> Begin {
         let (lanes_at_first, lanes_max) = lane_range.map(|it| (it.at_first, it.most)).unzip();
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
@@ -323,13 +343,14 @@ impl RemoteCopy {
             options,
             connections: self.lanes(),
             tells_files: Some(self.tells_files),
-            boot: Some(boot()),
+            boot: None,
             instead_of: None,
             round_trip_ns: None,
             sends_ahead: None,
             reads_on: None,
             asks_host: self.options.asks_host.then_some(true),
             datagrams: None,
+            expands: None,
         }
     }
 }
@@ -344,7 +365,7 @@ fn lanes_for(round_trip_ns: u64, buffer_bytes: u64) -> u32 {
 /// What a lost session made is not taken for a folder that was there to receive.
 pub(crate) fn is_name_of(last: &LastSession) -> bool {
     let last = last.lock().unwrap_or_else(PoisonError::into_inner);
-    last.is_some_and(|(_, receives)| receives == Some(false))
+    last.as_ref().is_some_and(|before| before.receives == Some(false))
 }
 
 /// The shorter of the handshake and the beginning of a session: what either side computed meanwhile is part of them.
@@ -388,11 +409,25 @@ pub(crate) struct ClientSession {
     pub(crate) reads_on: bool,
     /// What the other host said of its settings.
     pub(crate) peer_host: Option<Box<HostSettings>>,
+    /// Whether it was asked what the sources stand for.
+    asks_places: bool,
+    /// What the patterns among the sources stand for, if there are any.
+    pub(crate) sources: Option<Vec<Place>>,
     /// Ends when the session is over.
     _far_end: Option<RemoteEnd>,
 }
 
 impl ClientSession {
+    /// Leaves what the first session of a copy found to those that go on.
+    fn remember(&self, last: &LastSession, receives: Option<bool>) {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (receives, sources) = match last.take() {
+            Some(before) => (before.receives, before.sources),
+            None => (receives, self.sources.clone()),
+        };
+        *last = Some(SessionBefore { number: self.welcome.session, receives, sources });
+    }
+
     /// The report with the round trips of the session's beginning and end.
     pub(crate) fn counted(&self, report: Report) -> Report {
         let own =
@@ -418,7 +453,11 @@ impl ClientSession {
         let (cancel, range) = (self.cancel.clone(), self.lane_range);
         scope.spawn(move || {
             let dialled = connections.dial(lanes, ahead, &sender);
-            dialled.inspect_err(|_| cancel.cut())?;
+            // Behind the report nobody misses one.
+            let has_ended = is_over.load(Ordering::Relaxed);
+            dialled
+                .or_else(|fault| if has_ended { Ok(()) } else { Err(fault) })
+                .inspect_err(|_| cancel.cut())?;
             let is_over = || is_over.load(Ordering::Relaxed) || cancel.check().is_err();
             let Some(LaneRange { at_first, most }) = range else { return Ok(()) };
             let at_once = at_first.min(most).saturating_sub(lanes);

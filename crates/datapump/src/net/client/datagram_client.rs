@@ -251,5 +251,6 @@ fn begin(request: DatagramRequest) -> Begin {
         reads_on: None,
         asks_host: None,
         datagrams: Some(request),
+        expands: None,
     }
 }

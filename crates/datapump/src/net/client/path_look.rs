@@ -17,7 +17,7 @@ use crate::job::options::{Choice, Options};
 use crate::job::request_plan::{self, LaneRange};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::path_probe::{self, Probed};
-use crate::net::client::remote_copy::{Events, RemoteCopy};
+use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
 use crate::net::folder::remote_host::Pools;
 use crate::net::server::control::Follows;
 use crate::problem::Problem;
@@ -133,7 +133,8 @@ impl RemoteCopy {
 
     fn looked(&self, remote: &Remote, facts: &mut PathFacts, events: Events<'_>) -> Result<(), Problem> {
         let last = Mutex::default();
-        let mut session = self.begin(Direction::Pull, remote, &last, (events, None))?;
+        let mut session =
+            self.begin(Direction::Pull, remote, &last, (events, SessionStart::of_this_side(None)))?;
         facts.begin(&session);
         let lanes = session.lanes;
         let probe = |pools: &Pools| path_probe::run(pools, lanes, &self.stop);

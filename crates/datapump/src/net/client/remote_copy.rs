@@ -12,6 +12,7 @@ use crate::job::options::Options;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::Place;
+use datapump_files::disk::boot;
 
 /// Between two tries, at first and at most.
 pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -45,5 +46,31 @@ pub struct RemoteCopy {
 }
 
 pub(crate) type Events<'events> = &'events (dyn Fn(Event) + Sync);
-/// The session before, if there was one: its number, and whether it found a folder that receives the sources.
-pub(crate) type LastSession = Mutex<Option<([u8; 16], Option<bool>)>>;
+/// The session before, if there was one.
+pub(crate) type LastSession = Mutex<Option<SessionBefore>>;
+
+/// How a session begins besides.
+#[derive(Debug)]
+pub(crate) struct SessionStart {
+    /// What is requested with the greeting.
+    pub(crate) first: Option<Vec<u8>>,
+    /// Which start of which system the side runs on that reads, if it is not the called one.
+    pub(crate) source_boot: Option<[u8; 16]>,
+}
+
+impl SessionStart {
+    /// Of a session in which this side reads or writes.
+    pub(crate) fn of_this_side(first: Option<Vec<u8>>) -> SessionStart {
+        SessionStart { first, source_boot: Some(boot()) }
+    }
+}
+
+/// What a session leaves to the one that goes on after it was lost.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionBefore {
+    pub(crate) number: [u8; 16],
+    /// Whether it found a folder that receives the sources.
+    pub(crate) receives: Option<bool>,
+    /// What the patterns among the sources stood for.
+    pub(crate) sources: Option<Vec<Place>>,
+}

@@ -2,6 +2,8 @@
 //!
 //! Must not know: command lines, how blocks are moved.
 
+mod relay;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -16,7 +18,7 @@ use crate::job::budget::Budget;
 use crate::job::options::{Choice, FollowLinks, Options, RETRY_FOR};
 use crate::job::request_plan;
 use crate::net::client::client_session::{ClientSession, is_name_of};
-use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
+use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{billed, merged, with_peer};
 use crate::net::client::sessions::Sessions;
 use crate::net::folder::event_codec;
@@ -45,8 +47,8 @@ impl RemoteCopy {
     }
 
     fn in_sessions(mut self, events: Events<'_>) -> Report {
-        if self.options.follow != FollowLinks::Never {
-            // What is sent ahead is walked otherwise.
+        if self.options.follow != FollowLinks::Never || self.two_hosts().is_some() {
+            // What is sent ahead is walked otherwise, and is for the side that is called.
             self.options.read_ahead = Choice::Never;
         }
         if let ([one], true) = (&mut self.sources[..], self.compares)
@@ -57,11 +59,14 @@ impl RemoteCopy {
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
-        let way = self.way().map_or(Direction::Pull, |(way, _)| way);
-        let (mut sessions, last) = (Sessions::new(way), Mutex::default());
+        let way = match self.two_hosts() {
+            Some(_) => Direction::Push,
+            None => self.way().map_or(Direction::Pull, |(way, _)| way),
+        };
+        let (mut sessions, last, last_read) = (Sessions::new(way), Mutex::default(), Mutex::default());
         loop {
             let lost = Mutex::new(None);
-            let report = self.clone().once(&last, &|event| match event {
+            let report = self.again([&last, &last_read]).once((&last, &last_read), &|event| match event {
                 Event::Problem(problem) if problem.class == Class::Lost => {
                     *lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
                 }
@@ -100,6 +105,15 @@ impl RemoteCopy {
         }
     }
 
+    /// The copy as one session does it: what patterns stood for in the first, they stand for in all.
+    fn again(&self, last: [&LastSession; 2]) -> RemoteCopy {
+        let of = |last: &LastSession| {
+            last.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.sources.clone()
+        };
+        let expanded = last.into_iter().find_map(of);
+        RemoteCopy { sources: expanded.unwrap_or_else(|| self.sources.clone()), ..self.clone() }
+    }
+
     pub(crate) fn rest(&self, pause: Duration) {
         let end = Instant::now() + pause;
         while Instant::now() < end && !self.stop.load(Ordering::Relaxed) {
@@ -107,16 +121,21 @@ impl RemoteCopy {
         }
     }
 
-    fn once(self, last: &LastSession, events: Events<'_>) -> Report {
+    fn once(self, (last, last_read): (&LastSession, &LastSession), events: Events<'_>) -> Report {
         let (watch, before) = (Arc::clone(&self.watch), self.watch.snapshot().bytes);
         // What came there is known by what was told of its progress; a session that told none had none.
         let came = || Some(watch.snapshot().bytes).filter(|&bytes| bytes != before).unwrap_or(0);
-        let done = match self.way() {
-            Ok((Direction::Push, remote)) => {
+        let done = match (self.two_hosts(), self.way()) {
+            (Some((from, to)), _) => {
+                self.relay((&from, &to), (last, last_read), events).map_err(|problem| (problem, came()))
+            }
+            (None, Ok((Direction::Push, remote))) => {
                 self.push(&remote, last, events).map_err(|problem| (problem, came()))
             }
-            Ok((Direction::Pull, remote)) => self.pull(&remote, last, events).map_err(|problem| (problem, 0)),
-            Err(problem) => Err((problem, 0)),
+            (None, Ok((Direction::Pull, remote))) => {
+                self.pull(&remote, last, events).map_err(|problem| (problem, 0))
+            }
+            (None, Err(problem)) => Err((problem, 0)),
         };
         done.unwrap_or_else(|(problem, bytes_moved)| Report { bytes_moved, ..failed(problem, events) })
     }
@@ -155,7 +174,8 @@ impl RemoteCopy {
         let share = Budget::of_client().share();
         let handles =
             Arc::new(HandleTable::of((origins, self.options.follow), Arc::clone(&self.stop), share, None));
-        let mut session = self.begin(Direction::Push, remote, last, (events, None))?;
+        let mut session =
+            self.begin(Direction::Push, remote, last, (events, SessionStart::of_this_side(None)))?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };
         // Nobody asks any more: a pipe that says nothing is not waited for.
@@ -225,21 +245,23 @@ impl RemoteCopy {
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let is_name = is_name_of(last);
         let wish = self.ahead_wish();
-        let mut session = self.begin(Direction::Pull, remote, last, (events, Some(wish.request())))?;
+        let opening = SessionStart::of_this_side(Some(wish.request()));
+        let mut session = self.begin(Direction::Pull, remote, last, (events, opening))?;
         let (pools, share) = (session.connections.pools(session.ahead), Budget::of_client().share());
         let owners = Mapping::new(self.options.keep.numeric_ids);
         let (boot, round_trip_ns) = (session.welcome.boot, session.round_trip_ns);
-        let (place, requested, reads_on) = (remote.host.to_string(), Some(wish), session.reads_on);
-        let peer = PeerFacts { place, boot, round_trip_ns, requested, reads_on };
+        let (place, reads_on) = (remote.host.to_string(), session.reads_on);
+        let peer = PeerFacts { place, boot, round_trip_ns, requested: Some(wish), reads_on };
         let remote_host = RemoteHost::new(peer, session.cancel.clone(), pools, share, owners);
         let lanes = self.options.lanes.unwrap_or(session.lanes).min(session.lanes);
         let target_is_name = self.options.target_is_name || is_name;
         let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();
         let options =
             Options { lanes: Some(lanes), lanes_at_first, lanes_max, target_is_name, ..self.options };
-        let job = match (self.compares, &self.sources[..]) {
+        let sources = session.sources.take().unwrap_or(self.sources);
+        let job = match (self.compares, &sources[..]) {
             (true, [one]) => Job::compare(one.clone(), self.target),
-            _ => Job::copy(self.sources, self.target),
+            _ => Job::copy(sources, self.target),
         };
         let job = job.options(options).tells_files(self.tells_files).remote_host(remote_host);
         let stop = Arc::clone(&self.stop);
@@ -263,19 +285,22 @@ impl RemoteCopy {
             session.cancel.cut();
             (writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
         });
-        match talked {
+        Ok(match talked {
             // All was done here, whatever the other side heard of it.
             Err(fault) if report.exit_status != 0 && !report.problems.contains_key(Class::Lost.name()) => {
                 events(Event::Problem(fault.problem(&remote.to_string())));
                 let bill = billed(&report, &gave);
-                Ok(Report { exit_status: Status::Lost as i32, bill, ..report })
+                Report { exit_status: Status::Lost as i32, bill, ..report }
             }
-            _ => {
-                let report = with_peer(merged(report, &gave), "sender");
-                Ok(session.counted(Report { cpu_far: far_cpu(&gave), ..report }))
-            }
-        }
+            _ => pulled(&session, report, &gave),
+        })
     }
+}
+
+/// The report of this side, which wrote, with what the other one gave and paid.
+fn pulled(session: &ClientSession, report: Report, gave: &SenderStats) -> Report {
+    let report = with_peer(merged(report, gave), "sender");
+    session.counted(Report { cpu_far: far_cpu(gave), ..report })
 }
 
 /// The report of the side that writes, with what this one gave and paid, also before anything was requested.

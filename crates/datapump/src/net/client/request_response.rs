@@ -21,7 +21,7 @@ use datapump_transport::{Channel, NetFault, SocketFacts};
 use crate::job::options::{Choice, Options};
 use crate::net::client::path_look::SessionWork;
 use crate::net::client::path_probe;
-use crate::net::client::remote_copy::{Events, RemoteCopy};
+use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
 use crate::net::folder::remote_host::Pools;
 use crate::problem::Problem;
 use crate::target::place::Place;
@@ -83,7 +83,8 @@ impl RemoteCopy {
         };
         let (_, remote) = self.way()?;
         let last = Mutex::default();
-        let mut session = self.begin(Direction::Pull, &remote, &last, (events, None))?;
+        let mut session =
+            self.begin(Direction::Pull, &remote, &last, (events, SessionStart::of_this_side(None)))?;
         let request = |pools: &Pools| request_all(pools, series, &self.stop);
         let SessionWork { outcome, talked, .. } = self.work_in(&mut session, request);
         outcome.map_err(|fault| talked.err().unwrap_or(fault).problem(&remote.to_string()))

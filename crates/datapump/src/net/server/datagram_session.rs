@@ -59,6 +59,7 @@ pub(crate) fn held(
         sends_ahead: Some(false),
         host: None,
         datagrams,
+        places: None,
     })?;
     let sent = OnceLock::new();
     std::thread::scope(|scope| {

@@ -6,6 +6,7 @@
 //!
 //! Must not know: how callers are let in, how a copy is made.
 
+mod expansion;
 mod link_dest;
 mod reserve;
 
@@ -26,6 +27,7 @@ use datapump_transport::{
     CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, Pool, SocketOptions, Stopping,
     host_settings,
 };
+use minicbor::bytes::ByteVec;
 
 use crate::job::Job;
 use crate::job::options::Options;
@@ -85,7 +87,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         Ok((wanted, memory))
     });
     match checked {
-        Ok((wanted, memory)) => {
+        Ok((mut wanted, memory)) => {
             state.agree(&left, wanted.connections_max(), wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
@@ -97,6 +99,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
                 sends_ahead,
                 host,
                 datagrams: None,
+                places: wanted.places.take(),
             })?;
             control.join(&cancel);
             let done = match begin.way {
@@ -115,6 +118,8 @@ struct Wanted {
     /// Where places are: what is served, or null.
     root: ServedRoot,
     sources: Vec<PathBuf>,
+    /// What the caller's places stand for, where he wants to know.
+    places: Option<Vec<ByteVec>>,
     /// Where is written, as the caller calls it.
     target: Option<PathAt>,
     options: Options,
@@ -222,14 +227,18 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
         let words = "is a pipe, and has taken bytes that do not come back; copy anew";
         return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
     }
-    let sources = begin.sources.iter().map(|bytes| path(bytes));
-    let sources = match (&root, begin.way) {
-        (ServedRoot::User(home), Direction::Pull) => {
-            sources.map(|path| of_user(home, &path)).collect::<Result<_, _>>()?
-        }
-        _ => sources.collect(),
-    };
-    Ok(Wanted { root, sources, target, options, left_out, ..Wanted::of(begin, connections) })
+    let places = expansion::expanded(&root, begin)?;
+    let sources = sources_of(&root, begin.way, places.as_ref().unwrap_or(&begin.sources))?;
+    Ok(Wanted { root, sources, places, target, options, left_out, ..Wanted::of(begin, connections) })
+}
+
+/// Where the places lie that are read: a caller's own as he calls them.
+fn sources_of(root: &ServedRoot, way: Direction, places: &[ByteVec]) -> Result<Vec<PathBuf>, Problem> {
+    let sources = places.iter().map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
+    match (root, way) {
+        (ServedRoot::User(home), Direction::Pull) => sources.map(|path| of_user(home, &path)).collect(),
+        _ => Ok(sources.collect()),
+    }
 }
 
 /// A place as the far user's shell would take it.
@@ -290,6 +299,7 @@ impl Wanted {
         Wanted {
             root: ServedRoot::Null { bytes: None, fill: Fill::Noise },
             sources: Vec::new(),
+            places: None,
             target: None,
             options: Options::default(),
             left_out: None,

@@ -14,7 +14,7 @@ use crate::judge::losses::LossRule;
 use crate::study::{Level, fill};
 
 /// A field that is not to limit, delay or lose anything.
-const NONE: &str = "none";
+pub const NONE: &str = "none";
 const MTU: u16 = 1500;
 
 /// The fields of a step `new_path`: each a value or a factor in braces. `none` is the same as a field that is absent.
@@ -66,14 +66,25 @@ impl PathTemplate {
                 words.push((key, word));
             }
         }
+        let path = word("path", &self.path)?;
+        if let Some(name) = path.strip_prefix("host:") {
+            return self.to_a_host(name, &words);
+        }
         let in_a_box = in_a_box(&words)?;
-        match word("path", &self.path)?.as_str() {
+        match path.as_str() {
             "box" => Ok(PathKind::Box(Box::new(in_a_box))),
             "loopback" => Ok(PathKind::Loopback),
-            other => match other.strip_prefix("host:") {
-                Some(name) => Ok(PathKind::Hosts(host(name)?)),
-                None => Err(("path", format!("'{other}' is no path; write box, loopback or host:NAME"))),
-            },
+            other => Err(("path", format!("'{other}' is no path; write box, loopback or host:NAME"))),
+        }
+    }
+
+    /// A row must not say that a real path had a rate or a time that nobody gave it.
+    fn to_a_host(&self, name: &str, words: &[(&'static str, String)]) -> Result<PathKind, WrongField> {
+        let is_factor =
+            |key: &str| self.limits().any(|(name, level)| name == key && level.to_string().contains('{'));
+        match words.iter().find(|(key, _)| is_factor(key)) {
+            Some((key, _)) => Err((key, format!("a path to a real host is as it is: --set {key}=none"))),
+            None => Ok(PathKind::Hosts(host(name)?)),
         }
     }
 
@@ -168,10 +179,13 @@ mod tests {
     fn loopback_is_as_it_is() {
         assert_eq!(filled(|it| it.path = "loopback".into()), Ok(PathKind::Loopback));
         filled(|it| (it.path, it.rtt) = ("loopback".into(), Some("far".into()))).expect_err("no time");
-        assert_eq!(filled(|it| it.path = "host:me@there".into()), Ok(PathKind::Hosts("me@there".into())));
+        let host = |name: &'static str| filled(|it| (it.path, it.rate) = (name.into(), None));
+        assert_eq!(host("host:me@there"), Ok(PathKind::Hosts("me@there".into())));
         for wrong in ["host:", "host:-oProxyCommand=x", "host:a b", "host:a'b", "hosts"] {
-            filled(|it| it.path = wrong.into()).expect_err(wrong);
+            host(wrong).expect_err(wrong);
         }
+        let (key, message) = filled(|it| it.path = "host:there".into()).expect_err("a rate");
+        assert!(key == "rate" && message.contains("--set rate=none"), "{message}");
     }
 
     #[test]

@@ -1,0 +1,80 @@
+//! What cp, rsync and scp do otherwise, and why pump does not: a section of the page of `pump copy`. Tests type it
+//! (`tests/ordinary/differences.rs`).
+//!
+//! Must not know: how a copy is made.
+
+/// What another program does, and what this one does instead.
+pub const DIFFERENCES: [(&str, &str); 17] = [
+    (
+        "cp without -p gives copies new times, owners and modes",
+        "All attributes are always kept, as with cp -a; --chmod and --chown give others. A backup that lost them \
+         cannot get them back.",
+    ),
+    (
+        "cp writes into the file that stands at the target",
+        "A new file takes its name when it is whole. Other hard links of the old one keep what they had, and who \
+         has it open, too. --inplace writes into it.",
+    ),
+    (
+        "cp, of a folder with a slash at its end (GNU)",
+        "SRC/ is what is in SRC, as with rsync and BSD: the same command copies to the same place again.",
+    ),
+    (
+        "rsync compares size and time before it copies",
+        "What is named is copied. --update=differs compares as rsync does, --update as cp -u, --checksum content.",
+    ),
+    (
+        "rsync mixes the contents of several folders (a/ b/ into c)",
+        "They are refused before anything is written: which file of two wins is nobody's wish. Copy one after the \
+         other.",
+    ),
+    ("cp warns of a source that is named twice", "It is refused before anything is written (status 2)."),
+    (
+        "rsync removes while it copies (--delete-during), or before",
+        "Names are removed at the end, and only if all was copied. --delete-before and the others are taken for \
+         --delete.",
+    ),
+    (
+        "rsync --delete empties the target of an empty source",
+        "pump mirror refuses it: a disk may not be mounted. --max-delete says how many names may go.",
+    ),
+    (
+        "rsync warns of a --link-dest that is missing",
+        "It is refused (status 2): every file would be copied instead of linked. The folder is named from where \
+         the command runs, not from the target.",
+    ),
+    (
+        "rsync --inplace takes trees",
+        "Only single files are written where they stand: a tree that is cut would have files of two kinds, and no \
+         list of which.",
+    ),
+    (
+        "rsync -i shows < for what is sent",
+        "A file that is copied is >, wherever it comes from. Each source of several has its lines, without its \
+         name.",
+    ),
+    (
+        "rsync --chmod changes the mode alone",
+        "On a file with an access control list the mask is the group's, as chmod has it: the list still bounds who \
+         may.",
+    ),
+    ("rsync -D copies sockets", "They are left out with a line: a socket without its server is no use."),
+    (
+        "cp, of a named pipe",
+        "A pipe that is named as a source is read to its end, as cp does without -R; in a folder it is made anew. \
+         It waits for who writes.",
+    ),
+    (
+        "cp replaces a link that leads to itself",
+        "A target that is a link is what it leads to. One that leads nowhere is an error: nothing says what was \
+         meant.",
+    ),
+    (
+        "rsync -z, --usermap, --fake-super, --iconv and others",
+        "They are not there; each is answered with what to write instead.",
+    ),
+    (
+        "scp -3 copies between two other hosts",
+        "So does pump copy A:x B:y, without a flag; what is moved goes through this host.",
+    ),
+];

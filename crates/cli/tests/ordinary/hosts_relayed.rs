@@ -1,0 +1,93 @@
+//! Copies between two other hosts, `here` being none of them: folders in the place of hosts, and a plain script in that
+//! of ssh. With a real sshd: `wider/ssh.rs`.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+use crate::support::small_tree::small_tree;
+use crate::support::{
+    Home, Outcome, PUMP, expect, has_content, make_folder, noise_file, outcome, set_mode, set_xattr, xattr,
+};
+
+/// Two hosts, `one` and `two`, whose home folders have these names.
+fn home(more: &str) -> Home {
+    let home = Home::new();
+    make_folder(&home, "one");
+    make_folder(&home, "two");
+    let script = format!("#!/bin/sh\nNAME=$1; shift; export HOME=$PWD/$NAME; {more}\nexec sh -c \"$*\"\n");
+    std::fs::write(home.path("rsh"), script).expect("room");
+    set_mode(&home.path("rsh"), 0o755);
+    home
+}
+
+fn command(home: &Home, is_direct: bool, words: &[impl AsRef<OsStr>]) -> Command {
+    let own = ["copy", "--ssh=./rsh", "--remote-bin", PUMP].map(OsStr::new);
+    let all: Vec<&OsStr> = own.into_iter().chain(words.iter().map(AsRef::as_ref)).collect();
+    let mut command = home.command(&all);
+    command.env_remove("SSH_CONNECTION");
+    if is_direct {
+        command.env("SSH_CONNECTION", "127.0.0.1 1 127.0.0.1 22");
+    }
+    command
+}
+
+fn copy(home: &Home, is_direct: bool, words: &[impl AsRef<OsStr>]) -> Outcome {
+    outcome(command(home, is_direct, words), b"")
+}
+
+const SAID: &str = "from one to two all goes through this host";
+
+#[test]
+fn trees_files_and_patterns_go_from_one_host_to_another() {
+    for is_direct in [true, false] {
+        let home = home("");
+        let tree = small_tree(&home, "one/tree");
+        set_xattr(&tree.join("b"), "user.colour", b"blue");
+        let content = noise_file(&home, "one/large.bin", 9_000_001, 1);
+        let small = noise_file(&home, "one/small.bin", 10, 2);
+        let row = format!("direct {is_direct}");
+        let run = copy(&home, is_direct, &["one:tree", "two:copy"]);
+        expect(&run, 0, &[SAID, "one:tree -> two:copy"], &row);
+        expect(&home.pump(&["verify", "one/tree", "two/copy"]), 0, &[], &row);
+        assert_eq!(xattr(&home.path("two/copy/b"), "user.colour").as_deref(), Some(&b"blue"[..]), "{row}");
+        let run = copy(&home, is_direct, &["-u", "one:tree/", "two:copy"]);
+        expect(&run, 0, &["Nothing to do"], &row);
+        expect(&copy(&home, is_direct, &["one:*.bin", "two:"]), 0, &["two:large.bin"], &row);
+        has_content(&home.path("two/large.bin"), &content, &row);
+        has_content(&home.path("two/small.bin"), &small, &row);
+        std::fs::remove_file(home.path("one/tree/b")).expect("it is there");
+        expect(&copy(&home, is_direct, &["-u", "--delete", "one:tree/", "two:copy"]), 0, &[], &row);
+        assert!(!home.path("two/copy/b").exists(), "{row}");
+        assert_eq!(home.names().len(), 3, "nothing lands here: {:?}", home.names());
+    }
+}
+
+#[test]
+fn a_problem_names_its_host() {
+    let home = home("");
+    noise_file(&home, "one/file", 10, 1);
+    for (words, status, part) in [
+        (&["one:none", "two:x"][..], 1, "'none' on one: No such file"),
+        (&["one:file", "two:no/such/x"], 1, "'no/such/x' on two: No such file"),
+        (&["one:file", "one:none", "two:"], 23, "'none' on one: No such file"),
+        (&["one:file", "two:~nobody/x"], 2, "home folder of a user"),
+        (&["--remove-source-files", "one:file", "two:x"], 2, "--remove-source-files"),
+    ] {
+        let run = copy(&home, true, words);
+        expect(&run, status, &[part], &format!("{words:?}"));
+    }
+}
+
+/// Whichever of the two is lost, both sessions begin anew, and the copy goes on.
+#[test]
+fn a_session_that_is_lost_is_made_again() {
+    for lost in ["one", "two"] {
+        let once = format!("[ $NAME = {lost} ] && [ ! -e again ]");
+        // The 9 MB take two seconds.
+        let home = home(&format!("if {once}; then touch again; exec timeout 1 sh -c \"$*\"; fi"));
+        let content = noise_file(&home, "one/large", 9_000_001, 1);
+        let run = copy(&home, false, &["--bwlimit=4MB", "--retry-for=60s", "one:large", "two:large"]);
+        expect(&run, 0, &["trying again", &format!("{lost}:")], lost);
+        has_content(&home.path("two/large"), &content, lost);
+    }
+}

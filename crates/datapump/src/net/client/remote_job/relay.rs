@@ -1,0 +1,307 @@
+//! A copy between two other hosts: each of them has a session with this side, and what the one that writes requests of
+//! the one that reads goes through here. Blocks keep their digests, which the writing host checks: nothing depends on
+//! what lies between.
+//!
+//! Must not know: what is requested.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::WireError;
+use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind};
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::session::{Direction, Message, SenderStats};
+use datapump_engine::WAIT_MAX;
+use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault};
+
+use super::with_places;
+use crate::net::client::client_session::ClientSession;
+use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
+use crate::net::client::remote_verdict::{merged, with_peer};
+use crate::net::client::session_pools::SessionPools;
+use crate::net::folder::event_codec;
+use crate::net::server::control::{Follows, Outbox};
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::watch::Watch;
+use crate::run::event::Event;
+use crate::target::place::{Place, Remote};
+
+/// The largest block that is carried, unless greater requests were asked for: no default is greater than 4 MiB.
+const BLOCK_BYTES: u32 = 16 << 20;
+/// Between two looks whether the session with the host that reads has ended.
+const LOOK_EACH: Duration = Duration::from_millis(1);
+
+impl RemoteCopy {
+    /// The first source and the target, where both are on hosts that ssh reaches and nothing is only compared.
+    pub(super) fn two_hosts(&self) -> Option<(Remote, Remote)> {
+        let remote = |place: &Place| match place {
+            Place::Remote(remote) if matches!(remote.host, Host::Ssh(_)) => Some(remote.clone()),
+            _ => None,
+        };
+        let target = remote(&self.target).filter(|_| !self.compares)?;
+        let sources = self.sources.iter().map(remote).collect::<Option<Vec<_>>>()?;
+        let first = sources.first()?.clone();
+        sources.iter().all(|source| source.host == first.host).then_some((first, target))
+    }
+
+    /// The one host writes, and what it requests of the other goes through this side.
+    pub(super) fn relay(
+        mut self,
+        (from, to): (&Remote, &Remote),
+        (last, last_read): (&LastSession, &LastSession),
+        events: Events<'_>,
+    ) -> Result<Report, Problem> {
+        let cpu = cpu_now();
+        if last_read.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            events(Event::Warning(format!(
+                "from {} to {} all goes through this host; run the copy on one of the two to spare that",
+                from.host, to.host
+            )));
+        }
+        self.connections = Some(self.lanes());
+        let mut reading =
+            self.begin(Direction::Pull, from, last_read, (events, SessionStart::of_this_side(None)))?;
+        self.sources = reading.sources.take().unwrap_or(self.sources);
+        self.connections = Some(reading.lanes);
+        let opening = SessionStart { first: None, source_boot: reading.welcome.boot };
+        let from_host = from.host.to_string();
+        let events: Events<'_> = &|event| events(of_host(event, &from_host));
+        let (report, talked) = std::thread::scope(|scope| {
+            let source = SourceSide::of(&reading);
+            // It is heard while the other one begins, which may take a password.
+            let (came, comes) = mpsc::channel();
+            let dialled = reading.dial(scope, (came, Arc::clone(&source.is_over)));
+            source.start(scope, &mut reading, &self.stop);
+            let begun = self.begin(Direction::Push, to, last, (events, opening));
+            let mut writing = begun.inspect_err(|_| _ = source.end(None))?;
+            let (report, talked) = self.written(&mut writing, (&source, comes), (events, to));
+            let gave = source.gave();
+            // What was lost first is why the rest is: a connection that could not be made, a session.
+            let not_made = dialled.join().ok().and_then(Result::err);
+            let talked = match (talked, source.lost_before()) {
+                (Ok(()), _) => Ok(()),
+                (Err(_), Some(fault)) => Err(not_made.unwrap_or(fault).problem(&from.to_string())),
+                (Err(fault), None) => Err(fault.problem(&to.to_string())),
+            };
+            let counted = report.map(|report| {
+                let report = with_peer(merged(with_places(report, to), &gave), "receiver");
+                writing.counted(Report { cpu_far: Some(report.cpu), ..report })
+            });
+            Ok((counted, talked))
+        })?;
+        talked?;
+        let report = self.not_stopped(report).map_err(|fault| fault.problem(&to.to_string()))?;
+        Ok(Report { cpu: cpu_since(cpu), ..report })
+    }
+
+    /// The session with the host that writes, to its end.
+    fn written(
+        &self,
+        writing: &mut ClientSession,
+        (source, from_comes): (&SourceSide<'_>, Receiver<(Purpose, Channel)>),
+        (events, to): (Events<'_>, &Remote),
+    ) -> (Option<Report>, Result<(), NetFault>) {
+        let own = Watch::default();
+        own.begin(writing.lanes, false);
+        source.ends_with(&writing.cancel);
+        let (host, text) = (to.host.to_string(), RefCell::new(None));
+        let most = self.options.request_bytes.unwrap_or(0).max(BLOCK_BYTES);
+        let talked = std::thread::scope(|scope| {
+            let (came, comes) = mpsc::channel();
+            let dialled = writing.dial(scope, (came, Arc::clone(&source.is_over)));
+            scope.spawn(move || {
+                for ((_, answering), (_, asking)) in from_comes.iter().zip(comes) {
+                    // Where the system gives no more threads the two are closed, and the hosts go on without.
+                    let work = move || carry(asking, answering, most).unwrap_or_default();
+                    drop(std::thread::Builder::new().spawn_scoped(scope, work));
+                }
+            });
+            let mut answer = |message| match message {
+                Message::Event(event) => {
+                    events(event_codec::from_wire(event, &host));
+                    Follows::Go
+                }
+                Message::Progress(progress) => {
+                    self.watch.show(&progress, &own);
+                    Follows::Go
+                }
+                Message::Report(report) => {
+                    text.replace(Some(report));
+                    Follows::Agree
+                }
+                _ => Follows::Go,
+            };
+            let talked = writing.talk(&self.stop, &mut answer, &mut || source.end(text.borrow().clone()));
+            source.end(None);
+            writing.cancel.cut();
+            // A connection that could not be made is why the session was cut.
+            match (talked, dialled.join()) {
+                (Err(NetFault::Lost(_)), Ok(Err(fault))) => Err(fault),
+                (talked, _) => talked,
+            }
+        });
+        (text.into_inner().and_then(|text| event_codec::report(&text)), talked)
+    }
+}
+
+type SourceThread<'scope> = ScopedJoinHandle<'scope, Result<SenderStats, NetFault>>;
+
+/// The session with the host that reads, on a thread of its own.
+struct SourceSide<'scope> {
+    thread: RefCell<Option<SourceThread<'scope>>>,
+    ended: RefCell<Option<Result<SenderStats, NetFault>>>,
+    outbox: Outbox,
+    connections: Arc<SessionPools>,
+    cancel: CancelToken,
+    /// Nothing is requested any more: what is lost from then on does no harm.
+    is_over: Arc<AtomicBool>,
+    /// It was lost before that, and what is to end then.
+    is_lost: Arc<AtomicBool>,
+    ends: Arc<OnceLock<CancelToken>>,
+}
+
+impl<'scope> SourceSide<'scope> {
+    fn of(session: &ClientSession) -> SourceSide<'scope> {
+        SourceSide {
+            thread: RefCell::default(),
+            ended: RefCell::default(),
+            outbox: session.outbox.clone(),
+            connections: Arc::clone(&session.connections),
+            cancel: session.cancel.clone(),
+            is_over: Arc::default(),
+            is_lost: Arc::default(),
+            ends: Arc::default(),
+        }
+    }
+
+    fn start(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        session: &'scope mut ClientSession,
+        stop: &'scope AtomicBool,
+    ) {
+        let (is_over, is_lost, ends) =
+            (Arc::clone(&self.is_over), Arc::clone(&self.is_lost), Arc::clone(&self.ends));
+        let thread = scope.spawn(move || {
+            source_session(session, stop).inspect_err(|_| {
+                if !is_over.load(Ordering::Relaxed) {
+                    is_lost.store(true, Ordering::Relaxed);
+                    ends.get().into_iter().for_each(CancelToken::cut);
+                }
+            })
+        });
+        self.thread.replace(Some(thread));
+    }
+
+    /// The other session ends with this one, if it is lost.
+    fn ends_with(&self, other: &CancelToken) {
+        let _ = self.ends.set(other.clone());
+        if self.is_lost.load(Ordering::Relaxed) {
+            other.cut();
+        }
+    }
+
+    /// Tells it the report, or that there is none, and waits until it has agreed; what it gave.
+    fn end(&self, report: Option<String>) -> SenderStats {
+        if let Some(thread) = self.thread.take() {
+            self.is_over.store(true, Ordering::Relaxed);
+            self.connections.close();
+            match report {
+                Some(report) => self.outbox.say(Message::Report(report)),
+                None => self.cancel.cut(),
+            }
+            let start = Instant::now();
+            while !thread.is_finished() {
+                if start.elapsed() > HANDSHAKE_MAX {
+                    self.cancel.cut();
+                }
+                std::thread::sleep(LOOK_EACH);
+            }
+            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            self.ended.replace(Some(ended));
+        }
+        self.gave()
+    }
+
+    fn gave(&self) -> SenderStats {
+        self.ended.borrow().as_ref().and_then(|ended| ended.as_ref().ok().copied()).unwrap_or_default()
+    }
+
+    /// Why it was lost, if that was before nothing was requested any more.
+    fn lost_before(&self) -> Option<NetFault> {
+        let ended = self.ended.take().and_then(Result::err);
+        ended.filter(|_| self.is_lost.load(Ordering::Relaxed))
+    }
+}
+
+/// The session with the host that reads, until it has agreed; what it gave.
+fn source_session(session: &mut ClientSession, stop: &AtomicBool) -> Result<SenderStats, NetFault> {
+    let mut gave = SenderStats::default();
+    let mut answer = |message| {
+        if let Message::Agreed(given) = message {
+            gave = *given;
+        }
+        Follows::Go
+    };
+    session.talk_until(stop, &mut answer)?;
+    Ok(gave)
+}
+
+/// Carries frames between two connections, until one side hangs up; then the other is hung up on, too.
+fn carry(mut asking: Channel, mut answering: Channel, most: u32) -> Result<(), NetFault> {
+    let mut block = (Vec::new(), most);
+    loop {
+        let was_asked = carry_one(&mut asking, &mut answering, &mut block)?;
+        let was_answered = carry_one(&mut answering, &mut asking, &mut block)?;
+        if !was_asked && !was_answered {
+            asking.line_check()?;
+            answering.line_check()?;
+            asking.wait_with(&answering, WAIT_MAX)?;
+        }
+    }
+}
+
+/// Carries one frame, if one comes. The rest of one that has begun is waited for: who sends it waits for nothing else.
+fn carry_one(
+    from: &mut Channel,
+    to: &mut Channel,
+    (block, most): &mut (Vec<u8>, u32),
+) -> Result<bool, NetFault> {
+    if !from.has_come()? {
+        return Ok(false);
+    }
+    let head = from.receive_head()?;
+    match head.kind {
+        FrameKind::Message => to.put_message(&from.receive_body(head)?, head.number)?,
+        FrameKind::Block => {
+            let mut digest = [0; DIGEST_BYTES as usize];
+            from.receive(&mut digest)?;
+            if head.len > *most {
+                return Err(WireError::TooLong("a block", head.len.into(), u64::from(*most)).into());
+            }
+            block.resize(head.len as usize, 0);
+            from.receive(block)?;
+            to.put_block(block, &digest, head.number)?;
+        }
+    }
+    if !from.has_buffered() {
+        to.flush()?;
+    }
+    Ok(true)
+}
+
+/// A problem with what the host has that reads.
+fn of_host(event: Event, host: &str) -> Event {
+    match event {
+        Event::Problem(problem) if problem.path.is_some() && problem.host.is_none() => {
+            Event::Problem(problem.on(host))
+        }
+        event => event,
+    }
+}
