@@ -86,6 +86,7 @@ fn begin(address: &str, way: Direction, connections: u32) -> (Wire, [u8; 16]) {
         asks_host: None,
         datagrams: None,
         expands: None,
+        counts_ahead: None,
     };
     control.put(&encode(&Message::Begin(begin)), 0).expect("sent");
     let answer = decode(&control.take().expect("an answer")).expect("an answer");

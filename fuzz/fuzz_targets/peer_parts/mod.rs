@@ -386,6 +386,7 @@ pub fn caller(
         asks_host: options[2].map(|_| true),
         datagrams: options[3].map(crate::datagrams),
         expands: None,
+        counts_ahead: None,
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;

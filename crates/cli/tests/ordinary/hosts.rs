@@ -129,6 +129,39 @@ fn a_server_for_one_session_ends_with_it() {
     expect(&run, 10, &["onnection refused"], "nobody is there");
 }
 
+/// As on one host: before the walk has met all, a percentage is shown of all that there is and is wanted.
+#[test]
+fn what_a_server_has_is_counted_ahead() {
+    let home = home();
+    for number in 0..3000 {
+        let folder = format!("served/tree/{}", number / 100);
+        std::fs::create_dir_all(home.path(&folder)).expect("room");
+        std::fs::write(home.path(format!("{folder}/{number}")), [7; 1000]).expect("room");
+    }
+    let serving = Serving::new(&home, &[]);
+    let all = ["copy", "--json", "--bwlimit=700kB", "--ticket-file", "ticket"];
+    for (rules, files) in
+        [(["--progress=always", "--exclude=/0"], Some(2900)), (["--progress=never", "--exclude=/0"], None)]
+    {
+        let target = format!("copy of {}", rules[0]);
+        let places = [serving.at("tree/"), target];
+        let run = home.pump(&[&all[..], &rules, &places.each_ref().map(String::as_str)].concat());
+        expect(&run, 0, &[], "pulled");
+        let events =
+            run.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        let is_early = |event: &serde_json::Value| {
+            let of = |name: &str| event[name].as_u64();
+            of("files") < Some(2000) && !event["percent"].is_null() && of("files_total") == files
+        };
+        assert_eq!(
+            events.into_iter().any(|event| is_early(&event)),
+            files.is_some(),
+            "{rules:?}: {}",
+            run.out
+        );
+    }
+}
+
 #[test]
 fn places_that_cannot_be_reached_are_usage_errors() {
     let home = home();

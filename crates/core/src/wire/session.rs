@@ -86,6 +86,9 @@ pub struct Begin {
     /// Places with wildcards stand for what they match at the called side, which reads.
     #[n(17)]
     pub expands: Option<bool>,
+    /// The called side, which reads, counts what it has beside the copy.
+    #[n(18)]
+    pub counts_ahead: Option<bool>,
 }
 
 /// How far a job is.
@@ -284,6 +287,16 @@ pub enum Message {
         #[cbor(decode_with = "counted")]
         Box<DatagramCounts>,
     ),
+    /// Of the reading side that is called: what there is to copy, once it is counted.
+    #[n(15)]
+    Counted {
+        /// Files.
+        #[n(0)]
+        files: u64,
+        /// Bytes in them.
+        #[n(1)]
+        bytes: FileSize,
+    },
 }
 
 impl Message {
@@ -301,6 +314,7 @@ impl Message {
             Message::Busy(_) => "that it is busy",
             Message::DatagramsSent(_) => "a number of datagrams",
             Message::DatagramsCounted(_) => "counts of datagrams",
+            Message::Counted { .. } => "counts of what there is",
         }
     }
 }
@@ -357,6 +371,12 @@ impl SessionSide {
             }
             (state @ SessionState::Running(_), Message::DatagramsSent(_)) if of_caller => state,
             (state @ SessionState::Running(_), Message::DatagramsCounted(_)) if !of_caller => state,
+            // The report may come while it is counted.
+            (state @ (SessionState::Running(way) | SessionState::Reported(way)), Message::Counted { .. })
+                if !of_writer(way) && !of_caller =>
+            {
+                state
+            }
             (SessionState::Running(way), Message::Report(_)) if of_writer(way) => SessionState::Reported(way),
             (SessionState::Reported(way), Message::Agreed(_)) if !of_writer(way) => SessionState::Over,
             _ => return Err(WireError::Unexpected(message.name())),

@@ -84,6 +84,7 @@ fn begin(way: Direction) -> Message {
             lasts_ns: 1,
         }),
         expands: Some(true),
+        counts_ahead: Some(true),
     })
 }
 
@@ -103,6 +104,7 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
             [vec![begin(way), Message::DatagramsSent(7)], job].concat(),
             vec![
                 session_answer(),
+                Message::Counted { files: 7, bytes: FileSize(1 << 40) },
                 Message::DatagramsCounted(Box::new(DatagramCounts {
                     received: COUNT_MAX,
                     ..Default::default()

@@ -39,8 +39,8 @@ pub(crate) struct SendLane {
     ahead: Option<AheadSender>,
     /// Blocks that were requested together, as far as they are not taken.
     run: Option<ReadRun>,
-    /// The last of blocks that were requested together, and their file.
-    looks: VecDeque<(u64, u64)>,
+    /// The last of blocks that were requested together, their file, and where in it they are.
+    looks: VecDeque<(u64, u64, (u64, u64))>,
     /// Bytes of the largest block that is read.
     request_bytes: u32,
     /// Nothing more will be requested.
@@ -59,6 +59,7 @@ enum RequestTurn {
 /// Blocks that were requested together.
 struct ReadRun {
     file: u64,
+    first: u64,
     at: u64,
     end: u64,
     block_len: u32,
@@ -78,7 +79,7 @@ impl ReadRun {
         let blocks = len.div_ceil(block_len.max(1).into());
         match at.checked_add(len) {
             Some(end) if block_len > 0 && (1..=READ_ON_MAX).contains(&blocks) => {
-                Ok(ReadRun { file, at, end, block_len, number, sum })
+                Ok(ReadRun { file, first: at, at, end, block_len, number, sum })
             }
             _ => Err(WireError::Unexpected("a request for so many blocks")),
         }
@@ -152,7 +153,7 @@ impl SendLane {
         let run = self.run.as_mut()?;
         let (ask, number, is_last) = run.next();
         if is_last {
-            self.looks.push_back((number, run.file));
+            self.looks.push_back((number, run.file, (run.first, run.end - run.first)));
             // Those of blocks that are not answered yet are fewer.
             if self.looks.len() > REQUESTED_MAX {
                 self.looks.pop_front();
@@ -315,14 +316,12 @@ impl SendLane {
     /// Before the last of blocks that were requested together: what their file is, now that they are read.
     fn look_behind(&mut self, number: u64) -> Result<(), NetFault> {
         // Of those that could not be read none is sent.
-        while self.looks.pop_front_if(|(last, _)| *last < number).is_some() {}
-        let Some((_, file)) = self.looks.pop_front_if(|(last, _)| *last == number) else { return Ok(()) };
-        let handles = Arc::clone(&self.handles);
-        handles.answer(PeerRequest::LookAgain(file), &mut |answer| match answer {
-            Answer::Meta { .. } => self.put(answer, number),
-            // Then it is requested.
-            _ => Ok(()),
-        })
+        while self.looks.pop_front_if(|(last, ..)| *last < number).is_some() {}
+        let Some((_, file, blocks)) = self.looks.pop_front_if(|(last, ..)| *last == number) else {
+            return Ok(());
+        };
+        // Where it cannot be told it is requested.
+        self.handles.look_behind(file, blocks).map_or(Ok(()), |answer| self.put(answer, number))
     }
 
     /// Files are requested by blocks, each for itself; a stream that has ended or failed answers so from now on.

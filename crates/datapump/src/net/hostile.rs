@@ -91,6 +91,7 @@ impl HostileStage {
             asks_host: None,
             datagrams: None,
             expands: None,
+            counts_ahead: None,
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");

@@ -223,6 +223,7 @@ fn begin(way: Direction) -> Begin {
         asks_host: None,
         datagrams: None,
         expands: None,
+        counts_ahead: None,
     }
 }
 

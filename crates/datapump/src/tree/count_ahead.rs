@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use datapump_engine::os::linux::thread_ns;
 
 use crate::job::options::Options;
+use crate::net::client::root::ServedRoot;
 use crate::problem::Problem;
 use crate::report::watch::Watch;
 use crate::target::listed::Name;
@@ -25,7 +26,7 @@ use crate::target::place::Place;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::rules::select::{Listing, Select};
-use datapump_files::disk::{FileKind, Meta};
+use datapump_files::disk::{Disk, FileKind, Meta, PathAt, names};
 use datapump_files::identity::{FileId, id};
 
 const BEGINS_AFTER: Duration = Duration::from_secs(1);
@@ -48,11 +49,33 @@ pub(crate) fn beside<T>(
     if !watch.is_shown() || !sources.iter().filter_map(Place::local_path).any(is_folder) {
         return copy();
     }
+    let tell = |(files, bytes)| watch.set_counted(files, bytes);
+    counting((options, &|counter| counter.count(sources)), tell, copy)
+}
+
+/// Serves what these places hold, and counts it beside that.
+pub(crate) fn beside_served<T>(
+    (root, sources, options): (&ServedRoot, &[PathBuf], &Options),
+    tell: impl FnOnce((u64, u64)) + Send,
+    serve: impl FnOnce() -> T,
+) -> T {
+    counting((options, &|counter| counter.count_served(root, sources)), tell, serve)
+}
+
+/// How a counter is used.
+type Count<'run> = &'run (dyn Fn(AheadCounter<'_>) -> Option<(u64, u64)> + Sync);
+
+fn counting<T>(
+    (options, count): (&Options, Count<'_>),
+    tell: impl FnOnce((u64, u64)) + Send,
+    copy: impl FnOnce() -> T,
+) -> T {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let count = || {
-            let counted = AheadCounter::new(options, &over).and_then(|counter| counter.count(sources));
-            counted.into_iter().for_each(|(files, bytes)| watch.set_counted(files, bytes));
+            if let Some(counted) = AheadCounter::new(options, &over).and_then(count) {
+                tell(counted);
+            }
         };
         // Without a thread for it nothing is counted, and the copy goes on.
         let thread = thread::Builder::new().name("count".into()).spawn_scoped(scope, count);
@@ -120,6 +143,29 @@ impl<'run> AheadCounter<'run> {
         Some((self.files, self.bytes))
     }
 
+    /// The same of what a caller may read.
+    fn count_served(mut self, root: &ServedRoot, sources: &[PathBuf]) -> Option<(u64, u64)> {
+        self.wait_until(BEGINS_AFTER)?;
+        for path in sources {
+            let found = match root {
+                ServedRoot::Folder(root) => PathAt::find_beneath(root, path).ok()?,
+                ServedRoot::User(_) => PathAt::find(&Disk::Os, path),
+                ServedRoot::Null { .. } => return None,
+            };
+            let meta = found.metadata().ok()?;
+            let open = || match root {
+                ServedRoot::Folder(root) => names::open_beneath(root, path),
+                _ => names::open_path(path),
+            };
+            match meta.kind {
+                FileKind::Folder => self.tree_in(path, open().ok()?)?,
+                FileKind::Regular => self.add(meta.size_bytes),
+                _ => {}
+            }
+        }
+        Some((self.files, self.bytes))
+    }
+
     fn add(&mut self, bytes: u64) {
         // What is read back moves a second time.
         let trips = if self.options.verify { 2 } else { 1 };
@@ -128,7 +174,11 @@ impl<'run> AheadCounter<'run> {
     }
 
     fn tree(&mut self, path: &Path) -> Option<()> {
-        let root = FolderSide::root(path, File::open(path).ok()?, &self.keeper).ok()?;
+        self.tree_in(path, File::open(path).ok()?)
+    }
+
+    fn tree_in(&mut self, path: &Path, folder: File) -> Option<()> {
+        let root = FolderSide::root(path, folder, &self.keeper).ok()?;
         let root = root.following(self.options.follow);
         let device = root.meta.device;
         let mut waiting = Vec::new();

@@ -222,6 +222,7 @@ fn nothing() -> Begin {
         asks_host: None,
         datagrams: None,
         expands: None,
+        counts_ahead: None,
     }
 }
 

@@ -42,8 +42,8 @@ pub trait FileCalls {
     fn put(&self, at: u64, bytes: &[u8]) -> Outcome<()>;
     /// Writes what is dirty in a range and waits for it, so that a later store through a mapping changes the times.
     fn write_back(&self, at: u64, bytes: u64);
-    /// Whether something in its first bytes waits to be written, as far as the system tells.
-    fn has_dirty_pages(&self, size_bytes: u64) -> bool;
+    /// Whether something in a range waits to be written, as far as the system tells.
+    fn has_dirty_pages(&self, at: u64, bytes: u64) -> bool;
     /// Tells what closing it would tell, and keeps it open.
     fn flush(&self) -> Outcome<()>;
     /// Puts what was written, and what is needed to read it, on stable storage.
@@ -177,9 +177,9 @@ impl FileCalls for Handle {
         }
     }
 
-    fn has_dirty_pages(&self, size_bytes: u64) -> bool {
+    fn has_dirty_pages(&self, at: u64, bytes: u64) -> bool {
         match self {
-            Handle::Os(file) => datapump_engine::os::linux::has_dirty_pages(file, size_bytes),
+            Handle::Os(file) => datapump_engine::os::linux::has_dirty_pages(file, at, bytes),
             Handle::Sim(_) => false,
         }
     }

@@ -3,9 +3,8 @@
 //! Must not know: command lines, how blocks are moved, what follows when the session is lost.
 
 mod patterns;
+mod wishes;
 
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
@@ -288,70 +287,6 @@ impl RemoteCopy {
             _ => None,
         };
         self.sources.iter().map(bytes_of).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
-    }
-
-    /// What is wished, behind a session that was lost if there was one.
-    fn wishes_behind(
-        &self,
-        last: &LastSession,
-        (way, remote): (Direction, &Remote),
-        lane_range: Option<LaneRange>,
-    ) -> Begin {
-        let before = last.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|it| it.number);
-        // What patterns stood for in the first session, they stand for in all.
-        let asks_places =
-            way == Direction::Pull && !self.compares && before.is_none() && patterns::are_in(&self.sources);
-        Begin {
-            instead_of: before,
-            expands: asks_places.then_some(true),
-            reads_on: Some(self.options.read_ahead != Choice::Never),
-            ..self.wishes(way, remote, lane_range, is_name_of(last))
-        }
-    }
-
-    fn wishes(&self, way: Direction, remote: &Remote, lane_range: Option<LaneRange>, is_name: bool) -> Begin {
-        let (lanes_at_first, lanes_max) = lane_range.map(|it| (it.at_first, it.most)).unzip();
-        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
-        let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
-        let options = match way {
-            Direction::Push => {
-                let target_is_name = self.options.target_is_name || is_name;
-                let options = Options { target_is_name, lanes_at_first, lanes_max, ..self.options.clone() };
-                options.to_wire()
-            }
-            Direction::Pull => Options {
-                request_bytes: self.options.request_bytes,
-                uncached: self.options.uncached,
-                source_depth: self.options.source_depth,
-                unhashed: self.options.unhashed,
-                follow: self.options.follow,
-                bill: self.options.bill,
-                sockets: self.options.sockets.clone(),
-                far_null_bytes: self.options.far_null_bytes,
-                lanes_at_first,
-                lanes_max,
-                ..Options::default()
-            }
-            .to_wire(),
-        };
-        let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
-        let sources = self.sources.iter().map(path).collect();
-        Begin {
-            way,
-            sources,
-            target,
-            options,
-            connections: self.lanes(),
-            tells_files: Some(self.tells_files),
-            boot: None,
-            instead_of: None,
-            round_trip_ns: None,
-            sends_ahead: None,
-            reads_on: None,
-            asks_host: self.options.asks_host.then_some(true),
-            datagrams: None,
-            expands: None,
-        }
     }
 }
 

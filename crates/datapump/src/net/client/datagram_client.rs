@@ -252,5 +252,6 @@ fn begin(request: DatagramRequest) -> Begin {
         asks_host: None,
         datagrams: Some(request),
         expands: None,
+        counts_ahead: None,
     }
 }

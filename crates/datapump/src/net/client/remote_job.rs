@@ -256,6 +256,8 @@ impl RemoteCopy {
         let lanes = self.options.lanes.unwrap_or(session.lanes).min(session.lanes);
         let target_is_name = self.options.target_is_name || is_name;
         let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();
+        // What is read back moves a second time.
+        let moved = |bytes: u64| bytes.saturating_mul(if self.options.verify { 2 } else { 1 });
         let options =
             Options { lanes: Some(lanes), lanes_at_first, lanes_max, target_is_name, ..self.options };
         let sources = session.sources.take().unwrap_or(self.sources);
@@ -264,7 +266,7 @@ impl RemoteCopy {
             _ => Job::copy(sources, self.target),
         };
         let job = job.options(options).tells_files(self.tells_files).remote_host(remote_host);
-        let stop = Arc::clone(&self.stop);
+        let (stop, watch) = (Arc::clone(&self.stop), Arc::clone(&self.watch));
         let job = job.stop(self.stop).watch(self.watch);
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave = SenderStats::default();
@@ -276,8 +278,10 @@ impl RemoteCopy {
                 report
             });
             let mut answer = |message| {
-                if let Message::Agreed(given) = message {
-                    gave = *given;
+                match message {
+                    Message::Agreed(given) => gave = *given,
+                    Message::Counted { files, bytes } => watch.set_counted(files, moved(bytes.0)),
+                    _ => {}
                 }
                 Follows::Go
             };

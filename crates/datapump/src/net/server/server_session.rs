@@ -8,11 +8,11 @@
 
 mod expansion;
 mod link_dest;
+mod places;
 mod reserve;
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_transport::{
@@ -49,7 +50,10 @@ use crate::report::account::version;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::{Fill, Place, Remote};
-use datapump_files::disk::{Disk, FileKind, Meta, PathAt, make_above, names};
+use crate::tree::count_ahead;
+use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
+
+use places::{make_path, of_user, refuse_backups_elsewhere, sources_of, target};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
@@ -104,7 +108,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             control.join(&cancel);
             let done = match begin.way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
-                Direction::Pull => read(state, control, (cancel, acceptor), wanted),
+                Direction::Pull => give(state, control, (cancel, acceptor), (outbox, wanted)),
             };
             drop(memory);
             done
@@ -135,6 +139,8 @@ struct Wanted {
     sends_ahead: bool,
     /// Over a long path blocks may be requested before they have slots.
     reads_on: bool,
+    /// What there is to give is counted.
+    counts_ahead: bool,
 }
 
 fn refused(path: &Path, words: &str) -> Problem {
@@ -232,67 +238,6 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     Ok(Wanted { root, sources, places, target, options, left_out, ..Wanted::of(begin, connections) })
 }
 
-/// Where the places lie that are read: a caller's own as he calls them.
-fn sources_of(root: &ServedRoot, way: Direction, places: &[ByteVec]) -> Result<Vec<PathBuf>, Problem> {
-    let sources = places.iter().map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
-    match (root, way) {
-        (ServedRoot::User(home), Direction::Pull) => sources.map(|path| of_user(home, &path)).collect(),
-        _ => Ok(sources.collect()),
-    }
-}
-
-/// A place as the far user's shell would take it.
-fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
-    let bytes = shown.as_os_str().as_bytes();
-    match bytes {
-        b"~" => Ok(home.to_path_buf()),
-        [b'~', b'/', rest @ ..] => {
-            let from = rest.iter().position(|byte| *byte != b'/').unwrap_or(rest.len());
-            Ok(home.join(OsStr::from_bytes(&rest[from..])))
-        }
-        [b'~', ..] => {
-            let words =
-                "names the home folder of a user; write where that is, or ./~… for a name that begins so";
-            Err(Problem::new(Class::Usage, Operation::Open, shown, words))
-        }
-        _ => Ok(home.join(shown)),
-    }
-}
-
-/// Nothing is written outside of the served folder: a path that begins elsewhere is refused, others are confined.
-fn refuse_backups_elsewhere(root: &ServedRoot, options: &Options, shown: &Path) -> Result<(), Problem> {
-    let folder = options.backup.as_ref().and_then(|backup| backup.folder.as_ref());
-    match root {
-        ServedRoot::Folder(_) if folder.is_some_and(|folder| folder.is_absolute()) => Err(refused(
-            shown,
-            "an absolute --backup-dir is refused by pump serve; name a path relative to the target",
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Makes the folders that are missing above what is written.
-fn make_path(root: &ServedRoot, (options, way): (&Options, Direction), shown: &Path) -> Result<(), Problem> {
-    if !options.make_path || options.dry_run || way != Direction::Push {
-        return Ok(());
-    }
-    let made = match root {
-        ServedRoot::Folder(root) => make_above(shown, |path| names::find_beneath(root, path)),
-        ServedRoot::User(home) => make_above(&of_user(home, shown)?, names::find_folder),
-        ServedRoot::Null { .. } => Ok(()),
-    };
-    made.map_err(|errno| Problem::system(Operation::Make, shown, errno.0))
-}
-
-/// Finds what is written, once, beneath the served folder.
-fn target(root: &File, shown: &Path) -> Result<PathAt, Problem> {
-    PathAt::find_beneath(root, shown).map_err(|errno| match errno.0 {
-        // EXDEV: the way leads out.
-        18 => refused(shown, "leads out of the served folder"),
-        errno => Problem::system(Operation::Open, shown, errno),
-    })
-}
-
 impl Wanted {
     /// What nobody has to allow.
     fn of(begin: &Begin, connections: u32) -> Wanted {
@@ -310,6 +255,7 @@ impl Wanted {
             round_trip_ns: begin.round_trip_ns.map_or(u64::MAX, |ns| ns.min(HANDSHAKE_MAX.as_nanos() as u64)),
             sends_ahead: begin.sends_ahead.unwrap_or(false),
             reads_on: begin.reads_on.unwrap_or(false),
+            counts_ahead: begin.counts_ahead.unwrap_or(false),
         }
     }
 
@@ -438,6 +384,21 @@ fn write(
         stop.store(true, Ordering::Relaxed);
         talked
     })
+}
+
+/// The caller writes; where somebody watches it, what there is is counted beside.
+fn give(
+    state: &ServerState,
+    control: Control,
+    joined: Joined,
+    (outbox, wanted): (Outbox, Wanted),
+) -> Result<(), NetFault> {
+    if !wanted.counts_ahead {
+        return read(state, control, joined, wanted);
+    }
+    let (root, sources, options) = (wanted.root.clone(), wanted.sources.clone(), wanted.options.clone());
+    let tell = |(files, bytes)| outbox.say(Message::Counted { files, bytes: FileSize(bytes) });
+    count_ahead::beside_served((&root, &sources, &options), tell, || read(state, control, joined, wanted))
 }
 
 /// The caller writes, and this side gives it what it asks for.

@@ -22,10 +22,10 @@ pub fn write_back(file: &File, at: u64, len: u64) {
     let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), at, len, all) };
 }
 
-/// Whether pages of the file's first `len` bytes wait to be written. False where the kernel does not tell (see
+/// Whether pages of a range of the file wait to be written. False where the kernel does not tell (see
 /// [`super::cached_fraction`]).
-pub fn has_dirty_pages(file: &File, len: u64) -> bool {
-    len > 0 && cachestat(file, len).is_some_and(|pages| pages.dirty > 0)
+pub fn has_dirty_pages(file: &File, at: u64, len: u64) -> bool {
+    len > 0 && cachestat(file, (at, len)).is_some_and(|pages| pages.dirty > 0)
 }
 
 /// Tells what closing the file would tell, and keeps it open: FUSE asks its daemon (`FLUSH`) at each close of each
@@ -58,8 +58,8 @@ mod tests {
             return eprintln!("skipped: this kernel has no cachestat(2)");
         }
         write_back(&file, 0, 1 << 20);
-        assert!(!has_dirty_pages(&file, 1 << 20));
-        assert!(!has_dirty_pages(&file, 0));
+        assert!(!has_dirty_pages(&file, 0, 1 << 20));
+        assert!(!has_dirty_pages(&file, 0, 0));
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl RemoteCopy {
             // It is heard while the other one begins, which may take a password.
             let (came, comes) = mpsc::channel();
             let dialled = reading.dial(scope, (came, Arc::clone(&source.is_over)));
-            source.start(scope, &mut reading, &self.stop);
+            source.start(scope, &mut reading, (&self.stop, &self.watch));
             let begun = self.begin(Direction::Push, to, last, (events, opening));
             let mut writing = begun.inspect_err(|_| _ = source.end(None))?;
             let (report, talked) = self.written(&mut writing, (&source, comes), (events, to));
@@ -184,12 +184,12 @@ impl<'scope> SourceSide<'scope> {
         &self,
         scope: &'scope Scope<'scope, '_>,
         session: &'scope mut ClientSession,
-        stop: &'scope AtomicBool,
+        (stop, watch): (&'scope AtomicBool, &'scope Watch),
     ) {
         let (is_over, is_lost, ends) =
             (Arc::clone(&self.is_over), Arc::clone(&self.is_lost), Arc::clone(&self.ends));
         let thread = scope.spawn(move || {
-            source_session(session, stop).inspect_err(|_| {
+            source_session(session, (stop, watch)).inspect_err(|_| {
                 if !is_over.load(Ordering::Relaxed) {
                     is_lost.store(true, Ordering::Relaxed);
                     ends.get().into_iter().for_each(CancelToken::cut);
@@ -241,11 +241,16 @@ impl<'scope> SourceSide<'scope> {
 }
 
 /// The session with the host that reads, until it has agreed; what it gave.
-fn source_session(session: &mut ClientSession, stop: &AtomicBool) -> Result<SenderStats, NetFault> {
+fn source_session(
+    session: &mut ClientSession,
+    (stop, watch): (&AtomicBool, &Watch),
+) -> Result<SenderStats, NetFault> {
     let mut gave = SenderStats::default();
     let mut answer = |message| {
-        if let Message::Agreed(given) = message {
-            gave = *given;
+        match message {
+            Message::Agreed(given) => gave = *given,
+            Message::Counted { files, bytes } => watch.set_counted(files, bytes.0),
+            _ => {}
         }
         Follows::Go
     };

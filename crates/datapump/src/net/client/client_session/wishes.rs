@@ -1,0 +1,107 @@
+//! What a session that this side begins asks of the other.
+//!
+//! Must not know: how the other side is reached, what follows from its answer.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::PoisonError;
+
+use datapump_core::wire::session::{Begin, Direction};
+
+use super::{is_name_of, patterns};
+use crate::job::options::{Choice, Options};
+use crate::job::request_plan::LaneRange;
+use crate::net::client::remote_copy::{LastSession, RemoteCopy};
+use crate::target::place::{Place, Remote};
+
+/// Rules longer than this are not told for a percentage.
+const COUNTED_BYTES_MAX: usize = 64 << 10;
+
+impl RemoteCopy {
+    /// What is wished, behind a session that was lost if there was one.
+    pub(super) fn wishes_behind(
+        &self,
+        last: &LastSession,
+        (way, remote): (Direction, &Remote),
+        lane_range: Option<LaneRange>,
+    ) -> Begin {
+        let before = last.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|it| it.number);
+        // What patterns stood for in the first session, they stand for in all.
+        let asks_places =
+            way == Direction::Pull && !self.compares && before.is_none() && patterns::are_in(&self.sources);
+        Begin {
+            instead_of: before,
+            expands: asks_places.then_some(true),
+            counts_ahead: (way == Direction::Pull && self.counted().is_some()).then_some(true),
+            reads_on: Some(self.options.read_ahead != Choice::Never),
+            ..self.wishes(way, remote, lane_range, is_name_of(last))
+        }
+    }
+
+    pub(super) fn wishes(
+        &self,
+        way: Direction,
+        remote: &Remote,
+        lane_range: Option<LaneRange>,
+        is_name: bool,
+    ) -> Begin {
+        let (lanes_at_first, lanes_max) = lane_range.map(|it| (it.at_first, it.most)).unzip();
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
+        let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
+        let options = match way {
+            Direction::Push => {
+                let target_is_name = self.options.target_is_name || is_name;
+                let options = Options { target_is_name, lanes_at_first, lanes_max, ..self.options.clone() };
+                options.to_wire()
+            }
+            Direction::Pull => Options {
+                request_bytes: self.options.request_bytes,
+                uncached: self.options.uncached,
+                source_depth: self.options.source_depth,
+                unhashed: self.options.unhashed,
+                follow: self.options.follow,
+                bill: self.options.bill,
+                sockets: self.options.sockets.clone(),
+                far_null_bytes: self.options.far_null_bytes,
+                lanes_at_first,
+                lanes_max,
+                ..self.counted().unwrap_or_default()
+            }
+            .to_wire(),
+        };
+        let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
+        let sources = self.sources.iter().map(path).collect();
+        Begin {
+            way,
+            sources,
+            target,
+            options,
+            connections: self.lanes(),
+            tells_files: Some(self.tells_files),
+            boot: None,
+            instead_of: None,
+            round_trip_ns: None,
+            sends_ahead: None,
+            reads_on: None,
+            asks_host: self.options.asks_host.then_some(true),
+            datagrams: None,
+            expands: None,
+            counts_ahead: None,
+        }
+    }
+
+    /// What decides which of the other side's names count as all there is, where somebody watches.
+    fn counted(&self) -> Option<Options> {
+        let given = &self.options;
+        let mut counted = Options {
+            selection: given.selection.clone(),
+            one_file_system: given.one_file_system,
+            min_size_bytes: given.min_size_bytes,
+            max_size_bytes: given.max_size_bytes,
+            ..Options::default()
+        };
+        counted.keep.links = given.keep.links;
+        let is_asked = self.watch.is_shown() && !self.compares;
+        (is_asked && counted.to_wire().len() <= COUNTED_BYTES_MAX).then_some(counted)
+    }
+}

@@ -1,0 +1,90 @@
+//! Places of a session: what they mean to the user of this side, and beneath a folder that is served.
+//!
+//! Must not know: what is read or written there.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use datapump_core::wire::session::Direction;
+use minicbor::bytes::ByteVec;
+
+use super::refused;
+use crate::job::options::Options;
+use crate::net::client::root::ServedRoot;
+use crate::problem::{Class, Operation, Problem};
+use datapump_files::disk::{PathAt, make_above, names};
+
+/// Where the places lie that are read: a caller's own as he calls them.
+pub(super) fn sources_of(
+    root: &ServedRoot,
+    way: Direction,
+    places: &[ByteVec],
+) -> Result<Vec<PathBuf>, Problem> {
+    let sources = places.iter().map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
+    match (root, way) {
+        (ServedRoot::User(home), Direction::Pull) => sources.map(|path| of_user(home, &path)).collect(),
+        _ => Ok(sources.collect()),
+    }
+}
+
+/// A place as the far user's shell would take it.
+pub(super) fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
+    let bytes = shown.as_os_str().as_bytes();
+    match bytes {
+        b"~" => Ok(home.to_path_buf()),
+        [b'~', b'/', rest @ ..] => {
+            let from = rest.iter().position(|byte| *byte != b'/').unwrap_or(rest.len());
+            Ok(home.join(OsStr::from_bytes(&rest[from..])))
+        }
+        [b'~', ..] => {
+            let words =
+                "names the home folder of a user; write where that is, or ./~… for a name that begins so";
+            Err(Problem::new(Class::Usage, Operation::Open, shown, words))
+        }
+        _ => Ok(home.join(shown)),
+    }
+}
+
+/// Nothing is written outside of the served folder: a path that begins elsewhere is refused, others are confined.
+pub(super) fn refuse_backups_elsewhere(
+    root: &ServedRoot,
+    options: &Options,
+    shown: &Path,
+) -> Result<(), Problem> {
+    let folder = options.backup.as_ref().and_then(|backup| backup.folder.as_ref());
+    match root {
+        ServedRoot::Folder(_) if folder.is_some_and(|folder| folder.is_absolute()) => Err(refused(
+            shown,
+            "an absolute --backup-dir is refused by pump serve; name a path relative to the target",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the folders that are missing above what is written.
+pub(super) fn make_path(
+    root: &ServedRoot,
+    (options, way): (&Options, Direction),
+    shown: &Path,
+) -> Result<(), Problem> {
+    if !options.make_path || options.dry_run || way != Direction::Push {
+        return Ok(());
+    }
+    let made = match root {
+        ServedRoot::Folder(root) => make_above(shown, |path| names::find_beneath(root, path)),
+        ServedRoot::User(home) => make_above(&of_user(home, shown)?, names::find_folder),
+        ServedRoot::Null { .. } => Ok(()),
+    };
+    made.map_err(|errno| Problem::system(Operation::Make, shown, errno.0))
+}
+
+/// Finds what is written, once, beneath the served folder.
+pub(super) fn target(root: &File, shown: &Path) -> Result<PathAt, Problem> {
+    PathAt::find_beneath(root, shown).map_err(|errno| match errno.0 {
+        // EXDEV: the way leads out.
+        18 => refused(shown, "leads out of the served folder"),
+        errno => Problem::system(Operation::Open, shown, errno),
+    })
+}
