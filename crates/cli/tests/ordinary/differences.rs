@@ -17,7 +17,7 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("rsync --inplace takes trees", "copy --inplace a new", 2, "single files"),
     ("rsync -i shows", "copy -i a/ new", 0, ">f+++++++++ x"),
     ("rsync -D copies sockets", "copy a/ new", 0, "is a socket"),
-    ("cp replaces a link", "copy f loop", 1, "Too many levels of symbolic links"),
+    ("cp -f replaces a link", "copy f loop", 1, "Too many levels of symbolic links"),
     ("rsync -z,", "copy -z f new", 2, "-z"),
 ];
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::listing::paths;
 use crate::support::running::{Running, eventually};
 use crate::support::schema;
-use crate::support::{Home, expect, make_folder, make_symlink, only};
+use crate::support::{Home, expect, make_folder, make_symlink, only, set_mtime};
 use rustix::process::Signal;
 
 /// A folder, two files, a folder to copy into, one that holds an earlier copy.
@@ -14,10 +14,11 @@ fn home() -> Home {
     for folder in ["photos", "photos/sub", "into", "old", "old/sub"] {
         make_folder(&home, folder);
     }
-    for (name, bytes) in
-        [("photos/p", 3000), ("photos/sub/q", 20), ("one", 10), ("two", 2000), ("old/gone", 5)]
-    {
+    let files = [("photos/p", 3000), ("photos/sub/q", 20), ("one", 10), ("two", 2000), ("old/gone", 5)];
+    for (second, (name, bytes)) in (1_700_000_000..).zip(files) {
         home.file(name, bytes);
+        // The clock of files is coarse: each is older than the next.
+        set_mtime(&home.path(name), second * 1_000_000_000);
     }
     make_symlink(&home, "photos", "link");
     home
@@ -239,7 +240,7 @@ const ROWS: &[Row] = &[
     ("mirror --max-delete 0 photos/ old", 1, "old/p old/sub/q", &["more than 0 names would be removed"]),
     ("verify one two", 1, "", &["has 10 bytes, 'two' has 2000"]),
     ("hash missing", 1, "", &["'missing'"]),
-    ("copy host:a host:b", 2, "", &["mkdir TMP && pump copy host:a TMP/"]),
+    ("copy host:a pump://x:1/b", 2, "", &["mkdir TMP && pump copy host:a TMP/"]),
     ("copy pump://host one", 2, "", &["has no port"]),
 ];
 

@@ -4,10 +4,12 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
+use crate::support::running::Running;
 use crate::support::small_tree::small_tree;
 use crate::support::{
     Home, Outcome, PUMP, expect, has_content, make_folder, noise_file, outcome, set_mode, set_xattr, xattr,
 };
+use rustix::process::Signal;
 
 /// Two hosts, `one` and `two`, whose home folders have these names.
 fn home(more: &str) -> Home {
@@ -35,7 +37,7 @@ fn copy(home: &Home, is_direct: bool, words: &[impl AsRef<OsStr>]) -> Outcome {
     outcome(command(home, is_direct, words), b"")
 }
 
-const SAID: &str = "from one to two all goes through this host";
+const SAID: &str = "one -> two: all data goes through this host";
 
 #[test]
 fn trees_files_and_patterns_go_from_one_host_to_another() {
@@ -76,6 +78,36 @@ fn a_problem_names_its_host() {
         let run = copy(&home, true, words);
         expect(&run, status, &[part], &format!("{words:?}"));
     }
+}
+
+/// Two names of one host are one host: a file is not copied into itself, and a folder not below itself.
+#[test]
+fn a_host_of_two_names_is_known_to_be_one() {
+    let home = home("");
+    let content = noise_file(&home, "one/file", 100, 1);
+    small_tree(&home, "one/tree");
+    std::os::unix::fs::symlink(home.path("one"), home.path("two/there")).expect("room");
+    for words in [&["--inplace", "one:file", "two:there/file"][..], &["one:tree", "two:there/tree/sub"]] {
+        let run = copy(&home, true, words);
+        assert_ne!(run.status, 0, "{words:?}: {run:?}");
+        has_content(&home.path("one/file"), &content, &format!("{words:?}"));
+    }
+}
+
+#[test]
+fn a_plan_and_a_stop_reach_both_hosts() {
+    let home = home("");
+    noise_file(&home, "one/file", 9_000_001, 1);
+    let run = copy(&home, false, &["-n", "one:file", "two:new"]);
+    expect(&run, 0, &["dry run: nothing was copied"], "a plan");
+    let mut words = vec!["--progress=always", "--request-size=64KiB", "--bwlimit=1MB"];
+    words.extend(["one:file", "two:new"]);
+    let mut running = Running::start(command(&home, false, &words));
+    running.await_bytes();
+    running.signal(Signal::INT);
+    let run = running.end();
+    assert_eq!(run.status, 20, "{run:?}");
+    assert!(!home.path("two/new").exists());
 }
 
 /// Whichever of the two is lost, both sessions begin anew, and the copy goes on.

@@ -36,8 +36,12 @@ const FIRST_CPU_NS: f64 = 100e6;
 const CPU_FRACTION: f64 = 0.015;
 /// Folders that are kept open.
 const OPEN_FOLDERS: usize = 8;
+/// Folders that wait; a tree with more is not counted.
+const WAITING_MAX: usize = 1 << 16;
 /// Names of one file that are remembered, to count it once; behind that some are counted twice.
-const LINKED_MAX: usize = 1 << 20;
+const LINKED_MAX: usize = 1 << 16;
+/// What both take at most.
+pub(crate) const COUNT_BYTES: usize = 16 << 20;
 
 /// Runs a copy of these sources, and counts beside it.
 pub(crate) fn beside<T>(
@@ -63,10 +67,10 @@ pub(crate) fn beside_served<T>(
 }
 
 /// How a counter is used.
-type Count<'run> = &'run (dyn Fn(AheadCounter<'_>) -> Option<(u64, u64)> + Sync);
+type AheadCount<'run> = &'run (dyn Fn(AheadCounter<'_>) -> Option<(u64, u64)> + Sync);
 
 fn counting<T>(
-    (options, count): (&Options, Count<'_>),
+    (options, count): (&Options, AheadCount<'_>),
     tell: impl FnOnce((u64, u64)) + Send,
     copy: impl FnOnce() -> T,
 ) -> T {
@@ -200,6 +204,9 @@ impl<'run> AheadCounter<'run> {
         let mut cookie = Some(0);
         while let Some(from) = cookie {
             self.rest()?;
+            if waiting.len() > WAITING_MAX {
+                return None;
+            }
             let (names, next) = listed(&self.select, (folder, &origin), from).ok()?;
             cookie = next.filter(|_| !names.is_empty());
             for name in names {

@@ -3,7 +3,8 @@
 # however that is: what runs there reads a pipe that ends with the connection. An hour ends it too.
 #
 # THERE is the host's name, HOST this run's folder, HOST_THERE the one that stands for it there: paths below the first
-# are given as paths below the second. No name of a folder has a `#`, a quote or a line's end in it.
+# are given as paths below the second. No name of a folder has a `#`, a quote or a line's end in it, and no word has a
+# line's end.
 
 quoted() {
   for WORD in "$@"; do

@@ -2,7 +2,8 @@
 #
 # The other host has a pump (of the same path, or in PATH) and the programs that a study compares, and its user may log
 # in over ssh without a question. `on` runs a command there. A folder there is this run's own and goes with it. Nothing
-# of either host is changed, and nothing is opened that everybody may read or write.
+# of either host is changed. While a cell runs, iperf3, mbuffer (into its own file) or a server of null: takes data from
+# anybody who reaches the port.
 
 SSH_OPTIONS='-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3'
 export SSH_OPTIONS
@@ -31,7 +32,7 @@ start() {
   STARTED=$!
   for ROUND in $(seq 100); do
     if listens && bring_ticket "$*"; then return 0; fi
-    kill -0 "$STARTED" 2> /dev/null || { wait "$STARTED"; return; }
+    kill -0 "$STARTED" 2> /dev/null || { wait "$STARTED" && return 1; return; }
     sleep 0.1
   done
   echo "$3 does not listen on $THERE" >&2

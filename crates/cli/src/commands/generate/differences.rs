@@ -1,19 +1,19 @@
-//! What cp, rsync and scp do otherwise, and why pump does not: a section of the page of `pump copy`. Tests type it
-//! (`tests/ordinary/differences.rs`).
+//! What cp, rsync and scp do otherwise, and why pump does not: a section of the page of `pump copy`. Checked by
+//! `tests/ordinary/differences.rs`; lists by given.rs, pipes by copies.rs, two hosts by hosts_relayed.rs.
 //!
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
 pub const DIFFERENCES: [(&str, &str); 17] = [
     (
-        "cp without -p gives copies new times, owners and modes",
-        "All attributes are always kept, as with cp -a; --chmod and --chown give others. A backup that lost them \
-         cannot get them back.",
+        "cp without -p gives copies new times and owners, and modes cut by the umask",
+        "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
+         set others.",
     ),
     (
         "cp writes into the file that stands at the target",
-        "A new file takes its name when it is whole. Other hard links of the old one keep what they had, and who \
-         has it open, too. --inplace writes into it.",
+        "A new file takes its name when it is whole. Other hard links of the old file, and programs that have \
+         it open, keep the old content. --inplace writes into it.",
     ),
     (
         "cp, of a folder with a slash at its end (GNU)",
@@ -25,8 +25,7 @@ pub const DIFFERENCES: [(&str, &str); 17] = [
     ),
     (
         "rsync mixes the contents of several folders (a/ b/ into c)",
-        "They are refused before anything is written: which file of two wins is nobody's wish. Copy one after the \
-         other.",
+        "Refused before anything is written: two files might have one name. Copy one after the other.",
     ),
     ("cp warns of a source that is named twice", "It is refused before anything is written (status 2)."),
     (
@@ -40,8 +39,8 @@ pub const DIFFERENCES: [(&str, &str); 17] = [
     ),
     (
         "rsync warns of a --link-dest that is missing",
-        "It is refused (status 2): every file would be copied instead of linked. The folder is named from where \
-         the command runs, not from the target.",
+        "It is refused (status 2): every file would be copied instead of linked. A relative folder begins \
+         where the command runs, or in the home folder of the other host; not in the target.",
     ),
     (
         "rsync --inplace takes trees",
@@ -55,23 +54,23 @@ pub const DIFFERENCES: [(&str, &str); 17] = [
     ),
     (
         "rsync --chmod changes the mode alone",
-        "On a file with an access control list the mask is the group's, as chmod has it: the list still bounds who \
-         may.",
+        "On a file with an access control list the mask is the group's, as chmod has it: the list never \
+         allows more than the mode.",
     ),
     ("rsync -D copies sockets", "They are left out with a line: a socket without its server is no use."),
     (
         "cp, of a named pipe",
-        "A pipe that is named as a source is read to its end, as cp does without -R; in a folder it is made anew. \
-         It waits for who writes.",
+        "A pipe that is named as a source is read to its end, as cp does without -R; in a folder it is made \
+         anew. It waits for a writer.",
     ),
     (
-        "cp replaces a link that leads to itself",
-        "A target that is a link is what it leads to. One that leads nowhere is an error: nothing says what was \
-         meant.",
+        "cp -f replaces a link that leads to itself",
+        "A target that is a link is what it leads to. One that leads nowhere is an error: nothing says what \
+         was meant.",
     ),
     (
         "rsync -z, --usermap, --fake-super, --iconv and others",
-        "They are not there; each is answered with what to write instead.",
+        "They do not exist here; each is answered with the reason or with what to write instead.",
     ),
     (
         "scp -3 copies between two other hosts",

@@ -62,10 +62,18 @@ impl RemoteCopy {
             ([_, ..], None) => {
                 Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
             }
-            ([first, ..], Some(target)) => Err(Problem::usage(format!(
-                "both places are on other hosts, which is for copies between two that ssh reaches; copy through this \
-                 one: mkdir TMP && pump copy {first} TMP/ && pump copy TMP/ {target}"
-            ))),
+            ([_, ..], Some(_)) if self.compares => {
+                Err(Problem::usage("both places are on other hosts; copy one here, and compare that"))
+            }
+            ([first, ..], Some(target)) if sources.len() == self.sources.len() => {
+                Err(Problem::usage(format!(
+                    "both places are on other hosts: that needs ssh for both, and all sources on one host; else copy \
+                     here first: mkdir TMP && pump copy {first} TMP/ && pump copy TMP/ {target}"
+                )))
+            }
+            ([_, ..], Some(_)) => {
+                Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
+            }
             ([], Some(_)) => Err(Problem::usage(
                 "a web source cannot be copied to another host directly; copy it here first",
             )),

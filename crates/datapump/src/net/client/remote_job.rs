@@ -7,6 +7,7 @@ mod relay;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use datapump_core::verdict::Cpu;
@@ -48,7 +49,8 @@ impl RemoteCopy {
 
     fn in_sessions(mut self, events: Events<'_>) -> Report {
         if self.options.follow != FollowLinks::Never || self.two_hosts().is_some() {
-            // What is sent ahead is walked otherwise, and is for the side that is called.
+            // A tree with followed links is walked otherwise than it is sent ahead. Between two other hosts this side
+            // requests nothing.
             self.options.read_ahead = Choice::Never;
         }
         if let ([one], true) = (&mut self.sources[..], self.compares)
@@ -215,11 +217,7 @@ impl RemoteCopy {
             let talked = session.talk(&self.stop, &mut answer, &mut was_given);
             over.store(true, Ordering::Relaxed);
             session.cancel.cut();
-            // A connection that could not be made is why the session was cut.
-            match (talked, dialled.join()) {
-                (Err(NetFault::Lost(_)), Ok(Err(fault))) => Err(fault),
-                (talked, _) => talked,
-            }
+            why_lost(talked, dialled)
         });
         let cpu = cpu_since(cpu);
         let report = report.map(|report| pushed(&session, with_places(report, remote), gave, cpu));
@@ -256,8 +254,7 @@ impl RemoteCopy {
         let lanes = self.options.lanes.unwrap_or(session.lanes).min(session.lanes);
         let target_is_name = self.options.target_is_name || is_name;
         let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();
-        // What is read back moves a second time.
-        let moved = |bytes: u64| bytes.saturating_mul(if self.options.verify { 2 } else { 1 });
+        let verifies = self.options.verify;
         let options =
             Options { lanes: Some(lanes), lanes_at_first, lanes_max, target_is_name, ..self.options };
         let sources = session.sources.take().unwrap_or(self.sources);
@@ -280,7 +277,7 @@ impl RemoteCopy {
             let mut answer = |message| {
                 match message {
                     Message::Agreed(given) => gave = *given,
-                    Message::Counted { files, bytes } => watch.set_counted(files, moved(bytes.0)),
+                    Message::Counted { files, bytes } => watch.set_counted(files, moved(bytes.0, verifies)),
                     _ => {}
                 }
                 Follows::Go
@@ -298,6 +295,22 @@ impl RemoteCopy {
             }
             _ => pulled(&session, report, &gave),
         })
+    }
+}
+
+/// Bytes that move: what is read back moves a second time.
+fn moved(bytes: u64, verifies: bool) -> u64 {
+    bytes.saturating_mul(if verifies { 2 } else { 1 })
+}
+
+/// A connection that could not be made is why the session was cut.
+fn why_lost(
+    talked: Result<(), NetFault>,
+    dialled: ScopedJoinHandle<'_, Result<(), NetFault>>,
+) -> Result<(), NetFault> {
+    match (talked, dialled.join()) {
+        (Err(NetFault::Lost(_)), Ok(Err(fault))) => Err(fault),
+        (talked, _) => talked,
     }
 }
 

@@ -393,9 +393,10 @@ fn give(
     joined: Joined,
     (outbox, wanted): (Outbox, Wanted),
 ) -> Result<(), NetFault> {
-    if !wanted.counts_ahead {
+    let charge = || state.budget.share().charge(count_ahead::COUNT_BYTES, 0).ok();
+    let Some(_held) = wanted.counts_ahead.then(charge).flatten() else {
         return read(state, control, joined, wanted);
-    }
+    };
     let (root, sources, options) = (wanted.root.clone(), wanted.sources.clone(), wanted.options.clone());
     let tell = |(files, bytes)| outbox.say(Message::Counted { files, bytes: FileSize(bytes) });
     count_ahead::beside_served((&root, &sources, &options), tell, || read(state, control, joined, wanted))

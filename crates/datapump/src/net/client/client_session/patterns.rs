@@ -40,11 +40,14 @@ pub(super) fn expanded(
     let sources: Vec<&Remote> = sources.iter().filter_map(of_ssh).collect();
     let (Some(places), Some(first)) = (places, sources.first()) else { return Ok(None) };
     let as_typed: HashSet<&[u8]> = sources.iter().map(|source| typed(source)).collect();
+    let patterns: Vec<&[u8]> = as_typed.iter().copied().filter(|source| has_wildcards(source)).collect();
     let mut told = HashSet::new();
     for place in &places {
-        let is_pattern_of = |source: &&&[u8]| stands_for(source, place);
-        let source = as_typed.get(&place[..]).or_else(|| as_typed.iter().find(is_pattern_of));
-        told.insert(*source.ok_or_else(|| not_asked_for(place))?);
+        // Several sources may stand for one name.
+        let matching = patterns.iter().filter(|pattern| stands_for(pattern, place));
+        let mut of = matching.chain(as_typed.get(&place[..])).peekable();
+        of.peek().ok_or_else(|| not_asked_for(place))?;
+        told.extend(of.copied());
     }
     match as_typed.difference(&told).next() {
         Some(left_out) => Err(NetFault::Protocol(format!(
@@ -69,7 +72,7 @@ fn stands_for(pattern: &[u8], place: &[u8]) -> bool {
         Some(name) if name.starts_with(b"~") && !pattern.starts_with(b"./") => name,
         _ => place,
     };
-    has_wildcards(pattern) && path_matches(pattern, name)
+    path_matches(pattern, name)
 }
 
 #[cfg(test)]
@@ -116,6 +119,7 @@ mod tests {
     #[test]
     fn nothing_that_was_asked_for_is_left_out() {
         assert!(taken(&["a:x", "a:*.log"], &["x", "1.log", "2.log"]).is_ok());
+        assert!(taken(&["a:*.log", "a:a*"], &["a.log", "a.log"]).is_ok());
         for told in [&["1.log"][..], &["x"], &[]] {
             taken(&["a:x", "a:*.log"], told).expect_err("one is missing");
         }

@@ -18,7 +18,7 @@ use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault};
 
-use super::with_places;
+use super::{moved, why_lost, with_places};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{merged, with_peer};
@@ -59,8 +59,8 @@ impl RemoteCopy {
     ) -> Result<Report, Problem> {
         let cpu = cpu_now();
         if last_read.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
-            events(Event::Warning(format!(
-                "from {} to {} all goes through this host; run the copy on one of the two to spare that",
+            events(Event::Notice(format!(
+                "{} -> {}: all data goes through this host; to avoid that, run pump on one of the two",
                 from.host, to.host
             )));
         }
@@ -77,7 +77,7 @@ impl RemoteCopy {
             // It is heard while the other one begins, which may take a password.
             let (came, comes) = mpsc::channel();
             let dialled = reading.dial(scope, (came, Arc::clone(&source.is_over)));
-            source.start(scope, &mut reading, (&self.stop, &self.watch));
+            source.start(scope, &mut reading, (&self.stop, &self.watch, self.options.verify));
             let begun = self.begin(Direction::Push, to, last, (events, opening));
             let mut writing = begun.inspect_err(|_| _ = source.end(None))?;
             let (report, talked) = self.written(&mut writing, (&source, comes), (events, to));
@@ -116,6 +116,7 @@ impl RemoteCopy {
             let (came, comes) = mpsc::channel();
             let dialled = writing.dial(scope, (came, Arc::clone(&source.is_over)));
             scope.spawn(move || {
+                // Both dial names and blocks in the same order (`SessionPools::dial`), and nothing ahead.
                 for ((_, answering), (_, asking)) in from_comes.iter().zip(comes) {
                     // Where the system gives no more threads the two are closed, and the hosts go on without.
                     let work = move || carry(asking, answering, most).unwrap_or_default();
@@ -140,11 +141,7 @@ impl RemoteCopy {
             let talked = writing.talk(&self.stop, &mut answer, &mut || source.end(text.borrow().clone()));
             source.end(None);
             writing.cancel.cut();
-            // A connection that could not be made is why the session was cut.
-            match (talked, dialled.join()) {
-                (Err(NetFault::Lost(_)), Ok(Err(fault))) => Err(fault),
-                (talked, _) => talked,
-            }
+            why_lost(talked, dialled)
         });
         (text.into_inner().and_then(|text| event_codec::report(&text)), talked)
     }
@@ -184,12 +181,12 @@ impl<'scope> SourceSide<'scope> {
         &self,
         scope: &'scope Scope<'scope, '_>,
         session: &'scope mut ClientSession,
-        (stop, watch): (&'scope AtomicBool, &'scope Watch),
+        watched: (&'scope AtomicBool, &'scope Watch, bool),
     ) {
         let (is_over, is_lost, ends) =
             (Arc::clone(&self.is_over), Arc::clone(&self.is_lost), Arc::clone(&self.ends));
         let thread = scope.spawn(move || {
-            source_session(session, (stop, watch)).inspect_err(|_| {
+            source_session(session, watched).inspect_err(|_| {
                 if !is_over.load(Ordering::Relaxed) {
                     is_lost.store(true, Ordering::Relaxed);
                     ends.get().into_iter().for_each(CancelToken::cut);
@@ -243,13 +240,13 @@ impl<'scope> SourceSide<'scope> {
 /// The session with the host that reads, until it has agreed; what it gave.
 fn source_session(
     session: &mut ClientSession,
-    (stop, watch): (&AtomicBool, &Watch),
+    (stop, watch, verifies): (&AtomicBool, &Watch, bool),
 ) -> Result<SenderStats, NetFault> {
     let mut gave = SenderStats::default();
     let mut answer = |message| {
         match message {
             Message::Agreed(given) => gave = *given,
-            Message::Counted { files, bytes } => watch.set_counted(files, bytes.0),
+            Message::Counted { files, bytes } => watch.set_counted(files, moved(bytes.0, verifies)),
             _ => {}
         }
         Follows::Go
