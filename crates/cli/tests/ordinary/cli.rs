@@ -128,7 +128,7 @@ fn events_have_the_form_of_the_schema() {
         ("copy --json null:1MiB null:", 0, "start file report"),
         ("copy --json -n a c", 0, "start plan report"),
         ("copy --json -n nothing c", 1, "start problem report"),
-        ("copy --json host:a other:c", 2, "start problem report"),
+        ("copy --json host:a pump://x:1/c", 2, "start problem report"),
         ("copy --json a -", 2, "problem report"),
         ("copy --json a a", 2, "start problem report"),
         ("verify --json --content-only a c", 0, "start file report"),
