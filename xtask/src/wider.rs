@@ -62,6 +62,11 @@ const LONG: &[&str] = &[
     "file_systems::holes_take",
     "file_systems::holes_are_zeros",
     "trees::lanes_and_ways",
+    "trees::verify_names_whatever",
+    "trees::everything_an_ordinary_user",
+    "network::a_connection_that_the_path_forgets",
+    "long_path::a_server_with_little_memory",
+    "studies::the_other_end_may_be_a_real_host",
 ];
 
 /// Systems for which `core` and `engine` are checked, not run.
