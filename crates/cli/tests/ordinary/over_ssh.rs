@@ -320,7 +320,7 @@ fn a_pattern_is_expanded_there_and_a_file_of_that_name_wins() {
         std::fs::create_dir_all(home.path(name).parent().expect("a folder")).expect("room");
         std::fs::write(home.path(name), name).expect("room");
     }
-    for (row, connection) in [("direct", DIRECT), ("carried", CARRIED)] {
+    for (row, connection) in [("direct", DIRECT), ("through ssh", CARRIED)] {
         for (words, status, lands) in [
             (&["host:*.log", "into/"][..], 0, &["a.log", "b.log"][..]),
             (&["host:.*.log", "host:d.txt", "into/"], 0, &[".c.log", "d.txt"]),

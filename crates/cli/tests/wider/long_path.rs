@@ -76,7 +76,7 @@ fn a_server_with_little_memory_or_few_connections_is_asked_for_no_more() {
     }
 }
 
-/// The samples of the connection that carried the data, of a copy of null bytes over a path, plain.
+/// The samples of the connection that moved the data, of a copy of null bytes over a path, plain.
 fn traced(path: &BoxPath, words: &[&str]) -> Vec<Value> {
     let home = Home::new();
     let listen = format!("{RIGHT}:0");

@@ -49,12 +49,12 @@ pub(crate) fn beside<T>(
     (sources, options): (&[Place], &Options),
     copy: impl FnOnce() -> T,
 ) -> T {
-    let is_folder = |path: &Path| path.metadata().is_ok_and(|meta| meta.is_dir());
-    if !watch.is_shown() || !sources.iter().filter_map(Place::local_path).any(is_folder) {
+    let paths: Vec<PathBuf> = sources.iter().filter_map(Place::local_path).map(Path::to_path_buf).collect();
+    if !watch.is_shown() || !paths.iter().any(|path| path.is_dir()) {
         return copy();
     }
     let tell = |(files, bytes)| watch.set_counted(files, bytes);
-    counting((options, &|counter| counter.count(sources)), tell, copy)
+    beside_served((&whole_host(), &paths, options), tell, copy)
 }
 
 /// Serves what these places hold, and counts it beside that.
@@ -63,21 +63,10 @@ pub(crate) fn beside_served<T>(
     tell: impl FnOnce((u64, u64)) + Send,
     serve: impl FnOnce() -> T,
 ) -> T {
-    counting((options, &|counter| counter.count_served(root, sources)), tell, serve)
-}
-
-/// How a counter is used.
-type AheadCount<'run> = &'run (dyn Fn(AheadCounter<'_>) -> Option<(u64, u64)> + Sync);
-
-fn counting<T>(
-    (options, count): (&Options, AheadCount<'_>),
-    tell: impl FnOnce((u64, u64)) + Send,
-    copy: impl FnOnce() -> T,
-) -> T {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let count = || {
-            if let Some(counted) = AheadCounter::new(options, &over).and_then(count) {
+            if let Some(counted) = AheadCounter::new(options, &over).and_then(|it| it.count(root, sources)) {
                 tell(counted);
             }
         };
@@ -85,8 +74,13 @@ fn counting<T>(
         let thread = thread::Builder::new().name("count".into()).spawn_scoped(scope, count);
         let thread = thread.ok().map(|thread| thread.thread().clone());
         let _ends = EndOfCount { over: &over, thread };
-        copy()
+        serve()
     })
+}
+
+/// What this user may read, by paths from where the program runs.
+fn whole_host() -> ServedRoot {
+    ServedRoot::User(PathBuf::new())
 }
 
 /// The copy has ended, however.
@@ -134,21 +128,7 @@ impl<'run> AheadCounter<'run> {
     }
 
     /// Files and bytes; `None` if the copy ended before, or something could not be looked at.
-    fn count(mut self, sources: &[Place]) -> Option<(u64, u64)> {
-        self.wait_until(BEGINS_AFTER)?;
-        for path in sources.iter().filter_map(Place::local_path) {
-            let meta = path.metadata().ok()?;
-            match meta.is_dir() {
-                true => self.tree(path)?,
-                false if meta.is_file() => self.add(meta.len()),
-                false => {}
-            }
-        }
-        Some((self.files, self.bytes))
-    }
-
-    /// The same of what a caller may read.
-    fn count_served(mut self, root: &ServedRoot, sources: &[PathBuf]) -> Option<(u64, u64)> {
+    fn count(mut self, root: &ServedRoot, sources: &[PathBuf]) -> Option<(u64, u64)> {
         self.wait_until(BEGINS_AFTER)?;
         for path in sources {
             let found = match root {
@@ -162,7 +142,7 @@ impl<'run> AheadCounter<'run> {
                 _ => names::open_path(path),
             };
             match meta.kind {
-                FileKind::Folder => self.tree_in(path, open().ok()?)?,
+                FileKind::Folder => self.tree(path, open().ok()?)?,
                 FileKind::Regular => self.add(meta.size_bytes),
                 _ => {}
             }
@@ -177,11 +157,7 @@ impl<'run> AheadCounter<'run> {
         self.bytes = self.bytes.saturating_add(bytes.saturating_mul(trips));
     }
 
-    fn tree(&mut self, path: &Path) -> Option<()> {
-        self.tree_in(path, File::open(path).ok()?)
-    }
-
-    fn tree_in(&mut self, path: &Path, folder: File) -> Option<()> {
+    fn tree(&mut self, path: &Path, folder: File) -> Option<()> {
         let root = FolderSide::root(path, folder, &self.keeper).ok()?;
         let root = root.following(self.options.follow);
         let device = root.meta.device;
@@ -289,10 +265,10 @@ mod tests {
 
     fn counted(options: &Options, sources: &[&Path]) -> Option<(u64, u64)> {
         let over = AtomicBool::new(false);
-        let places: Vec<Place> = sources.iter().map(|path| Place::Path(path.to_path_buf())).collect();
+        let paths: Vec<PathBuf> = sources.iter().map(|path| path.to_path_buf()).collect();
         let counter = AheadCounter::new(options, &over).expect("rules in order");
         let began = counter.began.checked_sub(BEGINS_AFTER).expect("it runs longer");
-        AheadCounter { began, ..counter }.count(&places)
+        AheadCounter { began, ..counter }.count(&whole_host(), &paths)
     }
 
     #[test]

@@ -193,20 +193,12 @@ impl RemoteCopy {
         let (mut report, mut gave) = (None, SenderStats::default());
         let talked = std::thread::scope(|scope| {
             let mut given = Some(scope.spawn(|| read_server.give(&handles, receiver)));
-            let mut answer = |message| match message {
-                Message::Event(event) => {
-                    events(event_codec::from_wire(event, &host));
-                    Follows::Go
-                }
-                Message::Progress(progress) => {
-                    self.watch.show(&progress, &reader);
-                    Follows::Go
-                }
-                Message::Report(text) => {
+            let mut answer = |message| match self.heard(message, (&host, events), &reader) {
+                Some(text) => {
                     report = event_codec::report(&text);
                     Follows::Agree
                 }
-                _ => Follows::Go,
+                None => Follows::Go,
             };
             let mut was_given = || {
                 over.store(true, Ordering::Relaxed);
@@ -222,6 +214,17 @@ impl RemoteCopy {
         let cpu = cpu_since(cpu);
         let report = report.map(|report| pushed(&session, with_places(report, remote), gave, cpu));
         talked.and_then(|()| self.not_stopped(report)).map_err(|fault| fault.problem(&remote.to_string()))
+    }
+
+    /// Shows what a host that writes tells; its report, once it tells that. `own` counts what this side gave.
+    fn heard(&self, message: Message, (host, events): (&str, Events<'_>), own: &Watch) -> Option<String> {
+        match message {
+            Message::Event(event) => events(event_codec::from_wire(event, host)),
+            Message::Progress(progress) => self.watch.show(&progress, own),
+            Message::Report(text) => return Some(text),
+            _ => {}
+        }
+        None
     }
 
     /// The report of a side that was not stopped, unless this one was.
@@ -317,7 +320,7 @@ fn why_lost(
 /// The report of this side, which wrote, with what the other one gave and paid.
 fn pulled(session: &ClientSession, report: Report, gave: &SenderStats) -> Report {
     let report = with_peer(merged(report, gave), "sender");
-    session.counted(Report { cpu_far: far_cpu(gave), ..report })
+    session.counted(Report { cpu_far: peer_cpu(gave), ..report })
 }
 
 /// The report of the side that writes, with what this one gave and paid, also before anything was requested.
@@ -337,7 +340,7 @@ fn was_cut_short(report: &Report) -> bool {
     [Status::Lost as i32, Status::Interrupted as i32].contains(&report.exit_status)
 }
 
-fn far_cpu(gave: &SenderStats) -> Option<Cpu> {
+fn peer_cpu(gave: &SenderStats) -> Option<Cpu> {
     Some(Cpu { user_ns: gave.user_ns?, system_ns: gave.system_ns? })
 }
 

@@ -32,7 +32,7 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
 
-/// The largest block that is carried, unless greater requests were asked for: no default is greater than 4 MiB.
+/// The largest block that is forwarded, unless greater requests were asked for: no default is greater than 4 MiB.
 const BLOCK_BYTES: u32 = 16 << 20;
 /// Between two looks whether the session with the host that reads has ended.
 const LOOK_EACH: Duration = Duration::from_millis(1);
@@ -78,8 +78,8 @@ impl RemoteCopy {
             let (came, comes) = mpsc::channel();
             let dialled = reading.dial(scope, (came, Arc::clone(&source.is_over)));
             source.start(scope, &mut reading, (&self.stop, &self.watch, self.options.verify));
-            let begun = self.begin(Direction::Push, to, last, (events, opening));
-            let mut writing = begun.inspect_err(|_| _ = source.end(None))?;
+            let writing = self.begin(Direction::Push, to, last, (events, opening));
+            let mut writing = writing.inspect_err(|_| _ = source.end(None))?;
             let (report, talked) = self.written(&mut writing, (&source, comes), (events, to));
             let gave = source.gave();
             // What was lost first is why the rest is: a connection that could not be made, a session.
@@ -117,26 +117,18 @@ impl RemoteCopy {
             let dialled = writing.dial(scope, (came, Arc::clone(&source.is_over)));
             scope.spawn(move || {
                 // Both dial names and blocks in the same order (`SessionPools::dial`), and nothing ahead.
-                for ((_, answering), (_, asking)) in from_comes.iter().zip(comes) {
+                for ((_, reader), (_, writer)) in from_comes.iter().zip(comes) {
                     // Where the system gives no more threads the two are closed, and the hosts go on without.
-                    let work = move || carry(asking, answering, most).unwrap_or_default();
+                    let work = move || forward(writer, reader, most).unwrap_or_default();
                     drop(std::thread::Builder::new().spawn_scoped(scope, work));
                 }
             });
-            let mut answer = |message| match message {
-                Message::Event(event) => {
-                    events(event_codec::from_wire(event, &host));
-                    Follows::Go
-                }
-                Message::Progress(progress) => {
-                    self.watch.show(&progress, &own);
-                    Follows::Go
-                }
-                Message::Report(report) => {
+            let mut answer = |message| match self.heard(message, (&host, events), &own) {
+                Some(report) => {
                     text.replace(Some(report));
                     Follows::Agree
                 }
-                _ => Follows::Go,
+                None => Follows::Go,
             };
             let talked = writing.talk(&self.stop, &mut answer, &mut || source.end(text.borrow().clone()));
             source.end(None);
@@ -255,22 +247,22 @@ fn source_session(
     Ok(gave)
 }
 
-/// Carries frames between two connections, until one side hangs up; then the other is hung up on, too.
-fn carry(mut asking: Channel, mut answering: Channel, most: u32) -> Result<(), NetFault> {
+/// Forwards frames between two connections, until one side hangs up; then the other is hung up on, too.
+fn forward(mut writer: Channel, mut reader: Channel, most: u32) -> Result<(), NetFault> {
     let mut block = (Vec::new(), most);
     loop {
-        let was_asked = carry_one(&mut asking, &mut answering, &mut block)?;
-        let was_answered = carry_one(&mut answering, &mut asking, &mut block)?;
+        let was_asked = forward_one(&mut writer, &mut reader, &mut block)?;
+        let was_answered = forward_one(&mut reader, &mut writer, &mut block)?;
         if !was_asked && !was_answered {
-            asking.line_check()?;
-            answering.line_check()?;
-            asking.wait_with(&answering, WAIT_MAX)?;
+            writer.line_check()?;
+            reader.line_check()?;
+            writer.wait_with(&reader, WAIT_MAX)?;
         }
     }
 }
 
-/// Carries one frame, if one comes. The rest of one that has begun is waited for: who sends it waits for nothing else.
-fn carry_one(
+/// Forwards one frame, if one comes. Its rest is waited for: the side that sends it waits for nothing else.
+fn forward_one(
     from: &mut Channel,
     to: &mut Channel,
     (block, most): &mut (Vec<u8>, u32),
