@@ -73,7 +73,7 @@ fn serve(peer: impl FnOnce(SocketAddr)) {
     peer(address);
     assert!(is_welcome(address), "it serves on");
     stop.store(true, Ordering::Relaxed);
-    // Who calls wakes it.
+    // A connection wakes it.
     drop(TcpStream::connect(address));
     running.join().expect("no panic");
 }

@@ -20,7 +20,7 @@ fuzz_target!(|input: (&str, u64, u32)| {
     assert_eq!(with_commas(bytes).replace(',', ""), bytes.to_string());
     assert!(rate_words(f64::from_bits(bytes)).ends_with("B/s"));
     // For people the size is rounded to one place: half a tenth of its unit at most.
-    let bytes = bytes / 2; // What is rounded up to 16 EiB would not fit.
+    let bytes = bytes / 2; // A size rounded up to 16 EiB would not fit.
     let words = parse_bytes(&bytes_words(bytes)).expect("words are a size");
     assert!(words.abs_diff(bytes) <= bytes / 20 + 1, "{bytes}: {}", bytes_words(bytes));
 });

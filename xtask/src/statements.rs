@@ -127,7 +127,7 @@ impl SourceFiles<'_> {
         self.texts.entry(path.into()).or_insert_with(read).as_deref()
     }
 
-    /// What is wrong with `path::name`.
+    /// The error in `path::name`, if any.
     fn without_test(&mut self, test: &str) -> Option<String> {
         let Some((path, name)) = test.split_once("::") else {
             return Some(format!("`{test}`: write `file::name of the test`"));

@@ -75,7 +75,7 @@ fn perform(command: &Command) -> i32 {
     }
 }
 
-/// Whoever reads JSON gets a report at the end, also for words that mean nothing; they stand on standard error too.
+/// A reader of JSON gets a report at the end, also for words that mean nothing; they stand on standard error too.
 fn refuse_in_json(words: &str) {
     let message = words.lines().next().unwrap_or_default().trim_start_matches("error: ");
     let output = output::Output::of_results(true);

@@ -50,7 +50,7 @@ pub struct Output {
     pub itemize: bool,
     /// Changes are what would be made.
     pub dry_run: bool,
-    /// What is copied, as it was typed.
+    /// The sources, as typed.
     pub sources: Vec<String>,
     /// The command moves nothing: its report holds its status and problems only.
     pub moves_nothing: bool,
@@ -204,7 +204,7 @@ impl Output {
 
     /// A change, itemized if that was asked for.
     fn change(&self, change: &Change) {
-        // What is copied is a file, and told as one.
+        // A copied name is a file, and told as one.
         if change.kind == ChangeKind::Delete && !self.dry_run {
             let words = || format!("deleted: {}", path_words(&change.target));
             self.log_file.iter().for_each(|log| log.write(words, || json::change(change)));
@@ -334,7 +334,7 @@ impl Output {
         self.status(Status::Done as i32)
     }
 
-    /// What is asked wrongly after the flags were read: a problem, a report, status 2.
+    /// A usage error after the flags were read: a problem, a report, status 2.
     pub fn usage(&self, message: impl Into<String>) -> i32 {
         self.refusal(&Problem::usage(message))
     }

@@ -13,7 +13,7 @@
 /// A device that damages the same part so often is not worth more trust.
 pub const REPAIRS_MAX: u32 = 3;
 
-/// What is done with a file whose blocks have landed.
+/// The way to end a file whose blocks have landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// A file is finished and gets its name.
@@ -31,7 +31,7 @@ pub enum Ending {
 /// What a file needs before it counts as done. Fixed when its blocks begin to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileGoal {
-    /// What is done when all has landed.
+    /// The ending, once all blocks have landed.
     pub ending: Ending,
     /// Data and attributes are synced before the name.
     pub syncs_data: bool,

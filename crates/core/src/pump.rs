@@ -55,7 +55,7 @@ pub struct Pump {
     reading: u32,
     /// Blocks on the sink's side.
     writing: u32,
-    /// What is known of files whose length is unknown.
+    /// The files whose length is unknown.
     open_files: OpenEnded,
     failed: BTreeSet<u32>,
     counts: Counts,

@@ -64,7 +64,7 @@ pub fn has_wildcards(text: &[u8]) -> bool {
 }
 
 /// Does a name match one component of a pattern, as a shell has it? A dot at its beginning has to be written, and what
-/// leads to another folder is no name. What is no pattern stands for itself.
+/// leads to another folder is no name. A text without wildcards stands for itself.
 pub fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
     let is_hidden = name.starts_with(b".") && !pattern.starts_with(b".");
     let is_name = !matches!(name, b"" | b"." | b"..");

@@ -58,7 +58,7 @@ use crate::target::{self, Hosts, Item};
 use crate::tree::{self, Trees, count_ahead};
 use datapump_files::disk::{FileKind, PathAt};
 
-/// What is to be done.
+/// The kind of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobKind {
     Copy,
@@ -149,7 +149,7 @@ impl Job {
         Job { tells_files, ..self }
     }
 
-    /// What is asked besides places.
+    /// The options: all that is asked besides places.
     pub fn options(self, options: Options) -> Job {
         Job { options, ..self }
     }
@@ -257,7 +257,7 @@ impl Job {
         self.work == JobKind::Hash || self.options.verify
     }
 
-    /// What is copied where; an error refuses the job as a whole.
+    /// The items: which source is copied where; an error refuses the job as a whole.
     fn items(&self) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
         self.options.check().map_err(Problem::usage)?;
         if self.sources.is_empty() {
@@ -374,7 +374,7 @@ impl Job {
     ) -> Shared<'run> {
         let names = || items.iter().flat_map(Item::names);
         let total = names().map(Item::bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
-        // What is read back moves a second time.
+        // Bytes that are read back move a second time.
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let settings = self.settings(&items, shape, total);
@@ -479,7 +479,7 @@ impl Job {
         }
     }
 
-    /// What is read comes over a long path.
+    /// The source comes over a long path.
     fn is_far(&self) -> bool {
         self.remote_host.as_ref().is_some_and(|host| is_far(host.round_trip_ns()))
     }

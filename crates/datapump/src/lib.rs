@@ -55,7 +55,7 @@ pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
 pub use datapump_transport::{Assembly, Host, Shell, SocketFacts, SocketOptions, SshHost, Ticket, WayIn};
 
-/// What is agreed about datagrams of a session, and counted of them.
+/// The datagrams of a session: what is agreed about them, and counted of them.
 pub mod datagrams {
     pub use crate::net::client::datagram_client::{DatagramClient, DatagramPath, DatagramsSent};
     pub use datapump_core::wire::datagrams::{

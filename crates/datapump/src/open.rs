@@ -139,7 +139,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
     Ok((task, ranges, how.in_kernel))
 }
 
-/// A hash to be taken of a file. What is verified tells where it is damaged.
+/// A hash to be taken of a file. A verified file's hash tells where it is damaged.
 fn file_hash(shared: &Shared<'_>) -> Option<FileHash> {
     let marked = shared.settings.options.verify;
     shared.hashes_files().then(|| if marked { FileHash::marked() } else { FileHash::default() })
@@ -414,7 +414,7 @@ pub(crate) struct Ends {
     sink: Sink,
     /// The source as it was.
     original: Option<Original>,
-    /// What is to be moved; `None` until the end of data.
+    /// The ranges to move; `None` until the end of data.
     ranges: Option<ByteRanges>,
 }
 
@@ -479,8 +479,8 @@ fn complete(
     Ok(Ends { source, sink, original, ranges })
 }
 
-/// What stands is compared with digests of the source's blocks, which the other host computes in any case. Who verifies
-/// wants to know where files differ, and compares bytes.
+/// What stands is compared with digests of the source's blocks, which the other host computes in any case. A
+/// verification tells where files differ, and compares bytes.
 fn takes_sums(shared: &Shared<'_>, landing: &OpenTarget) -> bool {
     let tells_sums = shared.remote_host.as_ref().is_some_and(|host| host.tells_sums());
     let is_hashed = !shared.settings.options.unhashed;

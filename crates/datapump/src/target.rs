@@ -1,4 +1,4 @@
-//! What is copied where: cp's rules for the target, settled before anything is opened for writing.
+//! The targets of a copy: cp's rules for the target, settled before anything is opened for writing.
 //!
 //! An existing folder receives the source under its own name; a symbolic link as target means the file it points to;
 //! several sources need a folder.
@@ -90,7 +90,7 @@ pub(crate) struct Item {
     pub(crate) target: Target,
     /// Which of the job's sources it is: another host knows it by that.
     pub(crate) number: u32,
-    /// What is told when it is begun.
+    /// The event to report when it is begun.
     pub(crate) told: Option<Event>,
     /// It is the temporary file of a pump.
     pub(crate) is_left_out: bool,
@@ -146,7 +146,7 @@ impl Item {
     }
 }
 
-/// What is for single files.
+/// Refuses options that are for single files.
 fn refuse_trees(items: &[Item], options: &Options) -> Result<(), Problem> {
     if options.inplace && items.iter().any(Item::is_tree) {
         return Err(Problem::usage(
@@ -254,7 +254,7 @@ fn target_folder<'at>(
     }
 }
 
-/// What is missing is told for itself.
+/// A missing source is reported by itself.
 fn only_folders(hosts: &Hosts<'_>, sources: &[Place]) -> bool {
     let is_folder = |(number, source)| {
         let meta = hosts.meta(number, source);

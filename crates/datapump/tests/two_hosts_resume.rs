@@ -386,7 +386,7 @@ fn what_comes_unhashed_is_not_gone_on_with() {
         let unhashed = Options { unhashed: true, ..Options::default() };
         let is_another = || journal(&folder).is_none() && has_begun(&ground, &folder);
         assert_eq!(ground.cut(push, unhashed, &is_another), 20, "push {push}, unhashed");
-        // Who is stopped does not wait for a slow host.
+        // A stopped copy does not wait for a slow host.
         let names = || std::fs::read_dir(&folder).expect("it is there").flatten().collect::<Vec<_>>();
         let start = Instant::now();
         while names().len() > 1 {

@@ -214,7 +214,7 @@ impl StagedFile {
         ranges.iter().filter(|(start, end)| end > start).try_for_each(taken)
     }
 
-    /// What is only measured must not fill a disk.
+    /// A copy that is only measured must not fill a disk.
     pub fn has_room_to_rehearse(&self, bytes: u64) -> Result<(), Problem> {
         let free_bytes = self.folder.room().free_bytes;
         if bytes <= REHEARSAL_BYTES_MAX && bytes <= free_bytes / REHEARSAL_FREE_PARTS {
@@ -301,7 +301,7 @@ impl StagedFile {
 
     /// A link cannot replace a name: the file gets a temporary one first.
     fn link_over(&self) -> Result<Outcome<()>, Problem> {
-        // Whoever finds it under the temporary name sees that it is in use.
+        // A process that finds it under the temporary name sees that it is in use.
         if !self.handle.try_lock().map_err(|errno| Problem::system(Operation::Lock, &self.path, errno.0))? {
             return Err(busy(&self.path));
         }

@@ -241,7 +241,7 @@ impl Folder {
         }
     }
 
-    /// What is free where the folder lies.
+    /// The free space where the folder lies.
     pub fn room(&self) -> Room {
         match self {
             Folder::Os(folder) => os::room(folder),

@@ -29,7 +29,7 @@ pub type ByteRanges = Vec<(u64, u64)>;
 const GRAIN_BYTES: u64 = 4096;
 /// File systems allocate some metadata blocks to a file besides its data.
 const ALLOCATION_SLACK_BYTES: u64 = 1 << 20;
-/// What is read at a time where every byte of a hole is looked at.
+/// Bytes read at a time where every byte of a hole is looked at.
 const PIECE_BYTES: u64 = 256 << 10;
 const SAMPLES_EACH_HOLE: u64 = 6;
 /// Enough to notice a systematic lie; a file with a million holes is not read a million times.

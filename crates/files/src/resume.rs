@@ -36,7 +36,7 @@ pub struct ResumeRequest {
     pub under_way_bytes: u64,
     /// Whether, and by whom, data are synced before the file is complete.
     pub syncing: Syncing,
-    /// What is written goes through the cache, and is told only when it was synced.
+    /// Written data go through the cache, and are told only after they were synced.
     pub waits_for_sync: bool,
     /// Nobody asks for a sync.
     pub is_unsynced: bool,
@@ -47,7 +47,7 @@ pub struct ResumeRequest {
 pub enum Found {
     /// Nothing.
     Nothing,
-    /// What is of no use, and why.
+    /// A leftover of no use, and why.
     StartsOver(String),
     /// It goes on: the temporary file, open and locked, and its journal.
     GoesOn(Box<(Handle, OpenedJournal)>),
@@ -136,8 +136,8 @@ fn head_of(file: &Handle) -> Option<ResumeHead> {
     ResumeHead::decode(&bytes[..len])
 }
 
-/// Removes the journal of a temporary file, which its owner has locked or which is gone. What is no file (a folder of
-/// this name) is left: it is never opened either.
+/// Removes the journal of a temporary file, which its owner has locked or which is gone. An entry that is no file (a
+/// folder of this name) is left: it is never opened either.
 pub fn remove_journal(folder: &Folder, temporary: &OsStr) {
     let name = journal_name(temporary);
     if folder.remove(&name).is_ok() {

@@ -213,7 +213,7 @@ impl<'run> AccessPlan<'run> {
         (at, self.touched_bytes.min(self.bytes - at))
     }
 
-    /// What is written into words.
+    /// The value to write into words.
     fn value(&self) -> u64 {
         value(self.arguments.seed)
     }

@@ -58,7 +58,7 @@ impl Page {
 
 const DOCTYPE: &str = "<!DOCTYPE html>";
 
-/// What is gathered while the page is written.
+/// Data gathered while the page is written.
 #[derive(Debug, Default)]
 struct Gathered {
     files: Vec<Vec<Row>>,

@@ -2,7 +2,7 @@
 //!
 //! Both are moves of the library like any other (law 1): a null source whose blocks are made here, written where the
 //! files stand so that a write that is lost leaves an older generation; and a source whose blocks are judged here
-//! instead of hashed. What is made and judged is decided without I/O: `sector`, `layout`, `faults`.
+//! instead of hashed. Content and judgements are decided without I/O: `sector`, `layout`, `faults`.
 //!
 //! Must not know: command lines, how blocks are moved.
 
@@ -69,7 +69,7 @@ pub struct Scrubbed {
     pub sector_bytes: u64,
     /// The newest generation: it is written, or was found; 0 if no sector was whole.
     pub generation: u64,
-    /// What is wrong, by file and offset.
+    /// The faults, by file and offset.
     pub faults: Vec<ScrubFault>,
     /// Bytes that were written or read.
     pub bytes: u64,

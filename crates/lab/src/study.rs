@@ -122,7 +122,7 @@ pub enum Template {
     Command(BTreeMap<String, String>),
 }
 
-/// What is done before a run. None of it is timed.
+/// A step before a run. It is not timed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
 pub enum StudyStep {
@@ -185,7 +185,7 @@ pub enum Check {
     NothingWritten,
 }
 
-/// What is measured besides, and would change what is measured without it.
+/// An additional measurement, which would change what is measured without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {
@@ -233,13 +233,13 @@ pub struct Study {
     pub title: String,
     /// Why, and how to read the result.
     pub purpose: String,
-    /// What is varied.
+    /// The factors that are varied.
     pub factors: Vec<Factor>,
     /// What a run does.
     pub template: Template,
-    /// What is measured besides.
+    /// The additional measurements.
     pub probes: Vec<Probe>,
-    /// What is done before each run, in this order.
+    /// The steps before each run, in this order.
     pub prepare: Vec<StudyStep>,
     /// What must hold after each run.
     pub check: Vec<Check>,
@@ -278,14 +278,14 @@ pub struct Changes {
     pub seed: Option<u64>,
 }
 
-/// What is wrong with a study.
+/// An error in a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StudyError {
     /// The file.
     pub file: String,
     /// The key, such as `factors.depth`; empty when the file is no TOML.
     pub key: String,
-    /// What is wrong and what to write instead.
+    /// The error and what to write instead.
     pub message: String,
 }
 

@@ -69,7 +69,7 @@ where = { command = ["tar"] }
 check = ["same_content"]
 "#;
 
-/// What is compared was made before by a step.
+/// A step before the run made what is compared.
 const AGAIN: &str = r#"
 name = "again"
 title = "a second run with nothing to do"

@@ -50,7 +50,7 @@ pub struct Channel {
     /// Opened bytes that nobody has taken yet: those from `taken` on.
     plain: Vec<u8>,
     taken: usize,
-    /// What is to be sealed: sealed together, small pieces take fewer records.
+    /// Bytes to be sealed: sealed together, small pieces take fewer records.
     gathered: Vec<u8>,
     /// Sealed bytes that are to be sent.
     outgoing: Outgoing,
@@ -310,7 +310,7 @@ impl Channel {
 
     /// Fills `bytes`.
     pub fn receive(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
-        // What is opened already takes less time than to look at a clock.
+        // To take opened bytes takes less time than to look at a clock.
         let opens = self.is_sealed() && self.plain.len() - self.taken < bytes.len();
         let _stage = opens.then(|| within(CpuStage::Decrypt));
         let (start, before_ns) = (Instant::now(), self.timed.receiving_ns);

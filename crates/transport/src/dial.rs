@@ -101,7 +101,7 @@ impl Dialer {
         Ok(channel)
     }
 
-    /// Another connection of a session that is being made under this number. What is put on it is sent with the
+    /// Another connection of a session that is being made under this number. Bytes put on it are sent with the
     /// greeting, by its next `flush`.
     pub fn join_early(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
         let (mut channel, _) = self.greeted(purpose, Some(session), (Some(session), &|| ()))?;

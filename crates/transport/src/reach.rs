@@ -48,7 +48,7 @@ pub enum WayIn {
     Ssh(Shell),
 }
 
-/// What is needed to reach a host.
+/// The settings to reach a host with.
 pub struct Reaching<'copy> {
     /// What lets this side in.
     pub way_in: &'copy WayIn,
@@ -60,7 +60,7 @@ pub struct Reaching<'copy> {
     pub stop: &'copy Arc<AtomicBool>,
     /// The number that the session shall have.
     pub proposed: [u8; 16],
-    /// Told how further connections are made, as soon as that is known: they may be made beside the first.
+    /// A call tells it how further connections are made, as soon as that is known: they may be made beside the first.
     pub beside: &'copy dyn Fn(&Dialer),
 }
 
@@ -121,7 +121,7 @@ fn over_ssh(
                 return Ok(Reached { dialer, channel, round_trip_ns, far_end: Some(far_end) });
             }
             Err(NetFault::Stopped) => return Err(NetFault::Stopped),
-            // Whoever answered there, the far end is reached over ssh.
+            // The far end is reached over ssh, whatever answered there.
             Err(fault) => format!("no direct connection to {address} ({})", fault.words()),
         },
         None => "the far end has no address of its own".into(),

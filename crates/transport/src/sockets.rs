@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 pub use host_settings::host_settings;
 
-/// Who puts together a block that arrives in parts. Sealed bytes are opened before they are: it concerns others alone.
+/// The assembler of a block that arrives in parts. Sealed bytes are opened before they are assembled: it concerns
+/// others alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Assembly {
@@ -34,7 +35,7 @@ datapump_core::in_words! {
     }
 }
 
-/// What is wished of sockets; all of it is the kernel's choice unless told.
+/// Requested socket options; the kernel chooses each one that is not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SocketOptions {
@@ -42,7 +43,7 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
     /// Size of both of a socket's buffers in bytes, at both sides. The kernel's own tuning of them ends with that.
     pub buffer_bytes: Option<u32>,
-    /// Who puts blocks together, at both sides; the kernel unless told.
+    /// The assembler of blocks, at both sides; the kernel unless set.
     pub assembly: Option<Assembly>,
     /// How long a receive looks at the device itself before it sleeps. Burns CPU: each host decides for itself.
     #[serde(skip)]

@@ -143,7 +143,7 @@ pub struct RemoteEnd {
     ssh_mux: Arc<SshMux>,
     /// The user has no more time.
     stop: Arc<AtomicBool>,
-    /// What is read from the far end, until somebody does; and what came behind its line.
+    /// The far end's output, until somebody reads it; and the bytes that came behind its line.
     input: Option<(File, Vec<u8>)>,
     /// What lets this side in.
     pub(crate) ticket: Ticket,

@@ -87,7 +87,7 @@ impl Timed {
         self.receive(bytes, until)
     }
 
-    /// What is there, without waiting.
+    /// Reads the bytes that are there, without waiting.
     pub(crate) fn read_now(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         self.receive(bytes, Until::Now)
     }

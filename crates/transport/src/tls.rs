@@ -1,4 +1,4 @@
-//! Who may have a connection, and what nobody else can read of it: keys, tickets, records of TLS 1.3.
+//! Authentication and encryption of connections: keys, tickets, records of TLS 1.3.
 //!
 //! Must not know: sockets, frames, what is served.
 

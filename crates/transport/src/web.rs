@@ -2,7 +2,7 @@
 //!
 //! It is opened by a request for its first part, which tells whether the server has ranges, how long the file is and
 //! which file it is (ETag, Last-Modified). Readers of several parts have a connection each; one that reads on where it
-//! stopped has its body at hand. What is cut is requested again from where it was cut, as long as it is the same file.
+//! stopped has its body at hand. A cut body is requested again from where it was cut, as long as it is the same file.
 //!
 //! Must not know: where the bytes go, jobs, progress.
 
@@ -78,7 +78,7 @@ pub struct WebFile {
     fault: Mutex<Option<WebFault>>,
 }
 
-/// What is read of an answer that is under way.
+/// The body of an answer that is under way.
 struct Body {
     at: u64,
     /// Where it ends, if that was told.

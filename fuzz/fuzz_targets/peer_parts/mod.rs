@@ -56,7 +56,7 @@ impl Number {
     }
 }
 
-/// What is said instead of the honest thing.
+/// A message in the place of the honest one.
 #[derive(Arbitrary, Clone, Debug)]
 pub enum Say {
     Honest,
@@ -224,7 +224,7 @@ fn block(len: u16, number: u64) -> Vec<u8> {
     [&Head::block(len.into(), number).encode()[..], &digest, &bytes].concat()
 }
 
-/// What is said unasked, or in the place of any answer.
+/// An unrequested message, or one in the place of any answer.
 fn loose(say: &Say, number: u64) -> Option<Vec<u8>> {
     let message = |body: Vec<u8>| framed(&body, number).ok();
     let told = |told: Message| message(encode(&told));

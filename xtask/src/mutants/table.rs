@@ -4,7 +4,7 @@
 
 /// A planted bug.
 pub struct Mutant {
-    /// What is wrong.
+    /// The bug, in words.
     pub name: &'static str,
     /// The folder or file in which the text stands exactly once.
     pub place: &'static str,

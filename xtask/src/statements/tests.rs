@@ -7,7 +7,7 @@ fn listed(more: &str) -> Vec<ListedStatement> {
     parse(&format!("[[statement]]\nid = \"S1\"\nsays = \"it holds\"\n{more}\n")).expect("a list")
 }
 
-/// What is wrong with it, but for the number of statements.
+/// The errors in it, except the number of statements.
 fn told(more: &str) -> Vec<String> {
     let mut told = violations(&listed(more), &crate::root());
     assert_eq!(told.pop().as_deref(), Some("1 statements, and the reference has 70"));

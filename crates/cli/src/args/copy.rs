@@ -49,7 +49,7 @@ use crate::args::{HOW, OUTPUT, WHAT};
 ///
 /// A file with the name of a temporary file (.pump- and 16 digits) is copied like any other. It is left out, with a
 /// line, while a running pump uses it and where a later one can resume it, as are the journal beside it and the
-/// .pump-job of an unfinished copy. What is left out is counted (`skipped` in the report of --json).
+/// .pump-job of an unfinished copy. Files that are left out are counted (`skipped` in the report of --json).
 ///
 /// A source that changes while it is copied is told, and its target stays as it was. What a program stores through a
 /// mapping (mmap) is noticed in files of 1 MiB and more; in smaller ones, and on tmpfs, it may not be.

@@ -31,7 +31,7 @@ pub struct ExplainArguments {
     #[command(flatten)]
     typed: ExplainTyped,
 
-    /// What is copied, and last where to: places as `pump copy` takes them
+    /// The sources, and last the target: places as `pump copy` takes them
     #[arg(conflicts_with = "pid", num_args = 1.., value_names = ["SRC", "DST"])]
     #[arg(help_heading = WHAT, display_order = 0)]
     pub places: Vec<OsString>,

@@ -115,7 +115,7 @@ pub struct LabRunArguments {
     pub files: FilesArguments,
 }
 
-/// What is changed of a study.
+/// Changes to a study.
 #[derive(Debug, Args)]
 pub struct ChangesArguments {
     /// Replace the levels of a factor

@@ -18,7 +18,7 @@ use crate::args::{HOW, TUNING, WHAT};
 /// Heading of flags that concern other hosts.
 pub(crate) const HOSTS: &str = "Other hosts";
 
-/// What is left out of a transfer's safety.
+/// The safety that a transfer leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Insecure {
     /// Nothing is encrypted.
@@ -41,7 +41,7 @@ impl Insecure {
     }
 }
 
-/// Who lives says something every half of a second.
+/// A live peer sends something every half second.
 fn parse_silence(word: &str) -> Result<Duration, String> {
     match parse_duration(word)? {
         silence if silence >= Duration::from_secs(1) => Ok(silence),
@@ -173,7 +173,7 @@ pub struct SocketArguments {
     #[arg(long, value_name = "TIME", env = "PUMP_BUSY_POLL", help_heading = HOSTS, value_parser = parse_duration)]
     pub busy_poll: Option<Duration>,
 
-    /// Who puts together a block that arrives in parts
+    /// Assemble partial receives: in the kernel (MSG_WAITALL) or in the pump
     ///
     /// For --insecure, to measure what it costs: sealed bytes are opened first. kernel: a receive returns when the
     /// block is full. pump: it returns what is there, and network.mean_part_bytes of --json tells how much that was.
@@ -211,8 +211,8 @@ fn parse_buffer(text: &str) -> Result<u32, String> {
 /// Receive and send under a folder, for who holds the ticket
 ///
 /// Prints where it listens and a ticket, and serves until it is told to stop. Everything on the way is encrypted (TLS
-/// 1.3), and each side proves to the other that it holds its half of the ticket. Whoever has the ticket can read and
-/// write in DIR what the user can who runs this, and nothing outside of it.
+/// 1.3), and each side proves to the other that it holds its half of the ticket. A ticket holder can read and write in
+/// DIR what the user can who runs this, and nothing outside of it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct ServeArguments {
@@ -278,7 +278,7 @@ pub struct ServeArguments {
 
     /// Sessions at a time
     ///
-    /// Whoever comes when there are so many is told, and tries again for as long as its --retry-for. Default: 64.
+    /// A client that comes when there are so many is told, and tries again for as long as its --retry-for. Default: 64.
     ///
     /// Example: pump serve --max-sessions 4 /data
     #[arg(long, value_name = "COUNT", env = "PUMP_MAX_SESSIONS", help_heading = HOW)]

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::args::OUTPUT;
 
-/// What is kept of a copy in files beside it.
+/// The files that are kept of a copy, beside it.
 #[derive(Debug, Args)]
 pub struct TraceArguments {
     /// Write what TCP says of this copy's connections to a file while it runs

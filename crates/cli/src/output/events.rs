@@ -92,7 +92,7 @@ pub enum EventLine<'a> {
     TcpWatched(&'a TcpTraced),
     /// What a connection of a time series came to (pump lab tcp-read).
     TcpFlow(&'a TracedFlow),
-    /// Who got how much in a part of a time series (pump lab tcp-read).
+    /// The share of each connection in a part of a time series (pump lab tcp-read).
     TcpPeriod(&'a TracedPeriod),
     /// What two files of rows, or two programs, say of each other (pump lab compare).
     Comparison(&'a Comparison),

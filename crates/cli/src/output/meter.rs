@@ -22,7 +22,7 @@ const FILE_BYTES: u64 = 32 << 10;
 /// More is not said of what was only counted: something may have come since.
 const COUNTED_PERCENT_MAX: f64 = 99.9;
 
-/// What is shown at one moment.
+/// The values that are shown at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeterReading {
     /// Since the job began.
@@ -62,7 +62,7 @@ impl ProgressMeter {
     pub fn read(&mut self, now_ns: u64, snapshot: &Snapshot) -> MeterReading {
         self.take_sample(now_ns, snapshot.bytes);
         let rate = self.rate(now_ns, snapshot.bytes);
-        // What is there already is part of the whole, and no part of the rate.
+        // Data that are there already are part of the whole, and no part of the rate.
         let (bytes, files) =
             (snapshot.bytes + snapshot.bytes_present, snapshot.files + snapshot.files_present);
         let files_found = match snapshot.files_found {

@@ -28,7 +28,7 @@ pub fn moved(wanted: Move, caller: Option<&RemoteCaller>, runner: &Runner<'_>) -
 
 fn run(wanted: Move, caller: Option<&RemoteCaller>, events: &(dyn Fn(Event) + Sync)) -> Report {
     match caller {
-        // What is at neither end of the network is measured on this host alone.
+        // A move with no end on another host is measured on this host alone.
         Some(caller) if remote::is_meant(wanted.sources.iter().chain([&wanted.target])) => {
             caller.copy(wanted).run(events)
         }

@@ -15,14 +15,14 @@ use crate::args::{HostArguments, Insecure, ReachArguments};
 use crate::run::Runner;
 use crate::run::ticket::ticket;
 
-/// What is to be done.
+/// The job to do.
 #[derive(Debug)]
 pub struct RemoteWish {
     /// Where from.
     pub sources: Vec<Place>,
     /// Where to.
     pub target: Place,
-    /// What is asked besides.
+    /// The other options.
     pub options: Options,
     /// Nothing is written.
     pub compares: bool,
@@ -78,7 +78,7 @@ pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Re
     })
 }
 
-/// Who is let in, as often as he calls.
+/// A caller that is let in, as often as it calls.
 #[derive(Debug)]
 pub struct RemoteCaller<'host> {
     host: &'host HostArguments,
@@ -94,7 +94,7 @@ impl<'host> RemoteCaller<'host> {
         Ok(RemoteCaller { host, way_in: way_in(&host.reach, places)? })
     }
 
-    /// A copy, as the flags have it. What is only measured is not tried twice.
+    /// A copy, as the flags have it. A copy that is only measured is not tried twice.
     pub fn copy(&self, wanted: Move) -> RemoteCopy {
         let host = self.host;
         let unhashed = host.reach.insecure.is_some_and(Insecure::is_unhashed);

@@ -106,7 +106,7 @@ fn what_its_mode_closes_to_writing_gets_the_attributes_of_an_ordinary_user_too()
     }
 }
 
-/// Who may not give files away may still give its own to its own groups.
+/// A user who may not give files away may still give its own to its own groups.
 #[test]
 fn the_group_is_put_right_for_an_ordinary_user_too() {
     const NOBODY: u32 = 65_534;

@@ -1,4 +1,5 @@
-//! What is not copied and said so: extended attributes that the system marks skip, owners that fakeroot makes up.
+//! Attributes that are not copied, as a line says: extended attributes that the system marks skip, owners that fakeroot
+//! makes up.
 
 use crate::support::{Home, expect, outcome, set_xattr, xattr};
 

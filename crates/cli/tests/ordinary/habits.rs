@@ -126,7 +126,7 @@ const ROWS: &[Row] = &[
     ("copy --relative ../x into", 2, "", &["'..' in the path"]),
     ("copy --relative one /etc into", 2, "", &["several folders"]),
     ("copy --relative --files-from two photos into", 2, "", &["leave --relative out"]),
-    // What is missing above the target.
+    // Folders that are missing above the target.
     ("copy one new/deep/x", 1, "", &["'new/deep/x': No such file or directory"]),
     ("copy --mkpath one new/deep/x", 0, "new new/deep new/deep/x", &["one -> new/deep/x"]),
     ("copy --mkpath one new/deep/", 0, "new new/deep new/deep/one", &["one -> new/deep/one"]),
@@ -158,7 +158,7 @@ const ROWS: &[Row] = &[
     ("copy -C one new", 2, "", &["ssh -C", "--exclude-from"]),
     ("copy -l one new", 2, "", &["--bwlimit"]),
     ("copy -b one new", 2, "", &["--backup", "--request-size"]),
-    // What is there by another name, and what is not there.
+    // Flags that are there by another name, and flags that are not there.
     ("copy -avz photos/ new", 2, "", &["-z", "nothing is compressed"]),
     ("copy --bwlimit=1000 one new", 2, "", &["--bwlimit", "write 1000KiB (rsync's 1000), or 1000B"]),
     ("copy --bwlimit 10Mbps one new", 2, "", &["write 10Mbit (bits) or 10MB (bytes)"]),

@@ -61,7 +61,7 @@ fn folders_and_files_go_there_and_back() {
     support::small_tree::set_time(&home.path("back"), 1_000_000_004, 987_654_321);
     expect(&home.pump(&["verify", "tree", "served/copy"]), 0, &[], "there");
     expect(&home.pump(&["verify", "tree", "back"]), 0, &[], "and back");
-    // What is right is left alone, and --json tells what was done.
+    // Files that are right are left alone, and --json tells what was done.
     let run = home.pump(&["copy", "--json", "-uT", "--ticket-file", "ticket", "tree", &at("copy")]);
     expect(&run, 0, &[], "an update");
     let report: serde_json::Value =

@@ -1,4 +1,4 @@
-//! Who is slow is not silent: a copy that takes longer than either side waits for a dead one goes on.
+//! A slow host is not silent: a copy that takes longer than either side waits for a dead one goes on.
 
 use crate::support::serving::Serving;
 use crate::support::{Home, expect, has_content, make_folder, noise_file};

@@ -51,7 +51,7 @@ fn fault(number: u32, offset: u64, length: u64, kind: &str) -> Value {
     json!({ "file": name(number), "offset": offset, "length": length, "kind": kind })
 }
 
-/// What is told of the folder, with the status that belongs to it.
+/// The event about the folder, with the status that belongs to it.
 fn told(home: &Home) -> Value {
     let run = scrub(home, &["--json"]);
     let events = schema::checked(&run.out);

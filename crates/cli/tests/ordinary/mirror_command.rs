@@ -132,7 +132,7 @@ fn an_empty_source_removes_nothing_unless_it_is_said_how_much() {
         for flags in [&[][..], &["-n"]] {
             mirror(flags, 1, &["is empty, and '", "may not be mounted", "--max-delete"]);
         }
-        // What is excluded was never there, on either side.
+        // An excluded file was never there, on either side.
         noise_file(&home, &format!("{from}/left.tmp"), 3, 1);
         mirror(&["--exclude", "*.tmp"], 1, &["is empty"]);
         assert_eq!(listing(&home.path(target)), before, "{row}: nothing is touched");

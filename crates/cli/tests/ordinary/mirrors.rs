@@ -331,7 +331,7 @@ fn patterns_may_begin_with_a_dash_and_inplace_is_for_files() {
     pump(&home, "copy --inplace from other", 2, &["--inplace is for single files"]);
 }
 
-/// Whoever may write to the folder that is named could else choose what `--delete` empties.
+/// A user who may write to the folder that is named could else choose what `--delete` empties.
 #[test]
 fn a_tree_goes_through_no_link_that_was_not_named_as_the_target() {
     let home = Home::new();

@@ -143,7 +143,7 @@ fn what_is_not_wanted_is_not_left() {
     assert_eq!((run.status, number(&run, "bytes_resumed")), (0, 0), "{run:?}");
 }
 
-/// What is done to what a cut copy left, and what is then said besides.
+/// A harm to what a cut copy left, and what is then said besides.
 type Harm = (&'static str, fn(&Home, &Left), &'static str);
 
 const HARMS: [Harm; 11] = [

@@ -1,5 +1,5 @@
-//! Who may not read a secret does not get to read it on its way: tickets in files, and content of files that their mode
-//! closes.
+//! A user who may not read a secret does not get to read it on its way: tickets in files, and content of files that
+//! their mode closes.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
@@ -113,7 +113,7 @@ fn copied_while_looked_at(home: &Home, flags: &[&str], secret: &[u8], row: &str)
     };
     eventually(&format!("{row}: a part is written"), || {
         assert!(!run.has_ended(), "{row}: it ended before anything was seen");
-        // Whoever sees content sees a file that was closed before.
+        // A file that is seen with content was closed before.
         let found = holding(&home.path("to"), &secret[..BLOCK]);
         closed(&found);
         !found.is_empty()
@@ -228,7 +228,7 @@ fn a_copy_in_place_that_cannot_begin_leaves_the_mode_as_it_was() {
     expect(&run, 1, &["reflink"], "blocks cannot be shared");
     has_content(&home.path("target"), &old, "nothing was written");
     assert_eq!(mode(&home.path("target")), 0o644);
-    // Who may read the source may go on to read the target.
+    // A user who may read the source may go on to read the target.
     set_mode(&home.path("secret"), 0o644);
     expect(&home.pump(&["copy", "--inplace", "secret", "target"]), 0, &[], "open to all");
     assert_eq!(mode(&home.path("target")), 0o644);

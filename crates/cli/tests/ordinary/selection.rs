@@ -1,4 +1,4 @@
-//! What is selected: by patterns, by lists of names, by flags that are typed twice.
+//! The selection of names: by patterns, by lists of names, by flags that are typed twice.
 
 use std::fs;
 
@@ -161,7 +161,7 @@ fn rules_hide_names_of_the_source_and_protect_names_of_the_target() {
             fs::remove_dir_all(home.path(folder)).expect("it is there");
         }
     }
-    // What is protected stays where all that is excluded goes.
+    // A protected file stays where all that is excluded goes.
     make(&home, &["old/keep.o", "old/old.o"]);
     let rules = ["copy", "--filter=P keep.o", "--filter=- *.o", "--delete-excluded", "from/", "old"];
     expect(&home.pump(&rules), 0, &[], "delete-excluded");

@@ -63,7 +63,7 @@ fn zeros_become_holes_on_every_way() {
         expect(&run, 0, &[], way);
         has_content(&home.path("to"), &bytes, way);
         is_sparse(&home.path("to"), way);
-        // What is cut for its zeros is no partial return.
+        // A block that is cut for its zeros is no partial return.
         let events = schema::checked(&run.out);
         assert_eq!(events[events.len() - 1]["partial_returns"], 0, "{way}");
         fs::remove_file(home.path("to")).expect("it is there");

@@ -167,7 +167,7 @@ fn what_is_in_use_or_can_be_resumed_is_left_out_and_counted() {
         left_out(&far(&format!("{} single", serving.at(&format!("from/{name}")))), ".", 1);
     }
     assert!(!home.path("single").exists() && !home.path("served/one").exists());
-    // Whoever had the lock is gone: it is a file like any other.
+    // The holder of the lock is gone: it is a file like any other.
     drop(lock);
     let copied = run(&home, &far(&format!("{} single", serving.at(&format!("from/{NAME}")))), 0, &[]);
     assert_eq!((number(&copied, "files"), number(&copied, "skipped")), (1, 0));
@@ -216,7 +216,7 @@ fn a_single_file_spares_what_bears_its_temporary_name() {
     // Both in one command are written at the same time.
     let both = format!("copy from/x from/{of_it} to");
     run(&home, &both, 2, &["could be the name of a temporary file"]);
-    // What is locked at the target belongs to another pump.
+    // A locked file at the target belongs to another pump.
     let lock = locked(&home.path(format!("to/{of_it}")));
     run(&home, &format!("copy from/{of_it} to"), 1, &["another pump is writing it"]);
     run(&home, "copy -T from to", 23, &["another pump is writing it"]);

@@ -1,4 +1,4 @@
-//! What is said of trees: what is refused before anything is written, what `--update` and `-n` find, what cannot be
+//! Messages about trees: what is refused before anything is written, what `--update` and `-n` find, what cannot be
 //! read, what `verify` finds, and the lines of `--json`.
 
 use std::collections::BTreeMap;
@@ -137,7 +137,7 @@ fn an_unreadable_file_and_folder_do_not_stop_the_rest() {
     set_mode(&source.join("closed"), 0o755);
 }
 
-/// What is done to a copy, and the name that a line must have then.
+/// A change to a copy, and the name that a line must have then.
 type Change = (&'static str, fn(&Path));
 
 const CHANGES: [Change; 11] = [

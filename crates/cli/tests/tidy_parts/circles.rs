@@ -1,7 +1,7 @@
 //! Finds modules of one crate that import each other, directly or round a corner.
 //!
 //! An arrow leads from a module to the one in which a name that it uses is defined: a name that is only handed on
-//! (`pub use`) is followed to there. What a module uses of the modules inside of it is its own: no arrow. What is
+//! (`pub use`) is followed to there. What a module uses of the modules inside of it is its own: no arrow. Code that is
 //! compiled for tests alone does not count. Must not know: other rules.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -25,7 +25,7 @@ impl Request {
     }
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub status: u16,

@@ -67,7 +67,7 @@ fn mirrored(folder: &Path) {
     }
 }
 
-/// What is in neither folder as walked may be in one of them all the same.
+/// A file that is in neither folder as walked may be in one of them all the same.
 #[test]
 fn a_file_that_is_moved_between_folders_stays_in_the_backup() {
     let (home, options) = (Home::new(), ["--update", "--delete"]);

@@ -233,7 +233,7 @@ fn round(seed: u64, folder: &Path, hosts: Hosts, means: &Means) -> Ended {
 }
 
 impl Round<'_> {
-    /// What is wrong, the status of rsync, and what was run.
+    /// The differences, the status of rsync, and what was run.
     fn run(&self, source: &Tree, before: &Tree) -> (Vec<String>, i32, String) {
         let arena = &self.ground.arenas[1];
         let stood = stamps(arena);
@@ -317,8 +317,8 @@ impl Round<'_> {
     }
 }
 
-/// What is named: files and folders, for pump follows links and reads pipes that are named, as cp does, and writes to
-/// what a link leads to that stands where a named file goes.
+/// The names for a command: files and folders, for pump follows links and reads pipes that are named, as cp does, and
+/// writes to what a link leads to that stands where a named file goes.
 fn some_names(source: &Tree, before: &Tree, random: &mut Random) -> Vec<OsString> {
     let is_meant = |(path, entry): &(&PathBuf, &Entry)| {
         let there = before.get(&Path::new("copy").join(path));
@@ -344,7 +344,7 @@ fn kept_folder() -> Option<PathBuf> {
     std::env::var_os("DATAPUMP_KEEP").map(PathBuf::from)
 }
 
-/// Who copies, and between which ends.
+/// The user that copies, and between which ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
     Root,

@@ -160,7 +160,7 @@ fn places_of_a_disk_are_read_where_they_are_said_to_be() {
         assert!(read == content[at..at + MIB], "{place}");
         let used = fs::read_to_string(functions.home.path("loop")).expect("it was told");
         let used = used.trim().trim_start_matches("/dev/");
-        // Whoever looks at all devices at this moment keeps it for as long.
+        // A process that looks at all devices at this moment keeps it for as long.
         eventually(&format!("{place}: {used} is gone"), || !backing(used).contains(&device.device));
     }
     let whole = format!("why_no_place() {{ :; }}\nread_at first {} pump 1MiB", 11 * MIB);

@@ -21,7 +21,7 @@ const LARGE_BYTES: usize = 40 << 20;
 const SMALL_FILES: usize = 400;
 const SMALL_BYTES: usize = 8000;
 
-/// What is copied, and whether to the server.
+/// The sources of the copies, and whether they go to the server.
 const COPIES: [(&str, bool); 4] = [("tree", true), ("tree", false), ("large", true), ("large", false)];
 
 /// A client, and a server behind a relay. Each has the tree and the large file.

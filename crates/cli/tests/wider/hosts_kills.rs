@@ -22,7 +22,7 @@ use crate::wider_parts::{program, report};
 
 const ENTRIES: usize = 1500;
 
-/// Who is killed.
+/// The side that is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     Client,
@@ -116,7 +116,7 @@ impl Ground {
             Way::Push => ("client/tree".to_owned(), serving.at("new")),
             Way::Pull => (serving.at("tree"), "client/new".to_owned()),
         };
-        // Who is left alone soon gives up: the other one comes back with another ticket.
+        // A side that is left alone soon gives up: the other one comes back with another ticket.
         let words = ["copy", "--json", "--retry-for=0s", "--peer-timeout=5s", "--ticket-file", "ticket"];
         let sync = format!("--sync={}", self.sync);
         self.home.command(&[&words[..], &[&sync, &source, &target]].concat())

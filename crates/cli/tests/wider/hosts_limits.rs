@@ -244,8 +244,8 @@ fn equal_clients_get_equal_shares() {
         let index = jain(&shares);
         let way = if push { "push" } else { "pull" };
         eprintln!("{way}: Jain's index of {CLIENTS} equal clients is {index:.4}: {shares:?}");
-        // What is wanted is 0.95, and 0.79 was seen where other tests have the CPUs. The bound only tells a server that
-        // serves one after the other (0.25), or two at a time (0.5).
+        // The wanted index is 0.95, and 0.79 was seen where other tests have the CPUs. The bound only tells a server
+        // that serves one after the other (0.25), or two at a time (0.5).
         assert!(index >= 0.6, "{way}: {shares:?}");
     }
     keeps_to(&serving, 96 * MEBIBYTE, "four clients");

@@ -134,7 +134,7 @@ fn a_hard_link_is_made_to_what_was_copied_and_to_nothing_else() {
     assert!(swaps > 0, "nothing was swapped");
 }
 
-/// Who may rename what root makes gives a closed folder the name of an open one before that is made: it would be
+/// A user who may rename what root makes gives a closed folder the name of an open one before that is made: it would be
 /// entered as the open one, and get its mode in the end.
 #[test]
 fn a_folder_that_is_filled_is_entered_under_no_second_name() {

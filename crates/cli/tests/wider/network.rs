@@ -19,7 +19,7 @@ const CUT: Duration = Duration::from_secs(5);
 const ENTRIES: usize = 2000;
 const LARGE_BYTES: usize = 256 << 20;
 
-/// What is copied, and which way.
+/// The sources of the copies, and which way they go.
 const COPIES: [(&str, bool); 4] = [("tree", true), ("tree", false), ("large", true), ("large", false)];
 
 /// The two hosts with a tree and a large file on each side.
@@ -334,7 +334,7 @@ fn who_listens_on_the_cable_sees_neither_names_nor_contents() {
     telltale_tree(&home);
     let bytes = 10 * 20 * 2000 * "telltale content 0 0\n".len();
 
-    // What is sent in the open is found: the judge can see.
+    // Data that are sent in the open are found: the judge can see.
     let listener = Listener::new(&network, &home, "open.pcapng");
     let mut receiver = network.command(Side::Server, &home, &["nc", "-l", network.server_address(), "4000"]);
     let mut receiver = receiver.stdout(Stdio::null()).spawn().expect("nc");

@@ -56,7 +56,7 @@ fn hosts(home: &Home) -> [PathBuf; 2] {
         &[root, ("ann", ANN), ("bob", BOB), carol],
         &[("root", 0), ("crew", CREW), ("club", CLUB)],
     );
-    // Who is called root there is not the root of here, to whom the number 0 goes.
+    // A user who is called root there is not the root of here, to whom the number 0 goes.
     let users = [("toor", 0), ("bob", there(BOB)), ("ann", there(ANN))];
     let groups = [("wheel", 0), ("club", there(CLUB)), ("crew", there(CREW))];
     [here, host(home, "there", &users, &groups)]

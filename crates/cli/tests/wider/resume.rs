@@ -28,7 +28,7 @@ enum Way {
 
 const WAYS: [Way; 3] = [Way::Here, Way::Push, Way::Pull];
 
-/// Who is killed.
+/// The side that is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Victim {
     Caller,

@@ -31,8 +31,8 @@ const WAYS: [&[&str]; 7] = [
 
 const ENTRIES: usize = 1500;
 
-/// Whether what is complete counts at once: it was synced by itself or written directly, or no sync is asked for. What
-/// is in the cache alone counts behind a sync, of which a copy of less than five seconds makes none before its end.
+/// Whether what is complete counts at once: it was synced by itself or written directly, or no sync is asked for. Data
+/// in the cache alone count behind a sync, of which a copy of less than five seconds makes none before its end.
 fn counts_at_once(way: &[&str]) -> bool {
     way.iter().any(|word| !word.starts_with("--lanes"))
 }

@@ -78,7 +78,7 @@ impl Known<'_> {
         (rsync, pump)
     }
 
-    /// What is right in another way than rsync's: as it is in the source, or as it was.
+    /// Allows what is right in another way than rsync's: as it is in the source, or as it was.
     fn allow(
         &self,
         path: &Path,
@@ -180,7 +180,7 @@ impl Known<'_> {
         before.flat_map(|entry| names_of(self.before, entry)).any(|path| !names.contains(path))
     }
 
-    /// What is done about one name changes what is found of another.
+    /// An action on one name changes what is found of another.
     pub fn has_tangle(&self) -> bool {
         self.source.keys().any(|path| self.is_tangled(path))
     }
@@ -231,7 +231,7 @@ impl Known<'_> {
         self.before.get(path).filter(|before| before.kind == entry.kind)
     }
 
-    /// What is not compared.
+    /// Drops what is not compared.
     fn forget(&self, path: &Path, entry: &mut Entry, has_list: bool) {
         let Asked { kept, form, .. } = *self.asked;
         // A folder that receives others keeps its attributes; its time is that of the run.
@@ -279,8 +279,8 @@ impl Known<'_> {
         }
     }
 
-    /// What is not kept stays as it is where something stands; rsync gives a file that it writes anew what a new file
-    /// gets.
+    /// An attribute that is not kept stays as it is where something stands; rsync gives a file that it writes anew what
+    /// a new file gets.
     fn stays(&self, path: &Path, entry: &mut Entry) {
         let kept = self.asked.kept;
         let Some(stood) = self.stood(path, entry) else { return };

@@ -40,7 +40,7 @@ pub enum For {
     User(u32),
 }
 
-/// What is dressed.
+/// The kind of entry that is dressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     File,

@@ -24,7 +24,7 @@ pub enum Form {
 pub enum Way {
     /// None: that is `pump copy` without a flag.
     All,
-    /// What is equal in size and time: that is rsync without a flag.
+    /// Files that are equal in size and time: that is rsync without a flag.
     Differs,
     Older,
     Checksum,
@@ -56,7 +56,7 @@ pub enum Hosts {
     Pull,
 }
 
-/// What is kept; `false` for what is left out.
+/// The attributes that are kept; `false` for those left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub mode: bool,

@@ -113,7 +113,7 @@ impl Thin {
 
     /// There is room again, and nothing in the cache that the device does not have.
     pub fn make_room(&mut self) {
-        // What is dirty still fails now, and that is told here: told later, the next copy would be the first to hear.
+        // Dirty data still fail now, and that is told here: told later, the next copy would be the first to hear.
         let is_told = || File::open(self.point()).is_ok_and(|mount| rustix::fs::syncfs(&mount).is_ok());
         assert!((0..100).any(|_| is_told()), "all that is dirty was tried");
         fs::remove_file(self.home.path("memory/ballast")).expect("it was made");

@@ -23,8 +23,8 @@ pub fn device_of(folder: &str) -> String {
     format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number))
 }
 
-/// A slow disk: rules for reads or writes of a device, in the root group and in that of the tests. What is written back
-/// counts for the root group, whoever wrote it.
+/// A slow disk: rules for reads or writes of a device, in the root group and in that of the tests. Data that are
+/// written back count for the root group, whoever wrote them.
 pub struct SlowDisk {
     undo: Vec<(PathBuf, String)>,
 }

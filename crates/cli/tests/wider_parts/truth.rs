@@ -24,8 +24,8 @@ pub fn is_meant(name: &str) -> bool {
     std::env::var("DATAPUMP_CASE").map_or(true, |part| name.contains(&part))
 }
 
-/// Whether a case is run: all, or with `DATAPUMP_ONE_CASE_IN` the first of so many, which are always the same. What is
-/// left out is told.
+/// Whether a case is run: all, or with `DATAPUMP_ONE_CASE_IN` the first of so many, which are always the same. A case
+/// that is left out is told.
 pub fn is_run(at: usize, name: &str) -> bool {
     let is_run = number("DATAPUMP_ONE_CASE_IN").is_none_or(|of| (at as u64).is_multiple_of(of));
     if !is_run {

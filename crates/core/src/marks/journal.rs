@@ -34,7 +34,7 @@ pub struct RootId {
 /// What the list belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What is copied.
+    /// The source.
     pub source: RootId,
     /// On which host, if it is another.
     pub source_host: u64,

@@ -381,7 +381,7 @@ impl JournalMachine {
         Some(place)
     }
 
-    /// A range is written. What is to be told of it; `None` if the journal is full: then it is copied again.
+    /// A range is written. Returns the entry to write; `None` if the journal is full: then it is copied again.
     pub fn add_written(&mut self, start: u64, end: u64) -> Option<ResumeEntry> {
         let (mut whole, mut place) = ((start, end), None);
         if let Some(before) = self.ends.get(&start).copied()

@@ -1,4 +1,4 @@
-//! What is moved: blocks of at most one request size, cut from extents that a plan yields.
+//! The unit of a transfer: blocks of at most one request size, cut from extents that a plan yields.
 //!
 //! Must not know: where the file is, what is in it, how it is read.
 

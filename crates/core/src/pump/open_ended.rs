@@ -1,4 +1,4 @@
-//! What is known of files whose length is found out by reading them: how far data were seen, and where they ended.
+//! Files whose length is found out by reading them: how far data were seen, and where they ended.
 //!
 //! Must not know: which reads are in flight.
 

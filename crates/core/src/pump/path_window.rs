@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-/// What is known of a path by the requests and replies of one connection. Replies come in the order of the requests.
+/// The path's state, as one connection's requests and replies show it. Replies come in the order of the requests.
 #[derive(Debug, Default)]
 pub struct PathWindow {
     under_way: VecDeque<SentRequest>,

@@ -152,7 +152,7 @@ pub enum PumpEvent {
         /// The block.
         block: Block,
     },
-    /// The length of a file was unknown, and the last read of it found it out. Told once, here or with a block.
+    /// The length of a file was unknown, and the last read of it found it out. It is told once, here or with a block.
     Ended {
         /// The file's number in the plan.
         file: u32,

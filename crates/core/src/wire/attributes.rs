@@ -1,4 +1,4 @@
-//! What is said of a file: `stat(2)`, extended attributes, and names with them.
+//! Messages about a file: `stat(2)`, extended attributes, and names with them.
 //!
 //! Must not know: file systems, who asks.
 
@@ -128,8 +128,8 @@ pub struct Attribute {
     pub is_unreadable: Option<bool>,
 }
 
-/// What a user or a group is called at the side that reads. Told on a connection before or with the first answer in
-/// which the number stands; of what has no name nothing is told.
+/// What a user or a group is called at the side that reads. It is sent on a connection before or with the first answer
+/// in which the number stands; of what has no name nothing is told.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct OwnerName {
     /// It is a group.
@@ -181,8 +181,8 @@ pub struct Entry {
     /// Why it could not be looked at: Linux error number.
     #[n(4)]
     pub errno: Option<ErrorNumber>,
-    /// It is a temporary file that a pump uses or can resume, or its journal: a copy leaves it out. Told of a name that
-    /// is looked at alone.
+    /// It is a temporary file that a pump uses or can resume, or its journal: a copy leaves it out. The field is sent
+    /// for a name that is looked at alone.
     #[n(5)]
     pub is_partial: Option<bool>,
     /// What it is follows without a request, under this number.

@@ -20,7 +20,7 @@ use super::frame::DIGEST_BYTES;
 /// Blocks that are requested together.
 pub const READ_ON_MAX: u64 = 4096;
 
-/// What is asked.
+/// A request to the peer.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum PeerRequest {
     /// What stands at the place number so-and-so of the session; links are followed. Answer: [`Answer::Meta`], or
@@ -191,7 +191,7 @@ pub enum PeerRequest {
     ),
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Answer {
     /// It is done.

@@ -36,7 +36,7 @@ pub enum Direction {
     Pull,
 }
 
-/// What is to be done.
+/// The task of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Begin {
     /// Which side writes.
@@ -224,8 +224,8 @@ pub enum Message {
     /// Of the called side: it is going to be done.
     #[n(1)]
     Begun {
-        /// The target is a folder that receives the sources under their names. Who begins again after a loss must not
-        /// take for one what the lost session made.
+        /// The target is a folder that receives the sources under their names. A client that begins again after a loss
+        /// must not take for one what the lost session made.
         #[n(0)]
         receives: Option<bool>,
         /// This side knows `PeerRequest::ReadOn`.

@@ -132,7 +132,7 @@ impl StreamFlow {
         Ok(())
     }
 
-    /// Who reads the stream took bytes. Gives the credit that is to be told, if any.
+    /// The reader of the stream took bytes. Gives the credit that is to be told, if any.
     pub fn take(&mut self, bytes: u32) -> Option<u32> {
         self.taken = self.taken.saturating_add(bytes).min(WINDOW_BYTES - self.may_come);
         if self.taken < CREDIT_BYTES {

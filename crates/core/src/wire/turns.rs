@@ -42,7 +42,7 @@ impl<What> RequestTurns<What> {
         self.asked.len()
     }
 
-    /// What is answered next, if something is to be answered.
+    /// The request whose answer comes next, if there is one.
     pub fn next(&self) -> Option<&What> {
         self.asked.front().map(|(_, what)| what)
     }
@@ -101,7 +101,7 @@ impl<Turn> ReplyTurns<Turn> {
         self.asked.push_back((number, turn));
     }
 
-    /// What is answered next, if it is ready.
+    /// The request to be answered next, if it is ready.
     pub fn poll_answer(&mut self, is_ready: impl FnOnce(&Turn) -> bool) -> Option<(u64, Turn)> {
         self.asked.pop_front_if(|(_, turn)| is_ready(turn))
     }

@@ -6,7 +6,7 @@ use datapump_core::wire::peer_request::Answer;
 use datapump_core::wire::peer_request::credit::SendCredit;
 use datapump_core::wire::peer_request::walk_ahead::{AheadStep, WalkAhead};
 
-/// What is sent before it is requested.
+/// The answers that are sent before they are requested.
 pub(super) struct AheadSender {
     walk: WalkAhead,
     credit: SendCredit,
@@ -29,7 +29,7 @@ impl AheadSender {
         self.credit.may_begin(under_way_bytes) && self.walk.has_next()
     }
 
-    /// What is answered next, if there is credit and that is known.
+    /// The request to answer next, if there is credit and it is known.
     pub(super) fn poll(&mut self, under_way_bytes: u64) -> Option<AheadStep> {
         if self.credit.may_begin(under_way_bytes) { self.walk.poll() } else { None }
     }

@@ -193,7 +193,7 @@ impl<'run> Performer<'run> {
     /// Hands posted requests to the system: before this thread does something else for a while.
     pub(crate) fn submit(&mut self) {
         let _stage = self.posted.take().map(within);
-        // What is wrong with the engine is told by its next wait.
+        // An error of the engine is reported by its next wait.
         let _ = self.engine.submit();
     }
 
@@ -240,7 +240,7 @@ impl<'run> Performer<'run> {
         let (before_ns, opened_ns) = (lane.channel().waited_ns(), lane.channel().opening_ns());
         let came = lane.receive(&mut self.engine, || self.clock.now_ns());
         let waited_ns = lane.channel().waited_ns() - before_ns;
-        // What is not a wait is work: bytes are opened and hashed.
+        // Time that is no wait is work: bytes are opened and hashed.
         let opened_ns = lane.channel().opening_ns() - opened_ns;
         self.waits.hashing += (self.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
         self.charge(PumpSide::Source, waited_ns);
@@ -337,7 +337,7 @@ impl<'run> Performer<'run> {
         sent.map_or_else(Posted::lost, |()| Posted::Done(Settled::Moved(block.len)))
     }
 
-    /// What is known of the path to another host by now.
+    /// The path to another host, as far as it is known by now.
     pub(crate) fn follow(&mut self, round_trip_ns: u64, request_bytes: u32) {
         if let Connection::Receive(lane) = &mut self.connection {
             lane.follow((round_trip_ns, true), request_bytes);

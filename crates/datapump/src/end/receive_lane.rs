@@ -219,7 +219,7 @@ impl ReceiveLane {
         if self.requested.next().is_none_or(|next| next.turn == BlockTurn::Announced) {
             return false;
         }
-        // What is wrong with the connection is told by who receives.
+        // An error of the connection is reported by the receiver.
         self.send_together().is_err() || self.channel.has_come().unwrap_or(true)
     }
 
@@ -268,7 +268,7 @@ impl ReceiveLane {
         bytes: &mut [u8],
     ) -> Option<TakenAhead> {
         let (digest, came) = arrived.block?;
-        // What is told of a small file counts only with what came of it.
+        // The answer about a small file counts only with what came of it.
         let told = || match file {
             RemoteFile::Small(_) => before_block((file, 0), arrived.answer, request.block.len)
                 .is_ok_and(|before| matches!(before, BeforeBlock::Block)),

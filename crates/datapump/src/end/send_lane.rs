@@ -35,7 +35,7 @@ pub(crate) struct SendLane {
     owners: Telling,
     /// Streams by task; with what is answered to whoever requests more of one that has ended or failed.
     streams: Vec<(u32, Option<Answer>)>,
-    /// What is sent before it is requested, where the other host wants that.
+    /// The answers that are sent before they are requested, where the other host wants that.
     ahead: Option<AheadSender>,
     /// Blocks that were requested together, as far as they are not taken.
     run: Option<ReadRun>,
@@ -52,7 +52,7 @@ enum RequestTurn {
     Reading(Reading),
     /// It can be answered when its turn comes.
     Ready(Box<Answer>),
-    /// What is no block is looked at when its turn comes: answers are made only to be sent.
+    /// A request for no block is looked at when its turn comes: answers are made only to be sent.
     Waiting(Box<PeerRequest>),
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Reading {
     pub(crate) task: u32,
     /// Bytes that were requested.
     pub(crate) len: u32,
-    /// What is said before the block.
+    /// The answer that is sent before the block.
     pub(crate) head: Option<Box<Answer>>,
     /// Its digest is sent instead of it.
     pub(crate) is_sum: bool,
@@ -270,7 +270,7 @@ impl SendLane {
         self.streams.push((task, None));
     }
 
-    /// What is answered to whoever requests more of a stream that is over.
+    /// The answer to a request for more of a stream that is over.
     pub(crate) fn ended(&self, task: u32) -> Option<&Answer> {
         self.streams.iter().find(|(stream, _)| *stream == task).and_then(|(_, ended)| ended.as_ref())
     }

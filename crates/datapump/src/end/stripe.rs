@@ -33,7 +33,7 @@ impl StripeEnd {
         StripeEnd { map, members }
     }
 
-    /// What is next behind `done` bytes of a block.
+    /// The next part behind `done` bytes of a block.
     fn part(&self, block: Block, done: u32) -> StripePart<'_> {
         let (at, left) = rest(block, done);
         let place = self.map.place(at);

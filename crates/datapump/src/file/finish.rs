@@ -164,7 +164,7 @@ fn set_attributes(shared: &Shared<'_>, file: &Task) -> Result<(), Problem> {
     }
 }
 
-/// It is complete. What is equal was not copied, and is counted where it was found.
+/// It is complete. An equal file was not copied, and is counted where it was found.
 fn enqueue(shared: &Shared<'_>, file: &Task) {
     match &file.finish {
         Finish::Checked(_) => settled::settle(shared, file, false),

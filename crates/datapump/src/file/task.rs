@@ -24,7 +24,7 @@ use datapump_files::commit::StagedFile;
 use datapump_files::disk::FileCalls;
 use datapump_files::resume::Journal;
 
-/// What is done when the last block has landed.
+/// The step when the last block has landed.
 #[derive(Debug)]
 pub(crate) enum Finish {
     /// Nothing: streams, null ends, comparisons.
@@ -58,7 +58,7 @@ pub(crate) struct TreeFile {
     pub(crate) entry: TreeEntry,
     /// It has several names, and the others wait for this one.
     pub(crate) links: Option<FileState>,
-    /// What is told when it is done.
+    /// The change to report when it is done.
     pub(crate) change: Option<Box<Change>>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Task {
     pub(crate) verify: bool,
     /// Its place in a tree.
     pub(crate) tree_file: Option<TreeFile>,
-    /// What is told when it is done, of a file that the user named.
+    /// The change to report when it is done, of a file that the user named.
     pub(crate) change: Option<Box<Change>>,
     /// The same, if it has others.
     pub(crate) first_name: Option<Box<Item>>,

@@ -184,7 +184,7 @@ impl Amount {
         Amount { bytes, files }
     }
 
-    /// What is not free of it.
+    /// The part that is not free.
     fn charged(self) -> Amount {
         self.minus(FREE)
     }

@@ -10,7 +10,7 @@ use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
-/// What is compared, and what differs before anything is read.
+/// The items to compare, and the differences that are known before anything is read.
 type ComparedPlaces = (Vec<Item>, Vec<Problem>);
 
 /// The items of a comparison. Errors: what makes no sense to compare, and what cannot be looked at.

@@ -118,7 +118,7 @@ const UNCOMPARED: &str =
     "not compared: owners, access control lists, extended attributes; --attributes compares them";
 
 impl Job {
-    /// Whoever hears that two places are the same is told what was not compared, unless content alone was asked for.
+    /// A comparison that finds two places the same tells what it did not compare, unless content alone was asked for.
     pub(super) fn tell_uncompared(&self, shared: &Shared<'_>, status: Status) {
         let asked = self.options.content_only || self.options.compare_attributes;
         if self.work == JobKind::Compare && !asked && matches!(status, Status::Done | Status::Failed) {

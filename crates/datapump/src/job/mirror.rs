@@ -1,5 +1,5 @@
-//! What is no mirror: a source that is not one folder, and an empty one whose copy is not, as a disk leaves that is not
-//! mounted.
+//! Refusal of what is no mirror: a source that is not one folder, and an empty one whose copy is not, as a disk leaves
+//! that is not mounted.
 //!
 //! Must not know: how trees are walked, how names are removed.
 
@@ -18,7 +18,7 @@ use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, PathAt};
 use datapump_files::followed::OriginFolder;
 
-/// A mirror is one of a folder. What is missing is no usage error: it may come back.
+/// A mirror is one of a folder. A missing folder is no usage error: it may come back.
 pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {
     if !options.mirror {
         return Ok(());
@@ -34,7 +34,7 @@ pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Opti
     }
 }
 
-/// Before anything is made or removed. Who says how many names may go means it.
+/// Before anything is made or removed. A user who says how many names may go means it.
 pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &PathAt) -> Result<(), Problem> {
     let options = shared.settings.options;
     if !options.mirror || options.max_delete.is_some() {

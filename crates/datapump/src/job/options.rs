@@ -106,9 +106,9 @@ pub enum Update {
     /// None.
     #[default]
     All,
-    /// What is newer than the source, or equal in size and time.
+    /// Files that are newer than the source, or equal in size and time.
     Older,
-    /// What is equal in size and time; what is newer is not.
+    /// Files that are equal in size and time; newer ones are not.
     Differs,
 }
 
@@ -236,19 +236,19 @@ pub struct Options {
     /// The other host is asked for its network settings. Only who looks at a path does so.
     #[serde(skip)]
     pub asks_host: bool,
-    /// What is kept of a file besides its bytes.
+    /// The attributes of a file that are kept.
     pub keep: Keep,
     /// What becomes of its permissions.
     pub permissions: Option<Permissions>,
     /// The owner and group that copies get.
     pub ownership: Option<Ownership>,
-    /// What is left alone for its size and time.
+    /// The files that are left alone for their size and time.
     pub update: Update,
-    /// What is equal in size counts as equal in time, and gets the source's.
+    /// A file that is equal in size counts as equal in time, and gets the source's.
     pub size_only: bool,
     /// Times that lie no farther apart are one.
     pub modify_window: Duration,
-    /// What is equal in content is left alone, whatever its time.
+    /// A file that is equal in content is left alone, whatever its time.
     pub checksum: bool,
     /// Comparisons look at names, kinds and content only.
     pub content_only: bool,
@@ -262,15 +262,15 @@ pub struct Options {
     pub min_size_bytes: Option<u64>,
     /// Files above this size are passed by.
     pub max_size_bytes: Option<u64>,
-    /// What is left out, in this order: the first that matches decides.
+    /// The rules for what is left out, in this order: the first that matches decides.
     pub selection: Vec<Selection>,
     /// A list of names is told, not refused, where no source is a folder: nobody gave it for this copy alone.
     pub list_is_default: bool,
     /// What the source does not have is removed, once all was copied without an error.
     pub delete: bool,
-    /// What is left out is removed, too.
+    /// Names that are left out are removed, too.
     pub delete_excluded: bool,
-    /// What is replaced or removed gets another name.
+    /// A file that is replaced or removed gets another name.
     pub backup: Option<Backup>,
     /// The target becomes the same as the one folder that is the source: an empty one is taken for a disk that is not
     /// mounted, unless it is said how many names may go.

@@ -52,7 +52,7 @@ pub(crate) struct Settings<'run> {
     pub(crate) hashes: bool,
     /// Makes blocks of null sources, or looks at those that would be hashed.
     pub(crate) hook: Option<&'run dyn BlockHook>,
-    /// What is moved of the one file, in this order, where that is not all.
+    /// The pieces of the one file to move, in this order, where that is not all.
     pub(crate) pieces: Option<&'run [(u64, u64)]>,
     pub(crate) queued_nulls: QueuedNulls,
     /// What null sources deliver.

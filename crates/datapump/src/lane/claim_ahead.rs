@@ -51,7 +51,7 @@ impl Lane<'_> {
     /// last part was requested last.
     fn claim_ahead(&mut self) {
         let mut is_requested = true;
-        // What is not requested ahead is left to all lanes, but for the one piece that told so.
+        // A piece that is not requested ahead is left to all lanes, except the one that told so.
         while is_requested
             && !self.stopping
             && self.performer.may_announce(self.lanes())

@@ -334,7 +334,7 @@ fn a_file_that_is_told_and_never_sent_is_no_success() {
     stage.serves_on();
 }
 
-/// Who begins again after a loss takes what the first session was told: the folder that it made receives nothing.
+/// A session begun again after a loss takes what the first was told: the folder that it made receives nothing.
 #[test]
 fn whether_a_folder_receives_is_told() {
     let stage = HostileStage::new();

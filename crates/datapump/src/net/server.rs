@@ -79,7 +79,7 @@ impl Server {
         let listener = TcpListener::bind(options.listen).map_err(wrong)?;
         listener.set_nonblocking(true).map_err(wrong)?;
         rustix::net::listen(&listener, BACKLOG).map_err(|errno| wrong(errno.into()))?;
-        // Whoever calls gets a socket like this one.
+        // Each caller gets a socket like this one.
         options.sockets.apply(listener.as_fd()).map_err(Problem::usage)?;
         let root = ServedRoot::open(&options.place)?;
         Server::of(options, root, Some(listener), stop)
@@ -120,7 +120,7 @@ impl Server {
             rate,
             listens: listener.as_ref().and_then(|listener| listener.local_addr().ok()),
             datagram_allowance,
-            // Who was started over ssh has one client.
+            // A server that was started over ssh has one client.
             shared_reads: listener.is_some().then(|| SharedReads::new(Platform::real().clock)),
         };
         let config = called_config(&maker);

@@ -397,7 +397,7 @@ fn an_update_with_nothing_to_do_costs_its_names() {
     }
 }
 
-/// What is excluded is dropped, or not even sent: nobody waits for it, and its folder is given back.
+/// An excluded name is dropped, or not even sent: nobody waits for it, and its folder is given back.
 #[test]
 fn what_nobody_wants_is_dropped_and_counted() {
     let stage = TwoHosts::new();

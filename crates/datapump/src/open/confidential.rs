@@ -19,7 +19,7 @@ const GROUP_AND_OTHERS: u32 = 0o077;
 const OTHERS_MAY_READ: u32 = 0o004;
 
 /// Closes a folder that stands at the target to those who may not list or search the source, for as long as it is
-/// filled. Whoever cannot do that now cannot do it in the end either, and is told then.
+/// filled. A user who cannot do that now cannot do it in the end either, and is told then.
 pub(crate) fn close_folder(folder: &File, there: &Meta, source: &Meta, keep: Keep) {
     let source = &keep.given.of(source);
     let (is_others, shut) = (keep.owner && there.uid != source.uid, shut_bits(there, source));

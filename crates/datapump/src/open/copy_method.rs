@@ -17,7 +17,7 @@ const IN_KERNEL_MAX_BYTES: u64 = 64 << 10;
 /// A source with more than this fraction in the page cache counts as cached.
 const WARM_FRACTION: f64 = 0.5;
 
-/// What is known about a file before its copy begins.
+/// Facts about a file before its copy begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub(crate) size_bytes: u64,

@@ -56,7 +56,7 @@ pub(crate) fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Resu
     Err(Problem::usage(format!("{flag} needs a folder as source; name one, or leave {flag} out")))
 }
 
-/// What is left to do about a file.
+/// The work that is left for a file.
 pub(crate) enum FileNext {
     /// It is copied; what is told when that is done.
     Copy(Option<Box<Change>>),
@@ -82,7 +82,7 @@ pub(crate) fn pass_by(shared: &Shared<'_>, item: &Item) {
     shared.ledger.watch.skipped(item.bytes().unwrap_or(0));
 }
 
-/// What is to be done about a file.
+/// The work that is left for a file.
 pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem> {
     if item.number == 0 && shared.trees.select.is_list() && !shared.settings.has_trees {
         shared

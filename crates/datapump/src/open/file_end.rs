@@ -11,13 +11,13 @@ use datapump_files::disk::FileCalls;
 use crate::end::FileEnd;
 use crate::run::Shared;
 
-/// What is read, or compared.
+/// The end that is read, or compared.
 pub(crate) fn of_source(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
     let flags = TransferFlags { uncached: shared.settings.options.uncached, durable: false };
     FileEnd { flags, ..file_end(handle, direct) }
 }
 
-/// What is written.
+/// The end that is written.
 fn of_sink(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
     let options = &shared.settings.options;
     let flags = TransferFlags { uncached: options.uncached, durable: options.dsync };

@@ -67,8 +67,8 @@ pub(crate) fn ranges_to(
     }
 }
 
-/// What the other file holds; `None` when every byte counts. What is wrong with that file is told when it is opened to
-/// be used.
+/// What the other file holds; `None` when every byte counts. An error of that file is reported when it is opened to be
+/// used.
 fn ranges_there(shared: &Shared<'_>, at: &PathAt, meta: &Meta, same_size: bool) -> Option<ByteRanges> {
     let other = match at.open(Access::Read) {
         Ok(other) => other,

@@ -28,7 +28,7 @@ pub(crate) struct Around {
     pub(crate) time: ThreadTime,
 }
 
-/// What is left when the lanes have ended.
+/// The results when the lanes have ended.
 pub(crate) struct Account<'run> {
     pub(crate) shared: &'run Shared<'run>,
     pub(crate) lanes: Vec<LaneResult>,

@@ -1,8 +1,8 @@
 //! The bill: CPU time of a copy by stage and host, per GiB and per request.
 //!
-//! What threads of the copy spend is metered by their own clocks ([`datapump_engine::meter`]). What is left of the
-//! process is its other threads'; the system's own threads, which write back and serve interrupts, are in no process,
-//! and are looked at before and after.
+//! What threads of the copy spend is metered by their own clocks ([`datapump_engine::meter`]). The rest of the process
+//! is its other threads'; the system's own threads, which write back and serve interrupts, are in no process, and are
+//! looked at before and after.
 //!
 //! Must not know: how blocks are moved, how a bill is printed.
 
@@ -53,7 +53,7 @@ pub(crate) struct Moved {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Billed {
-    /// Who spent it.
+    /// The host that spent it.
     pub host: BillHost,
     /// On what.
     pub stage: CpuStage,

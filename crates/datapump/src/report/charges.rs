@@ -41,7 +41,7 @@ pub(crate) fn waits_alone(charged: Waits, time: ThreadTime) -> Waits {
     let not_scheduled = time.delayed_ns.min(left);
     let asleep_ns = left - not_scheduled;
     let mut waits = Waits { not_scheduled, ..charged };
-    // Who sleeps computes nothing: it comes off the calls first.
+    // A sleeping thread computes nothing: the CPU time comes off the calls first.
     let sleeps = charged.idle + charged.rate_limit + charged.outage;
     let calls = charged.total() + charged.idle - sleeps;
     let calls_left = calls.min(asleep_ns.saturating_sub(sleeps));
@@ -101,7 +101,7 @@ mod tests {
             let time = ThreadTime { elapsed_ns, cpu_ns: cpu_ns.min(elapsed_ns), delayed_ns };
             let waits = waits_alone(charged, time);
             prop_assert!(all(&waits) + time.cpu_ns <= elapsed_ns);
-            // What is left over was slept outside of all charges.
+            // Time left over was slept outside of all charges.
             let slept = elapsed_ns - time.cpu_ns - waits.not_scheduled;
             prop_assert!(all(&waits) - waits.not_scheduled + 8 >= slept.min(all(&charged)));
         }

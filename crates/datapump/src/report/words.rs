@@ -13,7 +13,7 @@ const RATED_NS: u64 = 10_000_000;
 const EXPLAINED_NS: u64 = 50_000_000;
 
 impl Report {
-    /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`. What is zero is left out.
+    /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`. A value of zero is left out.
     pub fn summary(&self) -> String {
         let files = (self.files != 1).then(|| counted(self.files, "file"));
         let bytes = (self.bytes > 0 || self.files == 1).then(|| bytes_words(self.bytes));

@@ -60,7 +60,7 @@ impl Full {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What is to be told of all of it.
+    /// The problem to report for all of it.
     pub(crate) fn told(&self) -> Option<Problem> {
         let problem = self.first.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let (names, bytes) = (self.names.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! What is counted and told of a run: sums over all files, problems, warnings, notes.
+//! The counts and messages of a run: sums over all files, problems, warnings, notes.
 //!
 //! Must not know: what is copied, how, who hears it.
 

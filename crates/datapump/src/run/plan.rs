@@ -1,5 +1,5 @@
-//! What is left to do, shared by the lanes: sources not opened yet, folders to list, names to deal with, and ranges of
-//! open files not claimed yet.
+//! The work that is left, shared by the lanes: sources not opened yet, folders to list, names to deal with, and ranges
+//! of open files not claimed yet.
 //!
 //! A lane claims a piece of an open file, or a piece of work that leads to files, and does it itself, outside the lock.
 //! A slow lane takes less. Trees are walked depth first, so that what is known but not done stays small: a folder's
@@ -48,7 +48,7 @@ struct PlanState<Work> {
     /// Large files for the lanes that move pieces.
     later: VecDeque<Work>,
     open: VecDeque<OpenTask>,
-    /// What is done when all else is, once.
+    /// The work that is done once, when all else is done.
     behind: Option<Work>,
     /// Work that somebody does, and files that may still bring new ones (to be read back).
     unsettled: usize,
@@ -81,7 +81,7 @@ pub(crate) enum Claim<Work> {
     Never,
 }
 
-/// Who asks for something to do.
+/// A lane that asks for something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
     /// Pieces of large files come before names.

@@ -133,7 +133,7 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
         (ChangeKind::Link, _) => 'h',
         (ChangeKind::Adjust, _) => '.',
         (ChangeKind::Copy, FileKind::Regular) => '>',
-        // What is the same but for its attributes is made anew, which rsync calls a change of those alone.
+        // An entry that is the same except its attributes is made anew, which rsync calls a change of those alone.
         (ChangeKind::Copy, _) if there.is_some() && !is_other => '.',
         (ChangeKind::Copy, _) => 'c',
     };

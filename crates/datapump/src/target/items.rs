@@ -1,4 +1,4 @@
-//! What is copied where: an item for each source that can be copied.
+//! The items of a copy: one for each source that can be copied.
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
@@ -169,7 +169,7 @@ impl Goal<'_> {
         let Goal { hosts, target, folder, options, select, several } = self;
         let resolved = resolve_tree((source, goes_on), target, folder)?;
         if let (Place::Path(from), Target::Tree(at)) = (source, &resolved) {
-            // What is copied beside it goes into the same folder.
+            // A source that is copied beside it goes into the same folder.
             let at = folder.filter(|_| several).unwrap_or(at);
             within::refuse_into_itself(hosts.disk, (from, at), (options, select))?;
         }

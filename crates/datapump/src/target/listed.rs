@@ -28,7 +28,7 @@ pub(crate) struct ListedEntry {
     pub(crate) points_to: Option<OsString>,
     /// `None` of a folder or socket, and of a regular file where they were not requested or did not fit.
     pub(crate) attributes: Option<Attributes>,
-    /// A temporary file that a pump uses or can resume. Told of a name that is looked at alone.
+    /// A temporary file that a pump uses or can resume. The flag is told of a name that is looked at alone.
     pub(crate) is_partial: bool,
     /// It comes before it is requested: its content, or the names of a folder.
     pub(crate) follows: Option<Arc<dyn Coming>>,

@@ -61,7 +61,7 @@ fn state(item: &Item) -> Option<FileState> {
     is_copied.then(|| FileState::new(meta, 0))
 }
 
-/// What is dealt with of a file, each for itself: what stays whatever it is, and the first name with the others.
+/// The items of a file to deal with, each for itself: what stays whatever it is, and the first name with the others.
 pub(crate) fn parted(shared: &Shared<'_>, item: &Item) -> Vec<Item> {
     let others = item.other_names.iter().cloned();
     let all = std::iter::once(Item { other_names: Vec::new(), ..item.clone() }).chain(others);

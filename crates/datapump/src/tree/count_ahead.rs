@@ -151,7 +151,7 @@ impl<'run> AheadCounter<'run> {
     }
 
     fn add(&mut self, bytes: u64) {
-        // What is read back moves a second time.
+        // Bytes that are read back move a second time.
         let trips = if self.options.verify { 2 } else { 1 };
         self.files += 1;
         self.bytes = self.bytes.saturating_add(bytes.saturating_mul(trips));

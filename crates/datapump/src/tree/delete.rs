@@ -209,7 +209,7 @@ impl DeletePass<'_> {
     ) -> Result<Option<Vec<DeletePlace>>, Problem> {
         let fates: Vec<Fate> =
             names.iter().map(|name| self.fate(here, folder, name)).collect::<Result<_, _>>()?;
-        // What is missing counts only if the folder was what was walked when it was found missing.
+        // A missing name counts only if the folder was what was walked when it was found missing.
         if fates.iter().any(Fate::is_final) && !self.is_as_walked(here)? {
             return Ok(None);
         }
@@ -444,7 +444,7 @@ impl DeletePass<'_> {
             match removed {
                 Ok(()) => self.count_deleted(),
                 Err(Errno::ENOENT) => {}
-                // What is excluded lies in it.
+                // An excluded name lies in it.
                 Err(Errno::ENOTEMPTY) => return Ok(()),
                 Err(errno) => return Err(Problem::system(Operation::Remove, &above.path_of(name), errno.0)),
             }

@@ -28,7 +28,7 @@ use datapump_files::disk::{AttributeHolder, Outcome, is_closed, names};
 const OTHER_NAMES: &str =
     "of other names than these; what it left of those is put right by a copy without --exclude and the like";
 
-/// What is left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
+/// The work left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
 /// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
     let trees_done = std::mem::take(&mut *shared.trees.trees_done());

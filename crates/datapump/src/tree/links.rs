@@ -122,7 +122,7 @@ pub(crate) enum Newer {
     Apart,
 }
 
-/// What is to be done with a name of a file that has several.
+/// The next step for a name of a file that has several.
 #[derive(Debug)]
 pub(crate) enum Meeting {
     /// The first: copy it, then call [`Links::committed`] or [`Links::failed`].
@@ -167,8 +167,8 @@ impl Links {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A name of a file with several names. A name that waits keeps its folder from being finished. What is kept of it
-    /// is charged: [`memory_of`].
+    /// A name of a file with several names. A name that waits keeps its folder from being finished. Its memory is
+    /// charged: [`memory_of`].
     pub(crate) fn meet(
         &self,
         file: FileState,

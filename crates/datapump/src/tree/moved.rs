@@ -171,7 +171,7 @@ impl SourceRemoval<'_> {
     }
 
     fn tell_kept(&self, path: &Path, (meta, there): (&Meta, &Meta)) {
-        // What is newer at the target was left alone, as was asked.
+        // A newer file at the target was left alone, as was asked.
         if self.shared.trees.rules.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
             return;
         }

@@ -79,7 +79,7 @@ fn only_the_one_with_the_token_is_answered_and_with_what_it_sent() {
         let (came, counts) = client
             .measure(request(DatagramUse::Reflect, 0), |path| {
                 let (own, other) = (socket(path.address), socket(path.address));
-                // Who has the token and is another host is not answered, although he is the first.
+                // Another host that has the token is not answered, although it is the first.
                 let third = UdpSocket::bind(("127.0.0.2", 0)).expect("loopback has this address");
                 third.set_read_timeout(Some(Duration::from_millis(300))).expect("a time");
                 third.send_to(&datagram(path, 0), path.address).expect("loopback");

@@ -83,7 +83,7 @@ fn pieces_are_read_in_their_order() {
         run(job, engine, Choice::Never, &pieces);
         let mut seen = marks.0.lock().expect("no panic").clone();
         if engine != EngineChoice::Inline {
-            // What is in flight together may end in any order.
+            // Blocks in flight together may end in any order.
             seen.sort_by_key(|seen| blocks.iter().position(|block| block == seen));
         }
         assert_eq!(seen, blocks, "{engine:?}");

@@ -26,7 +26,7 @@ enum Node {
 
 type Tree = BTreeMap<PathBuf, Node>;
 
-/// What is asked, as far as the model knows it.
+/// The options, as far as the model knows them.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     update: bool,

@@ -189,7 +189,7 @@ impl Ground {
         };
         let stop = Arc::new(AtomicBool::new(false));
         let copy = RemoteCopy {
-            // Who waits for a connection that brings what is sent ahead, and was damaged, waits for ten seconds.
+            // A wait for a connection that brings what is sent ahead, and was damaged, takes ten seconds.
             options: Options {
                 sync: Sync::None,
                 request_bytes: Some(64 << 10),

@@ -238,8 +238,8 @@ impl fmt::Debug for Uring {
 }
 
 /// The best ring that this kernel has: completions delivered only when this thread waits (6.1), when it next enters
-/// the kernel (5.19), or by interrupting it. Who sleeps elsewhere than in the ring can have the last two, and who does
-/// not enter the kernel only the last.
+/// the kernel (5.19), or by interrupting it. A thread that sleeps elsewhere than in the ring can have the last two; a
+/// thread that does not enter the kernel, only the last.
 fn set_up(requests: u32, wait: Wait) -> io::Result<IoUring> {
     let settings: [fn(&mut Builder) -> &mut Builder; 3] = [
         |ring| ring.setup_submit_all().setup_single_issuer().setup_defer_taskrun(),

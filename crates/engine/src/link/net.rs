@@ -1,8 +1,8 @@
 //! A net in memory: connections whose bytes take a time to arrive, on a virtual clock, driven by one thread.
 //!
-//! Who would wait lets the others of its thread go on ([`go_on_meanwhile`]); when none of them has anything to do, the
-//! clock jumps to the next arrival. A wait that nothing can end is an error, not a hang. Bandwidth has no limit: with
-//! nothing else that takes time, elapsed time over the path's round trip is the number of round trips.
+//! A call that would wait lets the others of its thread go on ([`go_on_meanwhile`]); when none of them has anything to
+//! do, the clock jumps to the next arrival. A wait that nothing can end is an error, not a hang. Bandwidth has no
+//! limit: with nothing else that takes time, elapsed time over the path's round trip is the number of round trips.
 //!
 //! Must not know: what the bytes mean, which machine has which end.
 
@@ -54,7 +54,7 @@ struct Net {
     cut_after: Option<u64>,
 }
 
-/// What is on its way in one direction.
+/// The bytes in flight in one direction.
 #[derive(Debug, Default)]
 struct NetWay {
     bytes: VecDeque<u8>,

@@ -45,7 +45,7 @@ pub fn set_mode(list: &mut [u8], mode: u32) {
 }
 
 /// Gives the users and groups in it other numbers; the flag says that it is a group's. Entries stand in the order of
-/// numbers, and of two that became one only what both let in is let in. What is no list stays.
+/// numbers, and of two that became one only what both let in is let in. Bytes that are no list stay.
 pub fn map_ids(list: &mut Vec<u8>, mut map: impl FnMut(bool, u32) -> u32) {
     if list.len() < HEADER_BYTES || !(list.len() - HEADER_BYTES).is_multiple_of(ENTRY_BYTES) {
         return;

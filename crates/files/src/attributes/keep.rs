@@ -1,4 +1,4 @@
-//! What is kept of a file besides its bytes.
+//! The attributes of a file that a copy keeps.
 //!
 //! Must not know: how it is kept.
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::attributes::given::Given;
 use crate::disk::AttributeHolder;
 
-/// What is kept of a file besides its bytes, as `--no-preserve` of cp names it.
+/// The attributes of a file that a copy keeps, named as `--no-preserve` of cp names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keep {
     /// Permissions, set-id bits.
@@ -60,7 +60,7 @@ impl Default for Keep {
     }
 }
 
-/// What is known of the file or folder that gets attributes.
+/// Facts about the file or folder that gets attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct New<'open> {
     /// This run made it.

@@ -102,7 +102,7 @@ fn words_of(name: &CStr) -> String {
 }
 
 /// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
-/// had. What is not kept of the source, labels of the system and properties of the file system stay.
+/// had. Attributes that are not kept of the source, labels of the system and properties of the file system stay.
 fn remove_others(
     names: &[(CString, AttributeHolder<'_>)],
     to: AttributeHolder<'_>,

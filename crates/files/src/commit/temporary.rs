@@ -36,9 +36,9 @@ const AS_MADE: u32 = 0o600;
 pub trait Siblings {
     /// Whether the source has a file of this name, too, besides the one that stands there; `None` if nobody can tell.
     fn has(&self, name: &OsStr, there: &Meta) -> Option<bool>;
-    /// What is copied, if it is known: a copy that is complete but for its name looks like it.
+    /// The source's metadata, if known: a copy that is complete but for its name looks like it.
     fn source(&self) -> Option<&Meta>;
-    /// What is no regular file is passed by. Beside a single file it is an error, because no later run removes it.
+    /// A non-regular file is passed by. Beside a single file it is an error, because no later run removes it.
     fn is_tree(&self) -> bool;
 }
 
@@ -118,7 +118,7 @@ fn own_journal_alone(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings
     false
 }
 
-/// Whether no journal stands there, or one that may go. What is done if it may.
+/// Whether no journal stands there, or one that may go. `act` runs if it may go.
 fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, act: impl FnOnce()) -> bool {
     let journal = journal_name(temporary);
     let Ok(there) = folder.metadata(&journal) else { return true };

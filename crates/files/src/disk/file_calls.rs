@@ -1,4 +1,4 @@
-//! What is done with an open file besides reading and writing. Real or simulated.
+//! Calls on an open file besides reading and writing. Real or simulated.
 //!
 //! Must not know: what the file is for.
 
@@ -6,7 +6,7 @@ use datapump_engine::{Errno, Handle};
 
 use super::{Meta, Outcome, Room, os, sim};
 
-/// What is done with an open file besides reading and writing.
+/// Calls on an open file besides reading and writing.
 pub trait FileCalls {
     /// What the open file is.
     fn meta(&self) -> Outcome<Meta>;
@@ -30,7 +30,7 @@ pub trait FileCalls {
     fn reserve(&self, at: u64, bytes: u64) -> Outcome<()>;
     /// Puts data and attributes on stable storage.
     fn sync(&self) -> Outcome<()>;
-    /// What is free where the file lies.
+    /// The free space where the file lies.
     fn room(&self) -> Room;
     /// The ranges that hold data, as the file system tells; `None` when it cannot.
     fn data_ranges(&self, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>>;

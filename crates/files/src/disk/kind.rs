@@ -1,4 +1,4 @@
-//! What is known of file systems by their `statfs(2)` types (linux/magic.h), where no call tells it.
+//! Facts about file systems by their `statfs(2)` types (linux/magic.h), where no call tells them.
 //!
 //! Lists are closed: what is not on them is taken for the worse.
 //!

@@ -102,7 +102,7 @@ fn beneath(root: &File, path: &Path, flags: OFlags) -> Outcome<File> {
     opened.unwrap_or(Err(System::AGAIN)).map(File::from).map_err(errno)
 }
 
-/// What is needed to go on from a folder: it need not be readable.
+/// The flags needed to go on from a folder: it need not be readable.
 const ON_THE_WAY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Finds a folder by its path, following links, to go on from it by names.

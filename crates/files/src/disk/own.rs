@@ -43,7 +43,7 @@ pub fn why_not_own(folder: &Folder, list: &Meta) -> Option<&'static str> {
     (!is_closed_by(guard, open)).then_some("others can write to the folder that it lies in")
 }
 
-/// Why it is not this user's at all, and is never written to. What is theirs may still have been put there by others.
+/// Why it is not this user's at all, and is never written to. Others may still have put the user's own file there.
 pub fn why_foreign(folder: &Folder, list: &Meta) -> Option<&'static str> {
     let Folder::Os(_) = folder else { return None };
     match list {

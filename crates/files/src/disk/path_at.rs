@@ -152,7 +152,7 @@ impl PathAt {
             return Err(Errno::ELOOP);
         };
         let folder = names::find_folder_from(folder, parent).map(of_file);
-        // What is shown is never opened.
+        // The path is only shown, never opened.
         let path = self.path.parent().unwrap_or(Path::new("")).join(content);
         Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false })
     }

@@ -32,7 +32,7 @@ pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<WayStep>> {
     }
     let devices = devices_up_to(from, folder)?;
     let Some(mut steps) = steps(folder, devices) else { return Some(Vec::new()) };
-    // What is made lies where its folder does.
+    // A new file lies where its folder does.
     let own = |name: &std::ffi::OsStr| WayStep {
         name: name.to_owned(),
         device: own_device.map_or(from.0, |id| id.0),

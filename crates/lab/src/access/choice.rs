@@ -37,7 +37,7 @@ pub enum AccessPattern {
     Random,
 }
 
-/// What is done with the words of a page.
+/// The operation on the words of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessUse {

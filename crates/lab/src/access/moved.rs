@@ -66,9 +66,9 @@ fn options(plan: &AccessPlan<'_>) -> Options {
     }
 }
 
-/// What is moved, in the order of the pass: what is used of each page, as a program would ask for it; where requests go
-/// past the cache, and so by blocks of the device, whole pages when reading. Each page is a piece of its own in every
-/// order and at every touch, so that the loop costs the same for all of them.
+/// The pieces to move, in the order of the pass: what is used of each page, as a program would ask for it; where
+/// requests go past the cache, and so by blocks of the device, whole pages when reading. Each page is a piece of its
+/// own in every order and at every touch, so that the loop costs the same for all of them.
 fn pieces(plan: &AccessPlan<'_>) -> Vec<(u64, u64)> {
     let takes_pages =
         plan.arguments.operation == AccessUse::Read && plan.arguments.interface == AccessInterface::Ring;

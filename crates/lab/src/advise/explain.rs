@@ -40,7 +40,7 @@ pub struct Move {
     pub sources: Vec<Place>,
     /// Where to.
     pub target: Place,
-    /// What is asked besides.
+    /// The other options.
     pub options: Options,
     /// Ends it soon, once true.
     pub stop: Arc<AtomicBool>,

@@ -201,7 +201,7 @@ impl Watcher {
         let tcp = self.tcp();
         let tasks: Vec<(u32, u32)> =
             self.tasks.iter().flat_map(|(&pid, tids)| tids.iter().map(move |&tid| (pid, tid))).collect();
-        // Whoever looks, runs: of itself it would see nothing else.
+        // The observing thread runs: of itself it would see nothing else.
         let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         for (pid, tid) in tasks.into_iter().filter(|(_, tid)| *tid != own) {
             let held = self.held.get(&pid);

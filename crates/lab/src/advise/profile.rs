@@ -127,7 +127,7 @@ pub struct Size {
     pub bytes_per_second: f64,
 }
 
-/// What is asked.
+/// The arguments of a profile.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileArguments {
     /// The folder on the device that is measured; the current one by default.

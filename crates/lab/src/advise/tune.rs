@@ -37,7 +37,7 @@ const MEMORY_BYTES: u64 = 256 << 20;
 const LANES_MAX: u32 = 8;
 const INTERRUPTED: &str = "the search was interrupted, and nothing is chosen";
 
-/// What is asked.
+/// The options of a search.
 #[derive(Clone, Debug, Default)]
 pub struct TuneWish {
     /// Most memory of all slots.
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// What is tried takes no more memory than what may be chosen.
+    /// A trial takes no more memory than what may be chosen.
     #[test]
     fn no_rehearsal_takes_more_memory_than_is_allowed() {
         let most = AtomicU64::new(0);

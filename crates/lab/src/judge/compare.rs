@@ -44,7 +44,7 @@ pub const IN_THE_BAND: &str = "inside the A/A band";
 /// What two files of rows say of each other.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// What is compared.
+    /// The compared metric.
     pub metric: Metric,
     /// What times are in proportion to.
     pub normalise: Option<Normalise>,
@@ -91,7 +91,7 @@ pub struct CellComparison {
 /// A ratio and what it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judged {
-    /// What is shown of B.
+    /// The verdict on B.
     pub verdict: ComparisonVerdict,
     /// A's value over B's: above 1 B is faster. Null if either has no run.
     pub ratio: Option<f64>,

@@ -25,7 +25,7 @@ use crate::study::{COMMAND, Level};
 
 /// The level of the command that copies memory.
 const MEMORY: &str = "memory";
-/// What is moved: ways of one use are compared.
+/// The factor that says what is moved: ways of one use are compared.
 const USE: &str = "operation";
 const CROSSINGS: &str = "crossings";
 
@@ -34,7 +34,7 @@ const CROSSINGS: &str = "crossings";
 pub struct CrossingWay {
     /// The level of the command.
     pub way: String,
-    /// What is moved.
+    /// The level of the operation: what is moved.
     pub moves: String,
     /// How often a byte crosses memory, at least.
     pub crossings: f64,

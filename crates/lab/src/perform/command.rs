@@ -155,7 +155,7 @@ fn problem(status: ExitStatus, report: Option<&Reported>, errors: &str) -> Optio
         Some(UNAVAILABLE) => "unavailable".into(),
         Some(_) | None => "io".into(),
     });
-    // What is typed wrongly is said first, and then how to get help.
+    // A usage error is printed first, and then how to get help.
     let mistake = || errors.lines().find(|line| line.starts_with("error: "));
     let words = match mistake().or(errors.trim_end().lines().next_back()) {
         Some(last) => format!("{status}: {last}"),

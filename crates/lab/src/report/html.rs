@@ -56,7 +56,7 @@ impl Html {
         self.0 += &format!("<pre>{}</pre>\n", lines.join("\n"));
     }
 
-    /// What is read only by who wants to.
+    /// A folded part: only readers who want to read it open it.
     pub fn folded(&mut self, title: &str, inside: Html) {
         self.0 += &format!("<details><summary>{}</summary>\n{}</details>\n", text(title), inside.0);
     }

@@ -42,7 +42,7 @@ pub struct Series {
     pub torn_lines: usize,
 }
 
-/// What is drawn, its unit, and how it is found in a sample.
+/// The name of a curve, its unit, and how its value is found in a sample.
 type SeriesMeasure = (&'static str, &'static str, fn(&SeriesSample) -> f64);
 
 const MEASURES: [SeriesMeasure; 3] = [

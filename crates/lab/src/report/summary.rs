@@ -336,7 +336,7 @@ fn drift_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     files.into_iter().filter_map(of).collect()
 }
 
-/// What is to be doubted of the CPU time by the soaker, and what it fell back to.
+/// Doubts about the CPU time by the soaker, and what it fell back to.
 fn soaker_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     let soaked: Vec<_> = rows.iter().filter_map(|(_, row)| row.soaker.as_ref()).collect();
     let noisy: Vec<_> = soaked.iter().filter(|soaker| soaker.noisy).collect();

@@ -16,8 +16,7 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 /// Signals are answered within a second.
 const STEP: Duration = Duration::from_millis(100);
 
-/// The text of a file or a pipe. Whoever should write to a pipe may never come: once `stop` is set it is no longer
-/// waited for.
+/// The text of a file or a pipe. The writer of a pipe may never come: once `stop` is set it is no longer waited for.
 pub fn read_text(path: &Path, stop: &AtomicBool) -> io::Result<String> {
     let path = path.to_path_buf();
     let (tell, told) = mpsc::channel();
@@ -50,8 +49,8 @@ pub fn refuse_pipe(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Puts a file in the place of one of its kind, or where nothing stands: whole, or not at all. What is no file (a
-/// terminal, /dev/null) is written to.
+/// Puts a file in the place of one of its kind, or where nothing stands: whole, or not at all. A path that is no file
+/// (a terminal, /dev/null) is written to.
 ///
 /// Errors: another file stands there, a folder, or what the system says; nothing is changed then.
 pub fn replace(path: &Path, bytes: &[u8], kind: &str, is_kind: &dyn Fn(&[u8]) -> bool) -> anyhow::Result<()> {

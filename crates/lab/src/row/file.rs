@@ -22,7 +22,7 @@ pub struct RowFile {
 
 impl RowFile {
     /// Opens or makes the file and gives the rows that are there. A last line without its end (the program was killed
-    /// while it wrote) is cut off, or ended if it is a whole row. What is in no row is told.
+    /// while it wrote) is cut off, or ended if it is a whole row. Bytes in no row are told.
     ///
     /// Errors: what the system says, or the first line that is no row; then nothing is changed.
     pub fn open(path: &Path) -> anyhow::Result<(RowFile, Vec<Row>)> {
@@ -56,7 +56,7 @@ impl RowFile {
     }
 }
 
-/// Reads a file of rows: all whole ones. What is in no row is told on standard error.
+/// Reads a file of rows: all whole ones. Bytes in no row are told on standard error.
 ///
 /// Errors: a file that cannot be read, a line that is no row, a row of another version.
 pub fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {

@@ -1,7 +1,7 @@
 //! Rows out of a file that may be torn: a writer was killed, a disk was full, a piece was cut out.
 //!
-//! Every whole row is used, and the rest is counted, so that it can be told. What is no piece of a row is an error: it
-//! is another kind of file. Must not know: what rows say.
+//! Every whole row is used, and the rest is counted, so that it can be told. A line without a piece of a row is an
+//! error: the file is of another kind. Must not know: what rows say.
 
 use std::path::Path;
 

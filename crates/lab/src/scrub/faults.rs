@@ -16,7 +16,7 @@ const SECTOR: u64 = SECTOR_BYTES as u64;
 /// 50,000 faults in a file needs another disk, not a longer list.
 const RUNS_MAX: usize = 100_000;
 
-/// What is wrong.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScrubFaultKind {
@@ -66,7 +66,7 @@ pub struct ScrubFault {
     pub offset: u64,
     /// How many bytes are concerned.
     pub length: u64,
-    /// What is wrong.
+    /// The kind of fault.
     pub kind: ScrubFaultKind,
     /// How many bits differ.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +118,7 @@ enum FoundSectors {
 pub struct FileRuns {
     runs: BTreeMap<u64, SectorRun>,
     newest: u64,
-    /// What is behind the last whole sector, and its offset.
+    /// The offset of the bytes behind the last whole sector, and these bytes.
     tail: Option<(u64, Vec<u8>)>,
 }
 

@@ -28,7 +28,7 @@ pub struct Need {
 /// What there is.
 #[derive(Clone, Debug)]
 pub struct StudyRoom {
-    /// What is needed and what is free.
+    /// The needed and the free space, in words.
     pub words: String,
     /// What the study leaves free: for targets that wait to be deleted.
     pub left: TreeFacts,

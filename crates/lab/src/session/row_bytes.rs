@@ -4,7 +4,7 @@
 
 use datapump::Report;
 
-/// Those of the source. Who copies no file passes through a part of it, or over memory: what it reports counts.
+/// Those of the source. A run that copies no file passes through a part of it, or over memory: what it reports counts.
 pub(super) fn row_bytes(source_bytes: Option<u64>, report: Option<&Report>) -> u64 {
     let passed_bytes =
         report.filter(|report| report.files == 0 && report.bytes > 0).map(|report| report.bytes);

@@ -169,7 +169,7 @@ fn check_cell(study: &Study, cell: &Cell) -> Result<(), StudyError> {
     study.prepare.iter().try_for_each(|step| check_step(study, step, &value))?;
     match &study.template {
         Template::Job(job) => {
-            // What is wrong with several fields together is wrong with none of them.
+            // An error of several fields together is an error of none of them.
             let key_of = |key: &str| if key == "job" { key.into() } else { format!("job.{key}") };
             job.filled(&value).map(drop).map_err(|(key, wrong)| study.error(key_of(key), wrong))
         }

@@ -29,7 +29,7 @@ pub fn complaint(error: &toml::de::Error, text: &str) -> String {
     let key = at.and_then(|at| key_before(text, at));
     let words = words(&message, key);
     match at {
-        // What is missing in the whole file is missing in no line of it.
+        // A field that is missing in the whole file is missing in no line of it.
         Some(0) | None if message.starts_with("missing field") => words,
         Some(at) => {
             let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;

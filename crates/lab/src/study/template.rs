@@ -84,7 +84,7 @@ pub struct FilledJob {
     pub source: Place,
     /// The target.
     pub target: Place,
-    /// What is asked.
+    /// The options.
     pub options: Options,
     /// `pump copy …`.
     pub command: String,

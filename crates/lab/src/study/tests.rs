@@ -449,7 +449,7 @@ fn chosen_cells_are_run_and_the_others_with_full() {
     let (named, repeats) = cells(Changes { full: true, ..Changes::default() });
     assert_eq!((named.len(), repeats), (6, 1));
     let set = |name: &str, level: &str| vec![(name.to_string(), vec![level.to_string()])];
-    // Who names a level has chosen it: of its factor nothing is left out.
+    // A named level is chosen: of its factor nothing is left out.
     let (named, _) = cells(Changes { set: set("depth", "3"), ..Changes::default() });
     assert_eq!(in_order(named), ["depth=3 size=1MiB", "depth=3 size=2MiB"]);
     let wrong = text.replace("depth = [4, 8]", "lanes = [1]");

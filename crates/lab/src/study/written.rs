@@ -228,7 +228,7 @@ fn repeat_all(study: &mut Study, repeats: u32) {
 fn replace_levels(study: &mut Study, name: &str, levels: Vec<Level>, key: String) -> Result<(), StudyError> {
     if let Some(factor) = study.factors.iter_mut().find(|factor| factor.name == name) {
         factor.levels = levels;
-        // Whoever names levels has chosen.
+        // Named levels are the user's choice.
         study.chosen.iter_mut().for_each(|some| drop(some.remove(name)));
         return Ok(());
     }

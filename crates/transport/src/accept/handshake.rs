@@ -1,5 +1,5 @@
 //! A connection on its way to its greeting: takes what came, answers what the handshake has to say, and never waits.
-//! Whoever says nothing, or a byte now and then, costs an open file and a few kilobytes; no thread.
+//! A caller that sends nothing, or a byte now and then, costs an open file and a few kilobytes; no thread.
 //!
 //! Must not know: who may connect, how many may wait, what follows the greeting.
 
@@ -15,7 +15,7 @@ use crate::fault::NetFault;
 use crate::timed::POLL_INTERVAL;
 use crate::tls::{Outgoing, Seal, Turn};
 
-/// What is received at a time, so that one caller does not hold up the others.
+/// Bytes received at a time, few enough that one caller does not hold up the others.
 const PIECE_BYTES: usize = 16 << 10;
 /// A handshake and a greeting take about a kilobyte.
 const CAME_BYTES_MAX: usize = 64 << 10;
@@ -36,7 +36,7 @@ pub struct Handshake {
 impl Handshake {
     /// One that was just made.
     pub fn new(socket: Socket, seal: Seal) -> Handshake {
-        // What is wrong with it is told when it becomes a channel.
+        // An error is reported when the socket becomes a channel.
         let _ = socket.prepare(POLL_INTERVAL);
         let (came, plain) = (Vec::new(), Vec::new());
         Handshake {

@@ -1,9 +1,9 @@
 //! Connections that have not greeted yet: so many, for so long, and none can keep the others out.
 //!
-//! Where there are too many the host that has most of them gives up its oldest. Who floods pushes out itself: another
-//! host keeps its share, and a new connection of the same one is the last to go. Those whose first words were answered
-//! have places of their own: a flood from any number of hosts that say nothing does not reach them, and to say as much
-//! costs who floods.
+//! Where there are too many the host that has most of them gives up its oldest. A flooding host pushes out itself:
+//! another host keeps its share, and a new connection of the same one is the last to go. Those whose first words were
+//! answered have places of their own: a flood from any number of hosts that say nothing does not reach them, and to say
+//! as much costs who floods.
 //!
 //! Must not know: how hands are shaken, what a greeting says.
 
@@ -23,15 +23,15 @@ const WAITING_MAX: u64 = 512;
 const WAITING_MIN: u64 = 8;
 const FILES_PARTS: u64 = 4;
 
-/// Who calls: an address, of IPv6 the network that a host has for itself; none for who is at home here.
+/// The host of a caller: an address, of IPv6 the network that a host has for itself; none for a socket of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Caller(Option<IpAddr>);
 
 impl Caller {
-    /// Who is at home here.
+    /// A socket of this process.
     pub const OWN: Caller = Caller(None);
 
-    /// Who calls from an address.
+    /// A caller from an address.
     pub fn of(address: IpAddr) -> Caller {
         const HOST_BITS: u32 = 64;
         Caller(Some(match address.to_canonical() {
@@ -100,7 +100,7 @@ impl Waiting {
         oldest.and_then(|oldest| self.entries.remove(oldest)).is_some()
     }
 
-    /// What is to be looked at for something to read.
+    /// The connections to poll for input.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.entries.iter().map(|entry| entry.handshake.fd())
     }
@@ -195,7 +195,7 @@ mod tests {
             |waiting: &Waiting| waiting.entries.iter().any(|entry| entry.caller == caller("10.0.0.1"));
         let _floods = [&b""[..], b"\x16"].map(|says| flood(&mut waiting, says));
         assert!(is_there(&waiting) && waiting.entries.len() == 5, "{}", waiting.entries.len());
-        // Who says as much has the same right: the oldest goes.
+        // Callers that say as much have the same right: the oldest goes.
         let _others = flood(&mut waiting, &hello(&ticket));
         assert!(!is_there(&waiting) && waiting.count(true) == 4, "{}", waiting.count(true));
     }

@@ -19,7 +19,7 @@ use crate::tls::{Outgoing, Seal};
 const GATHERED_BYTES: usize = 64 << 10;
 /// Answers to one who asks on and on and takes nothing are not gathered without end.
 const UNSENT_BYTES_MAX: usize = 256 << 10;
-/// What is sent open is copied behind what was put before if it is no longer than this, else sent from where it lies.
+/// Bytes sent open are copied behind those put before if no longer than this, else they are sent from where they lie.
 const COPIED_BYTES_MAX: usize = 4 << 10;
 /// How long who hangs up waits for a full connection to take its last word.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);

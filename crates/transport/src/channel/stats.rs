@@ -55,13 +55,13 @@ impl ConnectionStats {
 #[derive(Debug)]
 pub struct ConnectionProbe(OwnedFd);
 
-/// What is seen of it now.
+/// The state of a connection now.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLook {
     /// Received in order until now.
     pub received_bytes: u64,
-    /// A round trip, smoothed; 0 where nothing was sent yet. Who only receives sends too little to learn it: of its own
-    /// and that of the data the longer one.
+    /// A round trip, smoothed; 0 where nothing was sent yet. A side that only receives sends too little to learn it: of
+    /// its own round trip and that of the data, the longer one.
     pub round_trip_ns: u64,
     /// The shortest of the last minutes.
     pub path_round_trip_ns: u64,

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 /// The longest that the system hands over at once, segments of one sender together.
 const RECEIVE_BYTES: usize = 1 << 16;
-/// What is wished of a socket's buffers; systems mostly give less (net.core.rmem_max, wmem_max).
+/// The requested size of a socket's buffers; systems mostly give less (net.core.rmem_max, wmem_max).
 const BUFFER_BYTES: usize = 4 << 20;
 /// A send waits for room so long at a time.
 const SEND_WAIT: Duration = Duration::from_millis(100);

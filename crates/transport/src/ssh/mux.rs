@@ -1,8 +1,8 @@
 //! Several streams over one pipe in each direction, where the two hosts cannot call each other: the far end's input and
 //! output, which ssh carries. Each stream is shown to the rest as one end of a pair of sockets.
 //!
-//! A stream has two threads, one for each direction, which wait for nothing but their own stream and the pipe. Who
-//! reads the pipe never waits for a stream: what may come is bounded by the credit that was given.
+//! A stream has two threads, one for each direction, which wait for nothing but their own stream and the pipe. The
+//! reader of the pipe never waits for a stream: what may come is bounded by the credit that was given.
 //!
 //! Must not know: ssh, sessions, what the streams carry.
 
@@ -32,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub struct SshMux {
     /// Nothing more goes out once it is taken away.
     output: Mutex<Option<File>>,
-    /// Who opens a stream tells of it before the next is opened.
+    /// Held while a stream is opened: its frame goes out before the next one is opened.
     opening: Mutex<()>,
     streams: Mutex<Streams>,
     /// A stream was closed.
@@ -223,7 +223,7 @@ impl SshMux {
         }
         drop(streams);
         self.is_over.store(true, Ordering::Relaxed);
-        // Who holds it sends a frame; for longer only if the pipe is full, and then whoever ends ssh frees it.
+        // Its holder sends a frame; for longer only if the pipe is full, and then whoever ends ssh frees it.
         let deadline = Instant::now() + POLL_INTERVAL;
         while self.output.try_lock().map(|mut output| output.take()).is_err() && Instant::now() < deadline {
             std::thread::yield_now();

@@ -11,7 +11,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// What is to be sent.
+    /// The bytes to send.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
     }

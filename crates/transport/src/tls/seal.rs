@@ -43,7 +43,7 @@ pub enum Seal {
     Broken,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// More bytes of the other side are needed.

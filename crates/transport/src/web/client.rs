@@ -61,7 +61,7 @@ impl Client {
 
     /// The first part of the file, and where it is; the whole, where parts of it could not be told from another's.
     pub(super) fn open(&mut self, bytes: u64) -> Result<CamePart, Failure> {
-        // Whoever cannot be reached at all is told at once.
+        // A server that cannot be reached at all is reported at once.
         let follow = |url, range| self.follow(url, range).map_err(Failure::for_good);
         let response = follow(&self.first, Some((0, bytes)))?;
         let last = WebUrl::of(response.get_uri().clone());

@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 /// The value of the header, as somebody else would send it: `AttributeHolder …`, `Basic …`.
 const HEADER: &str = "PUMP_HTTP_AUTHORIZATION";
 
-/// What is sent to the host that the user named, if the user has something for it.
+/// The header's value for the host that the user named, if the user has one for it.
 pub(super) fn of(host: &str) -> Option<String> {
     if let Some(value) = std::env::var(HEADER).ok().filter(|value| !value.is_empty()) {
         return Some(value);

@@ -21,7 +21,7 @@ pub struct HabitArguments {
 }
 
 impl HabitArguments {
-    /// What is said of them.
+    /// The note about them.
     pub fn words(&self) -> Option<String> {
         self.archive.then(|| {
             "-a, -r, -p, -H, -A, -X and -f are always on, see --no-preserve for what to leave out".into()

@@ -12,7 +12,7 @@ use clap::{ArgAction, ArgMatches, Args};
 
 use crate::args::WHAT;
 
-/// What is copied, and where to.
+/// The sources of a copy, and its target.
 #[derive(Debug, Args)]
 pub struct OperandArguments {
     /// Files and folders, HOST:PATH over ssh, pump://HOST:PORT/PATH, http(s)://…, stripe:FILE.toml, `-` for standard

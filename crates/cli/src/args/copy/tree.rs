@@ -96,7 +96,7 @@ pub struct TreeArguments {
     ///
     /// That is --update, -u or --update=older. With --update=differs what is newer is written over, too, as rsync does:
     /// only what is equal in size and time is left alone. As with cp, `none` leaves all that stands there (as
-    /// --ignore-existing does) and `all` leaves nothing. What is equal is not written at all; owner, mode, extended
+    /// --ignore-existing does) and `all` leaves nothing. An equal file is not written at all; owner, mode, extended
     /// attributes and access control lists are set if they differ. Of hard links the newest that stands at the target
     /// is the file, and the other names are linked to it. PUMP_UPDATE=1 is `older`. Default: all, every file is
     /// written.
@@ -145,11 +145,11 @@ pub struct TreeArguments {
     /// Remove from the target what the source does not have
     ///
     /// For a backup or a mirror there is `pump mirror`, which also writes over what is newer at the target.
-    /// Only after the whole source was walked and copied without an error. What is excluded stays, and so does what is
-    /// mounted in the target where the source has nothing, and a temporary file that a running pump uses or a later
-    /// one can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. A
-    /// folder as source is needed. rsync's --delete-before, --delete-during, --delete-delay, --delete-after and --del
-    /// say the same. Has no environment variable, because it removes files. Default: off.
+    /// Only after the whole source was walked and copied without an error. An excluded name stays, and so does what is
+    /// mounted in the target where the source has nothing, and a temporary file that a running pump uses or a later one
+    /// can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. A folder
+    /// as source is needed. rsync's --delete-before, --delete-during, --delete-delay, --delete-after and --del say the
+    /// same. Has no environment variable, because it removes files. Default: off.
     ///
     /// Example: pump copy -n --delete photos/ /backup/photos
     #[arg(long, help_heading = TREES)]
@@ -190,8 +190,8 @@ pub struct TreeArguments {
     /// Do not keep these attributes, as cp names them
     ///
     /// Names with commas between: mode (and access control lists), acl, ownership, timestamps, xattr, links (names of
-    /// one file become files of their own), all. What is not kept stays as it is at a target that is there; a new file
-    /// gets what any new file gets. Default: all are kept.
+    /// one file become files of their own), all. Attributes that are not kept stay as they are at a target that is
+    /// there; a new file gets what any new file gets. Default: all are kept.
     ///
     /// Example: pump copy --no-preserve=ownership,xattr shared /home/me/
     #[arg(long, value_name = "ATTRIBUTES", env = "PUMP_NO_PRESERVE", help_heading = TREES)]
@@ -242,10 +242,10 @@ pub struct TreeArguments {
 /// Which files at the target `--update` leaves alone. A switch was here first: its words count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UpdateWhich {
-    /// What is newer, or equal in size and time
+    /// Files that are newer, or equal in size and time
     #[value(aliases = ["1", "true", "yes", "on", "t", "y"])]
     Older,
-    /// What is equal in size and time
+    /// Files that are equal in size and time
     Differs,
     /// Nothing: every file is written
     #[value(aliases = ["0", "false", "no", "off", "f", "n"])]

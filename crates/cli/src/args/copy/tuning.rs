@@ -103,7 +103,7 @@ pub struct TuningArguments {
     pub bwlimit: Option<u64>,
 }
 
-/// What is printed.
+/// The flags of the output.
 #[derive(Debug, Args)]
 pub struct OutputArguments {
     /// Say what was decided and why

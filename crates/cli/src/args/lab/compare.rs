@@ -48,7 +48,7 @@ pub struct LabCompareArguments {
     #[command(flatten)]
     pub changes: ChangesArguments,
 
-    /// What is compared
+    /// The metric to compare
     ///
     /// elapsed, elapsed-per-byte, cpu, cpu-per-byte, cpu-per-request, machine-cpu or memory. Of all of them less is
     /// better, and called faster. Default: elapsed.
@@ -88,7 +88,7 @@ pub enum CompareAsked<'arguments> {
 }
 
 impl LabCompareArguments {
-    /// What is compared; the error says what does not fit together.
+    /// The comparison to make; the error says what does not fit together.
     pub fn compared(&self) -> Result<CompareAsked<'_>, String> {
         match (&self.what[..], self.a.as_ref().zip(self.b.as_ref())) {
             ([study], Some((a, b))) => {

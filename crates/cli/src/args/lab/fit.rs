@@ -24,7 +24,7 @@ pub struct LabFitArguments {
     #[arg(value_name = "ROWS.jsonl-or-TABLE.csv", help_heading = WHAT, display_order = 0)]
     pub file: PathBuf,
 
-    /// What is fitted
+    /// The model to fit
     ///
     /// Default: cost.
     ///

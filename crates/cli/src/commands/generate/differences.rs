@@ -21,7 +21,7 @@ pub const DIFFERENCES: [(&str, &str); 17] = [
     ),
     (
         "rsync compares size and time before it copies",
-        "What is named is copied. --update=differs compares as rsync does, --update as cp -u, --checksum content.",
+        "Every named file is copied. --update=differs compares as rsync does, --update as cp -u, --checksum content.",
     ),
     (
         "rsync mixes the contents of several folders (a/ b/ into c)",

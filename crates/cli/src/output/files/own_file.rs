@@ -82,7 +82,7 @@ fn holds_another(path: &Path, OwnFile { flag, kind, .. }: &OwnFile) -> Problem {
     Problem::usage(format!("{flag} '{path}': it holds something else than {kind}; name a new file"))
 }
 
-/// What is no file, as a pipe, is written only.
+/// A path that is no file, as a pipe, is written only.
 fn existing(path: &Path) -> io::Result<File> {
     let is_file = std::fs::metadata(path)?.is_file();
     OpenOptions::new().read(is_file).write(true).open(path)

@@ -142,7 +142,7 @@ fn offloads(link: &LinkFacts, device: Option<&str>) -> Finding {
         return Finding::good("offloads", format!("unavailable: {why}"));
     }
     let value = states.join(", ");
-    // What is made by software hands on what it gets.
+    // A virtual device hands on what it gets.
     match link.is_virtual != Some(true) && known.iter().any(|(_, state)| *state == Some(false)) {
         true => Finding::change(
             "offloads",

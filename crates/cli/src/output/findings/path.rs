@@ -66,7 +66,7 @@ fn older() -> Finding {
 }
 
 fn is_ten_gigabit(facts: &PathFacts) -> bool {
-    // What is made by software tells any speed.
+    // A virtual device reports any speed.
     let device = |host: &HostSettings| host.link.clone().filter(|link| link.is_virtual == Some(false));
     let speed = |host: &HostSettings| device(host).and_then(|link| link.mbit_per_s);
     let both = [speed(&facts.local), facts.remote.as_ref().and_then(speed)];

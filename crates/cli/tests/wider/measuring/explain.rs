@@ -192,7 +192,7 @@ fn slow_fifo(bench: &Bench) -> Told {
         make_fifo(&path);
         bench.here(words)
     };
-    // Whoever reads opens it once for the copy; then comes the end.
+    // The reader opens it once for the copy; then comes the end.
     let fifo = path.clone();
     let feeder = Peer::start(move |stop| {
         while !stop.load(Ordering::Relaxed) {
@@ -220,7 +220,7 @@ fn feed(path: &std::path::Path) {
     }
 }
 
-/// Whoever serves is stopped in the middle of the copy, for longer than the rest takes. The path is fast, but no faster
+/// The server is stopped in the middle of the copy, for longer than the rest takes. The path is fast, but no faster
 /// than both ends, so that they are stopped while they wait for it: one that stands still anywhere else cannot tell.
 fn stopped_peer(bench: &Bench, is_push: bool) -> Told {
     let network = bench.network.as_ref()?;
@@ -289,7 +289,7 @@ fn named(report: &Value) -> (String, String, String) {
     (part, why, word(&detail["host"]))
 }
 
-/// What is right has stars.
+/// The right verdict has stars.
 fn fits(right: &str, named: &(String, String, String)) -> bool {
     let words = [&named.0, &named.1, &named.2];
     right.split('/').zip(words).all(|(right, word)| right == "*" || right == word)

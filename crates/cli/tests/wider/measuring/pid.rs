@@ -44,7 +44,7 @@ impl Moving {
         Moving::start(command)
     }
 
-    /// What is named: the part and the reason.
+    /// The verdict: the part and the reason.
     fn named(&self) -> (String, String) {
         let run = pump(&["explain", "--json", "--for", "2s", "--pid", &self.child.id().to_string()]);
         let report = report(&run);

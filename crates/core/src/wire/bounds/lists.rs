@@ -42,7 +42,7 @@ where
     optional(decoder, context, SOURCES_MAX)
 }
 
-/// What is not wanted.
+/// The numbers of unwanted answers.
 pub(in crate::wire) fn unwanted<'bytes, C>(
     decoder: &mut Decoder<'bytes>,
     context: &mut C,

@@ -107,7 +107,7 @@ fn a_number_that_may_not_come_is_not_counted() {
         counter.counts(10),
         DatagramCounts { lost: 10, gaps: counter.counts(10).gaps, ..Default::default() }
     );
-    // Who says that fewer were sent than came is not believed.
+    // A sender that says that fewer were sent than came is not believed.
     assert!(counter.handle(7, 100, 0, 0));
     assert_eq!((counter.counts(3).unique, counter.counts(3).lost), (1, 7));
 }

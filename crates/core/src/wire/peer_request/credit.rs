@@ -1,7 +1,7 @@
 //! How far one side may send what was not requested: bytes of frames that the other side has room for.
 //!
-//! [`SendCredit`] is the side that sends, [`ReceiveCredit`] the side that has the room. Both count the same bytes. What
-//! is begun while there is credit is sent whole, so that the last thing may go beyond it.
+//! [`SendCredit`] is the side that sends, [`ReceiveCredit`] the side that has the room. Both count the same bytes. An
+//! item that is begun while there is credit is sent whole, so that the last thing may go beyond it.
 //!
 //! Must not know: what is sent.
 
@@ -89,7 +89,7 @@ impl ReceiveCredit {
         self.received == 0
     }
 
-    /// What is granted now: a quarter of the window together, or whatever is free where the other side waits for it.
+    /// Credit to grant now: a quarter of the window together, or whatever is free where the other side waits for it.
     pub fn poll_grant(&mut self) -> Option<u64> {
         let is_due = self.free * 4 >= self.window || (self.is_used_up() && self.free > 0);
         let bytes = is_due.then(|| std::mem::take(&mut self.free)).filter(|bytes| *bytes > 0)?;

@@ -42,7 +42,7 @@ pub fn is_walked(meta: &WireMeta) -> bool {
     matches!(meta.kind, EntryKind::Folder | EntryKind::Regular)
 }
 
-/// What is answered next, and the number of the answer.
+/// A request to answer next, and the number of its answer.
 pub type AheadStep = (u64, PeerRequest);
 
 /// A walk ahead of the requests.
@@ -113,7 +113,7 @@ impl WalkAhead {
         }
     }
 
-    /// What is answered next. `None` when nothing is left, or when that is not known before something is answered.
+    /// The request to answer next. `None` when nothing is left, or when that is not known before something is answered.
     pub fn poll(&mut self) -> Option<AheadStep> {
         while self.current.is_empty() {
             if !self.asked.is_empty() {

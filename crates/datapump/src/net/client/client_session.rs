@@ -156,7 +156,7 @@ impl RemoteCopy {
             Err(NetFault::Refused(words)) if was_begun() && matches!(remote.host, Host::Ssh(_)) => {
                 return Err(lost(NetFault::Lost(words)));
             }
-            // Who speaks another language is not going to learn it meanwhile.
+            // A peer that speaks another protocol is not going to learn it meanwhile.
             Err(NetFault::Protocol(words)) if !was_begun() => return Err(lost(NetFault::Refused(words))),
             session => session.map_err(lost)?,
         };

@@ -1,9 +1,9 @@
 //! A short transfer of null bytes from the other host, over connections as a copy makes them: at most so many bytes,
 //! and requested for at most so long.
 //!
-//! What is under way grows with what has come, as in slow start, so that a slow path soon has given what was requested.
-//! It is a transfer of its own and not a job because a job ends with its bytes, and this one with its time; the
-//! requests and answers are those of a job.
+//! The bytes under way grow with those that have come, as in slow start, so that a slow path soon has given what was
+//! requested. It is a transfer of its own and not a job because a job ends with its bytes, and this one with its time;
+//! the requests and answers are those of a job.
 //!
 //! Must not know: sessions, what is good or bad about a path.
 

@@ -27,7 +27,7 @@ pub struct RemoteCopy {
     pub target: Place,
     /// Nothing is written: the two places are compared.
     pub compares: bool,
-    /// What is asked besides.
+    /// The other options.
     pub options: Options,
     /// What lets this side in.
     pub way_in: WayIn,
@@ -52,7 +52,7 @@ pub(crate) type LastSession = Mutex<Option<SessionBefore>>;
 /// How a session begins besides.
 #[derive(Debug)]
 pub(crate) struct SessionStart {
-    /// What is requested with the greeting.
+    /// The request that is sent with the greeting.
     pub(crate) first: Option<Vec<u8>>,
     /// Which start of which system the side runs on that reads, if it is not the called one.
     pub(crate) source_boot: Option<[u8; 16]>,

@@ -85,7 +85,7 @@ impl RemoteCopy {
             let may_again = !self.has_a_pipe() && !self.compares;
             let is_lost = report.exit_status == Status::Lost as i32 && may_again;
             let left = patience.saturating_sub(since.elapsed());
-            // Who never answered is not waited for: a name may be written wrongly.
+            // A host that never answered is not waited for: a name may be written wrongly.
             let goes_on = |problem: &Problem| {
                 is_lost && !left.is_zero() && (has_begun || problem.operation != Operation::Reach)
             };
@@ -93,7 +93,7 @@ impl RemoteCopy {
                 Some(problem) if goes_on(&problem) && !self.stop.load(Ordering::Relaxed) => {
                     events(Event::Warning(format!("{problem}; trying again")));
                 }
-                // Who was told to stop does not mind that nobody is there any more.
+                // A stopped copy does not mind that nobody is there any more.
                 _ if self.stop.load(Ordering::Relaxed) && was_cut_short(&report) => {
                     return Report { exit_status: Status::Interrupted as i32, ..report };
                 }
@@ -236,7 +236,7 @@ impl RemoteCopy {
         }
     }
 
-    /// What is requested before the job begins.
+    /// The read-ahead to request before the job begins.
     fn ahead_wish(&self) -> AheadWish {
         let target = self.target.local_path().map(|path| PathAt::find(&Disk::Os, path));
         request_plan::ahead(&self.options, self.compares, target.as_ref())

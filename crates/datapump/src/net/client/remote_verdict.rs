@@ -174,7 +174,7 @@ fn takes_round_trips(report: &Report, path: &TcpStats) -> bool {
     way_ns >= WAY_FRACTION * report.elapsed_ns as f64
 }
 
-/// What is asked for at a time by the lanes that have something to do.
+/// The bytes requested at a time by the lanes that have something to do.
 fn asked_bytes(report: &Report) -> f64 {
     let lanes = report.limited_detail.of_ns as f64 / report.elapsed_ns.max(1) as f64;
     lanes * f64::from(report.source_depth) * f64::from(report.request_bytes)
@@ -273,7 +273,7 @@ mod tests {
             ),
             ([20, 900, 20, 20, 0, 60], lossy, "network", "sender", "network", "loss"),
             ([20, 10, 20, 20, 0, 60], idle_far_away, "network", "sender", "network", "round trips"),
-            // Who asks was stopped for 3 of 3.5 s on a path of 0.1 ms: no round trips are that long.
+            // The requesting side was stopped for 3 of 3.5 s on a path of 0.1 ms: no round trips are that long.
             ([20, 10, 20, 20, 0, 60], idle, "network", "", "network", "peer"),
             ([20, 10, 20, 20, 0, 60], far_away, "network", "sender", "network", "round trips"),
             ([20, 10, 20, 20, 0, 60], path(950, 0, 0), "network", "sender", "network", "congestion window"),

@@ -33,7 +33,7 @@ const LOOK_EACH: Duration = Duration::from_millis(50);
 /// Each answer is that of the next so many bytes of null: blocks begin at multiples of 1024.
 const APART_BYTES: u64 = 1 << 30;
 
-/// What is requested.
+/// A series of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestSeries {
     /// Bytes of each answer, without its head and digest.

@@ -10,7 +10,7 @@ use crate::problem::{Operation, Problem};
 use crate::target::place::{Fill, Place};
 use datapump_files::disk::{Disk, Folder};
 
-/// What is served, open.
+/// The served root, open.
 #[derive(Clone, Debug)]
 pub(crate) enum ServedRoot {
     Folder(Arc<File>),

@@ -27,7 +27,7 @@ type KnownSession = Arc<OnceLock<(Dialer, [u8; 16])>>;
 pub(crate) struct SessionPools {
     pools: PurposePools,
     known: KnownSession,
-    /// Told whether the path is long: then one brings what is not requested.
+    /// Sends whether the path is long: then one connection brings what is not requested.
     is_far: Sender<bool>,
     waits: Mutex<Option<Receiver<bool>>>,
 }

@@ -1,7 +1,7 @@
 //! The far end of ssh: a server for one session of the user who started it, and nobody else.
 //!
-//! It says on its output how it is reached: the address by which the user's ssh reached this host, and a ticket. Who
-//! cannot call there opens streams on its input. When its input ends nobody is going to call any more.
+//! It says on its output how it is reached: the address by which the user's ssh reached this host, and a ticket. A
+//! client that cannot call there opens streams on its input. When its input ends nobody is going to call any more.
 //!
 //! Must not know: command lines, what sessions do.
 

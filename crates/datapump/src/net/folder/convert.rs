@@ -1,4 +1,4 @@
-//! What is said of files, as the wire has it and as this program has it.
+//! Facts about files, as the wire has them and as this program has them.
 //!
 //! Must not know: who says it.
 

@@ -88,7 +88,7 @@ pub(crate) enum Taken {
     Flow(Flow),
 }
 
-/// What is open.
+/// The open folders and files of a session.
 #[derive(Debug)]
 pub(crate) struct HandleTable {
     places: Vec<HandlePlace>,

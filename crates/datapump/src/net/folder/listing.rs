@@ -81,7 +81,7 @@ fn add_attributes(folder: &OriginFolder, entry: &mut Entry, most: usize) -> Resu
     Ok(bytes)
 }
 
-/// What is compared of a file. Most have nothing of it: then nothing is opened.
+/// The attributes of a file that are compared. Most files have none of them: then nothing is opened.
 fn of_file(folder: &OriginFolder, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
     let followed = folder.followed(name)?;
     let mut listed: Vec<CString> = match &followed {

@@ -27,7 +27,7 @@ use datapump_files::attributes::acl;
 const NAMES_BYTES_MAX: usize = 192 << 10;
 /// What one takes besides its letters.
 const NAME_BYTES: usize = 16;
-/// Told owners that are remembered: behind that names are told again.
+/// Owners that are remembered as told: behind that names are told again.
 const TOLD_MAX: usize = 64 << 10;
 /// Owners that one session may name.
 const KNOWN_MAX: usize = 1 << 18;
@@ -139,7 +139,7 @@ impl Mapping {
         Mapping { by_number, known: Mutex::default() }
     }
 
-    /// Takes the names from an answer, and gives it the numbers of this side. What is remembered is charged.
+    /// Takes the names from an answer, and gives it the numbers of this side. The memory of the names is charged.
     pub(crate) fn apply(&self, answer: &mut Answer, share: &Arc<Share>) -> Result<(), WireError> {
         let named = owners_of(answer).and_then(Option::take);
         if self.by_number {
@@ -265,7 +265,7 @@ mod tests {
         Answer::Names { entries, cookie: 1, more: false, owners }
     }
 
-    /// What is told of an answer: of each message its entries, whether more follow, and the names.
+    /// The messages of an answer: of each its entries, whether more follow, and the names.
     fn said(telling: &mut Telling, own: &OwnNames, answer: Answer) -> Vec<(usize, bool, usize)> {
         let mut said = Vec::new();
         let told = telling.tell(answer, own, &mut |answer| {

@@ -1,7 +1,7 @@
 //! The other side of a session, as the side that writes asks it: folders, files, names and attributes.
 //!
-//! Any lane may ask: each takes a free connection, asks, and waits for the answer. What is not needed any more is given
-//! back with the next asking. A connection that fails cuts the whole session.
+//! Any lane may ask: each takes a free connection, asks, and waits for the answer. A handle that is not needed any more
+//! is given back with the next request. A connection that fails cuts the whole session.
 //!
 //! Must not know: how blocks are received, what is done with names.
 
@@ -118,7 +118,7 @@ impl PurposePools {
     }
 }
 
-/// What is known of the other side when the session begins.
+/// Facts about the other side when the session begins.
 pub(crate) struct PeerFacts {
     /// As the user named it, for messages.
     pub(crate) place: String,

@@ -55,7 +55,7 @@ impl Outbox {
     }
 }
 
-/// What is to be said on the control connection.
+/// The messages to send on the control connection.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     messages: Receiver<Message>,

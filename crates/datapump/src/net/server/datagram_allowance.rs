@@ -65,7 +65,7 @@ mod tests {
         assert!(allowance.grant(60));
     }
 
-    /// Whoever takes, and however often one begins: a second's worth ahead, and the rate from then on.
+    /// All sessions together, however often one begins: a second's worth ahead, and the rate from then on.
     #[test]
     fn what_all_take_together_is_within_the_rate() {
         let allowance = DatagramAllowance::new(1000);

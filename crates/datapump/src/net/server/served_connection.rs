@@ -117,7 +117,7 @@ impl<'run> ServedConnection<'run> {
     pub(crate) fn wait(&mut self, patience: Duration) -> bool {
         match self {
             ServedConnection::Blocks(lane) => lane.wait(patience),
-            // What is wrong with the connection is told by the next step.
+            // An error of the connection is reported by the next step.
             ServedConnection::Names(names) => names.channel.has_input(patience).unwrap_or(true),
         }
     }

@@ -117,7 +117,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     }
 }
 
-/// What is wanted, as far as it is allowed.
+/// The request, as far as it is allowed.
 struct Wanted {
     /// Where places are: what is served, or null.
     root: ServedRoot,
@@ -147,7 +147,7 @@ fn refused(path: &Path, words: &str) -> Problem {
     Problem::new(Class::Refused, Operation::Open, path, words)
 }
 
-/// What is served to this caller. Nothing of unknown size is given: it would look like an empty file.
+/// The root that is served to this caller. Nothing of unknown size is given: it would look like an empty file.
 fn served(
     state: &ServerState,
     options: &Options,
@@ -378,7 +378,7 @@ fn write(
             },
             &mut SenderStats::default,
         );
-        // Whoever still has something to say, or waits for the caller or the other side of a pipe here, waits in vain.
+        // A thread that still has something to say, or waits for the caller or the other side of a pipe, waits in vain.
         drop(control);
         cancel.cut();
         stop.store(true, Ordering::Relaxed);

@@ -98,7 +98,7 @@ impl OpenStripe {
         first.done(Operation::SetLength, |handle| handle.set_len(length))
     }
 
-    /// What is to be written over is no member of another stripe any more.
+    /// A file that is to be written over is no member of another stripe any more.
     fn remove_marks(&self) -> Result<(), Problem> {
         let mut files = self.members.iter().filter(|member| !member.is_device() && member.before.is_some());
         files.try_for_each(|member| member.done(Operation::SetAttributes, StripeMark::remove))

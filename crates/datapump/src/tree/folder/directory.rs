@@ -1,8 +1,8 @@
 //! One folder of a tree on its way: its two sides, and how much of what lies in it is still to be done.
 //!
 //! A branch counts what keeps it from being finished: the listing of its names, batches of names, folders below, files
-//! on their way. Who brings the count to zero finishes the folder (attributes, times: last, because every new name
-//! changes them) and tells its parent.
+//! on their way. The thread that brings the count to zero finishes the folder (attributes, times: last, because every
+//! new name changes them) and tells its parent.
 //!
 //! Must not know: what is done with a name, who does it.
 
@@ -94,7 +94,7 @@ pub(crate) struct Batch {
     pub(crate) walks: bool,
 }
 
-/// What is known already about the names of a batch.
+/// Facts that are known already about the names of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looked {
     NotYet,

@@ -14,7 +14,7 @@ const LISTED_NAMES: usize = 1024;
 /// The listing of a folder goes on at its first name, behind those of a list: no file system gives this place.
 const BEHIND_THE_LIST: u64 = u64::MAX;
 
-/// What is next.
+/// The next step.
 pub(crate) enum Next {
     /// The folder's own names from this place on are wanted: [`Lister::handle_listed`].
     List(u64),

@@ -178,7 +178,7 @@ impl FolderSide {
         self
     }
 
-    /// What is kept of a folder of another host is charged to the session's part, and given back when dropped. `None`
+    /// Memory kept for a folder of another host is charged to the session's part, and given back when dropped. `None`
     /// of a folder of this host.
     pub(crate) fn charge_there(&self, bytes: usize) -> Result<Option<Charge>, Problem> {
         let SidePlace::There(folder) = &self.place else { return Ok(None) };
@@ -277,8 +277,8 @@ impl FolderSide {
         Ok(OpenedFolder(file))
     }
 
-    /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. Whoever finishes
-    /// the folder gives it its mode. True also where another lane was first: it is open when this returns.
+    /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. The thread that
+    /// finishes the folder gives it its mode. True also where another lane was first: it is open when this returns.
     pub(crate) fn open_up(&self) -> bool {
         *self.opened_up.get_or_init(|| {
             let is_own = self.meta.uid == rustix::process::geteuid().as_raw();

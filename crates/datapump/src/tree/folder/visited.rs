@@ -1,7 +1,7 @@
 //! What each folder of a source was when it was walked: `--delete` acts on that, and on nothing that it finds later.
 //!
 //! A folder is known by the names that lead to it, and kept as two numbers of 64 bits, whatever its path. A folder that
-//! was changed, replaced, covered by a mount or uncovered since then has another number now. What is hashed is not
+//! was changed, replaced, covered by a mount or uncovered since then has another number now. The key of the hash is not
 //! known outside, so that nobody can look for two states of one number.
 //!
 //! Must not know: how trees are walked, what is removed.

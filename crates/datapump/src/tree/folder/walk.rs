@@ -241,7 +241,7 @@ fn target_of(
     Ok(Some((Some(side), fresh)))
 }
 
-/// A folder that is made, or gets other attributes. What is made in it changes its time: it is looked at before.
+/// A folder that is made, or gets other attributes. A new name in it changes its time: it is looked at before.
 fn tell_folder(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta, there: Option<&Meta>) {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
     let change = findings::change(shared, &cursor.directory, kind, &name.name, meta, there);

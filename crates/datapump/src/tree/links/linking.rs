@@ -155,7 +155,7 @@ fn once_more(entry: TreeEntry) -> Work {
     Work::Batch(Batch { directory: entry.directory, names: vec![name], looked: Looked::NotYet, walks: false })
 }
 
-/// What is told of a further name: what stood there before, and which name it is linked to.
+/// The change to report for a further name: what stood there before, and which name it is linked to.
 fn link_change(
     shared: &Shared<'_>,
     entry: &TreeEntry,
@@ -219,7 +219,7 @@ fn linked(
     match link_into(shared, entry, &held, &to) {
         Ok(false) => {}
         Ok(true) => {
-            // What is newer is no copy of the source.
+            // A newer file is no copy of the source.
             if copied.mtime_ns == meta.mtime_ns {
                 list_again(shared, there, meta, &from);
             }

@@ -63,7 +63,7 @@ fn is_undone(
         }
 }
 
-/// What is in doubt in the folder of a file that the user named. Found out once.
+/// The doubt in the folder of a file that the user named. Found out once.
 pub(crate) fn of_file(shared: &Shared<'_>, at: &PathAt) -> Doubt {
     let (Ok(Folder::Os(folder)), Some(path)) = (at.folder(), at.path.parent()) else {
         return Doubt::default();
@@ -72,8 +72,8 @@ pub(crate) fn of_file(shared: &Shared<'_>, at: &PathAt) -> Doubt {
     *shared.trees.doubts().entry(id).or_insert_with(|| in_and_above(shared, folder, path))
 }
 
-/// What is in doubt in the root of a tree: by its own list, or, where something is left alone for what it looks like,
-/// by any that stands there or above.
+/// The doubt in the root of a tree: by its own list, or, where something is left alone for what it looks like, by any
+/// that stands there or above.
 pub(crate) fn of_root(
     shared: &Shared<'_>,
     journal: Option<&TreeJournal>,
@@ -94,7 +94,7 @@ pub(crate) fn in_and_above(shared: &Shared<'_>, folder: &File, path: &Path) -> D
     here.unwrap_or_default().and(above(shared, folder, path))
 }
 
-/// What is in doubt in a folder that this run did not make, below one of which that is known.
+/// The doubt in a folder that this run did not make, below one of which that is known.
 pub(crate) fn in_target(shared: &Shared<'_>, above: Doubt, target: &FolderSide) -> Doubt {
     if leaves_some(shared) { below(shared, above, target) } else { above }
 }

@@ -36,7 +36,7 @@ use datapump_files::identity::{FileId, id};
 #[derive(Debug)]
 pub(crate) struct TreeJournal {
     folder: Folder,
-    /// Who writes to it; nobody in a dry run.
+    /// The writer of the journal; none in a dry run.
     checkpoint: Option<Checkpoint>,
     /// Marks of earlier runs, sorted.
     earlier: Vec<u64>,

@@ -1,10 +1,10 @@
 //! Removes what killed runs left in the folders of a target: temporary files that nobody has locked, and journals whose
 //! temporary file is gone. Best effort: what cannot be removed is left.
 //!
-//! What is removed looks like a leftover in all that tells: it is this user's, was made since the copy began, and is as
-//! it was made, or a complete copy of something in the source's folder. A finished copy of another command has the time
-//! of its source. What can be resumed is left, unless the very file stands under its name by now. When in doubt garbage
-//! stays: it is never somebody's only copy.
+//! A file that is removed looks like a leftover in all that tells: it is this user's, was made since the copy began,
+//! and is as it was made, or a complete copy of something in the source's folder. A finished copy of another command
+//! has the time of its source. What can be resumed is left, unless the very file stands under its name by now. When in
+//! doubt garbage stays: it is never somebody's only copy.
 //!
 //! Must not know: whose copy it was.
 
@@ -38,7 +38,7 @@ struct Swept<'run> {
 }
 
 /// Sweeps a folder, and those below it that the source does not have (any more). What the source has is a file like
-/// any other. What is older than the copy (`begun_ns`) is none of its leftovers.
+/// any other. A file older than the copy (`begun_ns`) is none of its leftovers.
 pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, (begun_ns, given): (i128, Given)) {
     Swept::new(folder, Some(source), (begun_ns, given)).sweep();
 }

@@ -1,8 +1,8 @@
 //! What stands at the target and is of another kind than the source: a folder in the place of a file, or the reverse.
 //!
-//! What is no folder gives way, as a file does to another file, and so does a folder in which nothing is. Any other
-//! goes with `--delete` alone, and as all that goes: when the rest of the copy is done without an error. Until then
-//! the name waits.
+//! An entry that is no folder gives way, as a file does to another file, and so does a folder in which nothing is. Any
+//! other goes with `--delete` alone, and as all that goes: when the rest of the copy is done without an error. Until
+//! then the name waits.
 //!
 //! Must not know: how folders are removed with what is in them (`delete`).
 

@@ -117,7 +117,7 @@ fn replace(
             false => names::rename_new(target, &temporary, &name.name).map_err(wrong),
         }
     });
-    // What is not whole goes, best effort.
+    // An incomplete entry goes, best effort.
     done.inspect_err(|_| {
         let _ = names::remove(target, &temporary, false);
     })?;
@@ -125,7 +125,7 @@ fn replace(
     Ok(has_names.then(|| file_meta(&held)).and_then(Result::ok).map(|made| id(&made)))
 }
 
-/// What is replaced, where something of it stays.
+/// The entry that is replaced, where something of it stays.
 fn replaced(target: &File, name: &OsStr, meta: &Meta, keep: Keep) -> Option<File> {
     let held = keep.leaves_some().then(|| names::hold(target, name)).and_then(Result::ok)?;
     file_meta(&held).is_ok_and(|stood| stood.kind == meta.kind).then_some(held)

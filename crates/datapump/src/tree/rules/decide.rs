@@ -46,7 +46,7 @@ pub(crate) struct Rules {
     given: Given,
     /// This user may give files away.
     gives_away: bool,
-    /// Who else may give its own files to its own groups alone: chown(2).
+    /// Any other user may give its own files to its own groups alone: chown(2).
     user: u32,
     groups: &'static [u32],
 }
@@ -182,7 +182,7 @@ impl Rules {
         }
     }
 
-    /// What is right in size and time may differ in what a change of owner or mode alone leaves behind.
+    /// A file that is right in size and time may differ in what a change of owner or mode alone leaves behind.
     pub(crate) fn kept(&self, source: &Meta, there: &Meta) -> Action {
         let source = &self.given.of(source);
         let other_owner = (source.uid, source.gid) != (there.uid, there.gid);

@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn rules_are_for_the_source_the_target_or_both() {
-        // What is copied of `a`, and whether it stays at the target: by itself, and where what is excluded goes.
+        // Whether `a` is copied, and whether it stays at the target: by itself, and where what is excluded goes.
         for (rules, copied, stays, stays_though_excluded_go) in [
             ("- a", false, true, false),
             ("exclude a", false, true, false),

@@ -83,7 +83,7 @@ pub(crate) fn of_folders(shared: &Shared<'_>, source: &FolderSide, target: &Fold
     }
 }
 
-/// What is told of a name of this folder, if anybody wants to know.
+/// The change to report for a name of this folder, if anybody wants to know.
 pub(crate) fn change(
     shared: &Shared<'_>,
     directory: &Directory,
@@ -109,7 +109,7 @@ pub(crate) fn hidden_differ(shared: &Shared<'_>, source: &Origin, name: &Name, t
     differ.unwrap_or(false)
 }
 
-/// What is told of a file that the user named, if anybody wants to know.
+/// The change to report for a file that the user named, if anybody wants to know.
 pub(crate) fn change_of_item(
     shared: &Shared<'_>,
     item: &Item,

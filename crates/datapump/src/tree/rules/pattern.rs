@@ -71,7 +71,7 @@ impl Pattern {
     }
 }
 
-/// What is no pattern, whatever letters it has.
+/// Refuses a text that is no pattern, whatever letters it has.
 fn refuse(text: &[u8]) -> Result<(), String> {
     match text.len() {
         0 => Err("there is nothing in it, so it matches nothing".into()),

@@ -32,8 +32,8 @@ pub fn make_net_space(file: &Path) -> io::Result<()> {
     made
 }
 
-/// What is mounted in the folder is to come and go in every mount namespace, as ip-netns(8) has it: a mount that stays
-/// in one of them keeps the file for ever.
+/// A mount in the folder is to come and go in every mount namespace, as ip-netns(8) has it: a mount that stays in one
+/// of them keeps the file for ever.
 fn share(folder: &Path) -> io::Result<()> {
     let shared = || mount_change(folder, MountPropagationFlags::SHARED | MountPropagationFlags::REC);
     if shared() == Err(Errno::INVAL) {

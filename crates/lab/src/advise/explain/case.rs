@@ -1,4 +1,4 @@
-//! What is to be copied and explained.
+//! The copy to make and explain.
 //!
 //! Must not know: how it is explained.
 
@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 
 use datapump::{Options, Place};
 
-/// What is to be copied and explained.
+/// A copy to make and explain.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Where from.
     pub sources: Vec<Place>,
     /// Where to.
     pub target: Place,
-    /// What is asked besides.
+    /// The other options.
     pub options: Options,
     /// Ends all of it soon, once true.
     pub stop: Arc<AtomicBool>,

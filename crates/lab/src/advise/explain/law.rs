@@ -214,7 +214,7 @@ fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
         PartName::Near if is_sealed => ("compute", Why::Encryption),
         PartName::Near => ("compute", Why::Copying),
         PartName::RateLimit => ("read", Why::RateLimit),
-        // Told by the copy itself.
+        // The copy itself tells it.
         PartName::Chain => (&*detail.stage, detail.why),
     };
     LimitedDetail { stage: stage.into(), why, ..detail.clone() }
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// What is measured over the network is no slower part than the network, unless it is.
+    /// A part that is measured over the network is no slower than the network, unless it is.
     #[test]
     fn a_far_end_hides_behind_the_network() {
         use PartName::{Network, Pump, Sink, Source};

@@ -33,7 +33,7 @@ pub enum PartName {
 }
 
 impl PartName {
-    /// What is said of a copy that this part limits; `told` is what the copy says itself.
+    /// The limit of a copy that this part limits; `told` is what the copy says itself.
     pub(super) fn limit(self, told: LimitedBy) -> LimitedBy {
         match self {
             PartName::Pump => LimitedBy::Cpu,

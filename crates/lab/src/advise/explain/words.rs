@@ -26,7 +26,7 @@ pub(super) fn alone(part: &Part) -> String {
     format!("{name}{alone}: {speed}, {cost:.3} ns of CPU a byte")
 }
 
-/// What is written down before the copy.
+/// The prediction that is written down before the copy.
 pub(super) fn prediction(prediction: &Prediction) -> String {
     let speed = rate_words(prediction.predicted_bytes_per_second);
     let cost = prediction.predicted_ns_per_byte;

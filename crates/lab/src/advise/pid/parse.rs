@@ -14,7 +14,7 @@ pub struct Stat {
     pub name: String,
     /// Its state: R, S, D, Z, …
     pub state: char,
-    /// Who started it.
+    /// The parent process.
     pub parent: u32,
     /// It is a part of the kernel.
     pub kernel_thread: bool,

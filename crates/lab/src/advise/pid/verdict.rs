@@ -33,8 +33,8 @@ const QUEUED: u32 = 2;
 const WINDOW_FRACTION: f64 = 0.5;
 /// A quota that keeps threads from running for this part of the time is the cause.
 const QUOTA_FRACTION: f64 = 0.2;
-/// Who sleeps and moves fewer bytes than this is not held back by a rate: a shell that starts a program now and then
-/// moves some, too.
+/// A process that sleeps and moves fewer bytes than this is not held back by a rate: a shell that starts a program now
+/// and then moves some, too.
 const SLEEPER_BYTES_MIN: u64 = 16 << 10;
 /// Files on disks with less than one in so many of the bytes that calls moved are logs and the like.
 const DISK_PART: u64 = 10;
@@ -138,7 +138,8 @@ fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     let [first, second, ..] = &candidates[..] else { return unknown(Why::NoStage) };
     let lead = first.share - second.share;
     match () {
-        // Who waits for any of its connections, all of which have taken what there was, waits for the other host.
+        // A process that waits for any of its connections, all of which have taken what there was, waits for the other
+        // host.
         () if first.share < EXPLAINS_FRACTION.max(shares["poll"] / 2.0) => weak(watched, shares),
         () if lead < BALANCED_FRACTION && first.limited_by != second.limited_by => Candidate {
             limited_by: LimitedBy::Balanced,

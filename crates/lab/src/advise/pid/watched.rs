@@ -92,7 +92,7 @@ pub enum Role {
 /// A file, pipe or device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WatchedFile {
-    /// Who has it open.
+    /// The process that has it open.
     pub pid: u32,
     /// Its name, as the kernel has it.
     pub path: String,

@@ -10,7 +10,7 @@ use crate::judge::cost::{
     CostPart, InputError, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum_without_pumps,
 };
 
-/// What is forecast at a request size.
+/// The forecast at a request size.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChainForecast {
     /// The components.

@@ -103,7 +103,7 @@ fn forecasts_are_set_against_copies_that_came_later() {
     assert!(against.cpu_error_worst_percent < 0.1, "{against:?}");
     let error = profile.against(&words, &copies("2025-12-31T00:00:00Z")).expect_err("earlier").to_string();
     assert!(error.contains("a forecast comes before"), "{error}");
-    // Who names a part that is not there can mend it, with rows as without.
+    // The user can mend the name of a part that is not there, with rows as without.
     let error = profile.against(&chain("tape"), &copies("2026-01-02T00:00:00Z")).expect_err("unknown");
     assert!(error.is::<crate::judge::cost::InputError>(), "{error:#}");
 }

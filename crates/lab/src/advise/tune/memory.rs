@@ -91,7 +91,7 @@ impl Memory {
         Some(Memory { path, machine, source, target, memory_bytes })
     }
 
-    /// The last that was found. What is damaged is left out, and told in one line.
+    /// The last that was found. A damaged line is left out; all of them are told in one line.
     ///
     /// Errors: that nothing can be remembered there, in words.
     pub(super) fn recall(&self, tell: &dyn Fn(&str)) -> Result<Option<Remembered>, String> {
@@ -246,7 +246,7 @@ mod tests {
         Remembered { point: point(depth), start: point(1), gain: 1.5, time: "now".into() }
     }
 
-    /// What is recalled, and what is told of it.
+    /// The recalled result, and the lines told of it.
     fn recalled(memory: &Memory) -> (Result<Option<Remembered>, String>, Vec<String>) {
         let told = std::cell::RefCell::new(Vec::new());
         let found = memory.recall(&|line| told.borrow_mut().push(line.to_string()));
@@ -295,7 +295,7 @@ mod tests {
             assert_eq!(got, Ok(Some(found(4))), "{what}");
             assert!(told.len() == 1 && told[0].contains("tuned.jsonl, line 2: damaged"), "{what}: {told:?}");
         }
-        // What is written behind a torn line is a line of its own, and what a later version writes is no damage.
+        // A record written behind a torn line is a line of its own, and what a later version writes is no damage.
         std::fs::write(&path, format!("{{\"v\":2}}\n{good}{{\"v\":1,\"mach")).expect("room");
         known.keep(&found(8)).expect("room");
         let (got, told) = recalled(&known);

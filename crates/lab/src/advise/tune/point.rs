@@ -1,4 +1,4 @@
-//! What is tuned: request size, depths, lanes (between hosts: connections), and what a neighbour of a point is.
+//! The tuned values: request size, depths, lanes (between hosts: connections), and what a neighbour of a point is.
 //!
 //! Must not know: how a point is measured.
 
@@ -20,7 +20,7 @@ pub struct Point {
     pub lanes: u32,
 }
 
-/// What is changed, one after the other.
+/// The values that are changed, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TuneWay {
     /// Both depths.

@@ -11,7 +11,7 @@ use super::search::Tried;
 /// What was found.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tuned {
-    /// What is to be used.
+    /// The point to use.
     pub chosen: Point,
     /// Where the search began: what the program would choose.
     pub start: Point,

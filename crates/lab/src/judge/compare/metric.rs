@@ -50,7 +50,7 @@ fn elapsed_ns(row: &Row) -> Option<f64> {
 }
 
 impl Metric {
-    /// The value of a row; `None` if it was not measured. What is 0 was too small to be measured.
+    /// The value of a row; `None` if it was not measured. A value of 0 was too small to be measured.
     pub fn of(self, row: &Row) -> Option<f64> {
         let cpu = || cpu_ns(row, CpuBy::Process);
         let value = match self {

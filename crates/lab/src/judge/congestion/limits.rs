@@ -21,7 +21,7 @@ pub(super) fn within(
     Err(InputError::asked(format!("{name} must be from {least} to {most} {unit}, not {value}")))
 }
 
-/// What is under way at once is kept, 24 bytes each.
+/// Segments under way at once are kept, 24 bytes each.
 const UNDER_WAY_MAX: f64 = 3e7;
 
 /// What a path and its queue hold at once.

@@ -24,7 +24,7 @@ pub struct PathCase {
     pub rtt_s: f64,
     /// How long it goes on.
     pub duration_s: f64,
-    /// What is lost, besides what the queue drops.
+    /// The losses besides the drops of the queue.
     pub loss: LossRule,
     /// Of the losses by chance.
     pub seed: u64,

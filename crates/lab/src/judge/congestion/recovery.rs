@@ -10,7 +10,7 @@ use super::window::{AckClock, CongestionWindow};
 use super::{Stack, limits};
 use crate::judge::cost::InputError;
 
-/// What is simulated.
+/// The case to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryCase {
     /// The stack.

@@ -17,7 +17,7 @@ const CYCLES_MAX: usize = 200;
 /// So many cycles are looked at where none repeats.
 const TURNS: usize = 20;
 
-/// What is simulated.
+/// The case to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseCase {
     /// The stack.

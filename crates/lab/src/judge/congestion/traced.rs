@@ -23,7 +23,7 @@ pub struct TracedSample {
     pub connection: String,
     /// Tells two connections with the same ends apart.
     pub socket: u64,
-    /// Who decides its window, if the series says so.
+    /// The algorithm that decides its window, if the series names it.
     #[serde(default)]
     pub congestion: Option<String>,
     /// The congestion window.

@@ -28,7 +28,7 @@ const COST_COLUMNS: [&str; 5] =
 
 type GroupLevels = BTreeMap<String, Level>;
 
-/// What is fitted.
+/// The model to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// Cost per byte and per request.

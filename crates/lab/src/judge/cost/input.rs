@@ -1,4 +1,4 @@
-//! What is wrong with a file or with what was asked of it, in words that say where.
+//! Errors in a file or in what was asked of it, in words that say where.
 //!
 //! Must not know: what files hold.
 
@@ -12,7 +12,7 @@ pub struct InputError {
     pub file: Option<PathBuf>,
     /// The line, from 1.
     pub line: Option<u64>,
-    /// What is wrong and what to write instead.
+    /// The error and what to write instead.
     pub message: String,
 }
 

@@ -38,7 +38,7 @@ pub enum StreamPace {
     Rate(u64),
 }
 
-/// What is asked of a stream.
+/// The arguments of a stream.
 #[derive(Clone, Debug)]
 pub struct ThroughputArguments {
     /// Where it goes.

@@ -24,9 +24,9 @@ pub struct LinkSettings {
     pub jitter_ns: u64,
     /// What may wait.
     pub queue_bytes: u64,
-    /// Who drops before the queue is full.
+    /// The rule that drops before the queue is full.
     pub aqm: Aqm,
-    /// What is lost besides.
+    /// The losses besides.
     pub loss: LossRule,
     /// So many packets are lost at once.
     pub loss_burst: u32,

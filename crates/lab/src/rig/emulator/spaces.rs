@@ -1,7 +1,7 @@
 //! The two namespaces of a path: those that are missing are made, and removed with it; those of a path that was killed
 //! go first.
 //!
-//! Who made a namespace holds the lock of a note by its name for as long as it lives (flock(2)): a note that can be
+//! The maker of a namespace holds the lock of a note by its name for as long as it lives (flock(2)): a note that can be
 //! locked is of a maker that is gone, whatever its number was. The note says which namespace it made: another that has
 //! the name by now is somebody else's, and stays.
 //!
@@ -21,7 +21,7 @@ use crate::judge::cost::InputError;
 
 /// Where ip-netns(8) has the names of namespaces.
 const SPACES: &str = "/run/netns";
-/// Who made which namespace.
+/// Notes of the makers of namespaces.
 const NOTES: &str = "/run/pump-lab-path";
 /// What statfs(2) says of a namespace (linux/magic.h).
 const NAMESPACE_MAGIC: FsWord = 0x6e73_6673;

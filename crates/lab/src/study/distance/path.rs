@@ -27,7 +27,7 @@ pub struct PathTemplate {
     pub rate: Option<Level>,
     /// Round-trip time without a queue.
     pub rtt: Option<Level>,
-    /// What is lost: a probability, or `1/50` for one in so many.
+    /// The loss: a probability, or `1/50` for one in so many.
     pub loss: Option<Level>,
     /// The packet of this number is lost.
     pub drop_at: Option<Level>,

@@ -75,7 +75,7 @@ pub struct LabPathArguments {
     #[arg(default_value = "0ms", hide_default_value = true)]
     pub rtt: Duration,
 
-    /// What is lost, in each direction
+    /// Packet loss, in each direction
     ///
     /// A number such as 1e-5 is a probability, 1/50 exactly one in so many. Default: nothing.
     ///
@@ -146,7 +146,7 @@ pub struct LabPathArguments {
     #[arg(requires = "rate")]
     pub queue: Option<u64>,
 
-    /// Who drops before the queue is full
+    /// Active queue management, which drops before the queue is full
     ///
     /// Default: none.
     ///

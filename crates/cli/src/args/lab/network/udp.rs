@@ -22,12 +22,12 @@ const FRAME_SIZES: &str = "64,128,256,384,512,640,768,896,1024,1152,1280,1400";
 /// the number of its TCP port where that is free, and are not fragmented on the way.
 #[derive(Debug, Args)]
 pub struct LabUdpArguments {
-    /// What is measured.
+    /// The measurement.
     #[command(subcommand)]
     pub command: UdpCommand,
 }
 
-/// What is measured with datagrams.
+/// The measurements with datagrams.
 #[derive(Debug, Subcommand)]
 pub enum UdpCommand {
     Latency(UdpLatencyArguments),

@@ -236,7 +236,7 @@ pub struct PathRunArguments {
     #[arg(default_value = "60s", hide_default_value = true)]
     pub duration: Duration,
 
-    /// What is lost besides what the queue drops
+    /// Loss besides what the queue drops
     ///
     /// A number such as 1e-5 is a probability, 1/100000 exactly one in so many. Default: nothing.
     ///
@@ -307,7 +307,7 @@ impl PathRunArguments {
         }
     }
 
-    /// What is lost.
+    /// The loss.
     pub fn loss(&self) -> LossRule {
         self.loss.unwrap_or(LossRule::None)
     }

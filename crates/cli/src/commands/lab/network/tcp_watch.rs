@@ -42,7 +42,7 @@ pub fn tcp_watch(arguments: &TcpWatchArguments, output: &Output) -> i32 {
     let interrupted = stop.load(Ordering::Relaxed);
     match trace.finish() {
         Ok(traced) => tell(&traced, interrupted, arguments, output),
-        // Whoever reads has seen enough.
+        // The reader has seen enough.
         Err(error) if is_closed(&error) => Status::Done as i32,
         Err(error) => refuse(&error, output),
     }

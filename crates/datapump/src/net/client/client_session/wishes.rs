@@ -18,7 +18,7 @@ use crate::target::place::{Place, Remote};
 const COUNTED_BYTES_MAX: usize = 64 << 10;
 
 impl RemoteCopy {
-    /// What is wished, behind a session that was lost if there was one.
+    /// The request that begins a session, behind one that was lost if there was one.
     pub(super) fn wishes_behind(
         &self,
         last: &LastSession,

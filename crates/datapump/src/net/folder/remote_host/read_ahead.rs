@@ -32,7 +32,7 @@ const WINDOW_MIN_BYTES: u64 = 256 << 10;
 /// Answers of one listing, and what they take of the session's part.
 type ListedAnswers = Result<(Vec<Answer>, Charge), OverBudget>;
 
-/// What is asked of the side that sends ahead.
+/// The request to the side that sends ahead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AheadWish {
     /// Files up to this length come with their content; 0 for none.

@@ -28,7 +28,7 @@ impl Wanted {
 
     /// What its slots take with so many requests at the source, unless the caller asks for another number.
     fn slots_bytes(&self, usual_depth: u32) -> u64 {
-        // What is sent ahead has slots of its own at the side that reads.
+        // Blocks sent ahead have slots of their own at the side that reads.
         let ahead = u64::from(self.gives_ahead());
         (u64::from(self.connections) + ahead).saturating_mul(self.lane_bytes(usual_depth))
     }

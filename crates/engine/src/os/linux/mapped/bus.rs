@@ -30,7 +30,7 @@ static TABLE: [MappedEntry; MAPPINGS_MAX] = [const {
 }; MAPPINGS_MAX];
 
 static INSTALLED: Once = Once::new();
-/// Who had the signal before: written once, before the handler can run.
+/// The previous action of the signal: written once, before the handler can run.
 static mut BEFORE: Option<libc::sigaction> = None;
 
 /// An entry of the table; its owner ends it before the mapping goes.
@@ -112,7 +112,7 @@ impl MappedEntry {
     }
 }
 
-/// Whoever had the signal before gets it. Where nobody had, it is made deadly again: a faulting access comes again at
+/// The previous handler gets the signal. Without one, the signal is made deadly again: a faulting access comes again at
 /// once, what a process sent (kill(2): a code of 0 or less, sigaction(2)) is raised again.
 fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: written before this handler stood, and never after.

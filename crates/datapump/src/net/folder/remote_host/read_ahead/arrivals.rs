@@ -21,8 +21,8 @@ use crate::net::folder::weight;
 const WINDOW_MAX_BYTES: u64 = 512 << 20;
 /// A file that is not wanted is worth a message from this length on.
 const TOLD_BYTES: u32 = 64 << 10;
-/// What is not wanted is told in so many messages before one of them is answered: as many as a connection takes
-/// without anybody reading.
+/// Unwanted numbers are told in so many messages before one of them is answered: as many as a connection takes without
+/// anybody reading.
 const TOLD_MAX: usize = 8192;
 /// Things on their way or here are no more than this part of the window: honest ones take more bytes each.
 const ITEM_BYTES: u64 = 64;
@@ -38,7 +38,7 @@ pub(super) struct AheadState {
     charges: Vec<Charge>,
     /// A lane receives.
     pub(super) is_receiving: bool,
-    /// What is to be told as unwanted, and what was told and is not answered.
+    /// The numbers to tell as unwanted, and those that were told and are not answered.
     unwanted: VecDeque<u64>,
     told: HashSet<u64>,
     file_bytes_max: u32,
@@ -106,7 +106,7 @@ impl AheadLists {
     fn next(&mut self) -> Option<ArrivedNames> {
         let names = self.whole.pop_front()?;
         self.cookie = names.next;
-        // Whoever lists the folder once more requests that.
+        // Another listing of the folder is requested.
         self.is_unwanted |= names.are_last();
         Some(names)
     }
@@ -196,7 +196,7 @@ impl AheadState {
         true
     }
 
-    /// What is told now as unwanted: what has come meanwhile, or never will, is not.
+    /// The numbers to tell now as unwanted: what has come meanwhile, or never will, is not.
     pub(super) fn next_unwanted(&mut self) -> Vec<u64> {
         let mut next = Vec::new();
         while self.told.len() < TOLD_MAX
