@@ -1,5 +1,5 @@
-//! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check]`, `package`
-//! and `statements`.
+//! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check]`, `package`,
+//! `time-left` and `statements`.
 //!
 //! Must not know: how pump works, beyond the texts that the planted bugs replace.
 #![forbid(unsafe_code)]
@@ -9,6 +9,7 @@ mod mutants;
 mod package;
 mod statements;
 mod steps;
+mod time_left;
 mod wider;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ cargo xtask fuzz-build        builds the fuzz targets, which `wider` does otherw
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
 cargo xtask mutants --check   only looks whether every mutant still has its place
 cargo xtask package           builds a static program, a Debian package and checksums under target/packages
+cargo xtask time-left         records fifty copies for the judge of the time left: bench/time-left.jsonl, 30 minutes
 cargo xtask statements        writes docs/statements.md from docs/statements.toml";
 
 fn main() -> ExitCode {
@@ -47,6 +49,7 @@ fn run() -> Result<()> {
         ["mutants", "--check"] => mutants::check(&root()),
         ["mutants", name] => mutants::run(&root(), Some(name)),
         ["package"] => package::run(&root()),
+        ["time-left"] => time_left::record(&root()),
         ["statements"] => statements::write(&root()),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

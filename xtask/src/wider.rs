@@ -39,9 +39,6 @@ const PACKAGES: &[&str] = &[
 const THREADS: u32 = 4;
 const MEASURING_THREADS: u32 = 2;
 
-/// Tests of the library that have a long form: cut connections, simulated copies.
-const OF_THE_LIBRARY: [&str; 2] = ["two_hosts_resume", "simulation"];
-
 /// A quarter of a minute to a whole one each: they measure, wait until somebody loses patience, or go through many ways
 /// that the ordinary tests have in part.
 const LONG: &[&str] = &[
@@ -67,6 +64,15 @@ const LONG: &[&str] = &[
     "network::a_connection_that_the_path_forgets",
     "long_path::a_server_with_little_memory",
     "studies::the_other_end_may_be_a_real_host",
+    "studies::s63_",
+    "studies::s66_",
+    "hosts_kills::killed_again_and_again",
+    "tree_kills::killed_again_and_again",
+    "lists::a_copy_of_a_folder_above_or_below",
+    "lists::a_run_of_fewer_names",
+    "long_path::where_buffers_bound",
+    "long_path::a_copy_over_a_path_that_loses",
+    "trees_bad_luck::two_pumps",
 ];
 
 /// Systems for which `core` and `engine` are checked, not run.
@@ -258,13 +264,13 @@ fn wider(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Resul
 /// The long form of tests that `cargo test` runs in their short one.
 fn long(steps: &mut Steps, extent: &Extent) -> Result<()> {
     let seeds = extent.seeds;
-    let mut line = format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={MEASURING_THREADS} ");
-    line += &format!("cargo test{} --no-fail-fast", extent.profile());
+    let variables = format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={MEASURING_THREADS}");
+    let test = format!("cargo test{} --no-fail-fast", extent.profile());
     if extent.release {
+        let line = format!("{variables} {} {test}", of_extent(extent));
         return steps.run(&Step::new("the ordinary tests, with optimisation", &line));
     }
-    line += &OF_THE_LIBRARY.map(|name| format!(" --test {name}")).concat();
-    steps.run(&Step::new("long tests of the library", &line))
+    steps.run(&Step::new("simulated copies", &format!("{variables} {test} --test simulation")))
 }
 
 /// Runs the fuzz targets that were built.

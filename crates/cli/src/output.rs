@@ -15,6 +15,7 @@ pub(crate) mod path_words;
 pub(crate) mod progress;
 #[cfg(test)]
 mod schema;
+mod time_left;
 pub(crate) mod version;
 
 use std::ffi::OsString;

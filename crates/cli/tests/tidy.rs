@@ -12,6 +12,7 @@ mod tidy_parts;
 use tidy_parts::circles::no_circles;
 use tidy_parts::items;
 use tidy_parts::rules::{self, FILE_RULES};
+use tidy_parts::sentences::sentences;
 use tidy_parts::text::File;
 
 /// Folders whose files are not ours, or not sources; `target` only where no source lies.
@@ -31,6 +32,23 @@ fn the_tree_is_tidy() {
         writeln!(list, "  {violation}").unwrap();
     }
     assert!(violations.is_empty(), "{} violations in {rust} Rust files:\n{list}", violations.len());
+}
+
+/// A new sentence is read before it is said: `DATAPUMP_WRITE_SENTENCES=1 cargo test -p pump --test tidy sentence` writes
+/// the file, and the change shows it.
+#[test]
+fn every_sentence_is_in_the_snapshot() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    collect(&root, "", &mut files);
+    let said = sentences(files.iter().filter(|file| rules::is_product(file)));
+    let path = root.join("docs/sentences.txt");
+    if std::env::var_os("DATAPUMP_WRITE_SENTENCES").is_some() {
+        fs::write(&path, &said).expect("room");
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    let differs = said.lines().zip(kept.lines()).find(|(said, kept)| said != kept);
+    assert!(said == kept, "docs/sentences.txt is not what the program says, first in {differs:?}");
 }
 
 /// All violations of all rules, sorted by file.
@@ -213,6 +231,9 @@ fn banned_words_are_found() {
         (MODULE, concat!("// TO", "DO: later"), "left unfinished"),
         (MODULE, concat!("let a = \"FIX", "ME\";"), "left unfinished"),
         (MODULE, "fn todo() {}", ""),
+        (MODULE, "/// Who reads.\nfn f() {}", "name the thing"),
+        (MODULE, "    // What is read.", "name the thing"),
+        (MODULE, "    // Says what is read, and who.", ""),
     ]);
 }
 

@@ -5,6 +5,7 @@
 //! Must not know: how it is printed.
 
 pub(crate) mod account;
+pub(crate) mod at_hand;
 pub(crate) mod bill;
 pub(crate) mod charges;
 pub(crate) mod cpu;

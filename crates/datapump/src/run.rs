@@ -111,6 +111,7 @@ impl Shared<'_> {
     /// A file is on its way.
     pub(crate) fn begin(&self, task: &Arc<Task>) {
         self.live().insert(task.number, Arc::clone(task));
+        self.ledger.watch.opened(&task.target_name, task.expected_bytes());
         let mut tally = self.ledger.tally();
         if task.tree_file.is_some() {
             return; // its tree has told

@@ -61,12 +61,13 @@ pub fn problem(problem: &Problem) -> String {
 }
 
 /// How far it is.
-pub fn progress(reading: &MeterReading) -> String {
+pub fn progress(reading: &MeterReading, at_hand: Option<&Path>) -> String {
     line(&EventLine::Progress(ProgressLine {
         time: format!("{:.3}", jiff::Timestamp::now()),
         elapsed_ns: reading.elapsed_ns,
         phase: reading.phase,
         files_total: Some(reading.found.1).filter(|files| *files > 0),
+        at_hand: at_hand.map(|name| name.to_string_lossy().into_owned()),
         deleted: reading.deleted.0,
         bytes: reading.bytes,
         bytes_total: reading.bytes_total,

@@ -1,20 +1,15 @@
 //! How fast it goes and how long it takes: readings from counters and a clock that the caller reads.
 //!
-//! The percentage never falls. The time left is a range, from the spread of the recent rate: a promise of one number
-//! would be false precision.
+//! The percentage never falls. The time left is a range (`time_left.rs`).
 //!
 //! Must not know: clocks, threads, terminals.
 
-use std::collections::VecDeque;
-
 use datapump::{LimitedBy, Phase, Snapshot};
 
-/// Time between two samples of the rate: shorter ones show the device's own jitter.
-const SAMPLE_NS: u64 = 500_000_000;
+use crate::output::time_left::{Samples, TimeLeft};
+
 /// Samples that the rate is taken from: the last 10 s.
 const SAMPLES_MAX: usize = 20;
-/// The slow end of the range is at most this many times slower than the mean: beyond it a range says nothing.
-const SPREAD_MAX: f64 = 4.0;
 
 /// A small file takes about as long as so many bytes of a large one, so that a tree of empty files has a percentage.
 const FILE_BYTES: u64 = 32 << 10;
@@ -52,15 +47,16 @@ pub struct MeterReading {
 /// Turns counters into readings.
 #[derive(Debug, Default)]
 pub struct ProgressMeter {
-    /// Time in nanoseconds and bytes, oldest first.
-    samples: VecDeque<(u64, u64)>,
+    samples: Samples,
+    time_left: TimeLeft,
     percent: f64,
 }
 
 impl ProgressMeter {
     /// The reading at `now_ns`, which never goes back.
     pub fn read(&mut self, now_ns: u64, snapshot: &Snapshot) -> MeterReading {
-        self.take_sample(now_ns, snapshot.bytes);
+        self.samples.take(now_ns, snapshot.bytes, SAMPLES_MAX);
+        self.time_left.sample(now_ns, weight(snapshot.files, snapshot.bytes));
         let rate = self.rate(now_ns, snapshot.bytes);
         // Data that are there already are part of the whole, and no part of the rate.
         let (bytes, files) =
@@ -75,7 +71,7 @@ impl ProgressMeter {
         // What was counted beside the copy may lack what came later.
         let counted = snapshot.counted.map(|(files, bytes)| (files.max(files_found), bytes.max(bytes_found)));
         let whole = walked.or(counted);
-        let weight = |files: u64, bytes: u64| bytes.saturating_add(files.saturating_mul(FILE_BYTES));
+        let left = whole.map(|(all_files, all)| weight(all_files, all).saturating_sub(weight(files, bytes)));
         MeterReading {
             elapsed_ns: now_ns,
             phase: snapshot.phase,
@@ -89,23 +85,14 @@ impl ProgressMeter {
                 self.percent(weight(files, bytes), weight(all_files, all), most)
             }),
             rate_bytes_per_second: rate,
-            time_left_s: whole.and_then(|(_, all)| self.time_left(all.saturating_sub(bytes))),
+            time_left_s: left.and_then(|left| self.time_left.range(left)),
             limited_by: snapshot.limited_by,
         }
     }
 
-    fn take_sample(&mut self, now_ns: u64, bytes: u64) {
-        if self.samples.back().is_none_or(|&(last_ns, _)| now_ns >= last_ns + SAMPLE_NS) {
-            self.samples.push_back((now_ns, bytes));
-        }
-        if self.samples.len() > SAMPLES_MAX {
-            self.samples.pop_front();
-        }
-    }
-
     fn rate(&self, now_ns: u64, bytes: u64) -> f64 {
-        match self.samples.front() {
-            Some(&(start_ns, start)) if now_ns > start_ns => {
+        match self.samples.oldest() {
+            Some((start_ns, start)) if now_ns > start_ns => {
                 bytes.saturating_sub(start) as f64 * 1e9 / (now_ns - start_ns) as f64
             }
             _ => 0.0,
@@ -118,22 +105,11 @@ impl ProgressMeter {
         self.percent = self.percent.max(((now * 10.0).floor() / 10.0).min(most));
         self.percent
     }
+}
 
-    /// One standard deviation of the rate to both sides of its mean.
-    fn time_left(&self, left: u64) -> Option<(f64, f64)> {
-        let pairs = self.samples.iter().zip(self.samples.iter().skip(1));
-        let rates: Vec<f64> = pairs
-            .map(|(one, next)| (next.1.saturating_sub(one.1)) as f64 * 1e9 / (next.0 - one.0) as f64)
-            .collect();
-        if rates.len() < 2 {
-            return None;
-        }
-        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-        let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64;
-        let slow = (mean - variance.sqrt()).max(mean / SPREAD_MAX);
-        let tenth = |seconds: f64| (seconds * 10.0).round() / 10.0;
-        (mean > 0.0).then(|| (tenth(left as f64 / (mean + variance.sqrt())), tenth(left as f64 / slow)))
-    }
+/// What has to be done for so many files of so many bytes.
+fn weight(files: u64, bytes: u64) -> u64 {
+    bytes.saturating_add(files.saturating_mul(FILE_BYTES))
 }
 
 #[cfg(test)]
@@ -215,16 +191,15 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_rate_gives_one_time_and_a_varying_one_a_range() {
-        for (step_bytes, low, high) in [([100, 100, 100, 100], 6.0, 6.0), ([50, 150, 50, 150], 3.8, 14.2)] {
-            let (mut meter, mut bytes) = (ProgressMeter::default(), 0);
-            let mut reading = meter.read(0, &snapshot(0, Some(1000)));
-            for (step, more) in step_bytes.into_iter().enumerate() {
-                bytes += more;
-                reading = meter.read((step as u64 + 1) * SECOND, &snapshot(bytes, Some(1000)));
+    fn the_time_left_is_that_of_bytes_and_of_files() {
+        for (files, low, high) in [(0, 4.5, 8.4), (100, 4.5, 8.4)] {
+            let (mut meter, mut reading) = (ProgressMeter::default(), MeterReading::default());
+            for step in 0..5 {
+                let so_far = Snapshot { files: step * files, ..snapshot(step * 100, Some(1000)) };
+                reading = meter.read(step * SECOND, &Snapshot { files_found: 10 * files, ..so_far });
             }
             assert_eq!(reading.rate_bytes_per_second, 100.0);
-            assert_eq!(reading.time_left_s, Some((low, high)), "{step_bytes:?}");
+            assert_eq!(reading.time_left_s, Some((low, high)), "{files} files a second");
         }
     }
 

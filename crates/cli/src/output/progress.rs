@@ -3,6 +3,8 @@
 //! Must not know: what the job does.
 
 use std::io::{IsTerminal, stderr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -27,6 +29,8 @@ const LOG_PERIOD: Duration = Duration::from_secs(5);
 const COLUMNS: usize = 80;
 /// A shorter bar shows nothing that the percentage does not say.
 const BAR_COLUMNS_MIN: usize = 10;
+/// The end of a name, beside a bar: of a fixed length, so that the bar keeps its own.
+const NAME_COLUMNS: usize = 24;
 /// Steps of the bar: tenths of a percent.
 const BAR_STEPS: u64 = 1000;
 
@@ -78,17 +82,21 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
         }
         let elapsed = start.elapsed();
         let reading = meter.read(elapsed.as_nanos() as u64, &watch.snapshot());
+        // Of a single file the name was typed.
+        let at_hand = watch.at_hand().filter(|_| reading.found.1 > 0 && reading.phase.shown().is_none());
+        let line =
+            || format!("{}{}", words(&reading), at_hand.as_deref().map(name_words).unwrap_or_default());
         if is_asked {
-            output.line(&words(&reading));
+            output.line(&line());
         }
         if elapsed.saturating_sub(shown) < period {
             continue;
         }
         shown = elapsed;
         match (&bar, how) {
-            (Some(bar), _) => draw(bar, &reading),
-            (None, Shown::Events(_)) => output.result(&json::progress(&reading)),
-            (None, Shown::Lines(_)) => output.line(&words(&reading)),
+            (Some(bar), _) => draw(bar, &reading, at_hand.as_deref()),
+            (None, Shown::Events(_)) => output.result(&json::progress(&reading, at_hand.as_deref())),
+            (None, Shown::Lines(_)) => output.line(&line()),
             (None, _) => {}
         }
     }
@@ -108,10 +116,15 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("##.")
 }
 
-fn draw(bar: &ProgressBar, reading: &MeterReading) {
+fn draw(bar: &ProgressBar, reading: &MeterReading, at_hand: Option<&Path>) {
     let columns = tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
     let columns = if columns == 0 { COLUMNS } else { columns };
-    let words = words(reading);
+    let mut words = words(reading);
+    if let Some(name) =
+        at_hand.filter(|_| columns >= words.chars().count() + NAME_COLUMNS + 2 + BAR_COLUMNS_MIN)
+    {
+        words = format!("{words}, {:<NAME_COLUMNS$}", end_of(&shown_name(name), NAME_COLUMNS));
+    }
     match reading.percent.filter(|_| columns >= words.chars().count() + BAR_COLUMNS_MIN) {
         Some(percent) => {
             bar.set_style(style("{wide_bar} {msg}"));
@@ -125,6 +138,24 @@ fn draw(bar: &ProgressBar, reading: &MeterReading) {
 /// So much of a line that it does not wrap.
 fn cut(words: &str, columns: usize) -> String {
     words.chars().take(columns).collect()
+}
+
+/// So much of the end of a name.
+fn end_of(name: &str, columns: usize) -> String {
+    match name.chars().count().checked_sub(columns) {
+        None | Some(0) => name.to_owned(),
+        Some(more) => format!("…{}", name.chars().skip(more + 1).collect::<String>()),
+    }
+}
+
+/// For a terminal.
+fn shown_name(name: &Path) -> String {
+    datapump::shown(name.as_os_str().as_bytes())
+}
+
+/// `, at 'a/b'`.
+fn name_words(name: &Path) -> String {
+    format!(", at '{}'", shown_name(name))
 }
 
 /// `42.0 %, 1.0 GiB, 340 MiB/s, 12 to 15 s left`; behind the bytes the phase: `deleting 1,204 of 30,000`.
@@ -216,6 +247,7 @@ mod tests {
         let syncing = MeterReading { phase: Phase::Syncing, bytes: 1 << 20, ..MeterReading::default() };
         assert_eq!(words(&syncing), "1.0 MiB, syncing");
         assert_eq!(cut("50.0 %, 1.0 GiB", 8), "50.0 %, ");
+        assert_eq!((end_of("a/b.dat", 7), end_of("a/b.dat", 6)), ("a/b.dat".into(), "…b.dat".into()));
         assert_eq!(time_words(600.0), "10 min");
         assert_eq!(time_words(12_600.0), "3.5 h");
     }

@@ -123,3 +123,26 @@ fn a_session_that_is_lost_is_made_again() {
         has_content(&home.path("two/large"), &content, lost);
     }
 }
+
+/// Blocks are read back there: what is left then is a half of the whole.
+#[test]
+fn the_percentage_of_a_relayed_tree_that_is_verified_ends_with_the_copy() {
+    let home = home("");
+    make_folder(&home, "one/tree");
+    let folder = home.path("one/tree");
+    (0..2000).for_each(|number| std::fs::write(folder.join(number.to_string()), [7; 2000]).expect("room"));
+    let words =
+        ["--json", "--progress=always", "--verify", "--bwlimit=1MB", "--lanes=1", "one:tree/", "two:copy"];
+    let run = copy(&home, true, &words);
+    expect(&run, 0, &[], "verified");
+    let events = run.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let progress: Vec<_> = events.filter(|event| event["event"] == "progress").collect();
+    assert!(progress.len() >= 3, "{}", run.out);
+    for event in &progress {
+        let percent = event["percent"].as_f64().unwrap_or(0.0);
+        let files = event["files"].as_f64().expect("a number");
+        assert!(percent < 100.0 || files >= 2000.0, "{event}");
+    }
+    let is_told = |event: &&serde_json::Value| event["percent"].is_number() && event["at_hand"].is_string();
+    assert!(progress.iter().any(|event| is_told(&event)), "{}", run.out);
+}

@@ -1,6 +1,7 @@
 //! A user who may not read a secret does not get to read it on its way: tickets in files, and content of files that
 //! their mode closes.
 
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
@@ -149,6 +150,29 @@ fn content_of_a_closed_file_is_never_open_to_others_on_its_way() {
         copied_while_looked_at(&home, flags, &secret, row);
         std::fs::remove_dir_all(home.path("to")).expect("it is ours");
     }
+}
+
+/// What comes from a pipe has no mode; that which is asked for holds from its first byte.
+#[test]
+fn what_comes_from_a_pipe_is_closed_from_its_first_byte_if_its_mode_is() {
+    let home = Home::new();
+    make_folder(&home, "to");
+    make_fifo(&home.path("pipe"));
+    let secret = noise(BYTES, 1);
+    let mut run =
+        Running::start(home.command(&["copy", "--chmod=600", "--request-size=64KiB", "pipe", "to/copy"]));
+    let mut pipe = std::fs::File::options().write(true).open(home.path("pipe")).expect("it reads");
+    pipe.write_all(&secret).expect("it reads");
+    eventually("a part is written", || {
+        assert!(!run.has_ended(), "it ended before anything was seen");
+        let found = holding(&home.path("to"), &secret[..BLOCK]);
+        found.iter().for_each(|&(mode, _)| assert_eq!(mode & 0o077, 0, "{mode:o}"));
+        !found.is_empty()
+    });
+    drop(pipe);
+    expect(&run.end(), 0, &[], "a pipe");
+    has_content(&home.path("to/copy"), &secret, "a pipe");
+    assert_eq!(mode(&home.path("to/copy")), ONLY_MINE);
 }
 
 /// Files of a closed folder need no mode of their own to be secret.

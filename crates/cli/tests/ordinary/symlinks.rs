@@ -232,4 +232,8 @@ fn a_link_to_nothing_and_a_loop_are_errors_and_the_rest_is_copied() {
     fs::write(home.path("to/extra"), "extra").expect("room");
     let run = home.pump(&["copy", "-L", "--update=differs", "--delete", "tree/", "to"]);
     assert!(run.status == 23 && home.path("to/extra").exists(), "{run:?}");
+    // Nor is what a link led to before it led to nothing.
+    fs::write(home.path("to/dangling"), "of an earlier run").expect("room");
+    let run = home.pump(&["copy", "-L", "--update=differs", "--delete", "tree/", "to"]);
+    assert!(run.status == 23 && home.path("to/dangling").exists(), "{run:?}");
 }

@@ -3,4 +3,5 @@
 pub mod circles;
 pub mod items;
 pub mod rules;
+pub mod sentences;
 pub mod text;

@@ -12,6 +12,8 @@ pub struct File {
     pub code: String,
     /// The text with everything but comments turned into blanks.
     pub comments: String,
+    /// Where literals begin and end, in bytes.
+    literals: Vec<(usize, usize)>,
 }
 
 /// An identifier or keyword in the code.
@@ -35,12 +37,15 @@ enum Kind {
 impl File {
     /// A file of this path and text.
     pub fn new(path: &str, text: &str) -> File {
-        let (mut code, mut comments) = (Vec::new(), Vec::new());
+        let (mut code, mut comments, mut literals) = (Vec::new(), Vec::new(), Vec::new());
         if path.ends_with(".rs") {
             let bytes = text.as_bytes();
             let mut at = 0;
             while at < bytes.len() {
                 let (end, kind) = piece(bytes, at);
+                if kind == Kind::Literal {
+                    literals.push((at, end));
+                }
                 for &byte in &bytes[at..end] {
                     let blank = if byte == b'\n' { byte } else { b' ' };
                     code.push(if kind == Kind::Code { byte } else { blank });
@@ -50,7 +55,7 @@ impl File {
             }
         }
         let whole = |bytes| String::from_utf8(bytes).expect("pieces end between characters");
-        File { path: path.into(), text: text.into(), code: whole(code), comments: whole(comments) }
+        File { path: path.into(), text: text.into(), code: whole(code), comments: whole(comments), literals }
     }
 
     /// Is it Rust?
@@ -75,6 +80,15 @@ impl File {
         words
     }
 
+    /// The literals before the unit tests, in order, with their quotes.
+    pub fn literals(&self) -> impl Iterator<Item = &str> {
+        let until = self.tests_start();
+        self.literals
+            .iter()
+            .filter(move |(start, _)| *start < until)
+            .map(|&(start, end)| &self.text[start..end])
+    }
+
     /// The code before this place, without trailing blanks.
     pub fn before(&self, start: usize) -> &str {
         self.code[..start].trim_end()
@@ -87,7 +101,12 @@ impl File {
 
     /// Where the unit tests at the file's end begin, in bytes; the file's length when it has none.
     pub fn tests_start(&self) -> usize {
-        self.code.find("#[cfg(test)]").unwrap_or(self.code.len())
+        let marks = self.code.match_indices("#[cfg(test)]").map(|(start, _)| start);
+        // The tests of another file are one declaration here, not the end.
+        let has_body = |start: &usize| {
+            self.code[*start..].find(['{', ';']).is_some_and(|at| self.code[start + at..].starts_with('{'))
+        };
+        marks.into_iter().find(has_body).unwrap_or(self.code.len())
     }
 
     /// The line of this place, from 1.

@@ -29,6 +29,7 @@ mod lists;
 mod long_path;
 mod made;
 mod mapped;
+mod moved;
 mod network;
 mod owners;
 mod report;

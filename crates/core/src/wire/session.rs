@@ -127,6 +127,9 @@ pub struct Progress {
     /// Names that are to be removed.
     #[n(10)]
     pub to_delete: Option<u64>,
+    /// A file that is moved at the moment, as it is shown.
+    #[n(11)]
+    pub at_hand: Option<String>,
 }
 
 impl HasCounts for Progress {

@@ -4,6 +4,7 @@
 //!
 //! Must not know: how progress is shown.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
@@ -12,6 +13,8 @@ use datapump_core::verdict::{CPU_FRACTION, Cpu, Evidence, LimitedBy, Phase, STAG
 use datapump_core::wire::session::Progress;
 
 use crate::job::options::Options;
+use crate::problem::shown;
+use crate::report::at_hand::AtHand;
 use crate::report::cpu::{cpu_now, cpu_since};
 
 /// Counters of one job; share it with [`crate::Job::watch`] and read it from another thread.
@@ -28,6 +31,7 @@ pub struct Watch {
     present_files: AtomicU64,
     deleted: AtomicU64,
     to_delete: AtomicU64,
+    at_hand: AtHand,
     /// Its place among all phases.
     phase: AtomicU8,
     /// Somebody shows it.
@@ -108,6 +112,7 @@ impl Default for Watch {
             present_files,
             deleted,
             to_delete,
+            at_hand: AtHand::default(),
             phase,
             is_shown,
             charged,
@@ -147,6 +152,16 @@ impl Watch {
             phase: self.phase(),
             limited_by: self.limited_by(),
         }
+    }
+
+    /// The file at hand, as far as it can be said: one of those that are moved at the moment.
+    pub fn at_hand(&self) -> Option<PathBuf> {
+        self.at_hand.name()
+    }
+
+    /// A file was opened to be moved.
+    pub(crate) fn opened(&self, name: &Path, bytes: u64) {
+        self.at_hand.opened(name, bytes);
     }
 
     /// Lanes begin on this host.
@@ -290,6 +305,7 @@ impl Watch {
         self.present_files.store(told.files_present.unwrap_or(0), Ordering::Relaxed);
         self.deleted.store(told.deleted.unwrap_or(0), Ordering::Relaxed);
         self.to_delete.store(told.to_delete.unwrap_or(0), Ordering::Relaxed);
+        self.at_hand.set(told.at_hand.as_ref().map(|name| shown(name.as_bytes()).into()));
         self.enter(told.phase.as_deref().and_then(Phase::named).unwrap_or_default());
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// The value of the header, as somebody else would send it: `AttributeHolder …`, `Basic …`.
+/// The value of the header, as somebody else would send it: `Bearer …`, `Basic …`.
 const HEADER: &str = "PUMP_HTTP_AUTHORIZATION";
 
 /// The header's value for the host that the user named, if the user has one for it.

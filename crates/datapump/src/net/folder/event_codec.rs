@@ -13,7 +13,7 @@ use datapump_transport::NetFault;
 use minicbor::bytes::ByteVec;
 use serde_json::Value;
 
-use crate::problem::{Class, Operation, Problem, Status};
+use crate::problem::{Class, Operation, Problem, Status, shown_path};
 use crate::report::Report;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
@@ -186,6 +186,7 @@ pub(crate) fn progress(watch: &Watch) -> wire::Progress {
         phase: Some(now.phase.words().into()),
         deleted: Some(now.deleted),
         to_delete: Some(now.to_delete),
+        at_hand: watch.at_hand().map(|name| shown_path(&name)),
     }
 }
 
