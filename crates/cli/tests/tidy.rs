@@ -34,8 +34,8 @@ fn the_tree_is_tidy() {
     assert!(violations.is_empty(), "{} violations in {rust} Rust files:\n{list}", violations.len());
 }
 
-/// A new sentence is read before it is said: `DATAPUMP_WRITE_SENTENCES=1 cargo test -p pump --test tidy sentence` writes
-/// the file, and the change shows it.
+/// A new sentence is read before it is said: `DATAPUMP_WRITE_SENTENCES=1 cargo test -p pump --test tidy sentence`
+/// writes the file, and the change shows it.
 #[test]
 fn every_sentence_is_in_the_snapshot() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -2,6 +2,9 @@
 //!
 //! Must not know: how a copy is made.
 
+use std::fs::File;
+use std::io::Read as _;
+
 use datapump::{Event, Job, Place, Selection};
 
 use crate::args::{CopyArguments, MirrorArguments, relative};
@@ -53,6 +56,9 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
                     leave --json out or name a file"
             .into());
     }
+    if arguments.tree.itemize_changes && sources.iter().chain([&target]).any(is_remote) {
+        sources.iter().try_for_each(refuse_key)?;
+    }
     if arguments.tree.is_mirror {
         refuse_no_folders(&sources, &target)?;
     }
@@ -77,6 +83,30 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
     }
     let (root, names) = relative(&sources)?;
     Ok((vec![root], target, Some(names)))
+}
+
+fn is_remote(place: &Place) -> bool {
+    matches!(place, Place::Remote(_))
+}
+
+/// Behind scp's -i stands the key that it uses; behind rsync's, a source.
+fn refuse_key(source: &Place) -> Result<(), String> {
+    let Place::Path(path) = source else { return Ok(()) };
+    let mut beginning = Vec::new();
+    if path.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        let _ = file.take(64).read_to_end(&mut beginning);
+    }
+    let is_key =
+        beginning.starts_with(b"-----BEGIN ") && beginning.windows(11).any(|part| part == b"PRIVATE KEY");
+    if !is_key {
+        return Ok(());
+    }
+    Err(format!(
+        "'{source}' is a private key, and -i itemizes, as rsync's does; to use the key write --ssh 'ssh -i {source}', to \
+         copy it leave -i out"
+    ))
 }
 
 /// What cannot be a folder, wherever it is.

@@ -1,5 +1,5 @@
-//! How much longer a copy takes, as a range: what is left by the fastest and the slowest of its rates over the last five
-//! seconds, the last twenty, and the last minute.
+//! How much longer a copy takes, as a range: what is left by the fastest and the slowest of its rates over the last
+//! 5 s, the last 20 s, and the last minute.
 //!
 //! A promise of one number would be false precision, and so is one rate: the last seconds show what has just changed,
 //! the minute what comes and goes. Judged by fifty recorded copies (`bench/time-left.jsonl`): in the forty

@@ -18,6 +18,12 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("rsync -i shows", "copy -i a/ new", 0, ">f+++++++++ x"),
     ("rsync -D copies sockets", "copy a/ new", 0, "is a socket"),
     ("cp -f replaces a link", "copy f loop", 1, "Too many levels of symbolic links"),
+    ("cp -i asks", "copy -n f new", 0, "dry run: nothing was copied"),
+    ("scp -i names a key", "copy -i key host:", 2, "is a private key, and -i itemizes"),
+    ("cp -a and rsync -a copy a link", "copy -a link new", 0, "link -> new"),
+    ("rsync begins a name", "copy --files-from=list a/ new", 2, "has '/./' in it"),
+    ("rsync --delete goes with", "copy --relative --delete a/x new", 2, "--delete"),
+    ("rsync --delete goes with", "copy --remove-source-files --delete a/ new", 2, "--delete"),
     ("rsync -z,", "copy -z f new", 2, "-z"),
 ];
 
@@ -32,6 +38,9 @@ fn home() -> (Home, UnixListener) {
     }
     noise_file(&home, "b/y", 10, 2);
     make_symlink(&home, "loop", "loop");
+    make_symlink(&home, "f", "link");
+    std::fs::write(home.path("list"), "d/./x\n").expect("room");
+    std::fs::write(home.path("key"), "-----BEGIN OPENSSH PRIVATE KEY-----\n").expect("room");
     let socket = UnixListener::bind(home.path("a/socket")).expect("room");
     (home, socket)
 }

@@ -54,6 +54,7 @@ mod readme;
 mod refusals;
 mod report_file;
 mod resume;
+mod roots;
 mod secrets;
 mod selection;
 mod sparse;

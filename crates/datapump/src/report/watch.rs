@@ -164,6 +164,15 @@ impl Watch {
         self.at_hand.opened(name, bytes);
     }
 
+    /// Another session begins: what earlier ones moved is there already, as an earlier run's is, and found so.
+    pub(crate) fn restart(&self) {
+        self.lanes.iter().for_each(|lane| lane.0.store(0, Ordering::Relaxed));
+        let counters =
+            [&self.files, &self.found_bytes, &self.found_files, &self.present_bytes, &self.present_files];
+        counters.into_iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+        self.set_total(None);
+    }
+
     /// Lanes begin on this host.
     pub(crate) fn begin(&self, lanes: u32, reads_the_web: bool) {
         self.charged.iter().filter_map(OnceLock::get).for_each(|lane| lane.store(&mut Waits::default()));

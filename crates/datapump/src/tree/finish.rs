@@ -232,7 +232,7 @@ fn remove_list(
         }
         removed => removed?,
     }
-    match shared.settings.options.keep.times {
+    match shared.settings.options.keep.times && !directory.traits.keeps_own {
         true => attributes::copy_times(&directory.source.meta, folder),
         false => Ok(()),
     }

@@ -4,7 +4,7 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 17] = [
+pub const DIFFERENCES: [(&str, &str); 24] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
@@ -21,7 +21,37 @@ pub const DIFFERENCES: [(&str, &str); 17] = [
     ),
     (
         "rsync compares size and time before it copies",
-        "Every named file is copied. --update=differs compares as rsync does, --update as cp -u, --checksum content.",
+        "Every named file is copied. --update=differs compares as rsync does, to the nanosecond \
+         (--modify-window 1s where one side keeps less), --update as cp -u, --checksum content.",
+    ),
+    (
+        "cp -i asks, and cp -n keeps what stands there",
+        "-i itemizes and -n is a dry run, as with rsync. --ignore-existing keeps what stands there; nothing asks.",
+    ),
+    (
+        "scp -i names a key",
+        "-i itemizes. A private key that follows it is refused if another host is named; keys go into --ssh.",
+    ),
+    (
+        "cp -a and rsync -a copy a link that is named as a link",
+        "A link that is named is followed; links in a folder are copied as links, unless -L is given.",
+    ),
+    (
+        "cp refuses a folder where a link to one stands",
+        "The link is replaced by the folder, as with rsync without -K; what it led to stays.",
+    ),
+    (
+        "rsync -a SRC/ DST gives DST the mode, owner and times of SRC",
+        "So does pump, except where DST is /, your home folder or a folder that everybody may write to, as /tmp. With \
+         --relative and --files-from a DST that stands there keeps its own, too.",
+    ),
+    (
+        "rsync begins a name of --files-from at /./",
+        "Such a list is refused: give the folder before /./ as the source, and the rest in the list.",
+    ),
+    (
+        "rsync --delete goes with --relative and with --remove-source-files",
+        "Both are refused: what a list does not name is not removed, and a move removes nothing at the target.",
     ),
     (
         "rsync mixes the contents of several folders (a/ b/ into c)",

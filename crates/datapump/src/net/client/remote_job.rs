@@ -60,7 +60,7 @@ impl RemoteCopy {
             std::mem::swap(one, &mut self.target);
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
-        let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
+        let (mut since, mut pause) = (Instant::now(), PAUSE_MIN);
         let way = match self.two_hosts() {
             Some(_) => Direction::Push,
             None => self.way().map_or(Direction::Pull, |(way, _)| way),
@@ -74,9 +74,8 @@ impl RemoteCopy {
                 }
                 event => events(event),
             });
-            let now_moved = self.watch.snapshot().bytes;
-            if now_moved != moved {
-                (since, moved, pause) = (Instant::now(), now_moved, PAUSE_MIN);
+            if self.watch.snapshot().bytes > 0 {
+                (since, pause) = (Instant::now(), PAUSE_MIN);
             }
             let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
             let has_begun = last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
@@ -124,9 +123,10 @@ impl RemoteCopy {
     }
 
     fn once(self, (last, last_read): (&LastSession, &LastSession), events: Events<'_>) -> Report {
-        let (watch, before) = (Arc::clone(&self.watch), self.watch.snapshot().bytes);
+        let watch = Arc::clone(&self.watch);
+        watch.restart();
         // What came there is known by what was told of its progress; a session that told none had none.
-        let came = || Some(watch.snapshot().bytes).filter(|&bytes| bytes != before).unwrap_or(0);
+        let came = || watch.snapshot().bytes;
         let done = match (self.two_hosts(), self.way()) {
             (Some((from, to)), _) => {
                 self.relay((&from, &to), (last, last_read), events).map_err(|problem| (problem, came()))

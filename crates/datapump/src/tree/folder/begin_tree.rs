@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,12 +59,15 @@ pub(crate) fn begin_tree(
     };
     let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
     shared.trees.enter(&target.meta, to)?;
-    if made.is_none() {
+    let keeps_own = made.is_none() && keeps_own(shared, &target);
+    if made.is_none() && !keeps_own {
         let keep = shared.settings.options.keep;
         confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, keep);
     }
     tell_devices(shared, &source, &target);
-    tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
+    if !keeps_own {
+        tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
+    }
     let target_folder = target.file()?.0;
     let (fresh, made_in, list) = match made {
         Some((parent, _, journal)) => (true, Some(parent), List::begun(journal)),
@@ -80,6 +84,8 @@ pub(crate) fn begin_tree(
             true => Doubt::default(),
             false => doubts::of_root(shared, list.journal(), &target_folder, to),
         },
+        // An earlier run of this copy may have made it.
+        keeps_own: keeps_own && !list.journal().is_some_and(|journal| journal.is_of_new_folder),
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
     root.shares_target = shared.trees.targets_overlap;
@@ -139,16 +145,15 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
         Err(problem) if problem.class == Class::Missing && !shared.settings.compares => None,
         Err(problem) => return Err(problem),
     };
-    if !shared.settings.compares {
+    if !shared.settings.compares && !target.as_ref().is_some_and(|target| keeps_own(shared, target)) {
         tell_root(shared, &source, to, target.as_deref());
     }
-    if let Some(target) =
-        target.as_ref().filter(|_| shared.settings.compares && !shared.settings.options.content_only)
-    {
+    let is_compared = shared.settings.compares && shared.trees.select.has_root();
+    if let Some(target) = target.as_ref().filter(|_| is_compared && !shared.settings.options.content_only) {
         compare_attributes::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
     }
     if let Some(target) =
-        target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)
+        target.as_ref().filter(|_| is_compared && shared.settings.options.compare_attributes)
     {
         compare_attributes::owner(shared, (&source.path(), to), &source.meta, &target.meta);
         compare_attributes::of_folders(shared, &source, target)?;
@@ -178,6 +183,24 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
     shared.trees.begin_tree();
     shared.plan.add_first([Work::List(directory)].into_iter());
     Ok(())
+}
+
+/// A target that stands there and is not a copy: names of a list go into it, or everybody's go, as into /tmp. rsync and
+/// cp -a give it the source's mode and owner, which closed many a home folder.
+fn keeps_own(shared: &Shared<'_>, target: &FolderSide) -> bool {
+    const STICKY_AND_OPEN: u32 = 0o1002;
+    let is_open = target.meta.mode & STICKY_AND_OPEN == STICKY_AND_OPEN;
+    let is_named = |path: &Path| {
+        let there = std::fs::metadata(path);
+        there.is_ok_and(|there| (there.dev(), there.ino()) == (target.meta.device, target.meta.inode))
+    };
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let is_common = is_open || is_named(Path::new("/")) || home.is_some_and(|home| is_named(&home));
+    if is_common {
+        let words = || format!("'{}' keeps its own mode, owner and times", shown_path(&target.path()));
+        shared.ledger.note(words);
+    }
+    is_common || !shared.trees.select.has_root()
 }
 
 /// The list of a target that stands there. Where what is right is left alone, a run with nothing to do must write

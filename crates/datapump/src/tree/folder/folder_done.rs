@@ -103,6 +103,9 @@ fn set_attributes(
     target: &FolderSide,
     (from, to): (&Origin, &File),
 ) -> Result<(), Problem> {
+    if directory.traits.keeps_own {
+        return restore_mode(target, to);
+    }
     let keep = shared.settings.options.keep;
     let made = directory.traits.fresh;
     let handed_down = directory.traits.handed_down;
@@ -110,11 +113,16 @@ fn set_attributes(
     let kept = attributes::copy(from.bearer(), &directory.source.meta, AttributeHolder::Open(to), keep, new);
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &target.path(), errno.0))?;
     shared.ledger.tell_lost(lost, || target.path());
-    if target.was_opened_up() && !keep.mode {
-        let closed = AttributeHolder::Open(to).set_mode(target.meta.mode);
-        closed.map_err(|errno| Problem::system(Operation::SetMode, &target.path(), errno.0))?;
+    if keep.mode { Ok(()) } else { restore_mode(target, to) }
+}
+
+/// A folder that was opened to be written in gets its own mode back.
+fn restore_mode(target: &FolderSide, to: &File) -> Result<(), Problem> {
+    if !target.was_opened_up() {
+        return Ok(());
     }
-    Ok(())
+    let closed = AttributeHolder::Open(to).set_mode(target.meta.mode);
+    closed.map_err(|errno| Problem::system(Operation::SetMode, &target.path(), errno.0))
 }
 
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.

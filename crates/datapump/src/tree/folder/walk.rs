@@ -287,6 +287,7 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
     let same_file_system = same_device && source.is_here();
     Traits {
         fresh,
+        keeps_own: false,
         same_file_system,
         source_magic: match source.meta.device == above.source.meta.device {
             true => above.traits.source_magic,

@@ -256,6 +256,17 @@ fn relative(text: &[u8]) -> Result<Vec<u8>, String> {
     if names().any(|name| name == b"..") {
         return Err(format!("the name '{}' has '..' in it, which may leave the source", beginning(text)));
     }
+    let mut path = text;
+    while let Some(rest) = path.strip_prefix(b"./") {
+        path = rest;
+    }
+    if path.windows(3).any(|part| part == b"/./") {
+        return Err(format!(
+            "the name '{}' has '/./' in it: rsync would begin the path of the copy there; give the \
+                            folder before it as the source, and the rest in the list",
+            beginning(text)
+        ));
+    }
     if text.contains(&0) {
         return Err(format!("the name '{}' has a zero byte in it, which no name has", beginning(text)));
     }

@@ -39,6 +39,8 @@ struct NameList {
     with_contents: BTreeSet<Vec<u8>>,
     /// Names that come with all that lies in them, however deep.
     whole: BTreeSet<Vec<u8>>,
+    /// The folder that the names begin in is on the list itself.
+    has_root: bool,
 }
 
 /// Where the names of a folder come from.
@@ -148,6 +150,11 @@ impl Select {
         self.list.as_ref().is_some_and(|list| list.names.contains_key(path().as_os_str().as_bytes()))
     }
 
+    /// Whether the root is copied itself, and not only what lies in it.
+    pub(crate) fn has_root(&self) -> bool {
+        self.list.as_ref().is_none_or(|list| list.has_root)
+    }
+
     /// Whether only names of a list are dealt with.
     pub(crate) fn is_list(&self) -> bool {
         self.list.is_some()
@@ -163,7 +170,8 @@ impl NameList {
 
     /// A name that a pattern excludes, whatever it is, brings no folders, as with rsync.
     fn new(names: Vec<ListedName>, filter: &Filter, filters: bool) -> NameList {
-        let mut list = NameList::default();
+        let has_root = names.iter().any(|name| name.path.is_empty());
+        let mut list = NameList { has_root, ..NameList::default() };
         let is_included = |name: &ListedName| {
             let may_be_file = !name.with_contents && filter.includes(&name.path, false);
             !filters || name.path.is_empty() || may_be_file || filter.includes(&name.path, true)
@@ -207,6 +215,9 @@ mod tests {
         assert_eq!(listed("a"), ["b"]);
         assert_eq!(listed("a/b"), ["c"]);
         assert_eq!(listed("d"), [""; 0]);
+        assert!(!select.has_root());
+        let named = Select::new(&[Selection::Names(b"a\n./\n".to_vec(), false)]).unwrap();
+        assert!(named.has_root() && Select::new(&[]).unwrap().has_root());
     }
 
     #[test]
