@@ -104,8 +104,8 @@ fn refuse_key(source: &Place) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "'{source}' is a private key, and -i itemizes, as rsync's does; to use the key write --ssh 'ssh -i {source}', to \
-         copy it leave -i out"
+        "'{source}' is a private key, and -i itemizes, as rsync's does; to use the key write --ssh 'ssh -i {source}', \
+         to copy it leave -i out"
     ))
 }
 

@@ -84,7 +84,6 @@ pub(crate) fn begin_tree(
             true => Doubt::default(),
             false => doubts::of_root(shared, list.journal(), &target_folder, to),
         },
-        // An earlier run of this copy may have made it.
         keeps_own: keeps_own && !list.journal().is_some_and(|journal| journal.is_of_new_folder),
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);

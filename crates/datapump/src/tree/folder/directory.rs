@@ -67,7 +67,7 @@ pub(crate) struct Traits {
     pub(crate) handed_down: Option<u32>,
     /// What stands in the target folder and may not be on the disk.
     pub(crate) doubt: Doubt,
-    /// The target folder is not a copy: it keeps its mode, owner and times.
+    /// The target folder is not a copy, which an earlier run may have made: it keeps its mode, owner and times.
     pub(crate) keeps_own: bool,
 }
 

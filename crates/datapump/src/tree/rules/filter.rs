@@ -452,7 +452,7 @@ mod tests {
             ("", false, ""),
             ("a\nb", false, "a|b"),
             ("a\r\n\r\n# no\n;no\nb#\n", false, "a|b#"),
-            ("/a\n//b//c/\n./d/./e\n...\n", false, "a|b/c|d/e|..."),
+            ("/a\n//b//c/\n././d/e\n...\n", false, "a|b/c|d/e|..."),
             ("b\na\nb\n a \n", false, "b|a|b| a "),
             (".", false, ""),
             ("a\n\0#b\0\0;c\0", true, "a\n|#b|;c"),
@@ -470,6 +470,12 @@ mod tests {
         for (content, zero, message) in [
             ("a\n../b\n", false, "line 2: the name '../b' has '..' in it, which may leave the source"),
             ("a/../b", true, "entry 1: the name 'a/../b' has '..' in it, which may leave the source"),
+            (
+                "a/./b",
+                false,
+                "line 1: the name 'a/./b' has '/./' in it: rsync would begin the path of the copy there; \
+              give the folder before it as the source, and the rest in the list",
+            ),
             ("/..", false, "line 1: the name '/..' has '..' in it, which may leave the source"),
             ("a\0b", false, "line 1: the name 'a\\u{0}b' has a zero byte in it, which no name has"),
         ] {
