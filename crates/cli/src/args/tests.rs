@@ -4,9 +4,10 @@ use clap::{Arg, Command};
 
 use crate::args::command;
 
-/// Flags that give up a safety must be typed each time; the first changes nothing, the last is for programs only.
-const WITHOUT_VARIABLE: [&str; 10] = [
+/// Flags that give up a safety must be typed each time; the first two change nothing, the last is for programs only.
+const WITHOUT_VARIABLE: [&str; 11] = [
     "archive",
+    "recursive",
     "chmod",
     "chown",
     "delete",

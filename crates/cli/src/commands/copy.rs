@@ -62,6 +62,18 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
     if arguments.tree.is_mirror {
         refuse_no_folders(&sources, &target)?;
     }
+    if arguments.tree.is_mirror && arguments.operands.relative {
+        return Err(
+            "a mirror is the same as its source, which --relative would put below; use pump copy".into()
+        );
+    }
+    if arguments.habits.recursive && arguments.tree.files_from.is_some() {
+        return Err(
+            "-r does not open folders that --files-from lists; end their names in the list with a slash, \
+                    and leave -r out"
+                .into(),
+        );
+    }
     if arguments.operands.folder().is_some() && !matches!(target, Place::Path(_) | Place::Remote(_)) {
         return Err(format!("'{target}' is not a directory; drop --target-directory and name it last"));
     }

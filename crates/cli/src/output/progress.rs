@@ -93,10 +93,10 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
             continue;
         }
         shown = elapsed;
-        // Nothing is drawn over the question of an ssh that connects, and a pipe may wait for its writer.
+        // Nothing is drawn over the question of an ssh that connects.
         let has_begun = reading.bytes > 0 || reading.found.1 > 0 || reading.bytes_total.is_some();
         match (&bar, how) {
-            (_, Shown::Bar | Shown::Lines(_)) if !has_begun => {}
+            (_, Shown::Bar) if !has_begun => {}
             (Some(bar), _) => draw(bar, &reading, at_hand.as_deref()),
             (None, Shown::Events(_)) => output.result(&json::progress(&reading, at_hand.as_deref())),
             (None, Shown::Lines(_)) => output.line(&line()),

@@ -11,19 +11,28 @@ use crate::args::WHAT;
 pub struct HabitArguments {
     /// Copy folders with all that is in them and with all attributes, which is always done
     ///
-    /// So are -r, -p, -H, -A, -X, -f and --recursive taken: recursive, attributes, hard links, access control lists,
-    /// extended attributes, an existing target replaced. Any of them changes nothing, as -v says. Default: on.
+    /// So are -p, -H, -A, -X, -f and -r taken: attributes, hard links, access control lists, extended attributes, an
+    /// existing target replaced, recursive. Any of them changes nothing, as -v says. Default: on.
     ///
     /// Example: pump copy -avH photos/ /backup/photos is the same without -a and -H, and with --archive.
-    #[arg(short = 'a', visible_short_aliases = ['r', 'p', 'H', 'A', 'X', 'f'], long, visible_alias = "recursive")]
+    #[arg(short = 'a', visible_short_aliases = ['p', 'H', 'A', 'X', 'f'], long)]
     #[arg(help_heading = WHAT, action = ArgAction::SetTrue)]
     pub archive: bool,
+
+    /// Copy folders with all that is in them, which is always done
+    ///
+    /// With --files-from it is refused. There a folder comes with its content if its name ends with a slash. Default:
+    /// on.
+    ///
+    /// Example: pump copy -r photos/ /backup/photos is the same without -r.
+    #[arg(short = 'r', long, help_heading = WHAT, action = ArgAction::SetTrue)]
+    pub recursive: bool,
 }
 
 impl HabitArguments {
     /// The note about them.
     pub fn words(&self) -> Option<String> {
-        self.archive.then(|| {
+        (self.archive || self.recursive).then(|| {
             "-a, -r, -p, -H, -A, -X and -f are always on, see --no-preserve for what to leave out".into()
         })
     }

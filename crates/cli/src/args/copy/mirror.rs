@@ -2,6 +2,7 @@
 //!
 //! Must not know: how a copy is made.
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 use crate::args::CopyArguments;
@@ -85,7 +86,8 @@ impl FromArgMatches for MirrorArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<MirrorArguments, Error> {
         let mut copy = CopyArguments::from_arg_matches(matches)?;
         copy.operands.no_target_directory = true;
-        copy.operands.relative = false;
+        // Of the environment it is not for mirrors; typed it is refused.
+        copy.operands.relative = matches.value_source("relative") == Some(ValueSource::CommandLine);
         copy.tree.delete = true;
         copy.tree.is_mirror = true;
         Ok(MirrorArguments(copy))

@@ -18,10 +18,31 @@ use crate::args::{Arguments, command};
 /// Reads what was typed. An error is also what `--help` and `--version` give: print it and end with its status.
 pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
     let mut command = command();
+    let words = without_human_readable(words);
     command
         .try_get_matches_from_mut(&words)
         .and_then(|matches| arguments(&matches))
         .map_err(|error| in_other_words(error, &mut command, &words))
+}
+
+/// `-avh` is what people of rsync type, and figures are for people anyway: help that is printed instead, with status 0,
+/// is a backup that nobody made. A `-h` alone is help.
+fn without_human_readable(words: Vec<OsString>) -> Vec<OsString> {
+    let copies = words.get(1).is_some_and(|word| ["copy", "mirror"].iter().any(|name| word == name));
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let word = |(number, word): (usize, OsString)| match word.to_str().and_then(cluster) {
+        Some(letters) if copies && number < end => format!("-{letters}").into(),
+        _ => word,
+    };
+    words.into_iter().enumerate().map(word).collect()
+}
+
+/// The letters of several flags, without h; `None` where there is no h among them, or nothing else. -e has a value.
+fn cluster(word: &str) -> Option<String> {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    let (flags, value) = letters.split_at(letters.find('e').unwrap_or(letters.len()));
+    let left = flags.replace('h', "") + value;
+    (flags.contains('h') && flags.chars().all(char::is_alphabetic) && !left.is_empty()).then_some(left)
 }
 
 fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
