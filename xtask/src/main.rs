@@ -25,7 +25,7 @@ cargo xtask fuzz-build        builds the fuzz targets, which `wider` does otherw
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
 cargo xtask mutants --check   only looks whether every mutant still has its place
 cargo xtask package           builds a static program, a Debian package and checksums under target/packages
-cargo xtask time-left         records fifty copies for the judge of the time left: bench/time-left.jsonl, 30 minutes
+cargo xtask time-left         records fifty copies for the judge of the time left: bench/time-left.ndjson, 30 minutes
 cargo xtask statements        writes docs/statements.md from docs/statements.toml";
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! Records copies of which progress is shown, for the judge of the time left: `bench/time-left.jsonl`, a line a copy.
+//! Records copies of which progress is shown, for the judge of the time left: `bench/time-left.ndjson`, a line a copy.
 //! The judge is a test of the meter (`crates/cli/src/output/time_left.rs`).
 //!
 //! Files, trees, copies that go on, copies to and from another process; as fast as they are and held to a rate; some
@@ -86,7 +86,7 @@ struct Row {
 pub fn record(root: &Path) -> Result<()> {
     let mut steps = Steps::new(root, None);
     let ground = Ground::new(root)?;
-    let path = root.join("bench/time-left.jsonl");
+    let path = root.join("bench/time-left.ndjson");
     let mut rows = File::create(&path).with_context(|| format!("make '{}'", path.display()))?;
     for round in 1..=ROUNDS {
         for recorded in &RECORDED {

@@ -2,7 +2,7 @@
 //! 5 s, the last 20 s, and the last minute.
 //!
 //! A promise of one number would be false precision, and so is one rate: the last seconds show what has just changed,
-//! the minute what comes and goes. Judged by fifty recorded copies (`bench/time-left.jsonl`): in the forty
+//! the minute what comes and goes. Judged by fifty recorded copies (`bench/time-left.ndjson`): in the forty
 //! that nothing slowed down midway, the range holds the truth in 9 of 10 moments behind the first tenth, and is narrow
 //! enough to plan by.
 //!
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn recorded() -> Vec<RecordedCopy> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/time-left.jsonl");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/time-left.ndjson");
         let text = std::fs::read_to_string(path).expect("cargo xtask time-left records them");
         text.lines().map(|line| copy(&serde_json::from_str(line).expect("JSON"))).collect()
     }
