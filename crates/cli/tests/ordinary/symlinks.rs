@@ -237,3 +237,14 @@ fn a_link_to_nothing_and_a_loop_are_errors_and_the_rest_is_copied() {
     let run = home.pump(&["copy", "-L", "--update=differs", "--delete", "tree/", "to"]);
     assert!(run.status == 23 && home.path("to/dangling").exists(), "{run:?}");
 }
+
+/// Another name of its file is no change of it.
+#[test]
+fn a_followed_link_to_a_file_of_two_names_is_pushed() {
+    let home = home();
+    let serving = Serving::new(&home, &[]);
+    fs::hard_link(home.path("out/file"), home.path("other")).expect("room");
+    let pushed = serving.at("to");
+    expect(&home.pump(&["copy", "--ticket-file", "ticket", "-L", "tree/", &pushed]), 0, &[], "-L");
+    assert_eq!(kinds(&home, "served/to"), FOLLOWED);
+}

@@ -6,7 +6,7 @@ use crate::support::{Home, PUMP, expect, noise_file, outcome};
 
 #[test]
 fn a_copy_that_stood_there_is_synced_before_its_source_goes() {
-    for (flags, is_synced) in [(&[][..], true), (&["--sync=each"], true), (&["--sync=none"], false)] {
+    for flags in [&[][..], &["--sync=each"]] {
         let home = Home::new();
         std::fs::create_dir(home.path("from")).expect("room");
         noise_file(&home, "from/a", 1 << 20, 1);
@@ -21,8 +21,7 @@ fn a_copy_that_stood_there_is_synced_before_its_source_goes() {
         let calls: Vec<&str> = trace.lines().collect();
         let gone = calls.iter().position(|call| call.contains("unlinkat") && call.contains("\"a\""));
         let gone = gone.unwrap_or_else(|| panic!("{flags:?}: it goes: {calls:#?}"));
-        let synced = calls[..gone].iter().any(|call| call.contains("sync"));
-        assert_eq!(synced, is_synced, "{flags:?}: {calls:#?}");
+        assert!(calls[..gone].iter().any(|call| call.contains("sync")), "{flags:?}: {calls:#?}");
         assert!(home.path("to/a").exists() && !home.path("from/a").exists(), "{flags:?}");
     }
 }

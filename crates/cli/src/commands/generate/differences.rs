@@ -42,8 +42,8 @@ pub const DIFFERENCES: [(&str, &str); 24] = [
     ),
     (
         "rsync -a SRC/ DST gives DST the mode, owner and times of SRC",
-        "So does pump, except where DST is /, your home folder or a folder that everybody may write to, as /tmp. With \
-         --relative and --files-from a DST that stands there keeps its own, too.",
+        "So does pump. Without --delete /, your home folder and a folder that everybody may write to, as /tmp, keep \
+         their own; so does a DST that stands there with --relative and --files-from.",
     ),
     (
         "rsync begins a name of --files-from at /./",

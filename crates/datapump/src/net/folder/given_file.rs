@@ -84,6 +84,10 @@ impl GivenFile {
     /// Whether the file is still what it was when it was opened.
     pub(crate) fn stood_still(&self) -> bool {
         !mapped::was_stored_to(&self.handle, &self.meta)
-            && self.handle.meta().is_ok_and(|now| now == Meta { atime_ns: now.atime_ns, ..self.meta })
+            // A link that is followed has one name, whatever its file has; another name changes the ctime, too.
+            && self
+                .handle
+                .meta()
+                .is_ok_and(|now| now == Meta { atime_ns: now.atime_ns, links: now.links, ..self.meta })
     }
 }

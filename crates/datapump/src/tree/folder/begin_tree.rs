@@ -59,7 +59,7 @@ pub(crate) fn begin_tree(
     };
     let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
     shared.trees.enter(&target.meta, to)?;
-    let keeps_own = made.is_none() && keeps_own(shared, &target);
+    let keeps_own = made.is_none() && keeps_own(shared, &source, &target);
     if made.is_none() && !keeps_own {
         let keep = shared.settings.options.keep;
         confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, keep);
@@ -144,7 +144,8 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
         Err(problem) if problem.class == Class::Missing && !shared.settings.compares => None,
         Err(problem) => return Err(problem),
     };
-    if !shared.settings.compares && !target.as_ref().is_some_and(|target| keeps_own(shared, target)) {
+    if !shared.settings.compares && !target.as_ref().is_some_and(|target| keeps_own(shared, &source, target))
+    {
         tell_root(shared, &source, to, target.as_deref());
     }
     let is_compared = shared.settings.compares && shared.trees.select.has_root();
@@ -186,15 +187,18 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
 
 /// A target that stands there and is not a copy: names of a list go into it, or everybody's go, as into /tmp. rsync and
 /// cp -a give it the source's mode and owner, which closed many a home folder.
-fn keeps_own(shared: &Shared<'_>, target: &FolderSide) -> bool {
+fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> bool {
     const STICKY_AND_OPEN: u32 = 0o1002;
-    let is_open = target.meta.mode & STICKY_AND_OPEN == STICKY_AND_OPEN;
+    let is_open = |side: &FolderSide| side.meta.mode & STICKY_AND_OPEN == STICKY_AND_OPEN;
+    let is_closed = is_open(target) && !is_open(source);
     let is_named = |path: &Path| {
         let there = std::fs::metadata(path);
         there.is_ok_and(|there| (there.dev(), there.ino()) == (target.meta.device, target.meta.inode))
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let is_common = is_open || is_named(Path::new("/")) || home.is_some_and(|home| is_named(&home));
+    // A mirror is the same as its source.
+    let is_common = !shared.settings.options.delete
+        && (is_closed || is_named(Path::new("/")) || home.is_some_and(|home| is_named(&home)));
     if is_common {
         let words = || format!("'{}' keeps its own mode, owner and times", shown_path(&target.path()));
         shared.ledger.note(words);
