@@ -94,9 +94,8 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
         }
         shown = elapsed;
         // Nothing is drawn over the question of an ssh that connects.
-        let has_begun = reading.bytes > 0 || reading.found.1 > 0 || reading.bytes_total.is_some();
         match (&bar, how) {
-            (_, Shown::Bar) if !has_begun => {}
+            (_, Shown::Bar) if !has_begun(&reading) => {}
             (Some(bar), _) => draw(bar, &reading, at_hand.as_deref()),
             (None, Shown::Events(_)) => output.result(&json::progress(&reading, at_hand.as_deref())),
             (None, Shown::Lines(_)) => output.line(&line()),
@@ -104,6 +103,11 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
         }
     }
     output.clear();
+}
+
+/// Something is known of the copy: the other host has answered, and a file is open.
+fn has_begun(reading: &MeterReading) -> bool {
+    reading.bytes > 0 || reading.found.1 > 0 || reading.bytes_total.is_some()
 }
 
 fn new_bar(output: &Output) -> ProgressBar {
@@ -225,6 +229,15 @@ mod tests {
                 "{progress:?} {json} {quiet} {terminal}"
             );
         }
+    }
+
+    #[test]
+    fn nothing_is_drawn_before_something_is_known() {
+        let nothing = MeterReading::default();
+        assert!(!has_begun(&nothing));
+        assert!(has_begun(&MeterReading { bytes_total: Some(0), ..nothing }));
+        assert!(has_begun(&MeterReading { found: (0, 1), ..nothing }));
+        assert!(has_begun(&MeterReading { bytes: 1, ..nothing }));
     }
 
     #[test]

@@ -28,8 +28,11 @@ const SPREAD_MAX: f64 = 8.0;
 pub struct Samples(VecDeque<(u64, u64)>);
 
 impl Samples {
-    /// Takes the counter by now, and keeps at most so many.
+    /// Takes the counter by now, and keeps at most so many. One that fell is of another session: it has no past.
     pub fn take(&mut self, now_ns: u64, counter: u64, most: usize) {
+        if self.0.back().is_some_and(|&(_, last)| counter < last) {
+            self.0.clear();
+        }
         if self.0.back().is_none_or(|&(last_ns, _)| now_ns >= last_ns + SAMPLE_NS) {
             self.0.push_back((now_ns, counter));
         }
@@ -128,7 +131,7 @@ mod tests {
             bytes_present,
             files: less(files.unwrap_or(0), files_present),
             files_present,
-            counted: bytes_total.map(|bytes| (files_total.unwrap_or(1), bytes)),
+            counted: bytes_total.map(|bytes| (files_total.unwrap_or(0), bytes)),
             ..Snapshot::default()
         };
         Moment { elapsed_ns: elapsed_ns.unwrap_or(0), snapshot }
@@ -191,6 +194,14 @@ mod tests {
         let (low, high) = slower.range(1000).expect("it moves");
         assert!(low < 15.0 && high > 80.0, "{low} {high}");
         assert_eq!(TimeLeft::default().range(0), None);
+    }
+
+    #[test]
+    fn another_session_has_no_past() {
+        let mut again = TimeLeft::default();
+        (0..10_u64).for_each(|step| again.sample(step * SAMPLE_NS, 4000 + step * 500));
+        (10..20_u64).for_each(|step| again.sample(step * SAMPLE_NS, (step - 10) * 50));
+        assert_eq!(again.range(1000), Some((7.5, 13.0)));
     }
 
     #[test]
