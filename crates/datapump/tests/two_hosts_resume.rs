@@ -132,7 +132,7 @@ impl Ground {
             retry_for: Some(Duration::from_secs(30)),
             ..self.served.remote(vec![source], target)
         };
-        let said = Mutex::new(String::new());
+        let (said, watch) = (Mutex::new(String::new()), Arc::clone(&copy.watch));
         let report = copy.run(&|event| {
             if let Event::Problem(problem) = &event {
                 said.lock().expect("no panic").push_str(&format!("{problem}\n"));
@@ -141,6 +141,9 @@ impl Ground {
                 said.lock().expect("no panic").push_str(&format!("{words}\n"));
             }
         });
+        // What an earlier session moved is there already, and counted once.
+        let shown = watch.snapshot();
+        assert!(shown.bytes + shown.bytes_present <= BYTES as u64, "push {push}: {shown:?}");
         (report, said.into_inner().expect("no panic"))
     }
 
