@@ -67,7 +67,7 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
             "a mirror is the same as its source, which --relative would put below; use pump copy".into()
         );
     }
-    if arguments.habits.recursive && arguments.tree.files_from.is_some() {
+    if arguments.habits.recursive && arguments.tree.files_from.is_some() && !arguments.tree.is_mirror {
         return Err(
             "-r does not open folders that --files-from lists; end their names in the list with a slash, \
                     and leave -r out"

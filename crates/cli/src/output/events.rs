@@ -187,7 +187,8 @@ pub struct ProgressLine {
     pub files: u64,
     /// Files found so far; all of them, once the total of bytes is known. Null where no folder is copied.
     pub files_total: Option<u64>,
-    /// A file of a tree that is moved at the moment; what is not UTF-8 is replaced. Null where it is not known.
+    /// A file of a tree that is moved at the moment, for people: what is not UTF-8 is replaced or escaped.
+    /// Null where it is not known.
     pub at_hand: Option<String>,
     /// Names removed so far.
     pub deleted: u64,

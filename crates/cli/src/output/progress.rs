@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use datapump::units::{binary_rate_words, bytes_words, with_commas};
-use datapump::{Choice, Phase, Watch};
+use datapump::{Choice, Phase, Snapshot, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 
@@ -81,7 +81,8 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
             continue;
         }
         let elapsed = start.elapsed();
-        let reading = meter.read(elapsed.as_nanos() as u64, &watch.snapshot());
+        let snapshot = watch.snapshot();
+        let reading = meter.read(elapsed.as_nanos() as u64, &snapshot);
         // Of a single file the name was typed.
         let at_hand = watch.at_hand().filter(|_| reading.found.1 > 0 && reading.phase.shown().is_none());
         let line =
@@ -95,7 +96,7 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
         shown = elapsed;
         // Nothing is drawn over the question of an ssh that connects.
         match (&bar, how) {
-            (_, Shown::Bar) if !has_begun(&reading) => {}
+            (_, Shown::Bar) if !has_begun(&snapshot) => {}
             (Some(bar), _) => draw(bar, &reading, at_hand.as_deref()),
             (None, Shown::Events(_)) => output.result(&json::progress(&reading, at_hand.as_deref())),
             (None, Shown::Lines(_)) => output.line(&line()),
@@ -105,9 +106,10 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
     output.clear();
 }
 
-/// Something is known of the copy: the other host has answered, and a file is open.
-fn has_begun(reading: &MeterReading) -> bool {
-    reading.bytes > 0 || reading.found.1 > 0 || reading.bytes_total.is_some()
+/// Something is known of the copy: the other host has answered, and a file is open. What is counted ahead here is known
+/// before that.
+fn has_begun(snapshot: &Snapshot) -> bool {
+    snapshot.bytes > 0 || snapshot.files_found > 0 || snapshot.bytes_total.is_some()
 }
 
 fn new_bar(output: &Output) -> ProgressBar {
@@ -233,11 +235,12 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_before_something_is_known() {
-        let nothing = MeterReading::default();
+        let nothing = Snapshot::default();
         assert!(!has_begun(&nothing));
-        assert!(has_begun(&MeterReading { bytes_total: Some(0), ..nothing }));
-        assert!(has_begun(&MeterReading { found: (0, 1), ..nothing }));
-        assert!(has_begun(&MeterReading { bytes: 1, ..nothing }));
+        assert!(!has_begun(&Snapshot { counted: Some((7, 7000)), ..nothing }), "ssh may still ask");
+        assert!(has_begun(&Snapshot { bytes_total: Some(0), ..nothing }));
+        assert!(has_begun(&Snapshot { files_found: 1, ..nothing }));
+        assert!(has_begun(&Snapshot { bytes: 1, ..nothing }));
     }
 
     #[test]

@@ -20,7 +20,7 @@ const SAMPLES_MAX: usize = (SPANS_NS[2] / SAMPLE_NS) as usize + 1;
 const MARGIN: (f64, f64) = (0.75, 1.15);
 /// The last blocks, their way to stable storage, and the names.
 const END_S: f64 = 1.5;
-/// The slow end is at most this many times the fast one: beyond it a range says nothing.
+/// The slowest rate counts as at most this many times slower than the fastest: beyond it a range says nothing.
 const SPREAD_MAX: f64 = 8.0;
 
 /// What a counter said by when, in nanoseconds; oldest first.

@@ -145,6 +145,8 @@ const ROWS: &[Row] = &[
     ("copy --archive --recursive photos/ new", 0, TREE, &[]),
     ("copy -avh photos/ new", 0, TREE, &[]),
     ("copy -hr -- photos/ new", 0, TREE, &[]),
+    ("copy -avh0u=differs photos/ new", 0, TREE, &[]),
+    ("copy -a --exclude -hr photos/ new", 0, TREE, &[]),
     ("mirror --relative photos/ new", 2, "", &["which --relative would put below"]),
     ("copy -r --files-from=one photos/ new", 2, "", &["end their names in the list with a slash"]),
     ("copy -a -a photos/ new", 0, TREE, &[]),

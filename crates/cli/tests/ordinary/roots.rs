@@ -50,6 +50,9 @@ fn a_folder_of_everybody_and_the_home_folder_keep_their_own() {
             command.env("HOME", home.path("own"));
             expect(&outcome(command, b""), 0, &[], to);
         }
+        let mut verify = home.command(&["verify", "from", to]);
+        verify.env("HOME", home.path("own"));
+        expect(&outcome(verify, b""), 0, &[], to);
         assert_eq!(mode(&home, to), kept, "{to}");
         assert!(home.path(to).join("sub/file").is_file(), "{to}");
     }

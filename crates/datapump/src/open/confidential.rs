@@ -46,6 +46,11 @@ fn shut_bits(there: &Meta, source: &Meta) -> u32 {
     there.mode & ((MAY_LOOK & !group) << 3 | MAY_LOOK & !source.mode)
 }
 
+/// Whether others may look into a folder that could not into this source.
+pub(crate) fn lets_more_in(there: &Meta, source: &Meta) -> bool {
+    shut_bits(there, source) != 0
+}
+
 /// A file that was closed, as it was before.
 #[derive(Debug)]
 pub(crate) struct Closed {

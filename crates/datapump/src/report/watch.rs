@@ -167,9 +167,11 @@ impl Watch {
     /// Another session begins: what earlier ones moved is there already, as an earlier run's is, and found so.
     pub(crate) fn restart(&self) {
         self.lanes.iter().for_each(|lane| lane.0.store(0, Ordering::Relaxed));
-        let counters =
-            [&self.files, &self.found_bytes, &self.found_files, &self.present_bytes, &self.present_files];
-        counters.into_iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+        let found = [&self.files, &self.found_bytes, &self.found_files];
+        let others = [&self.present_bytes, &self.present_files, &self.deleted, &self.to_delete];
+        found.into_iter().chain(others).for_each(|counter| counter.store(0, Ordering::Relaxed));
+        self.at_hand.set(None);
+        self.enter(Phase::default());
         self.set_total(None);
     }
 

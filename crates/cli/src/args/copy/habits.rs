@@ -6,13 +6,13 @@ use clap::{ArgAction, Args};
 
 use crate::args::WHAT;
 
-/// One flag, whose letters are those of all of them: there is nothing to tell apart.
+/// One flag, whose letters are those of all that mean the same, and -r, which a list refuses.
 #[derive(Debug, Args)]
 pub struct HabitArguments {
     /// Copy folders with all that is in them and with all attributes, which is always done
     ///
-    /// So are -p, -H, -A, -X, -f and -r taken: attributes, hard links, access control lists, extended attributes, an
-    /// existing target replaced, recursive. Any of them changes nothing, as -v says. Default: on.
+    /// So are -p, -H, -A, -X and -f taken: attributes, hard links, access control lists, extended attributes, an
+    /// existing target replaced. Any of them changes nothing, as -v says. Default: on.
     ///
     /// Example: pump copy -avH photos/ /backup/photos is the same without -a and -H, and with --archive.
     #[arg(short = 'a', visible_short_aliases = ['p', 'H', 'A', 'X', 'f'], long)]

@@ -18,7 +18,7 @@ use crate::args::{Arguments, command};
 /// Reads what was typed. An error is also what `--help` and `--version` give: print it and end with its status.
 pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
     let mut command = command();
-    let words = without_human_readable(words);
+    let words = without_human_readable(&command, words);
     command
         .try_get_matches_from_mut(&words)
         .and_then(|matches| arguments(&matches))
@@ -27,22 +27,40 @@ pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
 
 /// `-avh` is what people of rsync type, and figures are for people anyway: help that is printed instead, with status 0,
 /// is a backup that nobody made. A `-h` alone is help.
-fn without_human_readable(words: Vec<OsString>) -> Vec<OsString> {
-    let copies = words.get(1).is_some_and(|word| ["copy", "mirror"].iter().any(|name| word == name));
+fn without_human_readable(command: &Command, mut words: Vec<OsString>) -> Vec<OsString> {
+    let name = words.get(1).and_then(|word| word.to_str()).filter(|name| ["copy", "mirror"].contains(name));
+    let Some(command) = name.and_then(|name| command.find_subcommand(name)) else { return words };
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-    let word = |(number, word): (usize, OsString)| match word.to_str().and_then(cluster) {
-        Some(letters) if copies && number < end => format!("-{letters}").into(),
-        _ => word,
-    };
-    words.into_iter().enumerate().map(word).collect()
+    for number in 2..end {
+        let is_value = words[number - 1].to_str().is_some_and(|before| has_value_behind(command, before));
+        if let Some(letters) = words[number].to_str().filter(|_| !is_value).and_then(cluster) {
+            words[number] = format!("-{letters}").into();
+        }
+    }
+    words
 }
 
-/// The letters of several flags, without h; `None` where there is no h among them, or nothing else. -e has a value.
+/// Whether the next word is the value of this one: what is excluded may begin with a dash.
+fn has_value_behind(command: &Command, word: &str) -> bool {
+    let takes = |argument: &&Arg| argument.get_action().takes_values() && !argument.is_require_equals_set();
+    let mut takers = command.get_arguments().filter(takes);
+    match (word.strip_prefix("--"), word.strip_prefix('-')) {
+        (Some(name), _) => takers.any(|argument| {
+            let others = argument.get_all_aliases().unwrap_or_default();
+            argument.get_long() == Some(name) || others.contains(&name)
+        }),
+        (None, Some(letters)) => letters.ends_with('e'),
+        (None, None) => false,
+    }
+}
+
+/// The letters of several flags, without h; `None` where there is no h among them, or nothing else. A value follows
+/// the letter e, and =.
 fn cluster(word: &str) -> Option<String> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    let (flags, value) = letters.split_at(letters.find('e').unwrap_or(letters.len()));
+    let (flags, value) = letters.split_at(letters.find(['e', '=']).unwrap_or(letters.len()));
     let left = flags.replace('h', "") + value;
-    (flags.contains('h') && flags.chars().all(char::is_alphabetic) && !left.is_empty()).then_some(left)
+    (flags.contains('h') && flags.chars().all(char::is_alphanumeric) && !left.is_empty()).then_some(left)
 }
 
 fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {

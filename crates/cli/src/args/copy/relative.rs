@@ -41,7 +41,13 @@ fn parted(source: &Place) -> Result<(Place, Vec<u8>), String> {
     if name.split(|&byte| byte == b'/').any(|name| name == b"..") {
         return Err(format!("--relative: '{source}' has '..' in the path that is copied; write it without"));
     }
-    Ok((place(OsStr::from_bytes(&root).into()), name.to_vec()))
+    // `/./` further on means nothing, and `from/./` is all that is in it.
+    let names = name.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
+    let mut path = names.collect::<Vec<_>>().join(&b'/');
+    if path.is_empty() || name.ends_with(b"/") || name.ends_with(b"/.") {
+        path.extend_from_slice(if path.is_empty() { b"./" } else { b"/" });
+    }
+    Ok((place(OsStr::from_bytes(&root).into()), path))
 }
 
 #[cfg(test)]
@@ -59,6 +65,8 @@ mod tests {
             (&["a/b/", "d"], ".", "a/b/\0d"),
             (&["/a/b", "/c"], "/", "a/b\0c"),
             (&["x/y/./a/b"], "x/y/.", "a/b"),
+            (&["x/./a/./b//c/"], "x/.", "a/b/c/"),
+            (&["x/./"], "x/.", "./"),
             (&["/x/./a", "/x/./b"], "/x/.", "a\0b"),
             (&["host:a/b", "host:c"], "host:.", "a/b\0c"),
             (&["pump://host:1/a/b"], "pump://host:1/.", "a/b"),

@@ -42,7 +42,7 @@ pub const DIFFERENCES: [(&str, &str); 24] = [
     ),
     (
         "rsync -a SRC/ DST gives DST the mode, owner and times of SRC",
-        "So does pump. Without --delete /, your home folder and a folder that everybody may write to, as /tmp, keep \
+        "So does pump. Without --delete /, your home folder and a sticky folder that all may write to, as /tmp, keep \
          their own; so does a DST that stands there with --relative and --files-from.",
     ),
     (

@@ -60,7 +60,7 @@ impl RemoteCopy {
             std::mem::swap(one, &mut self.target);
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
-        let (mut since, mut pause) = (Instant::now(), PAUSE_MIN);
+        let (mut since, mut most, mut pause) = (Instant::now(), 0, PAUSE_MIN);
         let way = match self.two_hosts() {
             Some(_) => Direction::Push,
             None => self.way().map_or(Direction::Pull, |(way, _)| way),
@@ -74,8 +74,10 @@ impl RemoteCopy {
                 }
                 event => events(event),
             });
-            if self.watch.snapshot().bytes > 0 {
-                (since, pause) = (Instant::now(), PAUSE_MIN);
+            let now = self.watch.snapshot();
+            // A peer that moves the same block again and again does not get on.
+            if now.bytes + now.bytes_present > most {
+                (since, most, pause) = (Instant::now(), now.bytes + now.bytes_present, PAUSE_MIN);
             }
             let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
             let has_begun = last.lock().unwrap_or_else(PoisonError::into_inner).is_some();

@@ -186,7 +186,7 @@ pub(crate) fn progress(watch: &Watch) -> wire::Progress {
         phase: Some(now.phase.words().into()),
         deleted: Some(now.deleted),
         to_delete: Some(now.to_delete),
-        at_hand: watch.at_hand().map(|name| shown_path(&name)),
+        at_hand: watch.at_hand().map(|name| words(shown_path(&name))),
     }
 }
 
@@ -246,6 +246,10 @@ mod tests {
             let message = encode(&wire::Message::Event(to_wire(event)));
             assert!(message.len() < 64 << 10, "{}", message.len());
         }
+        let watch = Watch::default();
+        watch.opened(Path::new(&OsString::from_vec(vec![0xff; 1_000_000])), 1);
+        let message = encode(&wire::Message::Progress(progress(&watch)));
+        assert!(message.len() < 64 << 10, "{}", message.len());
         let wire::SessionEvent::Warning(told) = to_wire(Event::Warning("w".repeat(1_000_000))) else {
             unreachable!()
         };

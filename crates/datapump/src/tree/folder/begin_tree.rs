@@ -144,11 +144,11 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
         Err(problem) if problem.class == Class::Missing && !shared.settings.compares => None,
         Err(problem) => return Err(problem),
     };
-    if !shared.settings.compares && !target.as_ref().is_some_and(|target| keeps_own(shared, &source, target))
-    {
+    let keeps = target.as_ref().is_some_and(|target| keeps_own(shared, &source, target));
+    if !shared.settings.compares && !keeps {
         tell_root(shared, &source, to, target.as_deref());
     }
-    let is_compared = shared.settings.compares && shared.trees.select.has_root();
+    let is_compared = shared.settings.compares && !keeps;
     if let Some(target) = target.as_ref().filter(|_| is_compared && !shared.settings.options.content_only) {
         compare_attributes::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
     }
@@ -189,19 +189,26 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
 /// cp -a give it the source's mode and owner, which closed many a home folder.
 fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> bool {
     const STICKY_AND_OPEN: u32 = 0o1002;
-    let is_open = |side: &FolderSide| side.meta.mode & STICKY_AND_OPEN == STICKY_AND_OPEN;
-    let is_closed = is_open(target) && !is_open(source);
+    // Where mode and owner are the same nobody is shut out: owners of another host are this host's by now.
+    let (there, meta) = (&target.meta, &source.meta);
+    let is_same = (there.mode, there.uid, there.gid) == (meta.mode, meta.uid, meta.gid);
+    let is_open = there.mode & STICKY_AND_OPEN == STICKY_AND_OPEN && !is_same;
     let is_named = |path: &Path| {
-        let there = std::fs::metadata(path);
-        there.is_ok_and(|there| (there.dev(), there.ino()) == (target.meta.device, target.meta.inode))
+        std::fs::metadata(path).is_ok_and(|named| (named.dev(), named.ino()) == (there.device, there.inode))
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
     // A mirror is the same as its source.
     let is_common = !shared.settings.options.delete
-        && (is_closed || is_named(Path::new("/")) || home.is_some_and(|home| is_named(&home)));
+        && (is_open || is_named(Path::new("/")) || home.is_some_and(|home| is_named(&home)));
     if is_common {
-        let words = || format!("'{}' keeps its own mode, owner and times", shown_path(&target.path()));
-        shared.ledger.note(words);
+        let (from, to) = (shown_path(&source.path()), shown_path(&target.path()));
+        shared.ledger.note(|| format!("'{to}' keeps its own mode, owner and times"));
+        if shared.settings.writes && confidential::lets_more_in(there, meta) {
+            shared.ledger.warn(format!(
+                "'{to}' keeps its own mode: others can look into it, and not into '{from}'; copy into a folder below \
+                 it to keep them out"
+            ));
+        }
     }
     is_common || !shared.trees.select.has_root()
 }

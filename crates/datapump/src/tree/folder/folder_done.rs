@@ -71,7 +71,7 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Resul
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
     let (from, to) = (directory.source.origin()?, target.file()?.0);
     let was_right = is_right(shared, directory, (&from, &to));
-    if !was_right {
+    if !was_right || directory.traits.keeps_own {
         set_attributes(shared, directory, target, (&from, &to))?;
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
