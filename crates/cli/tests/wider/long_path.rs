@@ -77,7 +77,7 @@ fn a_server_with_little_memory_or_few_connections_is_asked_for_no_more() {
 }
 
 /// The samples of the connection that moved the data, of a copy of null bytes over a path, plain.
-fn traced(path: &BoxPath, words: &[&str]) -> Vec<Value> {
+pub(crate) fn traced(path: &BoxPath, words: &[&str]) -> Vec<Value> {
     let home = Home::new();
     let listen = format!("{RIGHT}:0");
     let serve = ["serve", "null:", "--ticket-file", "ticket", "--listen", &listen];
@@ -108,23 +108,6 @@ fn s65_a_source_that_is_held_back_has_a_level_window_and_loses_nothing() {
     let settled = &windows[flows / 2..flows];
     assert!(settled.len() > 20 && settled.iter().all(|it| it == &settled[0]), "{windows:?}");
     assert_eq!(again.last(), Some(&0), "{again:?}");
-}
-
-/// The mean of the samples' rates is that of the whole; on a busy machine it may be off by more than the statement's
-/// 2 %, since samples come late: 1.018 here.
-#[test]
-fn s65_samples_tell_the_rate_of_the_whole() {
-    let Some(path) = BoxPath::lay("rates", &["--rtt", "20ms", "--rate", "100Mbit"]) else { return };
-    let samples = traced(&path, &["--congestion=reno", "null:48MiB"]);
-    let of = |sample: &Value, name: &str| sample[name].as_u64().expect("a number") as f64;
-    let rate = |one: &Value, other: &Value| {
-        (of(other, "bytes_acked") - of(one, "bytes_acked")) / (of(other, "time_ns") - of(one, "time_ns"))
-    };
-    let rates: Vec<f64> = samples.windows(2).map(|pair| rate(&pair[0], &pair[1])).collect();
-    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let whole = rate(&samples[0], samples.last().expect("samples"));
-    println!("{} samples: their mean rate is {:.4} of the whole", samples.len(), mean / whole);
-    assert!(rates.len() > 50 && (0.9..1.1).contains(&(mean / whole)), "{mean} of {whole}");
 }
 
 /// A minute with the times of the defaults; here all of it is a fifteenth.

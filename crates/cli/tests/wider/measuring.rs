@@ -3,6 +3,7 @@
 mod bill;
 mod explain;
 mod full_path;
+mod path_samples;
 mod pid;
 mod soaker;
 mod waits;
