@@ -49,7 +49,11 @@ fn truncate(home: &Home) {
 }
 
 fn rewrite(home: &Home) {
-    let mut file = OpenOptions::new().write(true).open(home.path("a")).expect("the source");
+    rewrite_at(&home.path("a"));
+}
+
+fn rewrite_at(path: &Path) {
+    let mut file = OpenOptions::new().write(true).open(path).expect("the source");
     file.write_all(b"new").expect("room");
 }
 
@@ -59,7 +63,11 @@ fn replace(home: &Home) {
 }
 
 fn delete(home: &Home) {
-    std::fs::remove_file(home.path("a")).expect("the source");
+    remove_at(&home.path("a"));
+}
+
+fn remove_at(path: &Path) {
+    std::fs::remove_file(path).expect("the source");
 }
 
 fn restrict(home: &Home) {
@@ -199,6 +207,41 @@ fn a_growing_log_in_a_tree_is_copied_as_far_as_it_was() {
         let whole = std::fs::read(home.path("tree/log")).expect("the log");
         has_content(&copy.join("log"), &whole, &row);
         std::fs::remove_dir_all(copy).expect("it is ours");
+    }
+}
+
+/// It stands in the source, and is copied as far as it was. What was given up may be what is to be removed, under
+/// another name.
+#[test]
+fn a_log_that_grows_keeps_no_mirror_from_removing() {
+    let home = Home::new();
+    for folder in ["tree", "served"] {
+        std::fs::create_dir(home.path(folder)).expect("room");
+    }
+    let serving = Serving::new(&home, &[]);
+    let there = serving.at("to");
+    let changes: [(&str, fn(&Path), bool); 3] =
+        [("grows", append_to, true), ("is rewritten", rewrite_at, false), ("vanishes", remove_at, false)];
+    for (to, copy) in [("to", "to"), (&there, "served/to")] {
+        for (what, change, removes) in changes {
+            let (row, copy, log) = (format!("{to} {what}"), home.path(copy), home.path("tree/log"));
+            noise_file(&home, "tree/log", SOURCE_BYTES, 1);
+            std::fs::create_dir(&copy).expect("room");
+            std::fs::write(copy.join("old"), "too much").expect("room");
+            let slow = ["copy", "-T", "--delete", "--bwlimit=6MiB", "--request-size=64KiB"];
+            let words = [&slow[..], &["--ticket-file", "ticket", "tree", to]].concat();
+            let mut running = Running::start(home.command(&words));
+            let names =
+                || std::fs::read_dir(&copy).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            let is_opened = || names().any(|name| name != ".pump-job" && name != "old");
+            eventually("it is opened", || is_opened() || running.has_ended());
+            change(&log);
+            assert!(!running.has_ended(), "{row}: in the middle");
+            let told = if removes { "its first" } else { "nothing was removed" };
+            expect(&running.end(), 24, &["tree/log'", told], &row);
+            assert_eq!((copy.join("log").exists(), copy.join("old").exists()), (removes, !removes), "{row}");
+            std::fs::remove_dir_all(copy).expect("it is ours");
+        }
     }
 }
 

@@ -47,7 +47,8 @@ fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Pro
         None => {}
         Some(SourceChange::Grew(words)) => {
             let problem = cut_short(&original.path, &words, original.meta.size_bytes);
-            tree_file.entry.directory.root.report(&shared.ledger, problem);
+            tree_file.entry.directory.root.fail();
+            shared.ledger.report_grown(problem);
         }
         Some(SourceChange::Other(words)) => {
             return Err(changed(&original.path, &words, task.target_is_kept()));

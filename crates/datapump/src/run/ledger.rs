@@ -24,6 +24,8 @@ pub(crate) struct Tally {
     pub(crate) problems: BTreeMap<Class, u64>,
     /// Those of the problems that cost an attribute alone.
     pub(crate) attributes_lost: u64,
+    /// Those of the problems that are of files of trees which only grew: what each held when it was opened is copied.
+    pub(crate) files_grown: u64,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     /// Files that the user named and that nothing was to be done about.
@@ -58,9 +60,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Something failed that costs more than an attribute.
+    /// Something failed that costs more than an attribute, or than what was appended to a file meanwhile.
     pub(crate) fn has_lost_content(&self) -> bool {
-        self.problems.values().sum::<u64>() > self.attributes_lost
+        self.problems.values().sum::<u64>() > self.attributes_lost + self.files_grown
     }
 }
 
@@ -102,6 +104,13 @@ impl Ledger<'_> {
             return;
         }
         (self.events)(Event::Problem(problem));
+    }
+
+    /// Tells of a file of a tree that only grew. It stands in the source, and what it held when it was opened is
+    /// copied: nothing waits for more.
+    pub(crate) fn report_grown(&self, problem: Problem) {
+        self.tally().files_grown += 1;
+        self.report(problem);
     }
 
     /// A name is not copied, because no room is left.

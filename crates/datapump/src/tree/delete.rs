@@ -1,5 +1,5 @@
 //! Removes from a target what its source does not have, and folders where the source has none, once everything else
-//! was copied without an error.
+//! was copied without an error; a file that only grew is copied as far as it was.
 //!
 //! It acts on what was walked. First all folders of the source are compared with what they were then (`visited`): one
 //! difference, and nothing is removed, because what is missing in one folder may have been moved to another. Then all

@@ -82,12 +82,13 @@ fn close_list(shared: &Shared<'_>, directory: &Directory) {
     }
 }
 
-/// Removes what is too much, if all was copied. False if nothing was to be removed.
+/// Removes what is too much, if all was copied; of a file that only grew that is what it held when it was opened. False
+/// if nothing was to be removed.
 pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[Arc<Directory>]) -> bool {
     let clock = &shared.settings.platform.clock;
     let start_ns = clock.now_ns();
     // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this sync
-    // fails nothing is removed.
+    // fails nothing is removed. Nor is it if the file was given up under its new name, as one that was rewritten is.
     if shared.settings.options.sync == Sync::End && shared.settings.writes {
         sync_devices(shared, trees_done);
     }

@@ -230,6 +230,12 @@ pub fn busy(path: &Path) -> Problem {
     Problem::new(Class::Refused, Operation::Create, path, words)
 }
 
+/// Whether another pump has what this one needs, here or on another host: a file, or the list of a folder.
+pub fn is_in_use(problem: &Problem) -> bool {
+    let locks = [Operation::Create, Operation::Lock].contains(&problem.operation);
+    problem.class == Class::Refused && locks && problem.message.starts_with("another pump is ")
+}
+
 /// Each of the names is passed by.
 pub fn all_taken(path: &Path) -> Problem {
     let words = "something stands under each of its temporary names (.pump- and 16 digits); remove what is not needed";

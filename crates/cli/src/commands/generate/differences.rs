@@ -60,8 +60,9 @@ pub const DIFFERENCES: [(&str, &str); 24] = [
     ("cp warns of a source that is named twice", "It is refused before anything is written (status 2)."),
     (
         "rsync removes while it copies (--delete-during), or before",
-        "Names are removed at the end, and only if all was copied. --delete-before and the others are taken for \
-         --delete.",
+        "Names are removed at the end, and only if all was copied: a file that vanished or was rewritten meanwhile may \
+         be one of them under another name. A file that only grew, as logs do, is copied as far as it was, and hinders \
+         nothing (status 24). --delete-before and the others are taken for --delete.",
     ),
     (
         "rsync --delete empties the target of an empty source",

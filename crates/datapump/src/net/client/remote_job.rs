@@ -36,6 +36,7 @@ use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
 use crate::target::place::{Place, Remote};
 use crate::tree::count_ahead;
+use datapump_files::commit::temporary::is_in_use;
 use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::stream;
 
@@ -60,18 +61,16 @@ impl RemoteCopy {
             std::mem::swap(one, &mut self.target);
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
-        let (mut since, mut most, mut pause) = (Instant::now(), 0, PAUSE_MIN);
+        let (mut since, mut most, mut pause, mut was_lost) = (Instant::now(), 0, PAUSE_MIN, false);
         let way = match self.two_hosts() {
             Some(_) => Direction::Push,
             None => self.way().map_or(Direction::Pull, |(way, _)| way),
         };
         let (mut sessions, last, last_read) = (Sessions::new(way), Mutex::default(), Mutex::default());
         loop {
-            let lost = Mutex::new(None);
+            let held = Mutex::new(Vec::new());
             let report = self.again([&last, &last_read]).once((&last, &last_read), &|event| match event {
-                Event::Problem(problem) if problem.class == Class::Lost => {
-                    *lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
-                }
+                Event::Problem(problem) if may_pass(&problem, was_lost) => hold(&held, problem),
                 event => events(event),
             });
             let now = self.watch.snapshot();
@@ -79,7 +78,7 @@ impl RemoteCopy {
             if now.bytes + now.bytes_present > most {
                 (since, most, pause) = (Instant::now(), now.bytes + now.bytes_present, PAUSE_MIN);
             }
-            let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
             let has_begun = last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
             let report = sessions.add(report, has_begun);
             // Differences are told once.
@@ -88,18 +87,20 @@ impl RemoteCopy {
             let left = patience.saturating_sub(since.elapsed());
             // A host that never answered is not waited for: a name may be written wrongly.
             let goes_on = |problem: &Problem| {
-                is_lost && !left.is_zero() && (has_begun || problem.operation != Operation::Reach)
+                let calls_again = is_lost && (has_begun || problem.operation != Operation::Reach);
+                !left.is_zero() && (calls_again || problem.class != Class::Lost)
             };
-            match lost {
-                Some(problem) if goes_on(&problem) && !self.stop.load(Ordering::Relaxed) => {
-                    events(Event::Warning(format!("{problem}; trying again")));
+            match held.iter().max_by_key(|problem| problem.class == Class::Lost) {
+                Some(problem) if goes_on(problem) && !self.stop.load(Ordering::Relaxed) => {
+                    was_lost = true;
+                    events(Event::Warning(again_words(problem)));
                 }
                 // A stopped copy does not mind that nobody is there any more.
                 _ if self.stop.load(Ordering::Relaxed) && was_cut_short(&report) => {
                     return Report { exit_status: Status::Interrupted as i32, ..report };
                 }
-                lost => {
-                    lost.into_iter().for_each(|problem| events(Event::Problem(problem)));
+                _ => {
+                    held.into_iter().for_each(|problem| events(Event::Problem(problem)));
                     return report;
                 }
             }
@@ -336,6 +337,26 @@ fn pushed(session: &ClientSession, report: Report, gave: SenderStats, cpu: Cpu) 
 fn with_places(report: Report, remote: &Remote) -> Report {
     let place = |path: &String| Remote { path: path.into(), ..remote.clone() }.to_string();
     Report { targets: report.targets.iter().map(place).collect(), ..report }
+}
+
+/// Whether another session may be without this problem: a lost connection, and behind one a name that the session
+/// which was lost still holds, because the other host has not given it up.
+fn may_pass(problem: &Problem, was_lost: bool) -> bool {
+    problem.class == Class::Lost || (was_lost && is_in_use(problem))
+}
+
+/// Keeps a problem until it is known whether another session follows. That a session is lost is told once.
+fn hold(held: &Mutex<Vec<Problem>>, problem: Problem) {
+    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+    held.retain(|other| problem.class != Class::Lost || other.class != Class::Lost);
+    held.push(problem);
+}
+
+fn again_words(problem: &Problem) -> String {
+    match problem.class {
+        Class::Lost => format!("{problem}; trying again"),
+        _ => format!("{problem}; the session that was lost may still have it: trying again"),
+    }
 }
 
 fn was_cut_short(report: &Report) -> bool {

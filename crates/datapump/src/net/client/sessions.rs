@@ -88,8 +88,9 @@ impl Sessions {
         let bytes = done(report.bytes, report.bytes_before, self.bytes, before.bytes);
         let elapsed_ns = (self.start.elapsed().as_nanos() as u64).saturating_sub(report.elapsed_ns);
         let last = Report {
-            // What a session of this very run had done was not done before it.
-            bytes_resumed: report.bytes_resumed.saturating_sub(before.bytes_moved),
+            // What a session of this very run had done was not done before it. What one found done stays so, also
+            // where some of what it moved itself was lost with it, or the file is whole by now.
+            bytes_resumed: report.bytes_resumed.saturating_sub(before.bytes_moved).max(before.bytes_resumed),
             files_before: report.files_before.saturating_sub(files),
             bytes_before: report.bytes_before.saturating_sub(bytes),
             ..report
@@ -151,6 +152,25 @@ mod tests {
             assert_eq!((last.files, last.bytes), (files, 10 * files), "{what}");
             assert_eq!((last.files_before, last.bytes_before), (files_before, 10 * files_before), "{what}");
             assert_eq!(last.requests, sessions.len() as u64, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_run_moved_is_counted_once() {
+        for (what, sessions, resumed) in [
+            ("one session", &[(100, 50)][..], 100),
+            ("all that the first moved counts", &[(100, 50), (150, 60)], 100),
+            ("the first lost some of what it moved", &[(100, 50), (140, 60), (185, 20)], 100),
+            ("the file was whole, and others followed", &[(100, 50), (0, 60)], 100),
+            ("no earlier run", &[(0, 50), (40, 60)], 0),
+            ("the other side did not tell", &[(0, 50), (150, 60)], 100),
+        ] {
+            let mut all = Sessions::new(Direction::Pull);
+            let mut last = Report::default();
+            for &(bytes_resumed, bytes_moved) in sessions {
+                last = all.add(Report { bytes_resumed, bytes_moved, ..Report::default() }, true);
+            }
+            assert_eq!(last.bytes_resumed, resumed, "{what}");
         }
     }
 
