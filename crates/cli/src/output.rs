@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datapump::{Change, ChangeKind, Class, Event, Place, Problem, Report, Status, shown};
+use datapump::{Change, ChangeKind, Class, Event, Place, Problem, Report, Status, shown, words_about};
 use datapump_lab::advise::explain::Explained;
 use indicatif::ProgressBar;
 
@@ -257,9 +257,9 @@ impl Output {
         let words = || format!("ended with status {}: {}", report.exit_status, report.summary());
         self.log_file.iter().for_each(|log| log.write(words, || event.to_owned()));
         self.report_in_words(report);
-        let copied = report.files + report.files_unchanged + report.files_before;
+        let left = report.files_unchanged + report.files_before;
         let log = self.log_file.as_ref().map(LogFile::path);
-        if let Some(words) = locked(&self.failures).words(copied, log) {
+        if let Some(words) = locked(&self.failures).words(report.files, left, log) {
             self.line(&format!("pump: {words}"));
         }
     }
@@ -295,12 +295,16 @@ impl Output {
             if let Some(words) = report.resumption() {
                 self.line(&words);
             }
-            let copied = || format!("{}{}", self.way_of(report), report.summary());
+            let copied = || match self.way_of(report) {
+                Some(way) => words_about(&way, &report.summary()),
+                None => report.summary(),
+            };
             self.line(&report.nothing_to_do().unwrap_or_else(copied));
-            if let Some(words) = report.bottleneck() {
+            let asks = self.verbose || self.stats;
+            if let Some(words) = report.bottleneck().filter(|_| asks || !report.is_brief()) {
                 self.line(&words);
             }
-            if self.verbose || self.stats {
+            if asks {
                 self.line(&report.line());
                 self.line(&report.sentence());
             }
@@ -315,18 +319,15 @@ impl Output {
         }
     }
 
-    /// `photos/ -> backup: `, with the real name of the target; nothing where the command does not copy.
-    fn way_of(&self, report: &Report) -> String {
+    /// `photos/ -> backup`, with the real name of the target; nothing where the command does not copy.
+    fn way_of(&self, report: &Report) -> Option<String> {
         let of = |names: &[String]| match names {
             [] => None,
             [name] => Some(name.clone()),
             [name, others @ ..] => Some(format!("{name} and {} more", others.len())),
         };
         let shown: Vec<String> = report.targets.iter().map(|name| shown(name.as_bytes())).collect();
-        match (of(&self.sources), of(&shown)) {
-            (Some(sources), Some(targets)) => format!("{sources} -> {targets}: "),
-            _ => String::new(),
-        }
+        Some(format!("{} -> {}", of(&self.sources)?, of(&shown)?))
     }
 
     /// Text alone, on standard output: the status of having written it.

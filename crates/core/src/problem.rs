@@ -119,6 +119,21 @@ impl Class {
             Class::Usage => "usage",
         }
     }
+
+    /// In words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Class::Missing => "not found",
+            Class::Changed => "changed",
+            Class::Denied => "permission denied",
+            Class::NoSpace => "no space left",
+            Class::Io => "failed",
+            Class::Refused => "refused",
+            Class::Lost => "connection lost",
+            Class::Mismatch => "content differs",
+            Class::Usage => "usage error",
+        }
+    }
 }
 
 /// One thing that went wrong.
@@ -219,6 +234,12 @@ impl fmt::Display for Problem {
     }
 }
 
+/// `host:file: words`. A place that ends with a colon of its own (`host:`) gets no second one.
+pub fn words_about(place: &str, words: &str) -> String {
+    let colon = if place.ends_with(':') { "" } else { ":" };
+    format!("{place}{colon} {words}")
+}
+
 /// A name for a terminal: control characters and bytes that are not UTF-8 are escaped, so that a hostile name can
 /// neither move the cursor nor hide what stands before it.
 pub fn shown(name: &[u8]) -> String {
@@ -261,6 +282,12 @@ mod tests {
         ] {
             assert_eq!(shown(name), text);
         }
+    }
+
+    #[test]
+    fn no_two_colons_stand_behind_a_place() {
+        assert_eq!(words_about("host:", "gone"), "host: gone");
+        assert_eq!(words_about("host:a", "gone"), "host:a: gone");
     }
 
     #[test]

@@ -167,6 +167,10 @@ pub struct Report {
     pub bytes_before: u64,
     /// Files that stay as they are at the target: equal ones, and those that --update and --ignore-existing leave.
     pub files_unchanged: u64,
+    /// Of these, those that are newer than the source (--update).
+    pub files_newer: u64,
+    /// Of these, those that --ignore-existing leaves, whatever they are.
+    pub files_existing: u64,
     /// Names that were left out for what they are: sockets, and files in use by a running or cut pump.
     pub skipped: u64,
     /// Names that were removed, because the source does not have them.
@@ -268,6 +272,8 @@ impl Report {
             files_before: self.files_before + before.files_before,
             bytes_before: self.bytes_before + before.bytes_before,
             files_unchanged: self.files_unchanged + before.files_unchanged,
+            files_newer: self.files_newer + before.files_newer,
+            files_existing: self.files_existing + before.files_existing,
             elapsed_ns: later(self.elapsed_ns),
             first_done_ns: later(self.first_done_ns),
             last_done_ns: later(self.last_done_ns),
@@ -298,7 +304,16 @@ impl Report {
             with_commas(self.bytes),
             self.ns_per_request()
         );
-        format!("{head}, limited by {}", self.limited_by.words())
+        format!("{head}{}", self.limit_words())
+    }
+
+    /// `, limited by cpu`; nothing where no limit is known.
+    fn limit_words(&self) -> String {
+        match self.limited_by {
+            LimitedBy::Unknown => String::new(),
+            LimitedBy::Balanced => ", limited by no single part".into(),
+            limit => format!(", limited by {}", limit.words()),
+        }
     }
 
     /// `Resumed at 382.0 MiB (at most 4.0 MiB sent twice).`, if it did.
@@ -350,11 +365,11 @@ impl Report {
                 let under_way = self.under_way_words().map_or(String::new(), |words| format!(" ({words})"));
                 format!(": {words} {}{under_way}; ", self.waited_words())
             }
-            (Why::Untold, None) => ": ".to_string(),
+            (Why::Untold | Why::NothingMoved, None) => ": ".to_string(),
             (why, None) => format!(" ({why}): "),
         };
         let evidence = if shown.is_empty() { cpu } else { format!("{}, {cpu}", shown.join(", ")) };
-        format!("{head}, limited by {}{detail}{evidence}", self.limited_by.words())
+        format!("{head}{}{detail}{evidence}", self.limit_words())
     }
 
     /// `16 requests under way, round trip 180 ms; 345 would fill the path`, where that is what limited.

@@ -20,7 +20,7 @@ use datapump_engine::{Errno, Handle};
 use rustix::fs::{Timespec, Timestamps};
 
 use crate::attributes::keep::{Keep, New};
-use crate::attributes::loss::{Limit, Loss, Lost, not_permitted};
+use crate::attributes::loss::{Limit, Loss, Lost, not_permitted, owner_not_permitted};
 use crate::attributes::permissions::SET_ID_BITS;
 use crate::attributes::xattrs::{is_files_own, is_kept};
 use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, names, umask, xattr_names_at};
@@ -151,7 +151,7 @@ fn set_owner(meta: &Meta, to: AttributeHolder<'_>, lost: &mut Lost) -> Outcome<b
             // The group alone may be permitted: its members may give files to it.
             let _ = to.set_owner(None, meta.gid);
             let words = "owner: not permitted; the copy belongs to this user";
-            lost.push(Loss::new(not_permitted(), errno, words));
+            lost.push(Loss::new(owner_not_permitted(), errno, words));
             Ok(false)
         }
         Err(errno) => Err(errno),

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use datapump_core::problem::{Class, Operation, Problem, shown};
+use datapump_core::problem::{Class, Operation, Problem, shown, words_about};
 use datapump_core::wire::WireError;
 use datapump_core::wire::hello::{Reason, Reply};
 
@@ -74,7 +74,7 @@ impl NetFault {
         let words = self.words();
         let operation =
             if matches!(self, NetFault::Unreached(_)) { Operation::Reach } else { Operation::Connect };
-        Problem::of(class, operation, format!("{place}: {words}"))
+        Problem::of(class, operation, words_about(place, words))
     }
 }
 

@@ -108,6 +108,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (&["-3"], "a copy between two other hosts goes through this host without a flag: pump copy A:x B:y"),
     (&["-B"], "pump asks nothing; ssh's own questions are switched off by --ssh 'ssh -o BatchMode=yes'"),
+    (&["-4", "-6", "--ipv4", "--ipv6"], "the version of IP is an option of ssh: --ssh 'ssh -4' or 'ssh -6'"),
     (&["-F"], "the configuration of ssh is --ssh 'ssh -F FILE'"),
     (&["--version"], "the version is told by pump --version"),
     (&["--port"], "a port stands in the place: pump://HOST:PORT/PATH; of ssh: --ssh 'ssh -p PORT'"),
@@ -152,6 +153,15 @@ mod tests {
                 let said = read(words).expect_err("it is not ours").to_string().replace('\n', " ");
                 assert!(said.contains(answer), "{flag}: {said}");
             }
+        }
+    }
+
+    #[test]
+    fn an_unknown_flag_is_not_taken_for_a_file() {
+        for flag in ["-j", "--nonsense"] {
+            let words = ["pump", "copy", flag, "a", "b"].map(OsString::from).to_vec();
+            let said = read(words).expect_err("there is none").to_string();
+            assert!(said.contains(flag) && !said.contains("as a value"), "{said}");
         }
     }
 

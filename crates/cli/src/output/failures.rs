@@ -25,14 +25,14 @@ impl Failures {
         let Some(path) = problem.path.as_deref().filter(|_| problem.class != Class::Usage) else { return };
         self.count += 1;
         if self.first.len() < NAMED {
-            self.first.push(format!("'{}' ({})", path_words(path), problem.class.name()));
+            self.first.push(format!("'{}' ({})", path_words(path), problem.class.words()));
         }
     }
 
-    /// `3 errors (2,345 files copied): 'a' (denied), 'b' (denied), 'c' (missing); see above`; nothing of one file that
-    /// was copied alone.
-    pub fn words(&self, copied: u64, log: Option<&Path>) -> Option<String> {
-        if self.count == 0 || self.count + copied < 2 {
+    /// `3 errors (2,345 files copied, 7 left as they were): 'a' (permission denied), 'c' (not found); see above`;
+    /// nothing of one file that was copied alone.
+    pub fn words(&self, copied: u64, left: u64, log: Option<&Path>) -> Option<String> {
+        if self.count == 0 || self.count + copied + left < 2 {
             return None;
         }
         let more = match self.count - self.first.len() as u64 {
@@ -41,7 +41,11 @@ impl Failures {
         };
         let log = log.map_or(String::new(), |log| format!(" and in {}", path_words(log)));
         let (errors, files) = (counted(self.count, "error"), counted(copied, "file"));
-        Some(format!("{errors} ({files} copied): {}{more}; see above{log}", self.first.join(", ")))
+        let left = match left {
+            0 => String::new(),
+            left => format!(", {} left as they were", with_commas(left)),
+        };
+        Some(format!("{errors} ({files} copied{left}): {}{more}; see above{log}", self.first.join(", ")))
     }
 }
 
@@ -53,20 +57,25 @@ mod tests {
     #[test]
     fn failures_are_one_line_with_the_first_ones() {
         let mut failures = Failures::default();
-        assert_eq!(failures.words(9, None), None);
+        assert_eq!(failures.words(9, 0, None), None);
         failures.add(&Problem::usage("no file"));
-        assert_eq!(failures.words(9, None), None);
+        assert_eq!(failures.words(9, 0, None), None);
         let problem = |path: &str| Problem::new(Class::Denied, Operation::Open, Path::new(path), "denied");
         failures.add(&problem("a"));
-        assert_eq!(failures.words(0, None), None, "the one file: its problem says all");
+        assert_eq!(failures.words(0, 0, None), None, "the one file: its problem says all");
         assert_eq!(
-            failures.words(2344, None).as_deref(),
-            Some("1 error (2,344 files copied): 'a' (denied); see above")
+            failures.words(2344, 0, None).as_deref(),
+            Some("1 error (2,344 files copied): 'a' (permission denied); see above")
+        );
+        assert_eq!(
+            failures.words(0, 3, None).as_deref(),
+            Some("1 error (0 files copied, 3 left as they were): 'a' (permission denied); see above")
         );
         ["b", "c", "d"].iter().for_each(|path| failures.add(&problem(path)));
-        let named = "'a' (denied), 'b' (denied), 'c' (denied) and 1 more; see above";
-        assert_eq!(failures.words(1, None), Some(format!("4 errors (1 file copied): {named}")));
+        let named = ["a", "b", "c"].map(|path| format!("'{path}' (permission denied)")).join(", ");
+        let named = format!("{named} and 1 more; see above");
+        assert_eq!(failures.words(1, 0, None), Some(format!("4 errors (1 file copied): {named}")));
         let log = Some(Path::new("log"));
-        assert_eq!(failures.words(1, log), Some(format!("4 errors (1 file copied): {named} and in log")));
+        assert_eq!(failures.words(1, 0, log), Some(format!("4 errors (1 file copied): {named} and in log")));
     }
 }

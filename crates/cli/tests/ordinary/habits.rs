@@ -206,9 +206,9 @@ const ROWS: &[Row] = &[
     ("copy -n --delete photos/ old", 0, "", &["remove 'old/gone'"]),
     ("copy -av -n --delete photos/ old", 0, "", &["remove 'old/gone'", "always on"]),
     ("copy --delete one two", 2, "", &["--delete needs a folder as source"]),
-    ("copy --update one two", 0, "", &["Nothing to do: 1 file up to date."]),
+    ("copy --update one two", 0, "", &["Nothing to do: 1 file newer at the target."]),
     ("copy --update=none one two", 0, "", &["Nothing to do"]),
-    ("copy --ignore-existing one two", 0, "", &["Nothing to do"]),
+    ("copy --ignore-existing one two", 0, "", &["Nothing to do: 1 file already at the target."]),
     ("copy -u photos/ new", 0, TREE, &[]),
     ("copy -c one new", 0, "new", &[]),
     ("copy --checksum photos/ new", 0, TREE, &[]),
@@ -445,7 +445,7 @@ fn failures_are_summed_up_and_a_log_has_a_line_for_each_file() {
     expect(
         &run,
         23,
-        &["2 errors (2 files copied): 'missing' (missing), 'dangling' (missing); see above and in log"],
+        &["2 errors (2 files copied): 'missing' (not found), 'dangling' (not found); see above and in log"],
         "two",
     );
     let log = std::fs::read_to_string(home.path("log")).expect("the log");

@@ -208,10 +208,13 @@ fn what_an_ordinary_user_may_not_do() {
         let Some(ended) = support::as_ordinary_user(&home, &words) else { return };
         expect(&ended, status, &[part], &words.join(" "));
     }
-    // Without an owner's rights the copy is kept, and what was lost is said once.
-    let copied = support::as_ordinary_user(&home, &["copy", "a", "open/b"]).expect("as before");
-    expect(&copied, 0, &[], "an ordinary copy");
-    assert_eq!(copied.err.contains("owner: not permitted"), support::is_root(), "{copied:?}");
+    // Without an owner's rights the copy is kept, and the owner that was lost is said to those who ask.
+    for (words, is_asked) in [(&["copy", "a", "open/b"][..], false), (&["copy", "-v", "a", "open/b"], true)] {
+        let copied = support::as_ordinary_user(&home, words).expect("as before");
+        expect(&copied, 0, &[], "an ordinary copy");
+        let is_told = copied.err.contains("owner: not permitted");
+        assert_eq!(is_told, is_asked && support::is_root(), "{copied:?}");
+    }
     has_content(&home.path("open/b"), &a, "an ordinary copy");
     has_content(&home.path("open/a"), &a, "one of two");
     assert_eq!(std::fs::read_dir(home.path("open")).expect("the folder").count(), 2);

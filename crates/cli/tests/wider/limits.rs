@@ -183,7 +183,7 @@ fn an_ordinary_user_is_told_once_what_cannot_be_kept() {
     crate::support::set_mode(&home.path("b"), 0o4711 | 0o444);
     crate::support::make_folder(&home, "own");
     owned_by_nobody(&home, "own");
-    let run = behind(&home, &AS_NOBODY, &["copy", "a", "b", "own"]);
+    let run = behind(&home, &AS_NOBODY, &["copy", "-v", "a", "b", "own"]);
     let words = "owner: not permitted; the copy belongs to this user";
     expect(&run, 0, &[words], "two files of root");
     assert_eq!(run.err.matches(words).count(), 1, "{run:?}");
@@ -191,8 +191,11 @@ fn an_ordinary_user_is_told_once_what_cannot_be_kept() {
         let meta = home.path("own").join(name).metadata().expect("the copy");
         assert_eq!((meta.uid(), meta.mode() & 0o7777), (NOBODY, mode), "{name}: set-id bits are dropped");
     }
-    let run = behind(&home, &AS_NOBODY, &["copy", "-q", "a", "own/c"]);
-    expect(&run, 0, &[], "quiet");
+    for flags in [&["copy", "-q"][..], &["copy"]] {
+        let run = behind(&home, &AS_NOBODY, &[flags, &["a", "own/c"]].concat());
+        expect(&run, 0, &[], "as cp and rsync");
+        assert!(!run.err.contains("owner: "), "{run:?}");
+    }
 }
 
 #[test]

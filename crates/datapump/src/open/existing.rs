@@ -106,7 +106,12 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem
         return Ok(FileNext::PassedBy);
     }
     match (action(shared, item, at, there.as_ref()), there) {
-        (Action::Keep(why) | Action::Leave(why), Some(there)) => {
+        (Action::Keep(why), Some(there)) => {
+            tell_left(shared, at, why);
+            shared.ledger.count_kept(rules.newer_by_ns().is_some());
+            return Ok(FileNext::Stands(there));
+        }
+        (Action::Leave(why), Some(there)) => {
             tell_left(shared, at, why);
             return Ok(FileNext::Stands(there));
         }

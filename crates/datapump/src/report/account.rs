@@ -162,6 +162,8 @@ impl Account<'_> {
             deleted: self.tally.deleted,
             bytes_before: self.tally.bytes_before,
             files_unchanged: self.tally.files_unchanged,
+            files_newer: self.tally.files_newer,
+            files_existing: self.tally.files_existing,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,
             first_done_ns: done().min().unwrap_or(elapsed_ns),

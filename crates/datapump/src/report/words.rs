@@ -9,8 +9,8 @@ use crate::units::{binary_rate_words, bytes_words, counted, time_words, with_com
 
 /// Below this a rate says how long a system call took.
 const RATED_NS: u64 = 10_000_000;
-/// Of a shorter copy nobody asks what its bottleneck was.
-const EXPLAINED_NS: u64 = 50_000_000;
+/// Of a shorter copy nobody asks what its bottleneck was, and what it waited for says little of a longer one.
+const BRIEF_NS: u64 = 1_000_000_000;
 
 impl Report {
     /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`. A value of zero is left out.
@@ -22,13 +22,11 @@ impl Report {
             0 => String::new(),
             bytes => format!(", {}", binary_rate_words(bytes as f64 * 1e9 / self.elapsed_ns as f64)),
         };
-        let besides = [
-            (self.files_unchanged + self.files_before, "up to date"),
-            (self.deleted, "deleted"),
-            (self.skipped, "left out"),
-        ];
-        let besides: Vec<String> = besides
+        let others = [(self.deleted, "deleted"), (self.skipped, "left out")];
+        let besides: Vec<String> = self
+            .standing()
             .into_iter()
+            .chain(others)
             .filter(|(count, _)| *count > 0)
             .map(|(count, words)| format!("{} {words}", with_commas(count)))
             .collect();
@@ -36,12 +34,26 @@ impl Report {
         format!("{} in {}{rate}{besides}", done.join(", "), time_words(self.elapsed_ns))
     }
 
-    /// `Nothing to do: 400 files up to date.`, if that is so.
+    /// `Nothing to do: 400 files up to date, 2 newer at the target.`, if that is so.
     pub fn nothing_to_do(&self) -> Option<String> {
-        let unchanged = self.files_unchanged + self.files_before;
-        let did_nothing = self.exit_status == 0 && self.files + self.bytes + self.deleted + self.skipped == 0;
-        (did_nothing && unchanged > 0)
-            .then(|| format!("Nothing to do: {} up to date.", counted(unchanged, "file")))
+        if self.exit_status != 0 || self.files + self.bytes + self.deleted + self.skipped > 0 {
+            return None;
+        }
+        let mut standing = self.standing().into_iter().filter(|(count, _)| *count > 0);
+        let (count, words) = standing.next()?;
+        let first = format!("{} {words}", counted(count, "file"));
+        let others = standing.map(|(count, words)| format!(", {} {words}", with_commas(count)));
+        Some(format!("Nothing to do: {first}{}.", others.collect::<String>()))
+    }
+
+    /// Files that stay as they are at the target, by why they do.
+    fn standing(&self) -> [(u64, &'static str); 3] {
+        let kept = self.files_newer + self.files_existing;
+        [
+            ((self.files_unchanged + self.files_before).saturating_sub(kept), "up to date"),
+            (self.files_newer, "newer at the target"),
+            (self.files_existing, "already at the target"),
+        ]
     }
 
     /// Bytes of this run, if it took long enough for a rate.
@@ -49,12 +61,14 @@ impl Report {
         if self.elapsed_ns < RATED_NS { 0 } else { self.bytes.saturating_sub(self.bytes_resumed) }
     }
 
-    /// `Bottleneck: the source's disk, 94 % of the time.`, with one thing to try; none of a short copy.
+    /// Whether it took less than a second: its bottleneck is told to those who ask (`-v`, `--stats`) alone.
+    pub fn is_brief(&self) -> bool {
+        self.elapsed_ns < BRIEF_NS
+    }
+
+    /// `Bottleneck: the source's disk, 94 % of the time.`, with one thing to try.
     pub fn bottleneck(&self) -> Option<String> {
         let LimitedDetail { why, waited_ns, of_ns, .. } = self.limited_detail;
-        if self.elapsed_ns < EXPLAINED_NS {
-            return None;
-        }
         if why == Why::RateLimit {
             return Some("Throttled by --bwlimit.".into());
         }
@@ -137,6 +151,14 @@ mod tests {
             let report = Report { files_unchanged: count, ..second() };
             assert_eq!(report.nothing_to_do().as_deref(), Some(words));
         }
+        for (files_newer, files_existing, words) in [
+            (2, 0, "Nothing to do: 1 file up to date, 2 newer at the target."),
+            (3, 0, "Nothing to do: 3 files newer at the target."),
+            (0, 3, "Nothing to do: 3 files already at the target."),
+        ] {
+            let report = Report { files_unchanged: 3, files_newer, files_existing, ..second() };
+            assert_eq!(report.nothing_to_do().as_deref(), Some(words));
+        }
     }
 
     #[test]
@@ -149,7 +171,7 @@ mod tests {
         let disk = of(LimitedBy::Source, "read", Why::Device);
         let words = disk.bottleneck().expect("a sentence");
         assert!(words.starts_with("Bottleneck: the source's disk, 94 % of the time. "), "{words}");
-        assert_eq!(Report { elapsed_ns: 9, ..disk }.bottleneck(), None);
+        assert!(!disk.is_brief() && Report { elapsed_ns: 999_999_999, ..disk }.is_brief());
         let throttled = of(LimitedBy::Source, "read", Why::RateLimit).bottleneck();
         assert_eq!(throttled.as_deref(), Some("Throttled by --bwlimit."));
         let mut equal = of(LimitedBy::Balanced, "read", Why::EqualStages);

@@ -32,6 +32,9 @@ pub(crate) struct Tally {
     pub(crate) files_left: u64,
     /// Files that stay as they are at the target.
     pub(crate) files_unchanged: u64,
+    /// Those of them that are newer than the source, and those that stay whatever they are.
+    pub(crate) files_newer: u64,
+    pub(crate) files_existing: u64,
     /// Files that an earlier run committed, and their bytes.
     pub(crate) files_before: u64,
     pub(crate) bytes_before: u64,
@@ -147,6 +150,7 @@ impl Ledger<'_> {
     pub(crate) fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) {
         for loss in lost {
             match loss.limit {
+                Limit::Owner => self.note_once(loss.words),
                 Limit::User => self.warn_once(loss.words),
                 Limit::FileSystem if !self.is_first_of(&format!("lost-{}", loss.words)) => {}
                 Limit::FileSystem | Limit::File => {
@@ -161,6 +165,13 @@ impl Ledger<'_> {
     pub(crate) fn warn_once(&self, words: String) {
         if self.is_first_of(&words) {
             (self.events)(Event::Warning(words));
+        }
+    }
+
+    /// Tells something once to those who ask.
+    fn note_once(&self, words: String) {
+        if self.notes && self.is_first_of(&words) {
+            (self.events)(Event::Note(words));
         }
     }
 
@@ -194,6 +205,15 @@ impl Ledger<'_> {
         tally.bytes_before += bytes;
         drop(tally);
         self.watch.add_present(1, bytes);
+    }
+
+    /// A file that stays is not as the source: it is newer, or nothing that exists is touched.
+    pub(crate) fn count_kept(&self, is_newer: bool) {
+        let mut tally = self.tally();
+        match is_newer {
+            true => tally.files_newer += 1,
+            false => tally.files_existing += 1,
+        }
     }
 
     /// A file of a tree stays as it is at the target.

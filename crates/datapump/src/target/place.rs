@@ -79,6 +79,11 @@ impl Place {
             _ if bytes.starts_with(SCHEME) => parse_served(&bytes[SCHEME.len()..]).map(Place::Remote),
             _ if bytes.starts_with(SSH) => parse_ssh_url(&bytes[SSH.len()..]).map(Place::Remote),
             _ if WebUrl::is_one(bytes) => parse_web(bytes).map(Place::Web),
+            _ if OTHER_SCHEMES.iter().any(|scheme| bytes.starts_with(scheme)) => {
+                let shown = crate::shown(bytes);
+                let words = format!("'{shown}': write ssh://[USER@]HOST[:PORT]/PATH, or [USER@]HOST:PATH");
+                Err(PlaceError(words))
+            }
             _ if is_remote(bytes) => parse_ssh(bytes).map(Place::Remote),
             _ => Ok(Place::Path(PathBuf::from(word))),
         }
@@ -88,6 +93,8 @@ impl Place {
 const SCHEME: &[u8] = b"pump://";
 const SSH: &[u8] = b"ssh://";
 const STRIPE: &[u8] = b"stripe:";
+/// They would be taken for hosts called `scp` and the like.
+const OTHER_SCHEMES: [&[u8]; 3] = [b"scp://", b"sftp://", b"rsync://"];
 
 impl Place {
     /// Nowhere.
@@ -351,6 +358,8 @@ mod tests {
             ("ssh://", "write ssh://[USER@]HOST[:PORT]/PATH"),
             ("ssh://-oProxyCommand=x/b", "write ssh://"),
             ("ssh://host:0/b", "write ssh://"),
+            ("scp://user@host:22/b", "write ssh://"),
+            ("rsync://host/b", "write ssh://"),
             ("ssh://host:x/b", "write ssh://"),
             ("ssh://user@/b", "write ssh://"),
             ("http://", "is no URL"),

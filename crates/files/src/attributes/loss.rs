@@ -9,8 +9,9 @@ use crate::problem::{Class, class_of, system_words};
 /// Whose limit it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// An ordinary user may give it to no file (an owner, a capability): told once, and no failure, as with cp and
-    /// rsync.
+    /// Only root gives files to others, of which cp and rsync say nothing: for those who ask.
+    Owner,
+    /// An ordinary user may give it to no file (a capability): told once, and no failure, as with cp and rsync.
     User,
     /// This file system keeps it of no file: told once.
     FileSystem,
@@ -47,4 +48,12 @@ impl Loss {
 /// Whose limit it is that something was not permitted.
 pub fn not_permitted() -> Limit {
     if rustix::process::geteuid().is_root() { Limit::FileSystem } else { Limit::User }
+}
+
+/// The same of an owner.
+pub fn owner_not_permitted() -> Limit {
+    match not_permitted() {
+        Limit::User => Limit::Owner,
+        limit => limit,
+    }
 }

@@ -16,6 +16,9 @@ use crate::cancel::CancelToken;
 use crate::fault::NetFault;
 use crate::timed::POLL_INTERVAL;
 
+/// Nobody listens at an address.
+const REFUSED: &str = "connection refused";
+
 /// Calls `host:port`, each of its addresses for as long as `patience`. `called` may do something meanwhile.
 pub(crate) fn call(
     host: &str,
@@ -31,7 +34,13 @@ pub(crate) fn call(
             Err(fault) => failed = fault,
         }
     }
-    Err(failed)
+    Err(match failed {
+        NetFault::Lost(words) => {
+            let try_this = if words == REFUSED { "; is \"pump serve\" running there?" } else { "" };
+            NetFault::Lost(format!("connect to '{host}': {words}{try_this}"))
+        }
+        fault => fault,
+    })
 }
 
 /// The addresses of a host. The system's own search cannot be ended: another thread waits for it.
@@ -59,7 +68,10 @@ pub(crate) fn connect(
     cancel: &CancelToken,
     called: &dyn Fn(),
 ) -> Result<TcpStream, NetFault> {
-    let fault = |errno: Errno| NetFault::of_io("call", &errno.into());
+    let fault = |errno: Errno| match errno {
+        Errno::CONNREFUSED => NetFault::Lost(REFUSED.into()),
+        errno => NetFault::Lost(io::Error::from(errno).to_string()),
+    };
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).map_err(fault)?;
@@ -82,7 +94,7 @@ pub(crate) fn connect(
     sockopt::socket_error(&socket).map_err(fault)?.map_err(fault)?;
     let stream = TcpStream::from(socket);
     let blocks = stream.set_nonblocking(false);
-    blocks.map(|()| stream).map_err(|error: io::Error| NetFault::of_io("call", &error))
+    blocks.map(|()| stream).map_err(|error: io::Error| NetFault::Lost(error.to_string()))
 }
 
 #[cfg(test)]
@@ -108,7 +120,8 @@ mod tests {
         );
         drop(listener);
         let refused = call(&address.to_string(), &cancel, patience, &|| ()).expect_err("nobody listens");
-        assert!(refused.words().contains("refused"), "{refused:?}");
+        let words = format!("connect to '{address}': connection refused; is \"pump serve\" running there?");
+        assert_eq!(refused, NetFault::Lost(words));
         call("no such host:1", &cancel, patience, &|| ()).expect_err("there is none");
     }
 

@@ -82,7 +82,10 @@ fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -
                 return command.error(ErrorKind::InvalidUtf8, text);
             }
         }
-        ErrorKind::UnknownArgument => add_hint(&mut error),
+        ErrorKind::UnknownArgument => {
+            remove_tip(&mut error);
+            add_hint(&mut error);
+        }
         _ => {}
     }
     error
@@ -129,6 +132,15 @@ fn unreadable_variable(command: &Command) -> Option<String> {
     let variables = all_arguments(command).into_iter().filter_map(Arg::get_env);
     let unreadable = |name: &&OsStr| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
     variables.into_iter().find(unreadable).map(|name| name.to_string_lossy().into_owned())
+}
+
+/// An unknown flag is hardly ever a file's name, as clap's tip has it: "to pass '-I' as a value, use '-- -I'".
+fn remove_tip(error: &mut Error) {
+    let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) else { return };
+    tips.retain(|tip| !tip.to_string().contains("' as a value, use '"));
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
 }
 
 /// What users of cp, dd and rsync type out of habit gets an answer.

@@ -126,7 +126,8 @@ pub struct OutputArguments {
 
     /// Print all figures at the end
     ///
-    /// Requests, time by stage, CPU time: the lines that -v ends with. Default: off.
+    /// Requests, time by stage, CPU time: the lines that -v ends with, and the bottleneck of a copy that took less than
+    /// a second, too. Default: off.
     ///
     /// Example: pump copy --stats photos/ /backup/photos
     #[arg(long, env = "PUMP_STATS", help_heading = OUTPUT)]

@@ -28,7 +28,7 @@ use crate::net::client::remote_copy::{
 use crate::net::client::session_pools::{SPARES_AFTER, SessionPools};
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
-use crate::problem::Problem;
+use crate::problem::{Problem, words_about};
 use crate::report::{Report, RoundTrips};
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
@@ -113,7 +113,8 @@ impl RemoteCopy {
                 return Err(NetFault::Refused(words).problem(&remote.to_string()));
             }
             if !std::mem::replace(&mut was_told, true) {
-                events(Event::Warning(format!("{remote}: {words}; trying again until there is room")));
+                let words = format!("{words}; trying again until there is room");
+                events(Event::Warning(words_about(&remote.to_string(), &words)));
             }
             self.rest(jittered(pause).min(left));
             if self.stop.load(Ordering::Relaxed) {
@@ -146,7 +147,7 @@ impl RemoteCopy {
         last: &LastSession,
         (events, opening): (Events<'_>, &SessionStart),
     ) -> Result<Beginning, Problem> {
-        let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
+        let notice = |words: String| events(Event::Notice(words_about(&remote.to_string(), &words)));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let session = self.called(cancel, (way, remote), last, (&notice, opening));

@@ -38,7 +38,11 @@ pub(crate) fn kept(
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, why);
     count(shared, meta);
-    match shared.trees.rules.newer_by_ns() {
+    let newer_by_ns = shared.trees.rules.newer_by_ns();
+    if meta.kind == FileKind::Regular {
+        shared.ledger.count_kept(newer_by_ns.is_some());
+    }
+    match newer_by_ns {
         Some(_) => linking::meet_newer(shared, entry, meta, there),
         None => Ok(()),
     }

@@ -37,7 +37,7 @@ pub(super) fn prediction(prediction: &Prediction) -> String {
 /// The whole in one paragraph.
 pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
     let sentences = [
-        format!("The copy {} and is {}{}.", pace(explained, case), limit(explained), differs(explained)),
+        format!("The copy {}{}{}.", pace(explained, case), limit(explained), differs(explained)),
         explained
             .prediction
             .as_ref()
@@ -58,16 +58,20 @@ fn pace(explained: &Explained, case: &Case) -> String {
     }
 }
 
+/// The second half of the sentence.
 fn limit(explained: &Explained) -> String {
     let why = &explained.limited_detail.why;
     let because = if *why == Why::Untold { String::new() } else { format!(" ({why})") };
     match explained.limited_by {
-        LimitedBy::Balanced => format!("balanced{because}"),
+        LimitedBy::Balanced => format!(" and is limited by no single part{because}"),
         LimitedBy::Unknown => match explained.error_percent {
-            Some(error) => format!("limited by what cannot be told: the runs disagree by {error:.0} %"),
-            None => "limited by what cannot be told".into(),
+            Some(error) => format!(
+                "; its bottleneck is unclear: the baselines disagree ({error:.0} %), run it again when the \
+                 machine is idle"
+            ),
+            None => "; its bottleneck is unclear".into(),
         },
-        limit => format!("limited by {}{because}", limit.words()),
+        limit => format!(" and is limited by {}{because}", limit.words()),
     }
 }
 
