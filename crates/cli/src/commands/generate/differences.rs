@@ -92,7 +92,8 @@ pub const DIFFERENCES: [(&str, &str); 27] = [
     ),
     (
         "rsync --relative follows a link on the way to a source",
-        "It is refused with what to write instead: write the folder that it leads to, /./ behind the link, or -L. On          another host it is an error (status 23).",
+        "It is refused with what to write instead: write the folder that it leads to, /./ behind the link, or -L. On \
+         another host it is an error (status 23).",
     ),
     (
         "rsync --chmod changes the mode alone",
