@@ -127,7 +127,7 @@ const HABITS: &[(&[&str], &str)] = &[
 ];
 
 /// Those of them that have no value, and without which the same is copied.
-const IDLE: [&str; 13] = [
+const IDLE: [&str; 11] = [
     "-z",
     "--compress",
     "-P",
@@ -139,8 +139,6 @@ const IDLE: [&str; 13] = [
     "--delay-updates",
     "-y",
     "--fuzzy",
-    "-Z",
-    "--context",
 ];
 
 /// Whether a command means the same without this flag.
