@@ -19,7 +19,7 @@ mod time_left;
 pub(crate) mod version;
 
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datapump::{Change, ChangeKind, Class, Event, Place, Problem, Report, Status, shown, words_about};
@@ -154,8 +154,16 @@ impl Output {
             results.failed = Some(io::Error::from_raw_os_error(EBADF));
             return;
         }
-        let mut stdout = io::stdout().lock();
-        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        let write = || {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(bytes).and_then(|()| stdout.flush())
+        };
+        let written = match &*locked(&self.bar) {
+            // Both are on one screen.
+            Some(bar) if io::stdout().is_terminal() => bar.suspend(write),
+            _ => write(),
+        };
+        match written {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => results.closed = true,
             Err(error) => results.failed = Some(error),

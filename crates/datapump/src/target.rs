@@ -235,20 +235,22 @@ fn target_folder<'at>(
     let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/")
         || path.as_os_str().as_encoded_bytes().ends_with(b"/.");
     if options.target_is_folder && !found.is_folder() {
-        return Err(usage(path, "not a directory; create it"));
+        return Err(items::no_folder(found, path, "not a directory; create it"));
     }
     match (found.is_folder(), options.target_is_name, several) {
         (true, true, _) if only_folders(hosts, sources) => Ok(None),
         (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
         (true, false, _) => Ok(Some(found)),
-        (false, _, true) => Err(usage(path, "several sources need an existing folder as target")),
+        (false, _, true) => {
+            Err(items::no_folder(found, path, "several sources need an existing folder as target"))
+        }
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
         (false, _, false) if wants_folder && options.make_path && options.dry_run => Err(usage(
             path,
             "not a directory yet (--mkpath creates nothing in a dry run); create it, or run without -n",
         )),
         (false, _, false) if wants_folder => {
-            Err(usage(path, "not a directory; create it, or drop the trailing slash"))
+            Err(items::no_folder(found, path, "not a directory; create it, or drop the trailing slash"))
         }
         (false, _, false) => Ok(None),
     }

@@ -1,5 +1,6 @@
 //! Reaches the other side of a session: an address with a ticket, or over ssh, which brings a ticket and perhaps an
-//! address. A far end that can be called is called; otherwise its connections go through ssh.
+//! address. A far end that can be called is called; otherwise, or where that is asked for, its connections go through
+//! ssh.
 //!
 //! Must not know: what the session is for.
 
@@ -114,6 +115,7 @@ fn over_ssh(
     let ticket = Some(far_end.ticket.clone());
     let of = |route| of(route, ticket.clone());
     let why = match far_end.address {
+        _ if far_end.carries_all => None,
         Some(address) => match of(Route::Tried(address)).control(with.proposed, &|| ()) {
             Ok((channel, round_trip_ns)) => {
                 let dialer = of(Route::Called(address.to_string()));
@@ -122,10 +124,12 @@ fn over_ssh(
             }
             Err(NetFault::Stopped) => return Err(NetFault::Stopped),
             // The far end is reached over ssh, whatever answered there.
-            Err(fault) => format!("no direct connection to {address} ({})", fault.words()),
+            Err(fault) => Some(format!("no direct connection to {address} ({})", fault.words())),
         },
-        None => "the far end has no address of its own".into(),
+        None => Some("the far end has no address of its own".into()),
     };
-    notice(format!("{why}: everything goes through ssh, which may be slower"));
+    if let Some(why) = why {
+        notice(format!("{why}: everything goes through ssh, which may be slower"));
+    }
     called(with, of(Route::ConnectionStats(far_end.carry())), Some(far_end))
 }

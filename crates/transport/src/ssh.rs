@@ -55,11 +55,13 @@ pub struct Shell {
     pub command: Vec<String>,
     /// The far `pump`, as the far shell finds it.
     pub remote_bin: String,
+    /// All goes through ssh: the far end does not listen, and is not called.
+    pub carries_all: bool,
 }
 
 impl Default for Shell {
     fn default() -> Shell {
-        Shell { command: vec!["ssh".into()], remote_bin: "pump".into() }
+        Shell { command: vec!["ssh".into()], remote_bin: "pump".into(), carries_all: false }
     }
 }
 
@@ -78,7 +80,7 @@ impl Shell {
                 "'{shown}' is no program of the far end: write for example --remote-bin bin/pump"
             ));
         }
-        Ok(Shell { command, remote_bin: remote_bin.into() })
+        Ok(Shell { command, remote_bin: remote_bin.into(), carries_all: false })
     }
 
     fn name(&self) -> String {
@@ -91,6 +93,12 @@ impl Shell {
         let port = host.port.map(|port| ["-p".into(), port.to_string().into()]);
         let command = self.command.iter().map(|word| Cow::Borrowed(word.as_str()));
         command.chain(port.into_iter().flatten()).chain([host.name.as_str().into()]).collect()
+    }
+
+    /// The command at the far end. A pump that does not hear by which address ssh came does not listen.
+    fn far_words(&self) -> Vec<&str> {
+        let unheard: &[&str] = if self.carries_all { &["env", "-u", "SSH_CONNECTION"] } else { &[] };
+        unheard.iter().copied().chain([self.remote_bin.as_str(), "serve", "--stdio"]).collect()
     }
 
     /// ssh takes the first of two ports.
@@ -149,6 +157,8 @@ pub struct RemoteEnd {
     pub(crate) ticket: Ticket,
     /// Where it listens.
     pub(crate) address: Option<std::net::SocketAddr>,
+    /// It is not to be called there.
+    pub(crate) carries_all: bool,
 }
 
 impl std::fmt::Debug for RemoteEnd {
@@ -172,7 +182,7 @@ impl RemoteEnd {
         }
         let words = shell.words_to(host);
         let mut command = Command::new(&*words[0]);
-        command.args(words[1..].iter().map(|word| &**word)).args([&shell.remote_bin, "serve", "--stdio"]);
+        command.args(words[1..].iter().map(|word| &**word)).args(shell.far_words());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
             let name = shell.name();
@@ -208,7 +218,8 @@ impl RemoteEnd {
             end(&mut child, Duration::ZERO, stop);
         })?;
         let (ssh_mux, input) = (SshMux::new(output), Some((input, search.rest().to_vec())));
-        Ok(RemoteEnd { child, said, ssh_mux, stop: Arc::clone(stop), input, ticket, address })
+        let (stop, carries_all) = (Arc::clone(stop), shell.carries_all);
+        Ok(RemoteEnd { child, said, ssh_mux, stop, input, ticket, address, carries_all })
     }
 
     /// What carries streams to it.
@@ -356,6 +367,9 @@ mod tests {
             Shell::new(line, remote_bin).expect_err(line);
         }
         assert_eq!(Shell::new("ssh", "pump"), Ok(Shell::default()));
+        assert_eq!(Shell::default().far_words(), ["pump", "serve", "--stdio"]);
+        let alone = Shell { carries_all: true, ..Shell::default() };
+        assert_eq!(alone.far_words(), ["env", "-u", "SSH_CONNECTION", "pump", "serve", "--stdio"]);
     }
 
     fn at(name: &str) -> SshHost {
@@ -378,8 +392,8 @@ mod tests {
 
     /// The far end is a shell that reads its command from the options; the host and the far command are its arguments.
     fn started(script: &str) -> Result<RemoteEnd, NetFault> {
-        let shell =
-            Shell { command: vec!["sh".into(), "-c".into(), script.into()], remote_bin: "far pump".into() };
+        let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let shell = Shell { command, remote_bin: "far pump".into(), carries_all: false };
         RemoteEnd::start(&shell, &at("user@host"), &Arc::default())
     }
 

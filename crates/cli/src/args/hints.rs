@@ -35,22 +35,17 @@ const HABITS: &[(&[&str], &str)] = &[
         "links inside folders stay links unless -L, links that are named are followed; leave it out",
     ),
     (
-        &["-E", "-g", "-D", "--preserve", "--owner", "--group", "--perms", "--times", "--acls", "--xattrs"],
+        &["-E", "-g", "-D", "--preserve"],
         "mode, times, owner, access control lists and extended attributes are always kept; leave it out, or see \
          --no-preserve",
-    ),
-    (
-        &["--hard-links", "--specials", "--executability"],
-        "hard links, devices and pipes are always kept; leave it out, or see --no-preserve",
     ),
     (
         &["--force", "--remove-destination"],
         "an existing target is replaced, once its copy is whole; leave it out",
     ),
     (&["--interactive"], "nothing is asked; see what would happen with -n"),
-    (&["-W", "--whole-file"], "a file that differs is always copied whole; leave it out"),
     (
-        &["--partial", "--partial-dir"],
+        &["--partial-dir"],
         "a copy that is cut leaves the old target whole, and the same command goes on where it was; leave it out",
     ),
     (&["--delay-updates"], "each file appears whole under its name when it is; leave it out"),
@@ -132,6 +127,26 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// Those of them that have no value, and without which the same is copied.
+const IDLE: [&str; 11] = [
+    "-z",
+    "--compress",
+    "-P",
+    "-E",
+    "-g",
+    "--links",
+    "--force",
+    "--remove-destination",
+    "--delay-updates",
+    "-y",
+    "--fuzzy",
+];
+
+/// Whether a command means the same without this flag.
+pub fn is_idle(flag: &str) -> bool {
+    IDLE.contains(&flag)
+}
+
 /// The answer to a flag that is not ours, if it is a habit.
 pub fn hint(flag: &str) -> Option<&'static str> {
     let name = flag.split('=').next().unwrap_or(flag);
@@ -142,7 +157,7 @@ pub fn hint(flag: &str) -> Option<&'static str> {
 mod tests {
     use std::ffi::OsString;
 
-    use super::HABITS;
+    use super::{HABITS, IDLE, hint};
     use crate::args::copy::read::read;
 
     #[test]
@@ -162,6 +177,13 @@ mod tests {
             let words = ["pump", "copy", flag, "a", "b"].map(OsString::from).to_vec();
             let said = read(words).expect_err("there is none").to_string();
             assert!(said.contains(flag) && !said.contains("as a value"), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_left_out_is_a_habit() {
+        for flag in IDLE {
+            assert!(hint(flag).is_some(), "{flag}");
         }
     }
 

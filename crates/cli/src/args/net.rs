@@ -82,6 +82,18 @@ pub struct ReachArguments {
     #[arg(default_value = "pump", hide_default_value = true)]
     pub remote_bin: String,
 
+    /// Send all data through the connection of ssh, and make none beside it
+    ///
+    /// Without it only the start goes through ssh: the pump there listens for this one session, at the address by which
+    /// ssh came, on any free TCP port, and the data go there, encrypted (TLS 1.3). Only who has the ticket, which came
+    /// over ssh, is let in. Where a firewall or a jump host is in the way, that shows after a second at most, and all
+    /// goes through ssh, which is said. With this flag the pump there does not listen. Default: off.
+    ///
+    /// Example: pump copy --within-ssh photos/ user@host:photos
+    #[arg(long, env = "PUMP_WITHIN_SSH", help_heading = HOSTS)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub within_ssh: bool,
+
     /// Read the ticket for pump:// from a file
     ///
     /// The flag of this name of pump serve writes it. Without it the ticket is taken from the environment (PUMP_TICKET)

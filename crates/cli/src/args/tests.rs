@@ -132,7 +132,11 @@ fn no_flag_of_other_tools_is_both_ours_and_a_habit() {
         }
         let long = argument.get_long().map(|long| format!("--{long}"));
         let short = argument.get_short().map(|short| format!("-{short}"));
-        for flag in [long, short].into_iter().flatten() {
+        let others = argument.get_all_aliases().unwrap_or_default();
+        let others = others.into_iter().map(|name| format!("--{name}"));
+        let letters = argument.get_all_short_aliases().unwrap_or_default().into_iter();
+        let letters = letters.map(|letter| format!("-{letter}"));
+        for flag in [long, short].into_iter().flatten().chain(others).chain(letters) {
             assert_eq!(super::hints::hint(&flag), None, "{flag}");
         }
     });

@@ -2,8 +2,11 @@
 //!
 //! Must not know: how a copy is made.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use datapump::{Event, Job, Place, Selection};
 
@@ -94,7 +97,28 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
         return Err("the names of --files-from have their paths already; leave --relative out".into());
     }
     let (root, names) = relative(&sources)?;
+    if !arguments.links.copy_links && !arguments.links.copy_unsafe_links {
+        refuse_links(&root, &names)?;
+    }
     Ok((vec![root], target, Some(names)))
+}
+
+/// A link on the way to a source is a link at the target, too, and what it leads to is not there.
+fn refuse_links(root: &Place, names: &[u8]) -> Result<(), String> {
+    let Place::Path(root) = root else { return Ok(()) };
+    let begin: PathBuf = root.components().filter(|part| *part != Component::CurDir).collect();
+    for name in names.split(|byte| *byte == 0) {
+        let path = Path::new(OsStr::from_bytes(name));
+        let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+        let Some(link) = above.find(|above| begin.join(above).is_symlink()) else { continue };
+        let (whole, rest) = (begin.join(path), path.strip_prefix(link).unwrap_or(path));
+        let (link, whole, rest) = (path_words(&begin.join(link)), path_words(&whole), path_words(rest));
+        return Err(format!(
+            "--relative: '{link}' on the way to '{whole}' is a symbolic link; write '{link}/./{rest}', which keeps the \
+             path behind the link, or -L, which follows all links"
+        ));
+    }
+    Ok(())
 }
 
 fn is_remote(place: &Place) -> bool {

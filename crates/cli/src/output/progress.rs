@@ -13,6 +13,7 @@ use datapump::units::{binary_rate_words, bytes_words, with_commas};
 use datapump::{Choice, Phase, Snapshot, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::args::OutputArguments;
 use crate::output::Output;
@@ -128,33 +129,51 @@ fn style(template: &str) -> ProgressStyle {
 fn draw(bar: &ProgressBar, reading: &MeterReading, at_hand: Option<&Path>) {
     let columns = tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
     let columns = if columns == 0 { COLUMNS } else { columns };
-    let mut words = words(reading);
-    if let Some(name) =
-        at_hand.filter(|_| columns >= words.chars().count() + NAME_COLUMNS + 2 + BAR_COLUMNS_MIN)
-    {
-        words = format!("{words}, {:<NAME_COLUMNS$}", end_of(&shown_name(name), NAME_COLUMNS));
+    let mut words = fitting(reading, columns.saturating_sub(1));
+    if let Some(name) = at_hand.filter(|_| columns >= words.width() + NAME_COLUMNS + 2 + BAR_COLUMNS_MIN) {
+        let end = end_of(&shown_name(name), NAME_COLUMNS);
+        words = format!("{words}, {end}{}", " ".repeat(NAME_COLUMNS.saturating_sub(end.width())));
     }
-    match reading.percent.filter(|_| columns >= words.chars().count() + BAR_COLUMNS_MIN) {
+    match reading.percent.filter(|_| columns >= words.width() + BAR_COLUMNS_MIN) {
         Some(percent) => {
             bar.set_style(style("{wide_bar} {msg}"));
             bar.set_position((percent * 10.0) as u64);
         }
         None => bar.set_style(style("{msg}")),
     }
-    bar.set_message(cut(&words, columns.saturating_sub(1)));
+    bar.set_message(words);
 }
 
-/// So much of a line that it does not wrap.
+/// A line that does not wrap. How far, how fast and how much longer are worth more than how many of how many.
+fn fitting(reading: &MeterReading, columns: usize) -> String {
+    let narrower = [Some(bytes_words(reading.bytes)), None];
+    let narrower = narrower.into_iter().map(|amount| words_beside(reading, amount, true));
+    let mut all = std::iter::once(words(reading)).chain(narrower);
+    let least = || cut(&words_beside(reading, None, true), columns);
+    all.find(|words| words.width() <= columns).unwrap_or_else(least)
+}
+
+/// So much of a line as has room. Some letters take two columns, some none.
 fn cut(words: &str, columns: usize) -> String {
-    words.chars().take(columns).collect()
+    let mut left = columns;
+    words.chars().take_while(|letter| takes(&mut left, *letter)).collect()
 }
 
 /// So much of the end of a name.
 fn end_of(name: &str, columns: usize) -> String {
-    match name.chars().count().checked_sub(columns) {
-        None | Some(0) => name.to_owned(),
-        Some(more) => format!("…{}", name.chars().skip(more + 1).collect::<String>()),
+    if name.width() <= columns {
+        return name.to_owned();
     }
+    let mut left = columns.saturating_sub(1);
+    let end = name.char_indices().rev().take_while(|(_, letter)| takes(&mut left, *letter)).last();
+    format!("…{}", &name[end.map_or(name.len(), |(at, _)| at)..])
+}
+
+/// Takes the columns of a letter, if there are as many.
+fn takes(left: &mut usize, letter: char) -> bool {
+    let rest = left.checked_sub(letter.width().unwrap_or(0));
+    *left = rest.unwrap_or(*left);
+    rest.is_some()
 }
 
 /// For a terminal.
@@ -167,25 +186,37 @@ fn name_words(name: &Path) -> String {
     format!(", at '{}'", shown_name(name))
 }
 
-/// `42.0 %, 1.0 GiB, 340 MiB/s, 12 to 15 s left`; behind the bytes the phase: `deleting 1,204 of 30,000`.
+/// `42.0 %, 1.0 GiB, 340 MiB/s, 12 s to 15 s left`; behind the bytes the phase: `deleting 1,204 of 30,000`.
 fn words(reading: &MeterReading) -> String {
+    words_beside(reading, Some(amount_words(reading)), false)
+}
+
+/// The same with this amount, or none.
+fn words_beside(reading: &MeterReading, amount: Option<String>, is_narrow: bool) -> String {
     if let Some(phase) = reading.phase.shown() {
         let deleted = match (reading.phase, reading.deleted) {
             (Phase::Deleting, (deleted, 0)) => format!(" {}", with_commas(deleted)),
             (Phase::Deleting, (deleted, all)) => format!(" {} of {}", with_commas(deleted), with_commas(all)),
             _ => String::new(),
         };
-        return format!("{}, {phase}{deleted}", amount_words(reading));
+        let phase = format!("{phase}{deleted}");
+        return amount.into_iter().chain([phase]).collect::<Vec<_>>().join(", ");
     }
     let percent = reading.percent.map(|percent| format!("{percent:.1} %"));
-    let left = reading.time_left_s.map(|(low, high)| match (low.round(), high.round()) {
-        (low, high) if low == high => format!("{} left", time_words(low)),
-        (low, high) => format!("{} to {} left", time_words(low), time_words(high)),
-    });
-    let bytes = amount_words(reading);
+    let left = reading.time_left_s.map(|range| left_words(range, is_narrow));
     let rate = binary_rate_words(reading.rate_bytes_per_second);
-    let parts = [percent, Some(bytes), Some(rate), left];
+    let parts = [percent, amount, Some(rate), left];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `12 s to 15 s left`; narrow `12 to 15 s left`.
+fn left_words((low, high): (f64, f64), is_narrow: bool) -> String {
+    let (low, high) = (time_words(low.round()), time_words(high.round()));
+    if low == high {
+        return format!("{high} left");
+    }
+    let parted = low.split_once(' ').filter(|(_, unit)| is_narrow && high.ends_with(*unit));
+    format!("{} to {high} left", parted.map_or(low.as_str(), |(number, _)| number))
 }
 
 /// `1.0 GiB`; of a tree `1.0 GiB of 2.0 GiB, 3 of 17 files`, and `at least 2.0 GiB` while it is walked.
@@ -265,6 +296,20 @@ mod tests {
         assert_eq!(words(&deleting), "0 B, deleting 1,204 of 30,000");
         let syncing = MeterReading { phase: Phase::Syncing, bytes: 1 << 20, ..MeterReading::default() };
         assert_eq!(words(&syncing), "1.0 MiB, syncing");
+        for (reading, columns, expected) in [
+            (&reading, 46, "50.0 %, 1.0 GiB, 1.27 GiB/s, 12 s to 15 s left"),
+            (&reading, 44, "50.0 %, 1.0 GiB, 1.27 GiB/s, 12 to 15 s left"),
+            (&reading, 39, "50.0 %, 1.27 GiB/s, 12 to 15 s left"),
+            (&reading, 20, "50.0 %, 1.27 GiB/s, "),
+            (&walked, 39, "1.0 GiB, 1.27 GiB/s"),
+            (&deleting, 29, "0 B, deleting 1,204 of 30,000"),
+            (&deleting, 28, "deleting 1,204 of 30,000"),
+        ] {
+            assert_eq!(fitting(reading, columns), expected);
+        }
+        assert_eq!(left_words((100.0, 900.0), true), "100 s to 15 min left");
+        assert_eq!((cut("写真.jpg", 5), cut("写真", 3)), ("写真.".into(), "写".into()));
+        assert_eq!((end_of("a/写真", 5), end_of("写真.j", 6)), ("…写真".into(), "写真.j".into()));
         assert_eq!(cut("50.0 %, 1.0 GiB", 8), "50.0 %, ");
         assert_eq!((end_of("a/b.dat", 7), end_of("a/b.dat", 6)), ("a/b.dat".into(), "…b.dat".into()));
         assert_eq!(time_words(600.0), "10 min");

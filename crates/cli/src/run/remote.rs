@@ -122,7 +122,10 @@ fn way_in<'place>(
     let is_over_ssh = |place: &Place| matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }));
     match (places.any(is_over_ssh), host.insecure) {
         (true, Some(_)) => Err("--insecure is for pump:// only; ssh encrypts anyway".into()),
-        (true, None) => Shell::new(&host.ssh, &host.remote_bin).map(WayIn::Ssh),
+        (true, None) => {
+            let shell = Shell::new(&host.ssh, &host.remote_bin)?;
+            Ok(WayIn::Ssh(Shell { carries_all: host.within_ssh, ..shell }))
+        }
         (false, Some(insecure)) if insecure.is_open() => Ok(WayIn::Open),
         (false, _) => ticket(host.ticket_file.as_deref()).map(WayIn::Ticket),
     }

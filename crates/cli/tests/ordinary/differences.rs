@@ -16,6 +16,8 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("rsync warns of a --link-dest", "copy --update --link-dest=none a/ new", 2, "--link-dest 'none'"),
     ("rsync --inplace takes trees", "copy --inplace a new", 2, "single files"),
     ("rsync -i shows", "copy -i a/ new", 0, ">f+++++++++ x"),
+    ("rsync -i says nothing of what", "copy -i --link-dest=a2 a/ new", 0, "hf+++++++++ x"),
+    ("rsync --relative follows a link", "copy --relative to-a/x new", 2, "is a symbolic link"),
     ("rsync -D copies sockets", "copy a/ new", 0, "is a socket"),
     ("cp -f replaces a link", "copy f loop", 1, "Too many levels of symbolic links"),
     ("cp -i asks", "copy -n f new", 0, "dry run: nothing was copied"),
@@ -39,6 +41,7 @@ fn home() -> (Home, UnixListener) {
     noise_file(&home, "b/y", 10, 2);
     make_symlink(&home, "loop", "loop");
     make_symlink(&home, "f", "link");
+    make_symlink(&home, "a", "to-a");
     std::fs::write(home.path("list"), "d/./x\n").expect("room");
     std::fs::write(home.path("key"), "-----BEGIN OPENSSH PRIVATE KEY-----\n").expect("room");
     let socket = UnixListener::bind(home.path("a/socket")).expect("room");

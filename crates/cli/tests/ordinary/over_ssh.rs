@@ -294,6 +294,31 @@ fn what_goes_through_ssh_alone_has_no_connection_to_sample_and_that_is_said() {
 }
 
 #[test]
+fn all_goes_within_ssh_where_that_is_asked_for() {
+    let home = home();
+    let content = noise_file(&home, "large", 8 << 20, 1);
+    script(&home, "far-pump", &format!("echo \"$SSH_CONNECTION\" > heard; exec {PUMP} \"$@\""));
+    let direct = format!("{}\n", DIRECT.expect("an address"));
+    for (row, flag, heard) in [("asked", Some("--within-ssh"), "\n"), ("not asked", None, direct.as_str())] {
+        for words_of in [["large", "host:copy"], ["host:copy", "back"]] {
+            let trace = ["--tcp-trace", "tcp.jsonl", "--bwlimit", "16MiB"];
+            let words: Vec<&str> = flag.into_iter().chain(trace).chain(words_of).collect();
+            let run = outcome(command(&home, "./far-pump", DIRECT, &words), b"");
+            expect(&run, 0, &["'tcp.jsonl'"], row);
+            assert!(!run.err.contains("goes through ssh"), "{row}: it was asked for: {run:?}");
+            let is_carried = run.err.contains("only the channel of an ssh that another program holds");
+            assert_eq!(is_carried, flag.is_some(), "{row}: {run:?}");
+            assert_eq!(std::fs::read_to_string(home.path("heard")).expect("it was started"), heard, "{row}");
+        }
+        has_content(&home.path("back"), &content, row);
+    }
+    let mut by_variable = command(&home, "./far-pump", DIRECT, &["large", "host:copy"]);
+    by_variable.env("PUMP_WITHIN_SSH", "1");
+    expect(&outcome(by_variable, b""), 0, &[], "variable");
+    assert_eq!(std::fs::read_to_string(home.path("heard")).expect("it was started"), "\n");
+}
+
+#[test]
 fn a_port_in_the_place_is_given_to_ssh() {
     let home = home();
     script(&home, "rsh", "echo \"$1 $2 $3\" > told; shift 3; exec sh -c \"$*\"");

@@ -194,12 +194,18 @@ fn what_an_ordinary_user_may_not_do() {
     set_mode(&home.path("secret"), 0o000);
     set_mode(&home.path("closed"), 0o555);
     set_mode(&home.path("open"), 0o777);
+    make_folder(&home, "shut");
+    make_folder(&home, "shut/in");
+    set_mode(&home.path("shut"), 0o000);
     for (words, status, part) in [
         ("copy secret open/b", 1, "open 'secret': Permission denied"),
         ("copy secret a open", 23, "open 'secret': Permission denied"),
         ("copy a closed", 1, "create 'closed/a': Permission denied"),
         ("copy a closed/old", 1, "create 'closed/old': Permission denied"),
         ("copy --inplace a closed/new", 1, "create 'closed/new': Permission denied"),
+        ("copy a shut/in/", 1, "look at 'shut/in/': Permission denied"),
+        ("copy --target-directory shut/in a", 1, "look at 'shut/in': Permission denied"),
+        ("copy a secret shut/in", 1, "look at 'shut/in': Permission denied"),
         ("verify secret a", 2, "open 'secret': Permission denied"),
         ("verify a secret", 2, "open 'secret': Permission denied"),
         ("hash secret", 1, "open 'secret': Permission denied"),
@@ -219,7 +225,9 @@ fn what_an_ordinary_user_may_not_do() {
     has_content(&home.path("open/a"), &a, "one of two");
     assert_eq!(std::fs::read_dir(home.path("open")).expect("the folder").count(), 2);
     assert_eq!(std::fs::read_dir(home.path("closed")).expect("the folder").count(), 1);
-    set_mode(&home.path("closed"), 0o755);
+    for folder in ["closed", "shut"] {
+        set_mode(&home.path(folder), 0o755);
+    }
 }
 
 #[test]

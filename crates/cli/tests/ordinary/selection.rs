@@ -166,6 +166,10 @@ fn rules_hide_names_of_the_source_and_protect_names_of_the_target() {
     let rules = ["copy", "--filter=P keep.o", "--filter=- *.o", "--delete-excluded", "from/", "old"];
     expect(&home.pump(&rules), 0, &[], "delete-excluded");
     assert_eq!(tree(&home, "old"), ["a.c", "keep.o", "sub", "sub/b.c"]);
+    // A protected folder keeps what is in it, though the source has that folder, too.
+    make(&home, &["held/sub/mine", "held/gone"]);
+    expect(&home.pump(&["copy", "--delete", "--filter=P sub/", "from/", "held"]), 0, &[], "a folder");
+    assert_eq!(tree(&home, "held"), ["a.c", "a.o", "sub", "sub/b.c", "sub/b.o", "sub/mine"]);
     for (rule, said) in [
         ("*.o", "write for example '- *.tmp'"),
         (": .rules", "rules are not read from folders"),

@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use datapump_engine::Errno;
+
 use crate::job::neighbours;
 use crate::job::options::Options;
 use crate::open::existing;
@@ -18,8 +20,16 @@ use datapump_files::disk::{FileKind, Meta, PathAt, make_above, names};
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
     refuse_same_file, refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder,
-    within,
+    usage, within,
 };
+
+/// A target that is no folder and has to be one. Where nobody may look there may be one: nothing is to be created.
+pub(super) fn no_folder(found: &PathAt, path: &Path, words: &str) -> Problem {
+    match found.metadata() {
+        Err(Errno::EACCES) => Problem::system(Operation::LookAt, path, Errno::EACCES.0),
+        _ => usage(path, words),
+    }
+}
 
 /// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
 pub(crate) fn items(

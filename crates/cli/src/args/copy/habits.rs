@@ -6,16 +6,33 @@ use clap::{ArgAction, Args};
 
 use crate::args::WHAT;
 
+/// What rsync calls things that every copy does.
+const TRUE_ANYWAY: [&str; 11] = [
+    "times",
+    "perms",
+    "executability",
+    "owner",
+    "group",
+    "acls",
+    "xattrs",
+    "hard-links",
+    "specials",
+    "whole-file",
+    "partial",
+];
+
 /// One flag, whose letters are those of all that mean the same, and -r, which a list refuses.
 #[derive(Debug, Args)]
 pub struct HabitArguments {
     /// Copy folders with all that is in them and with all attributes, which is always done
     ///
-    /// So are -p, -H, -A, -X and -f taken: attributes, hard links, access control lists, extended attributes, an
-    /// existing target replaced. Any of them changes nothing, as -v says. Default: on.
+    /// So are -p, -H, -A, -X, -W and -f taken: attributes, hard links, access control lists, extended attributes, files
+    /// that differ copied whole, an existing target replaced; and rsync's --times, --perms, --executability, --owner,
+    /// --group, --acls, --xattrs, --hard-links, --specials, --whole-file and --partial (a copy that was cut goes on).
+    /// Any of them changes nothing, as -v says. Default: on.
     ///
     /// Example: pump copy -avH photos/ /backup/photos is the same without -a and -H, and with --archive.
-    #[arg(short = 'a', visible_short_aliases = ['p', 'H', 'A', 'X', 'f'], long)]
+    #[arg(short = 'a', visible_short_aliases = ['p', 'H', 'A', 'X', 'W', 'f'], long, aliases = TRUE_ANYWAY)]
     #[arg(help_heading = WHAT, action = ArgAction::SetTrue)]
     pub archive: bool,
 
@@ -33,7 +50,8 @@ impl HabitArguments {
     /// The note about them.
     pub fn words(&self) -> Option<String> {
         (self.archive || self.recursive).then(|| {
-            "-a, -r, -p, -H, -A, -X and -f are always on, see --no-preserve for what to leave out".into()
+            "-a, -r, -p, -H, -A, -X, -W, -f and their like are always on, see --no-preserve for what to leave out"
+                .into()
         })
     }
 }

@@ -84,7 +84,7 @@ fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -
         }
         ErrorKind::UnknownArgument => {
             remove_tip(&mut error);
-            add_hint(&mut error);
+            add_hints(&mut error, command, words);
         }
         _ => {}
     }
@@ -143,12 +143,99 @@ fn remove_tip(error: &mut Error) {
     }
 }
 
-/// What users of cp, dd and rsync type out of habit gets an answer.
-fn add_hint(error: &mut Error) {
-    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
-    if let Some(hint) = hints::hint(flag) {
-        // Instead of clap's own guess, which is the flag that is spelled most alike.
-        error.remove(ContextKind::SuggestedArg);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(hint)]));
+/// What users of cp, dd and rsync type out of habit gets an answer: all such flags of a command at once.
+fn add_hints(error: &mut Error, command: &mut Command, words: &[OsString]) {
+    let Some(first) = unknown_habit(error) else { return };
+    let (mut left, mut habits, mut next) = (words.to_vec(), Vec::new(), Some(first));
+    let mut is_idle = !names_a_port(words);
+    while let Some(habit) = next.take() {
+        is_idle &= hints::is_idle(&habit.0);
+        if take_out(command, &mut left, &habit.0) {
+            // Whatever else is wrong is told when these are gone.
+            let again = command.try_get_matches_from_mut(&left).err();
+            next = again.as_ref().and_then(unknown_habit);
+            is_idle &= next.is_some() || again.is_none();
+        } else {
+            is_idle = false;
+        }
+        if !habits.contains(&habit) {
+            habits.push(habit);
+        }
     }
+    let mut lines = match &habits[..] {
+        [(_, hint)] => vec![StyledStr::from(*hint)],
+        all => all.iter().map(|(flag, hint)| StyledStr::from(format!("{flag}: {hint}"))).collect(),
+    };
+    if is_idle {
+        lines.push(StyledStr::from(format!("the same without: {}", typed(&left))));
+    }
+    let flags: Vec<String> = habits.into_iter().map(|(flag, _)| flag).collect();
+    error.insert(ContextKind::InvalidArg, ContextValue::String(flags.join("', '")));
+    // Instead of clap's own guess, which is the flag that is spelled most alike.
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(lines));
+}
+
+/// The flag that this error is about, with its answer, if it is a habit.
+fn unknown_habit(error: &Error) -> Option<(String, &'static str)> {
+    let about = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
+    let Some(ContextValue::String(flag)) = about else { return None };
+    hints::hint(flag).map(|hint| (flag.clone(), hint))
+}
+
+/// scp's -P is followed by a port.
+fn names_a_port(words: &[OsString]) -> bool {
+    words.windows(2).any(|pair| match (pair[0].to_str(), pair[1].to_str()) {
+        (Some(flag), Some(port)) => {
+            flag.starts_with('-') && flag.ends_with('P') && port.parse::<u16>().is_ok()
+        }
+        _ => false,
+    })
+}
+
+/// Takes a flag out of what was typed; `false` where it is not found.
+fn take_out(command: &Command, words: &mut Vec<OsString>, flag: &str) -> bool {
+    let name = words.get(1).and_then(|word| word.to_str());
+    let command = name.and_then(|name| command.find_subcommand(name)).unwrap_or(command);
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    for number in 1..end {
+        let is_value = words[number - 1].to_str().is_some_and(|before| has_value_behind(command, before));
+        let Some(word) = words[number].to_str().filter(|_| !is_value) else { continue };
+        let rest = match flag.strip_prefix("--") {
+            Some(_) => (word.split('=').next() == Some(flag)).then(String::new),
+            None => flag.chars().nth(1).and_then(|letter| without_letter(word, letter)),
+        };
+        if let Some(rest) = rest {
+            if rest.is_empty() {
+                words.remove(number);
+            } else {
+                words[number] = rest.into();
+            }
+            return true;
+        }
+    }
+    false
+}
+
+/// The flag or flags of a word without one of its letters; nothing where it is the only one.
+fn without_letter(word: &str, letter: char) -> Option<String> {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    let flags = &letters[..letters.find(['e', '=']).unwrap_or(letters.len())];
+    let at = flags.find(letter)?;
+    let left = format!("{}{}", &letters[..at], &letters[at + letter.len_utf8()..]);
+    Some(if left.is_empty() { left } else { format!("-{left}") })
+}
+
+/// A command as it can be typed.
+fn typed(words: &[OsString]) -> String {
+    let is_plain = |letter: &u8| letter.is_ascii_alphanumeric() || b"-_./@:=%+,".contains(letter);
+    let quoted = |word: &OsString| {
+        let shown = datapump::shown(word.as_bytes());
+        match !word.is_empty() && word.as_bytes().iter().all(is_plain) {
+            true => shown,
+            false => format!("'{}'", shown.replace('\'', "'\\''")),
+        }
+    };
+    let words: Vec<String> = words.iter().skip(1).map(quoted).collect();
+    format!("pump {}", words.join(" "))
 }

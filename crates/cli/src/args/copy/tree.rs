@@ -63,9 +63,9 @@ pub struct TreeArguments {
     /// Add a filter rule, as rsync does
     ///
     /// `- PATTERN` excludes, `+ PATTERN` includes; `H` and `S` hide and show names of the source alone; `P` protects
-    /// names of the target from --delete, `R` gives them up; `. FILE` reads rules from a file, one a line; `!` forgets
-    /// all rules before it. Long names (exclude, include, hide, show, protect, risk, merge, clear) mean the same. The
-    /// first of all rules and patterns that matches decides. Default: none.
+    /// names of the target from --delete (folders with all that is in them), `R` gives them up; `. FILE` reads rules
+    /// from a file, one a line; `!` forgets all rules before it. Long names (exclude, include, hide, show, protect,
+    /// risk, merge, clear) mean the same. The first of all rules and patterns that matches decides. Default: none.
     ///
     /// Example: pump mirror --filter 'P *.keep' --filter '- *.tmp' work/ /backup/work
     #[arg(long, value_name = "RULE", env = "PUMP_FILTER", help_heading = TREES)]

@@ -4,7 +4,7 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 24] = [
+pub const DIFFERENCES: [(&str, &str); 27] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
@@ -82,6 +82,19 @@ pub const DIFFERENCES: [(&str, &str); 24] = [
         "rsync -i shows < for what is sent",
         "A file that is copied is >, wherever it comes from. Each source of several has its lines, without its \
          name.",
+    ),
+    (
+        "rsync -i says nothing of what a --link-dest has unchanged",
+        "Folders are made, and told as new; files that are linked are hf.",
+    ),
+    (
+        "rsync's P, of a folder, protects its name and not what is in it where the source has that folder",
+        "It protects all that is in it, too.",
+    ),
+    (
+        "rsync --relative follows a link on the way to a source",
+        "It is refused with what to write instead: write the folder that it leads to, /./ behind the link, or -L. On \
+         another host it is an error (status 23).",
     ),
     (
         "rsync --chmod changes the mode alone",
