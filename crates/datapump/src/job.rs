@@ -250,6 +250,9 @@ impl Job {
             is_confined: self.is_confined,
             patience: self.retry_for,
             stop: &self.stop,
+            keeps_links: self.options.keep_links
+                && self.options.rehearsal_bytes.is_none()
+                && matches!(self.target, Place::Path(_)),
         }
     }
 

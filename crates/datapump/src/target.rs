@@ -28,7 +28,7 @@ use datapump_engine::Errno;
 
 use crate::job::options::Options;
 use crate::net::folder::remote_host::RemoteHost;
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::event::Event;
 use crate::target::change::{Change, ChangeKind, Findings};
 use crate::target::place::Place;
@@ -36,6 +36,7 @@ use crate::target::stripe::{StripeTarget, refusals};
 use crate::tree::list::header::SourceRoot;
 use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
+use datapump_files::followed::named_link;
 
 pub(crate) use items::{items, make_path, names_of};
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
@@ -61,7 +62,8 @@ pub(crate) enum Target {
     Tree(PathAt),
     /// Nothing is written: compared with this file.
     Compare(PathAt),
-    /// A pipe, device or socket that was named beside others: it is dealt with as in a tree, and never read.
+    /// A symbolic link that stays one, or a pipe, device or socket that was named beside others: it is dealt with as in
+    /// a tree, and never read.
     Entry(PathAt),
 }
 
@@ -189,14 +191,17 @@ pub(crate) struct Hosts<'job> {
     /// How long a source is asked for that is not to be had now.
     pub(crate) patience: Duration,
     pub(crate) stop: &'job Arc<AtomicBool>,
+    /// A symbolic link that is named here is itself the source.
+    pub(crate) keeps_links: bool,
 }
 
 impl Hosts<'_> {
-    /// What a source is that is named by a path, links followed; `None` for streams and null.
+    /// What a source is that is named by a path, links followed unless they are kept; `None` for streams and null.
     pub(crate) fn meta(&self, number: u32, source: &Place) -> Option<Result<Meta, Problem>> {
         match (source, self.remote_host) {
             (Place::Path(path), _) => {
-                let found = self.disk.metadata(path);
+                let link = self.keeps_links.then(|| named_link(path)).flatten();
+                let found = link.map_or_else(|| self.disk.metadata(path), Ok);
                 Some(found.map_err(|errno| Problem::system(Operation::Open, path, errno.0)))
             }
             (Place::Remote(remote), Some(remote_host)) => remote_host.look(number, &remote.path).transpose(),
@@ -443,43 +448,6 @@ fn behind_links(at: PathAt, meta: &Meta) -> Result<PathAt, Problem> {
             Err(Problem::new(Class::Changed, Operation::Follow, &path, "was replaced meanwhile; copy again"))
         }
     }
-}
-
-/// A source that standard output appends to would grow for ever.
-fn refuse_own_output(source: &Place, meta: Option<&Meta>) -> Result<(), Problem> {
-    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino, stat.st_mode);
-    let regular = |mode: u32| rustix::fs::FileType::from_raw_mode(mode).is_file();
-    let Some((device, inode, mode)) = rustix::fs::fstat(std::io::stdout()).ok().map(id) else {
-        return Ok(());
-    };
-    let source_id = match (source, meta) {
-        (Place::Stream, _) => {
-            rustix::fs::fstat(std::io::stdin()).ok().map(id).map(|(device, inode, _)| (device, inode))
-        }
-        (_, Some(meta)) => Some((meta.device, meta.inode)),
-        (_, None) => None,
-    };
-    match regular(mode) && source_id == Some((device, inode)) {
-        true => Err(Problem::usage(format!("standard output is the same file as the source '{source}'"))),
-        false => Ok(()),
-    }
-}
-
-fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Target) -> Result<(), Problem> {
-    if matches!(target, Target::Stream) {
-        return refuse_own_output(source, meta);
-    }
-    let (Place::Path(source), Some(meta)) = (source, meta) else { return Ok(()) };
-    let (Target::File(at) | Target::Device(at) | Target::Entry(at)) = target else { return Ok(()) };
-    let Ok(existing) = at.metadata() else { return Ok(()) };
-    let same_file = (existing.device, existing.inode) == (meta.device, meta.inode);
-    let same_device = meta.kind == FileKind::BlockDevice
-        && existing.kind == meta.kind
-        && existing.special_device == meta.special_device;
-    if same_file || same_device {
-        return Err(usage(&at.path, &format!("is the same file as the source '{}'", shown_path(source))));
-    }
-    Ok(())
 }
 
 /// What becomes of a file that the user named.

@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -12,7 +13,7 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno as System;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{DirEntry, FileKind, Meta, Outcome, file_meta, names};
+use crate::disk::{DirEntry, FileKind, Meta, Outcome, file_meta, metadata_of_name, names};
 
 /// Which symbolic links of a tree stand for what they point to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,12 +36,14 @@ pub struct OriginFolder {
     pub follow: FollowLinks,
     /// So many folders lie above it in its tree.
     pub depth: u32,
+    /// What has the first of these names where it is copied to has the second one here.
+    pub renamed: Option<Arc<[OsString; 2]>>,
 }
 
 impl OriginFolder {
     /// A folder in which links are links.
     pub fn of(file: Arc<File>) -> OriginFolder {
-        OriginFolder { file, follow: FollowLinks::Never, depth: 0 }
+        OriginFolder { file, follow: FollowLinks::Never, depth: 0, renamed: None }
     }
 
     /// The next names: [`names::list`]. What a link is that may be followed is not known from its listing.
@@ -54,6 +57,10 @@ impl OriginFolder {
         Ok((entries, next))
     }
 
+    fn own<'name>(&'name self, name: &'name OsStr) -> &'name OsStr {
+        own_name(self.renamed.as_deref(), name)
+    }
+
     /// Whether a name is a link that is followed.
     fn follows(&self, name: &OsStr) -> bool {
         self.follow != FollowLinks::Never
@@ -65,7 +72,7 @@ impl OriginFolder {
     pub fn metadata(&self, name: &OsStr) -> Outcome<Meta> {
         match self.follows(name) {
             true => Ok(Meta { links: 1, ..file_meta(&self.hold_behind(name)?)? }),
-            false => names::metadata(&self.file, name),
+            false => names::metadata(&self.file, self.own(name)),
         }
     }
 
@@ -104,7 +111,7 @@ impl OriginFolder {
     /// Holds a name that was looked at: [`names::hold_the`].
     pub fn hold_the(&self, name: &OsStr, known: &Meta) -> Outcome<File> {
         if !self.follows(name) {
-            return names::hold_the(&self.file, name, known);
+            return names::hold_the(&self.file, self.own(name), known);
         }
         let held = self.hold_behind(name)?;
         let now = file_meta(&held)?;
@@ -114,8 +121,11 @@ impl OriginFolder {
         }
     }
 
-    /// What a name leads to, held; `None` if it is no link that is followed.
+    /// What a name leads to, or has under another name, held; `None` if it is no link that is followed.
     pub fn followed(&self, name: &OsStr) -> Outcome<Option<File>> {
+        if self.own(name) != name {
+            return names::hold(&self.file, self.own(name)).map(Some);
+        }
         self.follows(name).then(|| self.hold_behind(name)).transpose()
     }
 
@@ -130,8 +140,21 @@ impl OriginFolder {
 
     /// What a link points to.
     pub fn read_symlink(&self, name: &OsStr) -> Outcome<OsString> {
-        names::read_symlink(&self.file, name)
+        names::read_symlink(&self.file, self.own(name))
     }
+}
+
+/// The name that something has, of which the other one is asked for.
+pub fn own_name<'name>(renamed: Option<&'name [OsString; 2]>, name: &'name OsStr) -> &'name OsStr {
+    match renamed {
+        Some([other, own]) if other == name => own,
+        _ => name,
+    }
+}
+
+/// What a path names, if that is a symbolic link; with a slash at its end it names what the link leads to.
+pub fn named_link(path: &Path) -> Option<Meta> {
+    metadata_of_name(path).ok().filter(|meta| meta.kind == FileKind::Symlink)
 }
 
 /// Whether a link leads out of a tree, of which so many folders lie above it: by its words alone, as rsync(1) has it

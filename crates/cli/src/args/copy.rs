@@ -17,7 +17,7 @@ pub(crate) mod tuning;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ArgMatches, Args, ValueEnum};
-use datapump::{Choice, Options};
+use datapump::{Choice, FollowLinks, Options};
 
 use crate::args::copy::backup::BackupArguments;
 use crate::args::copy::given::GivenArguments;
@@ -41,7 +41,7 @@ use crate::args::{HOW, OUTPUT, WHAT};
 ///
 /// A folder is copied with all that is in it: files with their holes, symbolic and hard links, pipes and devices, names
 /// as bytes, attributes of all of them; sockets are left out with a line. A source that is itself a symbolic link is
-/// followed, and a pipe is read. `DIR/` (or `DIR/.`) stands for what is in DIR: the same command copies to the same
+/// followed unless -a or -d is given, and a pipe is read. `DIR/` (or `DIR/.`) stands for what is in DIR: the same command copies to the same
 /// place again and again, where `DIR` goes below a target that meanwhile exists.
 ///
 /// A pattern behind a host that ssh reaches (host:'*.log') stands for the names that it matches there, as a shell there
@@ -276,6 +276,12 @@ impl CopyArguments {
         self.backup.take_typed(matches);
     }
 
+    /// Whether a link that is named stays one. What a list is of is a folder, and so is what is mirrored.
+    fn keeps_links(&self, follow: FollowLinks) -> bool {
+        let is_list = self.tree.files_from.is_some() && !self.tree.list_is_default;
+        self.habits.keeps_links() && follow == FollowLinks::Never && !is_list && !self.tree.is_mirror
+    }
+
     /// What the library is asked for.
     pub fn options(&self) -> Result<Options, String> {
         let options = Options {
@@ -301,6 +307,7 @@ impl CopyArguments {
             ..self.tuning.options()
         };
         let options = self.links.apply(options);
+        let options = Options { keep_links: self.keeps_links(options.follow), ..options };
         let options = self.given.apply(self.backup.apply(self.tree.apply(options)?)?)?;
         // A log has what was deleted.
         Ok(Options { changes: options.changes || self.trace.log_file.is_some(), ..options })

@@ -12,8 +12,8 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["-t"], "the folder to copy into is --target-directory DIR (cp's -t); times are always kept (rsync's)"),
     (
         &["-P"],
-        "progress is shown on a terminal, or with --progress=always (rsync's -P); a port goes into --ssh 'ssh -p PORT' \
-         (scp's)",
+        "progress is shown on a terminal, or with --progress=always (rsync's -P); links that are named stay links with \
+         -d (cp's); a port goes into --ssh 'ssh -p PORT' (scp's)",
     ),
     (&["-o"], "owners are always kept (rsync's -o); an option of ssh goes into --ssh 'ssh -o …' (scp's)"),
     (&["-J"], "a jump host goes into --ssh 'ssh -J HOST' (scp's -J); times of links are kept (rsync's)"),
@@ -23,16 +23,12 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["-l"],
-        "symbolic links in folders stay links (rsync's -l); a limit is --bwlimit (scp's); hard links to the \
-         source are not made (cp's)",
+        "symbolic links in folders stay links, and those that are named with -d (rsync's -l); a limit is --bwlimit \
+         (scp's); hard links to the source are not made (cp's)",
     ),
     (
         &["-b"],
         "what is replaced is kept with --backup (cp's, rsync's -b); the size of a request is --request-size (dd's bs)",
-    ),
-    (
-        &["-d", "--no-dereference", "--links"],
-        "links inside folders stay links unless -L, links that are named are followed; leave it out",
     ),
     (
         &["-E", "-g", "-D", "--preserve"],

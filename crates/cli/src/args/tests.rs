@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 
 use crate::args::command;
 
-/// Flags that give up a safety must be typed each time; the first two change nothing, the last is for programs only.
+/// Flags that give up a safety must be typed each time; the first two are habits, the last is for programs only.
 const WITHOUT_VARIABLE: [&str; 11] = [
     "archive",
     "recursive",

@@ -22,7 +22,7 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("cp -f replaces a link", "copy f loop", 1, "Too many levels of symbolic links"),
     ("cp -i asks", "copy -n f new", 0, "dry run: nothing was copied"),
     ("scp -i names a key", "copy -i key host:", 2, "is a private key, and -i itemizes"),
-    ("cp -a and rsync -a copy a link", "copy -a link new", 0, "link -> new"),
+    ("cp -r copies a link that is named", "copy -r link new", 0, "link -> new: 100 B"),
     ("rsync begins a name", "copy --files-from=list a/ new", 2, "has '/./' in it"),
     ("rsync --delete goes with", "copy --relative --delete a/x new", 2, "--delete"),
     ("rsync --delete goes with", "copy --remove-source-files --delete a/ new", 2, "--delete"),

@@ -1,4 +1,5 @@
-//! `-L`, `--copy-unsafe-links`, `--safe-links`: what symbolic links of a tree are copied as.
+//! `-L`, `--copy-unsafe-links`, `--safe-links`: what symbolic links of a tree are copied as; `-a`, `-d`, `--links`: what
+//! those are that are named.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -218,6 +219,115 @@ fn between_two_hosts_they_are_the_same() {
         expect(&run, 5, &["links of a folder that is served are not followed"], flag);
         assert!(!home.path("none").exists());
     }
+}
+
+/// Links that are named, a folder and a file; a folder to copy into.
+fn home_of_named() -> Home {
+    let home = Home::new();
+    for folder in ["dir", "dir/v1", "backup", "served"] {
+        make_folder(&home, folder);
+    }
+    fs::write(home.path("dir/v1/file"), "one").expect("room");
+    fs::write(home.path("dir/plain"), "plain").expect("room");
+    for (to, name) in [("v1", "dir/latest"), ("plain", "dir/alias"), ("nowhere", "dir/dangling")] {
+        make_symlink(&home, to, name);
+    }
+    home
+}
+
+const NAMED: [&str; 5] = ["dir/alias", "dir/dangling", "dir/latest", "dir/plain", "dir/v1"];
+const NAMED_KEPT: &[&str] = &["l alias", "l dangling", "l latest", "f plain", "d v1", "f v1/file"];
+
+fn words_of(home: &Home, link: &str) -> String {
+    fs::read_link(home.path(link)).expect("a link").display().to_string()
+}
+
+#[test]
+fn links_that_are_named_stay_links_with_the_flags_of_others() {
+    for flag in ["-a", "--archive", "-d", "--links", "--no-dereference"] {
+        let home = home_of_named();
+        let words = [&["copy", flag][..], &NAMED, &["backup/"]].concat();
+        expect(&home.pump(&words), 0, &[], flag);
+        assert_eq!(kinds(&home, "backup"), NAMED_KEPT, "{flag}");
+        assert_eq!(words_of(&home, "backup/latest"), "v1", "{flag}");
+        assert_eq!(words_of(&home, "backup/dangling"), "nowhere", "{flag}");
+        let words = [&["copy", "--update", "-i", flag][..], &NAMED, &["backup/"]].concat();
+        let again = home.pump(&words);
+        expect(&again, 0, &["Nothing to do"], flag);
+        assert_eq!(again.out, "", "{flag}");
+        // Another one takes its place.
+        fs::remove_file(home.path("dir/latest")).expect("it is there");
+        make_symlink(&home, "v2", "dir/latest");
+        expect(&home.pump(&["copy", flag, "dir/latest", "backup"]), 0, &[], flag);
+        assert_eq!(words_of(&home, "backup/latest"), "v2", "{flag}");
+    }
+}
+
+#[test]
+fn a_link_that_is_named_gets_a_new_name() {
+    let home = home_of_named();
+    let run = home.pump(&["copy", "-a", "-i", "dir/latest", "other"]);
+    expect(&run, 0, &["other"], "a new name");
+    assert!(run.out.contains("-> v1"), "{run:?}");
+    assert_eq!(words_of(&home, "other"), "v1");
+    let again = home.pump(&["copy", "-a", "--update", "-i", "dir/latest", "other"]);
+    assert_eq!((again.status, again.out.as_str()), (0, ""), "{again:?}");
+    // A link in its place is replaced, and what that leads to stays.
+    expect(&home.pump(&["copy", "-a", "--backup", "dir/dangling", "dir/alias"]), 0, &[], "over a link");
+    assert_eq!(words_of(&home, "dir/alias"), "nowhere");
+    assert_eq!(words_of(&home, "dir/alias~"), "plain");
+    assert!(home.path("dir/plain").is_file());
+    expect(&home.pump(&["copy", "-a", "dir/latest", "dir"]), 2, &["is the same file"], "itself");
+    expect(&home.pump(&["copy", "-a", "dir/latest", "new/"]), 2, &["not a directory"], "no folder");
+    expect(&home.pump(&["copy", "-a", "-n", "dir/latest", "new"]), 0, &["dry run"], "a dry run");
+    assert!(!home.path("new").is_symlink());
+}
+
+#[test]
+fn links_that_are_named_are_followed_otherwise() {
+    for (flags, source, name) in [
+        ("", "dir/latest", "d latest"),
+        ("-r", "dir/latest", "d latest"),
+        ("-a -L", "dir/latest", "d latest"),
+        ("-L -d", "dir/latest", "d latest"),
+        ("-a", "dir/latest/", "f file"),
+        ("-a -L", "dir/alias", "f alias"),
+    ] {
+        let home = home_of_named();
+        let words: Vec<&str> = ["copy"].into_iter().chain(flags.split_whitespace()).collect();
+        expect(&home.pump(&[&words[..], &[source, "backup"]].concat()), 0, &[], flags);
+        assert_eq!(kinds(&home, "backup")[0], name, "{flags} {source}");
+    }
+    let home = home_of_named();
+    expect(&home.pump(&["copy", "dir/dangling", "backup"]), 1, &["No such file"], "to nothing");
+    let run = home.pump(&["copy", "-a", "dir/alias", "-"]);
+    assert_eq!((run.status, run.out.as_str()), (0, "plain"), "{run:?}");
+}
+
+#[test]
+fn links_that_are_named_are_pushed_as_links() {
+    let home = home_of_named();
+    let serving = Serving::new(&home, &[]);
+    make_folder(&home, "served/to");
+    let push = |flags: &[&str], sources: &[&str], target: &str| {
+        home.pump(&[&["copy", "--ticket-file", "ticket"], flags, sources, &[&*serving.at(target)]].concat())
+    };
+    expect(&push(&["-a"], &NAMED, "to"), 0, &[], "push");
+    assert_eq!(kinds(&home, "served/to"), NAMED_KEPT);
+    assert_eq!(words_of(&home, "served/to/latest"), "v1");
+    let again = push(&["-a", "--update", "-i"], &NAMED, "to");
+    expect(&again, 0, &["Nothing to do"], "again");
+    assert_eq!(again.out, "");
+    expect(&push(&["-d"], &["dir/latest"], "other"), 0, &[], "a new name");
+    assert_eq!(words_of(&home, "served/other"), "v1");
+    expect(&push(&["-a"], &["dir/latest/"], "content"), 0, &[], "what is in it");
+    assert_eq!(kinds(&home, "served/content"), ["f file"]);
+    expect(&push(&["-aL"], &["dir/latest"], "followed"), 0, &[], "-L");
+    assert_eq!(kinds(&home, "served/followed"), ["f file"]);
+    // On another host they are followed.
+    let far = serving.at("other");
+    let run = home.pump(&["copy", "--ticket-file", "ticket", "-a", &far, "backup/"]);
+    assert!(run.status != 0 && !home.path("backup/other").is_symlink(), "{run:?}");
 }
 
 #[test]

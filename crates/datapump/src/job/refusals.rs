@@ -64,7 +64,7 @@ impl Job {
         }
     }
 
-    /// A link that is named is followed; one that leads out of where it stands is not for `--safe-links`.
+    /// A link that is named may be followed; one that leads out of where it stands is not for `--safe-links`.
     pub(super) fn refuse_unsafe_names(&self) -> Result<(), Problem> {
         let paths = self.sources.iter().filter_map(Place::local_path).filter(|_| self.options.safe_links);
         let is_unsafe = |path: &&Path| std::fs::read_link(path).is_ok_and(|to| leads_out(0, to.as_os_str()));

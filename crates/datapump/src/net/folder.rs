@@ -5,6 +5,7 @@
 pub(crate) mod convert;
 pub(crate) mod event_codec;
 pub(crate) mod given_file;
+pub(crate) mod handle_place;
 pub(crate) mod handle_table;
 pub(crate) mod listing;
 pub(crate) mod owners;

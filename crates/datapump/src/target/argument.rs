@@ -1,4 +1,5 @@
-//! What the user named and is not copied as it is: excluded names; pipes, devices and sockets beside other sources.
+//! What the user named and is not copied as a file or folder: excluded names; symbolic links that stay links; pipes,
+//! devices and sockets beside other sources.
 //!
 //! Must not know: how patterns match, how anything is made.
 
@@ -12,19 +13,36 @@ use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// Whether it is dealt with as in a tree: a name that a shell put among others must not be waited for, nor read
-/// without end. Named alone, a pipe or device is a stream.
+/// without end. Named alone, a pipe or device is a stream. A link is followed before it comes here, unless it is kept.
 pub(super) fn is_entry(several: bool, source: &Place, meta: &Meta, options: &Options) -> bool {
     let special = match meta.kind {
         FileKind::Fifo | FileKind::CharDevice | FileKind::Socket => true,
         FileKind::BlockDevice => !options.devices,
-        FileKind::Regular | FileKind::Folder | FileKind::Symlink => false,
+        FileKind::Symlink => {
+            return options.keep_links && matches!(source, Place::Path(_) | Place::Remote(_));
+        }
+        FileKind::Regular | FileKind::Folder => false,
     };
     several && special && matches!(source, Place::Path(_))
 }
 
-pub(super) fn as_entry(source: &Place, folder: Option<&PathAt>) -> Result<Target, Problem> {
+pub(super) fn as_entry(
+    source: &Place,
+    meta: Option<&Meta>,
+    (found, folder): (Option<&PathAt>, Option<&PathAt>),
+) -> Result<Target, Problem> {
+    let is_link = meta.is_some_and(|meta| meta.kind == FileKind::Symlink);
+    let new_name = found.filter(|at| is_link && folder.is_none() && at.name().is_some());
+    if let Some(at) = new_name {
+        return Ok(Target::Entry(at.clone()));
+    }
     match (folder, own_name(source), source.path()) {
         (Some(folder), Some(name), _) => Ok(Target::Entry(folder.child(name))),
+        (_, _, path) if is_link => {
+            let words =
+                "is a symbolic link, and stays one among files only; write -L to copy what it leads to";
+            Err(Problem::new(Class::Usage, Operation::Copy, path.unwrap_or(Path::new("")), words))
+        }
         (_, _, path) => {
             let words =
                 "is no file and no folder: beside others it is copied into a folder only; name it alone";

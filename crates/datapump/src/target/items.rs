@@ -19,8 +19,7 @@ use datapump_files::disk::{FileKind, Meta, PathAt, make_above, names};
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
-    refuse_same_file, refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder,
-    usage, within,
+    refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder, usage, within,
 };
 
 /// A target that is no folder and has to be one. Where nobody may look there may be one: nothing is to be created.
@@ -124,7 +123,7 @@ impl Goal<'_> {
             _ => Unfit::Alone(problem),
         })?;
         let Some((target, told)) = self.resolved(source, meta.as_ref())? else { return Ok(None) };
-        refuse_same_file(source, meta.as_ref(), &target).map_err(Unfit::All)?;
+        within::refuse_same_file(source, meta.as_ref(), &target).map_err(Unfit::All)?;
         refusals::refuse_same(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;
@@ -164,7 +163,7 @@ impl Goal<'_> {
         let resolved = match is_folder {
             true => self.tree((source, goes_on)),
             false if meta.is_some_and(|meta| argument::is_entry(several, source, meta, options)) => {
-                argument::as_entry(source, folder)
+                argument::as_entry(source, meta, (target.1, folder))
             }
             false => resolve(hosts, source, target, folder, options),
         };

@@ -1,15 +1,17 @@
 //! A target that lies in its source would be copied into itself, without an end, unless the copy does not go there: a
-//! name on the way is excluded or on no list, or lies on another file system that is left out.
+//! name on the way is excluded or on no list, or lies on another file system that is left out. And a target that is its
+//! source.
 //!
 //! Must not know: how a tree is walked, how patterns match.
 
 use std::path::{Path, PathBuf};
 
-use super::usage;
+use super::{Target, usage};
 use crate::job::options::Options;
 use crate::problem::{Operation, Problem, shown_path};
+use crate::target::place::Place;
 use crate::tree::rules::select::{Listing, Select};
-use datapump_files::disk::{Disk, PathAt, WayStep, way};
+use datapump_files::disk::{Disk, FileKind, Meta, PathAt, WayStep, way};
 
 pub(super) fn refuse_into_itself(
     disk: &Disk,
@@ -30,6 +32,46 @@ pub(super) fn refuse_into_itself(
         }
         None => Ok(()),
     }
+}
+
+/// A source that standard output appends to would grow for ever.
+fn refuse_own_output(source: &Place, meta: Option<&Meta>) -> Result<(), Problem> {
+    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino, stat.st_mode);
+    let regular = |mode: u32| rustix::fs::FileType::from_raw_mode(mode).is_file();
+    let Some((device, inode, mode)) = rustix::fs::fstat(std::io::stdout()).ok().map(id) else {
+        return Ok(());
+    };
+    let source_id = match (source, meta) {
+        (Place::Stream, _) => {
+            rustix::fs::fstat(std::io::stdin()).ok().map(id).map(|(device, inode, _)| (device, inode))
+        }
+        (_, Some(meta)) => Some((meta.device, meta.inode)),
+        (_, None) => None,
+    };
+    match regular(mode) && source_id == Some((device, inode)) {
+        true => Err(Problem::usage(format!("standard output is the same file as the source '{source}'"))),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Target) -> Result<(), Problem> {
+    if matches!(target, Target::Stream) {
+        return refuse_own_output(source, meta);
+    }
+    let (Place::Path(source), Some(meta)) = (source, meta) else { return Ok(()) };
+    let (Target::File(at) | Target::Device(at) | Target::Entry(at)) = target else { return Ok(()) };
+    let is_same = |existing: Meta| {
+        let same_file = (existing.device, existing.inode) == (meta.device, meta.inode);
+        let same_device = meta.kind == FileKind::BlockDevice
+            && existing.kind == meta.kind
+            && existing.special_device == meta.special_device;
+        same_file || same_device
+    };
+    // A link that stays one is the name itself.
+    if [at.metadata(), at.metadata_of_name()].into_iter().flatten().any(is_same) {
+        return Err(usage(&at.path, &format!("is the same file as the source '{}'", shown_path(source))));
+    }
+    Ok(())
 }
 
 /// Whether every name on the way is one that the copy deals with.

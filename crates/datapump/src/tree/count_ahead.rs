@@ -27,6 +27,7 @@ use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::rules::select::{Listing, Select};
 use datapump_files::disk::{Disk, FileKind, Meta, PathAt, names};
+use datapump_files::followed::named_link;
 use datapump_files::identity::{FileId, id};
 
 const BEGINS_AFTER: Duration = Duration::from_secs(1);
@@ -130,6 +131,8 @@ impl<'run> AheadCounter<'run> {
     /// Files and bytes; `None` if the copy ended before, or something could not be looked at.
     fn count(mut self, root: &ServedRoot, sources: &[PathBuf]) -> Option<(u64, u64)> {
         self.wait_until(BEGINS_AFTER)?;
+        let is_kept = |path: &Path| self.options.keep_links && named_link(path).is_some();
+        let sources: Vec<&PathBuf> = sources.iter().filter(|path| !is_kept(path)).collect();
         for path in sources {
             let found = match root {
                 ServedRoot::Folder(root) => PathAt::find_beneath(root, path).ok()?,

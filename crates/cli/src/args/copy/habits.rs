@@ -1,7 +1,8 @@
-//! Letters that users of cp, rsync and scp type and that say what a copy does anyway.
+//! Letters that users of cp, rsync and scp type: whether a link that is named stays one, and what a copy does anyway.
 //!
 //! Must not know: how a copy is made.
 
+use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
 use crate::args::WHAT;
@@ -21,20 +22,41 @@ const TRUE_ANYWAY: [&str; 11] = [
     "partial",
 ];
 
-/// One flag, whose letters are those of all that mean the same, and -r, which a list refuses.
+/// Flags that keep links, one whose letters all say what is always done, and -r, which a list refuses.
 #[derive(Debug, Args)]
 pub struct HabitArguments {
-    /// Copy folders with all that is in them and with all attributes, which is always done
+    /// Copy a symbolic link that is named as SRC as a link; all else that others mean by it is always done
     ///
-    /// So are -p, -H, -A, -X, -W and -f taken: attributes, hard links, access control lists, extended attributes, files
+    /// Folders come with all that is in them, attributes and hard links anyway. A name with a slash at its end
+    /// (latest/) is what the link leads to, and so is every link with -L, --copy-unsafe-links or --files-from, as the
+    /// source of a mirror, to standard output, and on another host. Default: off, links that are named are followed.
+    ///
+    /// Example: pump copy -a photos latest /backup/ makes /backup/latest a link, as does --archive.
+    #[arg(short = 'a', long, help_heading = WHAT, action = ArgAction::SetTrue)]
+    pub archive: bool,
+
+    /// Copy a symbolic link that is named as SRC as a link
+    ///
+    /// As cp's -d and -P, and rsync's --links; -a does the same, and says which links are followed nevertheless. Links
+    /// in folders are copied as links anyway. Default: off, links that are named are followed.
+    ///
+    /// Example: pump copy --links current previous /backup/
+    #[arg(short = 'd', long, alias = "no-dereference", env = "PUMP_LINKS", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub links: bool,
+
+    /// Copy with all attributes and replace what stands there, which is always done
+    ///
+    /// So are -H, -A, -X, -W and -f taken: attributes, hard links, access control lists, extended attributes, files
     /// that differ copied whole, an existing target replaced; and rsync's --times, --perms, --executability, --owner,
     /// --group, --acls, --xattrs, --hard-links, --specials, --whole-file and --partial (a copy that was cut goes on).
     /// Any of them changes nothing, as -v says. Default: on.
     ///
-    /// Example: pump copy -avH photos/ /backup/photos is the same without -a and -H, and with --archive.
-    #[arg(short = 'a', visible_short_aliases = ['p', 'H', 'A', 'X', 'W', 'f'], long, aliases = TRUE_ANYWAY)]
-    #[arg(help_heading = WHAT, action = ArgAction::SetTrue)]
-    pub archive: bool,
+    /// Example: pump copy -pH photos/ /backup/photos is the same without -p and -H.
+    #[arg(short = 'p', visible_short_aliases = ['H', 'A', 'X', 'W', 'f'], aliases = TRUE_ANYWAY)]
+    #[arg(help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue)]
+    pub always: bool,
 
     /// Copy folders with all that is in them, which is always done
     ///
@@ -47,10 +69,16 @@ pub struct HabitArguments {
 }
 
 impl HabitArguments {
-    /// The note about them.
+    /// Whether a link that is named stays one.
+    pub fn keeps_links(&self) -> bool {
+        self.archive || self.links
+    }
+
+    /// The note about what changes nothing.
     pub fn words(&self) -> Option<String> {
-        (self.archive || self.recursive).then(|| {
-            "-a, -r, -p, -H, -A, -X, -W, -f and their like are always on, see --no-preserve for what to leave out"
+        (self.archive || self.always || self.recursive).then(|| {
+            "-r, -p, -H, -A, -X, -W, -f and their like are always on, and so is what -a means besides links that are \
+             named; see --no-preserve for what to leave out"
                 .into()
         })
     }

@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use crate::args::CopyArguments;
 
 /// Flags that say what a mirror is anyway, or are for what is none.
-const HIDDEN: [&str; 11] = [
+const HIDDEN: [&str; 12] = [
     "relative",
     "update",
     "delete",
@@ -20,6 +20,7 @@ const HIDDEN: [&str; 11] = [
     "inplace",
     "devices",
     "tune",
+    "links",
 ];
 
 /// A copy of one folder that is to be the same as it.

@@ -23,7 +23,8 @@ use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN,
 use crate::net::client::remote_verdict::{billed, merged, with_peer};
 use crate::net::client::sessions::Sessions;
 use crate::net::folder::event_codec;
-use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
+use crate::net::folder::handle_place::{Flow, HandlePlace};
+use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{AheadWish, PeerFacts, RemoteHost};
 use crate::net::server::control::Follows;
@@ -38,14 +39,23 @@ use crate::target::place::{Place, Remote};
 use crate::tree::count_ahead;
 use datapump_files::commit::temporary::is_in_use;
 use datapump_files::disk::{Disk, FileKind, PathAt};
+use datapump_files::followed::named_link;
 use datapump_files::stream;
 
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
     /// on where it was.
-    pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
+    pub fn run(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
+        self.options.keep_links = self.keeps_a_link();
         let (watch, sources, options) = (Arc::clone(&self.watch), self.sources.clone(), self.options.clone());
         count_ahead::beside(&watch, (&sources, &options), || self.in_sessions(events))
+    }
+
+    /// Whether a source of this side is a link that stays one. A version that knows of none is told of them only then.
+    fn keeps_a_link(&self) -> bool {
+        let is_link = |place: &Place| place.local_path().is_some_and(|path| named_link(path).is_some());
+        let options = &self.options;
+        options.keep_links && options.rehearsal_bytes.is_none() && self.sources.iter().any(is_link)
     }
 
     fn in_sessions(mut self, events: Events<'_>) -> Report {
@@ -147,6 +157,9 @@ impl RemoteCopy {
 
     fn origin(&self, place: &Place) -> Result<HandlePlace, Problem> {
         match place {
+            Place::Path(path) if self.options.keep_links && named_link(path).is_some() => {
+                Ok(HandlePlace::Link(path.clone()))
+            }
             Place::Path(path) if is_pipe(path) => {
                 let pipe = stream::open_fifo(path, &self.stop)?;
                 Ok(HandlePlace::Flow(Flow::Stream(Arc::new(pipe))))

@@ -8,9 +8,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +24,7 @@ use crate::job::options::FollowLinks;
 use crate::net::folder::convert::{Tell, generation};
 use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, to_wire};
 use crate::net::folder::given_file::GivenFile;
+use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use crate::net::folder::owners::OwnNames;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
@@ -33,9 +32,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::target::place::Fill;
 use crate::tree::folder::side::{FolderSide, Keeper};
-use datapump_files::commit::reserved;
-use datapump_files::commit::temporary;
-use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta, folder_of, names};
+use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
 use datapump_files::disk::{folder_is_made_up, is_made_up};
 use datapump_files::holes;
 use datapump_files::holes::mapped;
@@ -61,26 +58,6 @@ const EBADF: Errno = Errno(9);
 const ENOTDIR: Errno = Errno(20);
 const EINVAL: Errno = Errno(22);
 
-/// A place that is read.
-#[derive(Clone, Debug)]
-pub(crate) enum HandlePlace {
-    /// By its path, as the user named it here.
-    Path(PathBuf),
-    /// Below a served folder, which no link leads out of.
-    Beneath(Arc<File>, PathBuf),
-    /// Standard input, a pipe, or null.
-    Flow(Flow),
-}
-
-/// A source without a name and attributes.
-#[derive(Clone, Debug)]
-pub(crate) enum Flow {
-    /// Read once, in its own order, until it ends.
-    Stream(Arc<Handle>),
-    /// So many bytes of what slots were filled with.
-    Null { bytes: u64, fill: Fill },
-}
-
 /// What was opened.
 #[derive(Clone, Debug)]
 pub(crate) enum Taken {
@@ -96,6 +73,8 @@ pub(crate) struct HandleTable {
     follow: FollowLinks,
     folders: Mutex<HashMap<u64, Arc<FolderSide>>>,
     files: Mutex<HashMap<u64, (Taken, Charge)>>,
+    /// Places that are symbolic links, which are asked for by themselves.
+    links: Mutex<HashMap<u64, (HandlePlace, Charge)>>,
     keeper: Arc<Keeper>,
     share: Arc<Share>,
     _kept_open: Option<Charge>,
@@ -122,7 +101,7 @@ impl HandleTable {
         let kept_open = (share.budget().files_max() / 8).clamp(OPEN_FOLDERS_MIN, OPEN_FOLDERS);
         let charge = share.charge(0, kept_open).ok();
         let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
-        let (folders, files) = (Mutex::default(), Mutex::default());
+        let (folders, files, links) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (magics, own_names) = (Magics::default(), OwnNames::default());
         let listing = Default::default();
         HandleTable {
@@ -131,6 +110,7 @@ impl HandleTable {
             follow,
             folders,
             files,
+            links,
             keeper,
             share,
             _kept_open: charge,
@@ -154,6 +134,7 @@ impl HandleTable {
             PeerRequest::Enter { folder, above, name } => self.enter(folder, above, &name),
             PeerRequest::Leave(folder) => {
                 self.folders().remove(&folder);
+                self.links().remove(&folder);
                 Ok(Answer::Done)
             }
             PeerRequest::OpenPlace { file, place } => self.open_place(file, place),
@@ -182,6 +163,10 @@ impl HandleTable {
 
     fn files(&self) -> MutexGuard<'_, HashMap<u64, (Taken, Charge)>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn links(&self) -> MutexGuard<'_, HashMap<u64, (HandlePlace, Charge)>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn place(&self, number: u32) -> ShelfOutcome<&HandlePlace> {
@@ -220,14 +205,18 @@ impl HandleTable {
         if let HandlePlace::Flow(flow) = origin {
             return Ok(flow.told());
         }
-        let file = origin.open()?;
-        let meta = file_meta(&file).map_err(|errno| fault(Operation::LookAt, errno))?;
+        let meta = origin.meta()?;
         let is_partial = origin.is_partial().then_some(true);
         Ok(Answer::Meta { meta: to_wire(&meta), named: None, is_partial, owners: None })
     }
 
     fn root(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
+        if let HandlePlace::Link(path) = origin {
+            let charge = self.charge(FOLDER_BYTES + path.as_os_str().len(), 0)?;
+            self.links().insert(number, (origin.clone(), charge));
+            return origin.folder_of_link();
+        }
         // A root stays open.
         let charge = self.charge(FOLDER_BYTES + origin.path().as_os_str().len(), 1)?;
         let side = FolderSide::root(origin.path(), origin.open()?, &self.keeper).map_err(problem)?;
@@ -351,6 +340,11 @@ impl HandleTable {
     }
 
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> ShelfOutcome<Answer> {
+        let link = self.links().get(&above).map(|(link, _)| link.clone());
+        if let Some(link) = link {
+            let entries = vec![link.told(plain(name)?)?];
+            return Ok(Answer::Names { entries, cookie: 0, more: false, owners: None });
+        }
         let side = self.folder(above)?;
         let folder = side.origin_folder().map_err(problem)?;
         if name.is_empty() {
@@ -379,48 +373,6 @@ impl HandleTable {
             Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None, follows: None };
         let given = GivenFile::new(handle, meta, above);
         Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
-    }
-}
-
-impl HandlePlace {
-    /// The path for messages.
-    pub(crate) fn path(&self) -> &Path {
-        match self {
-            HandlePlace::Path(path) | HandlePlace::Beneath(_, path) => path,
-            HandlePlace::Flow(_) => Path::new(""),
-        }
-    }
-
-    /// Whether it is a temporary file that a pump uses or can resume.
-    fn is_partial(&self) -> bool {
-        let path = self.path();
-        let Some(name) = path.file_name().filter(|name| reserved::is_temporary(name)) else { return false };
-        let above = folder_of(path);
-        let folder = match self {
-            HandlePlace::Path(_) => names::open_path(above),
-            HandlePlace::Beneath(root, _) => names::open_beneath(root, above),
-            HandlePlace::Flow(_) => return false,
-        };
-        folder.is_ok_and(|folder| temporary::is_partial(&folder, name))
-    }
-
-    /// Opens what stands there for reading, without waiting for the other side of a pipe.
-    pub(crate) fn open(&self) -> ShelfOutcome<File> {
-        let opened = match self {
-            HandlePlace::Path(path) => names::open_path(path),
-            HandlePlace::Beneath(root, path) => names::open_beneath(root, path),
-            HandlePlace::Flow(_) => Err(ENOTDIR),
-        };
-        opened.map_err(|errno| fault(Operation::Open, errno))
-    }
-}
-
-impl Flow {
-    fn told(&self) -> Answer {
-        match self {
-            Flow::Stream(_) => Answer::Stream { bytes: None },
-            Flow::Null { bytes, .. } => Answer::Stream { bytes: Some(FileSize::of(*bytes)) },
-        }
     }
 }
 

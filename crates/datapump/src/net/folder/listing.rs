@@ -67,6 +67,13 @@ pub(crate) fn one(folder: &OriginFolder, name: Name, with_attributes: bool) -> E
     entry
 }
 
+/// A name under which nothing stands.
+pub(crate) fn missing(name: Name) -> Entry {
+    let errno = Some(ErrorNumber::of(Errno::ENOENT.0));
+    let name = name.name.into_vec().into();
+    Entry { name, meta: None, points_to: None, attributes: None, errno, is_partial: None, follows: None }
+}
+
 /// Adds the attributes of a regular file, if they take at most so many bytes. Gives how many they take.
 fn add_attributes(folder: &OriginFolder, entry: &mut Entry, most: usize) -> Result<usize, Errno> {
     if !entry.meta.as_ref().is_some_and(|meta| meta.kind == wire::EntryKind::Regular) {

@@ -25,7 +25,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
 use datapump_files::disk::{AttributeHolder, Meta, file_meta};
-use datapump_files::followed::{FollowLinks, OriginFolder};
+use datapump_files::followed::{FollowLinks, OriginFolder, own_name};
 
 /// Keeps the folders open that were used last.
 #[derive(Debug)]
@@ -61,6 +61,8 @@ pub(crate) struct FolderSide {
     opened_up: OnceLock<bool>,
     /// Of a folder that is open for another host: what it takes of the session's part.
     charge: Option<Charge>,
+    /// What has the first of these names at the target has the second one here.
+    renamed: Option<Arc<[OsString; 2]>>,
 }
 
 /// Where the folder lies.
@@ -109,6 +111,7 @@ impl FolderSide {
             },
             opened_up: OnceLock::new(),
             charge: None,
+            renamed: None,
         }))
     }
 
@@ -125,6 +128,7 @@ impl FolderSide {
             place: SidePlace::There(folder),
             opened_up: OnceLock::new(),
             charge: None,
+            renamed: None,
         })
     }
 
@@ -159,6 +163,7 @@ impl FolderSide {
             },
             opened_up: OnceLock::new(),
             charge: None,
+            renamed: None,
         }))
     }
 
@@ -169,6 +174,18 @@ impl FolderSide {
             *follow = links;
         }
         self
+    }
+
+    /// The same folder, just opened, of which a name gets another one at the target.
+    pub(crate) fn renaming(mut self: Arc<FolderSide>, own: &OsStr, other: &OsStr) -> Arc<FolderSide> {
+        let side = Arc::get_mut(&mut self).expect("it was just opened");
+        side.renamed = (own != other).then(|| Arc::new([other.to_owned(), own.to_owned()]));
+        self
+    }
+
+    /// The name here of what has this one at the target.
+    pub(crate) fn own<'name>(&'name self, name: &'name OsStr) -> &'name OsStr {
+        own_name(self.renamed.as_deref(), name)
     }
 
     /// The same folder, just opened, with what it takes of a session's part for as long as it lives: also after its
@@ -241,7 +258,7 @@ impl FolderSide {
             FollowLinks::Outwards => self.depth(),
             FollowLinks::Never | FollowLinks::Always => 0,
         };
-        OriginFolder { file: open.0, follow, depth }
+        OriginFolder { file: open.0, follow, depth, renamed: self.renamed.clone() }
     }
 
     fn if_open(&self) -> Option<OpenedFolder> {
@@ -316,7 +333,7 @@ impl FolderSide {
 
     /// The same of a name in this folder.
     pub(crate) fn path_of(&self, name: &OsStr) -> PathBuf {
-        self.path().join(name)
+        self.path().join(self.own(name))
     }
 
     /// The path from the root of the tree; empty for the root itself.

@@ -74,7 +74,7 @@ impl BatchCursor {
     }
 
     pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
-        self.paths.source(&self.directory).join(name)
+        self.paths.source(&self.directory).join(self.directory.source.own(name))
     }
 
     pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {

@@ -1,4 +1,5 @@
-//! A pipe, device, symbolic link or socket that the user named beside other sources: it is dealt with as in a tree.
+//! A symbolic link that the user named and that stays one, and pipes, devices and sockets beside other sources: they
+//! are dealt with as in a tree.
 //!
 //! Must not know: how such things are made (`special`).
 
@@ -6,10 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::job::options::Sync;
+use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked, Traits};
+use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::List;
 use crate::tree::names::batch_cursor::BatchCursor;
@@ -18,9 +21,15 @@ use crate::tree::root::Root;
 use datapump_files::disk::{self, FileKind, Folder, PathAt, names};
 
 /// Makes the like of it, under the target's name.
-pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), Problem> {
-    let cursor = cursor(shared, from, to)?;
-    let name = Name::here(from.file_name().unwrap_or_default().to_owned(), None);
+pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathAt) -> Result<(), Problem> {
+    let own = from.file_name().unwrap_or_default();
+    let other = to.name().unwrap_or(own);
+    let cursor = cursor(shared, (number, from), to)?;
+    let told = match cursor.source() {
+        Origin::There(folder) => Some(Box::new(folder.look_at(own, from)?)),
+        Origin::Here(_) => None,
+    };
+    let name = Name { told, ..Name::here(other.to_owned(), None) };
     match cursor.meta(&name)?.kind {
         FileKind::Socket => {
             shared
@@ -46,14 +55,23 @@ pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), 
 }
 
 /// The folders that it lies in and goes to, which are no tree: nothing else in them is looked at.
-fn cursor(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<BatchCursor, Problem> {
+fn cursor(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathAt) -> Result<BatchCursor, Problem> {
     let above =
         |path: &Path| path.parent().filter(|above| !above.as_os_str().is_empty()).map(Path::to_path_buf);
     let (source_path, target_path) = (above(from), above(&to.path));
     let (source_path, target_path) = (source_path.unwrap_or(".".into()), target_path.unwrap_or(".".into()));
-    let source = names::open_path(&source_path);
-    let source = source.map_err(|errno| Problem::system(Operation::Open, &source_path, errno.0))?;
-    let source = FolderSide::root(&source_path, source, &shared.trees.keeper)?;
+    let source = match &shared.remote_host {
+        Some(remote_host) => {
+            FolderSide::remote_root(&source_path, RemoteFolder::of_link(remote_host, number, from)?)
+        }
+        None => {
+            let found = names::find_folder(&source_path);
+            let found = found.map_err(|errno| Problem::system(Operation::Open, &source_path, errno.0))?;
+            FolderSide::root(&source_path, found, &shared.trees.keeper)?
+        }
+    };
+    let own = from.file_name().unwrap_or_default();
+    let source = source.renaming(own, to.name().unwrap_or(own));
     let target = match to.folder_to_sync() {
         Ok(Folder::Os(folder)) => folder,
         Ok(Folder::Sim(_)) => return Err(Problem::usage("the simulation has no pipes")),

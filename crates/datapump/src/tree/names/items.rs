@@ -31,7 +31,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         return;
     }
     if let (Some(from), Target::Entry(to)) = (item.source.path(), &item.target) {
-        let made = entry_argument::make(shared, from, to);
+        let made = entry_argument::make(shared, (item.number, from), to);
         return made.unwrap_or_else(|problem| shared.ledger.report(problem));
     }
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {

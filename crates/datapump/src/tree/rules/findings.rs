@@ -51,7 +51,10 @@ pub(crate) fn of_name(
     let Ok(origin) = directory.source.origin() else { return new };
     let name_alone = Name::here(name.to_owned(), None);
     let points_to = match meta.kind {
-        FileKind::Symlink => origin.read_symlink(&name_alone, &directory.source.path_of(name)).ok(),
+        FileKind::Symlink => {
+            let own = Name::here(directory.source.own(name).to_owned(), None);
+            origin.read_symlink(&own, &directory.source.path_of(name)).ok()
+        }
         _ => None,
     };
     let new = Findings { leads_to: points_to.as_ref().map(PathBuf::from), ..new };
@@ -93,8 +96,8 @@ pub(crate) fn change(
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
     shared.settings.tells_changes().then(|| {
-        let paths = [directory.source.path(), directory.target_path(), directory.relative()]
-            .map(|path| path.join(name));
+        let [target, relative] = [directory.target_path(), directory.relative()].map(|path| path.join(name));
+        let paths = [directory.source.path_of(name), target, relative];
         let findings = of_name(shared, directory, name, (meta, there));
         Box::new(Change::new(kind, paths, meta, there, findings))
     })

@@ -56,6 +56,15 @@ impl RemoteFolder {
         }
     }
 
+    /// The folder of a place that is a symbolic link, to be asked for that alone. It never comes ahead.
+    pub(crate) fn of_link(
+        remote_host: &Arc<RemoteHost>,
+        place: u32,
+        path: &Path,
+    ) -> Result<Arc<RemoteFolder>, Problem> {
+        remote_host.folder(None, |folder| PeerRequest::Root { folder, place }, path)
+    }
+
     /// The first names, which the next listing from the start gives again.
     pub(crate) fn peek(&self, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
         let listed = self.list(0, false, path)?;

@@ -1,0 +1,121 @@
+//! A place of a session that the reading side gives: by its path, below what is served, a link by itself, a stream.
+//!
+//! Must not know: numbers under which things are open, connections.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datapump_core::wire::attributes::Entry;
+use datapump_core::wire::bounds::FileSize;
+use datapump_core::wire::peer_request::{Answer, Fault};
+use datapump_engine::{Errno, Handle};
+
+use crate::net::folder::convert::{fault, to_wire};
+use crate::net::folder::listing;
+use crate::problem::Operation;
+use crate::target::listed::Name;
+use crate::target::place::Fill;
+use datapump_files::commit::reserved;
+use datapump_files::commit::temporary;
+use datapump_files::disk::{Meta, file_meta, folder_of, metadata_of_name, names};
+use datapump_files::followed::OriginFolder;
+
+const ENOTDIR: Errno = Errno(20);
+
+type PlaceOutcome<T> = Result<T, Fault>;
+
+/// A place that is read.
+#[derive(Clone, Debug)]
+pub(crate) enum HandlePlace {
+    /// By its path, as the user named it here.
+    Path(PathBuf),
+    /// Below a served folder, which no link leads out of.
+    Beneath(Arc<File>, PathBuf),
+    /// A symbolic link by itself, as the user named it here.
+    Link(PathBuf),
+    /// Standard input, a pipe, or null.
+    Flow(Flow),
+}
+
+/// A source without a name and attributes.
+#[derive(Clone, Debug)]
+pub(crate) enum Flow {
+    /// Read once, in its own order, until it ends.
+    Stream(Arc<Handle>),
+    /// So many bytes of what slots were filled with.
+    Null { bytes: u64, fill: Fill },
+}
+
+impl HandlePlace {
+    /// The path for messages.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            HandlePlace::Path(path) | HandlePlace::Beneath(_, path) | HandlePlace::Link(path) => path,
+            HandlePlace::Flow(_) => Path::new(""),
+        }
+    }
+
+    /// Whether it is a temporary file that a pump uses or can resume.
+    pub(crate) fn is_partial(&self) -> bool {
+        let path = self.path();
+        let Some(name) = path.file_name().filter(|name| reserved::is_temporary(name)) else { return false };
+        let above = folder_of(path);
+        let folder = match self {
+            HandlePlace::Path(_) => names::open_path(above),
+            HandlePlace::Beneath(root, _) => names::open_beneath(root, above),
+            HandlePlace::Flow(_) | HandlePlace::Link(_) => return false,
+        };
+        folder.is_ok_and(|folder| temporary::is_partial(&folder, name))
+    }
+
+    /// Opens what stands there for reading, without waiting for the other side of a pipe.
+    pub(crate) fn open(&self) -> PlaceOutcome<File> {
+        let opened = match self {
+            HandlePlace::Path(path) => names::open_path(path),
+            HandlePlace::Beneath(root, path) => names::open_beneath(root, path),
+            HandlePlace::Flow(_) | HandlePlace::Link(_) => Err(ENOTDIR),
+        };
+        opened.map_err(|errno| fault(Operation::Open, errno))
+    }
+
+    /// What stands there.
+    pub(crate) fn meta(&self) -> PlaceOutcome<Meta> {
+        let found = match self {
+            HandlePlace::Link(path) => metadata_of_name(path),
+            _ => file_meta(&self.open()?),
+        };
+        found.map_err(|errno| fault(Operation::LookAt, errno))
+    }
+
+    /// The folder of a link, as it is told: it is asked for the link, and nothing else in it.
+    pub(crate) fn folder_of_link(&self) -> PlaceOutcome<Answer> {
+        let meta = self.above()?.1;
+        Ok(Answer::Folder { meta: to_wire(&meta), attributes: Vec::new(), made_up: false, owners: None })
+    }
+
+    /// What a name in the folder of a link is. Nothing else than the link is there for the other side.
+    pub(crate) fn told(&self, name: &OsStr) -> PlaceOutcome<Entry> {
+        let name = Name::here(name.to_owned(), None);
+        match self.path().file_name() == Some(&*name.name) {
+            true => Ok(listing::one(&OriginFolder::of(Arc::new(self.above()?.0)), name, false)),
+            false => Ok(listing::missing(name)),
+        }
+    }
+
+    fn above(&self) -> PlaceOutcome<(File, Meta)> {
+        let found = names::find_folder(folder_of(self.path()));
+        let found = found.and_then(|folder| Ok((file_meta(&folder)?, folder)));
+        found.map(|(meta, folder)| (folder, meta)).map_err(|errno| fault(Operation::Open, errno))
+    }
+}
+
+impl Flow {
+    pub(crate) fn told(&self) -> Answer {
+        match self {
+            Flow::Stream(_) => Answer::Stream { bytes: None },
+            Flow::Null { bytes, .. } => Answer::Stream { bytes: Some(FileSize::of(*bytes)) },
+        }
+    }
+}
