@@ -365,6 +365,8 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
         Target::File(at) if shared.settings.options.inplace => {
+            let names = (at.name().unwrap_or_default(), &*at.path);
+            resumed::forget(shared, || at.folder_to_sync().ok(), names);
             StagedFile::in_place(at, &siblings).map(OpenTarget::StagedFile)
         }
         Target::File(at) => {

@@ -146,10 +146,11 @@ pub struct TreeArguments {
     ///
     /// For a backup or a mirror there is `pump mirror`, which also writes over what is newer at the target.
     /// Only after the whole source was walked and copied without an error. An excluded name stays, and so does what is
-    /// mounted in the target where the source has nothing, and a temporary file that a running pump uses or a later one
-    /// can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. A folder
-    /// as source is needed. rsync's --delete-before, --delete-during, --delete-delay, --delete-after and --del say the
-    /// same. Has no environment variable, because it removes files. Default: off.
+    /// mounted in the target where the source has nothing, and a temporary file that a running pump uses, or that a
+    /// later one can resume while the source has the file. A folder where the source has a file, and a file where it
+    /// has a folder, are told and stay. A folder as source is needed. rsync's --delete-before, --delete-during,
+    /// --delete-delay, --delete-after and --del say the same. Has no environment variable, because it removes files.
+    /// Default: off.
     ///
     /// Example: pump copy -n --delete photos/ /backup/photos
     #[arg(long, help_heading = TREES)]
