@@ -180,7 +180,8 @@ pub(crate) fn ends(
 ) -> Result<Ends, Problem> {
     let closed = match landing {
         OpenTarget::StagedFile(staged) => {
-            confidential::close(staged, opened.original.as_ref(), shared.settings.options.keep)
+            let original = opened.original.as_ref().filter(|original| original.has_attributes());
+            confidential::close(staged, original, shared.settings.options.keep)
         }
         _ => None,
     };
