@@ -9,6 +9,7 @@ pub(crate) mod remote;
 pub(crate) mod signals;
 pub(crate) mod ticket;
 
+use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -83,8 +84,30 @@ impl<'out> Runner<'out> {
 }
 
 /// Reads words as places.
-pub fn places(words: &[std::ffi::OsString]) -> Result<Vec<Place>, PlaceError> {
+pub fn places(words: &[OsString]) -> Result<Vec<Place>, PlaceError> {
     words.iter().map(|word| Place::parse(word)).collect()
+}
+
+/// Names that the system has for standard input and standard output.
+const INPUTS: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+const OUTPUTS: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// Reads words as sources; what the shell opened as standard input is read where it stands, as `-` is.
+pub fn source_places(words: &[OsString]) -> Result<Vec<Place>, PlaceError> {
+    words.iter().map(|word| stream_or_place(word, INPUTS)).collect()
+}
+
+/// Reads a word as a target. Where the shell sent standard output to a file, a copy to its name would leave the file
+/// that is open and put another in its place.
+pub fn target_place(word: &OsStr) -> Result<Place, PlaceError> {
+    stream_or_place(word, OUTPUTS)
+}
+
+fn stream_or_place(word: &OsStr, streams: [&str; 3]) -> Result<Place, PlaceError> {
+    match streams.iter().any(|stream| word == OsStr::new(stream)) {
+        true => Ok(Place::Stream),
+        false => Place::parse(word),
+    }
 }
 
 /// One report over several jobs that ran one after another.

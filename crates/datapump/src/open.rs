@@ -180,7 +180,8 @@ pub(crate) fn ends(
 ) -> Result<Ends, Problem> {
     let closed = match landing {
         OpenTarget::StagedFile(staged) => {
-            confidential::close(staged, opened.original.as_ref(), shared.settings.options.keep)
+            let original = opened.original.as_ref().filter(|original| original.has_attributes());
+            confidential::close(staged, original, shared.settings.options.keep)
         }
         _ => None,
     };
@@ -365,6 +366,8 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
         Target::File(at) if shared.settings.options.inplace => {
+            let names = (at.name().unwrap_or_default(), &*at.path);
+            resumed::forget(shared, || at.folder_to_sync().ok(), names);
             StagedFile::in_place(at, &siblings).map(OpenTarget::StagedFile)
         }
         Target::File(at) => {

@@ -18,7 +18,7 @@ use crate::output::json;
 use crate::output::path_words::path_words;
 use crate::output::progress::shown;
 use crate::run::remote::{self, RemoteWish};
-use crate::run::{Runner, places};
+use crate::run::{Runner, source_places, target_place};
 
 /// Copies, or says what would be copied. Gives the exit status.
 pub fn copy(arguments: &CopyArguments) -> i32 {
@@ -52,8 +52,8 @@ type NamedPlaces = (Vec<Place>, Place, Option<Vec<u8>>);
 
 fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
     let (sources, target) = arguments.operands.split()?;
-    let sources = places(sources).map_err(|error| error.to_string())?;
-    let target = Place::parse(target).map_err(|error| error.to_string())?;
+    let sources = source_places(sources).map_err(|error| error.to_string())?;
+    let target = target_place(target).map_err(|error| error.to_string())?;
     if arguments.output.json && target == Place::Stream && !arguments.dry_run {
         return Err("--json and the target '-' both want standard output; \
                     leave --json out or name a file"

@@ -105,6 +105,25 @@ fn a_file_that_is_named_by_a_link_too_is_one_file() {
     let out = told(&home, &["copy", "-i", "one", "two", "into"]);
     assert_eq!(out, ">f+++++++++ one\nhf+++++++++ two => one\n");
     assert_eq!(inodes(&home, &["into/one", "into/two"]).len(), 1);
+    // With -L it is a file of its own, as in a folder; names of one file are one there, too.
+    link(&home, "one", "three");
+    for target in ["named", "folder"] {
+        make_folder(&home, target);
+    }
+    make_folder(&home, "from");
+    ["one", "two", "three"].iter().for_each(|name| {
+        fs::rename(home.path(name), home.path(format!("from/{name}"))).expect("one file system");
+    });
+    pump(&home, &["copy", "-L", "from/two", "from/one", "from/three", "named"]);
+    pump(&home, &["copy", "-L", "from/.", "folder"]);
+    for target in ["named", "folder"] {
+        let of = |names: [&str; 2]| {
+            let names = names.map(|name| format!("{target}/{name}"));
+            inodes(&home, &names.each_ref().map(String::as_str))
+        };
+        assert_eq!(of(["one", "three"]).len(), 1, "{target}");
+        assert_eq!(of(["one", "two"]).len(), 2, "{target}");
+    }
 }
 
 /// What stands under the names `a`, `b`, `c` of one file before: none, or when it was changed; names of one file are

@@ -143,6 +143,33 @@ fn what_is_not_wanted_is_not_left() {
     assert_eq!((run.status, number(&run, "bytes_resumed")), (0, 0), "{run:?}");
 }
 
+#[test]
+fn without_going_on_nothing_stays_where_no_temporary_name_is_taken() {
+    let home = Home::new();
+    let content = noise_file(&home, "source", BYTES, 1);
+    noise_file(&home, "target", 1000, 2);
+    let cut = || cut(&home, &["copy", "-q", SLOW, "source", "target"], Signal::KILL, 137, &content);
+    cut();
+    expect(&home.pump(&["copy", "-q", "--inplace", "--no-resume", "source", "target"]), 0, &[], "in place");
+    is_whole(&home.path("target"), &content, "in place");
+    assert_eq!(leftovers(&home), [""; 0]);
+    // A file that is small by now.
+    let left = cut();
+    for folder in ["tree", "into"] {
+        std::fs::create_dir(home.path(folder)).expect("room");
+    }
+    for path in [&left.file, &left.journal] {
+        let name = path.file_name().expect("a name");
+        std::fs::rename(path, home.path("into").join(name)).expect("one file system");
+    }
+    for (seed, flag, count) in [(3, "--sync=end", 2), (4, "--no-resume", 0)] {
+        let small = noise_file(&home, "tree/target", 1000, seed);
+        expect(&home.pump(&["copy", "-q", "-T", flag, "tree", "into"]), 0, &[], flag);
+        is_whole(&home.path("into/target"), &small, flag);
+        assert_eq!(leftovers_below(&home.path("into")).len(), count, "{flag}");
+    }
+}
+
 /// A harm to what a cut copy left, and what is then said besides.
 type Harm = (&'static str, fn(&Home, &Left), &'static str);
 

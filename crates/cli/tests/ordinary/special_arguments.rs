@@ -1,9 +1,11 @@
 //! Pipes, devices and sockets among the arguments: a name that a shell put there must not keep the others waiting.
 
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
-use crate::support::{Home, Outcome, expect, has_content, make_fifo, make_folder, noise_file};
+use crate::support::{
+    Home, Outcome, after, expect, has_content, make_fifo, make_folder, noise_file, outcome, set_mode,
+};
 
 /// A run that hangs is ended by the guard of `Home`, and fails.
 fn pump_that_ends(home: &Home, line: &str) -> Outcome {
@@ -48,4 +50,45 @@ fn a_pipe_that_is_named_alone_is_read() {
     expect(&run, 0, &[], "a stream");
     writer.join().expect("no panic").expect("a reader was there");
     has_content(&home.path("b"), &a, "a stream");
+}
+
+#[test]
+fn names_of_standard_input_and_output_mean_what_is_open_there() {
+    let home = Home::new();
+    let (line, row) = ("some words\n", |name: &str| format!("of {name}"));
+    let text = line.repeat(9000);
+    std::fs::write(home.path("a"), &text).expect("room");
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let run = outcome(after(&home, "exec > out; echo before", &["copy", "-q", "a", name]), b"");
+        expect(&run, 0, &[], name);
+        has_content(&home.path("out"), format!("before\n{text}").as_bytes(), &row(name));
+    }
+    for name in ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
+        let run = outcome(after(&home, "exec < a; read line", &["copy", "-q", name, "rest"]), b"");
+        expect(&run, 0, &[], name);
+        has_content(&home.path("rest"), &text.as_bytes()[line.len()..], &row(name));
+    }
+    // As a shell writes `>(...)`.
+    let run = outcome(after(&home, "exec 3>&1 > /dev/null", &["copy", "-q", "a", "/dev/fd/3"]), b"");
+    expect(&run, 0, &[], "a pipe");
+    assert_eq!(run.out, text, "a pipe");
+}
+
+#[test]
+fn what_is_read_from_a_device_becomes_a_file_like_any_new_one() {
+    let home = Home::new();
+    let mode = |name: &str| home.path(name).metadata().expect("it is there").permissions().mode() & 0o7777;
+    noise_file(&home, "old", 3000, 1);
+    set_mode(&home.path("old"), 0o640);
+    for (umask, new) in [("umask 022", 0o644), ("umask 077", 0o600)] {
+        for (flags, name, expected) in [("-q", "new", new), ("-q", "old", 0o640), ("--inplace", "old", 0o640)]
+        {
+            let row = format!("{umask} {flags} {name}");
+            let run = outcome(after(&home, umask, &["copy", flags, "/dev/null", name]), b"");
+            expect(&run, 0, &[], &row);
+            has_content(&home.path(name), b"", &row);
+            assert_eq!(mode(name), expected, "{row}");
+        }
+        std::fs::remove_file(home.path("new")).expect("it is ours");
+    }
 }

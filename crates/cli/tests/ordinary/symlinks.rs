@@ -1,5 +1,5 @@
-//! `-L`, `--copy-unsafe-links`, `--safe-links`: what symbolic links of a tree are copied as; `-a`, `-d`, `--links`: what
-//! those are that are named.
+//! `-L`, `--copy-unsafe-links`, `--safe-links`: what symbolic links of a tree are copied as; `-a`, `-d`, `--links`: as
+//! what those that are named are copied.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

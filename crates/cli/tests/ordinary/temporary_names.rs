@@ -412,6 +412,7 @@ fn deleting_takes_them_for_what_they_are() {
     ordinary(&home, "from");
     run(&home, "copy from to", 0, &[]);
     let cut = cut_in(&home, "to");
+    noise_file(&home, "from/large", 1000, 5);
     for (name, seed) in [(".pump-1111111111111111", 1), (".pump-2222222222222222", 2)] {
         noise_file(&home, &format!("to/{name}"), 100, seed);
     }
@@ -431,7 +432,19 @@ fn deleting_takes_them_for_what_they_are() {
     drop(lock);
     run(&home, "copy -uT --delete from to", 0, &[]);
     assert!(!home.path("to/.pump-1111111111111111").exists(), "nobody uses it any more");
-    assert!(home.path("to").join(&cut).exists(), "it can still be resumed");
+    let pair = [cut.clone(), format!("{cut}.journal")];
+    let stands = || pair.iter().filter(|name| home.path("to").join(name).exists()).count();
+    assert_eq!(stands(), 2, "the source has its name");
+    fs::remove_file(home.path("from/large")).expect("it is ours");
+    let lock = locked(&home.path("to").join(&cut));
+    run(&home, "copy -uT --delete from to", 0, &[cut.as_str()]);
+    assert!(!home.path("to/large").exists() && stands() == 2, "a pump uses it");
+    drop(lock);
+    run(&home, "copy -uT --delete -n from to", 0, &[]);
+    assert_eq!(stands(), 2, "a dry run");
+    run(&home, "copy -uT --delete --max-delete=1 from to", 0, &[]);
+    assert_eq!(stands(), 0, "nobody uses it, and the source has its name no more");
+    run(&home, "verify from to", 0, &[]);
 }
 
 #[test]

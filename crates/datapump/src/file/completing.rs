@@ -22,6 +22,7 @@ use datapump_files::attributes::{self, copy_of_handle};
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::{
     AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
+    umask,
 };
 use datapump_files::identity::{SourceChange, changed, cut_short, id};
 use datapump_files::resume::Journal;
@@ -178,10 +179,11 @@ fn cut_to_length(task: &Task, staged: &StagedFile) -> Result<(), Errno> {
 
 /// Sets the attributes of what was written.
 pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Result<(), Problem> {
-    let keep = if task.original.is_some() { shared.settings.options.keep } else { Keep::NOTHING };
+    let original = task.original.as_ref().filter(|original| original.has_attributes());
+    let keep = if original.is_some() { shared.settings.options.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
     let new = new(task, staged, keep, replaced.as_ref());
-    let kept = match &task.original {
+    let kept = match original {
         Some(original) => copy_attributes(original, staged, keep, new),
         None => attributes_of_new(staged, new, shared.settings.options.keep.given),
     };
@@ -201,7 +203,8 @@ fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: Ne
     }
 }
 
-/// A stream has no attributes: its copy gets those of any new file, or keeps those of the file that it replaces.
+/// A stream or a device has none to give: the copy gets those of any new file, or keeps those of the file that it
+/// replaces.
 fn attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome<Lost> {
     let Handle::Os(file) = &*staged.handle else { return Ok(Lost::default()) };
     if !new.made && given == Given::NOTHING {
@@ -219,6 +222,10 @@ fn new<'open>(task: &Task, staged: &StagedFile, keep: Keep, replaced: Option<&'o
         (None, Folder::Os(folder)) if !keep.mode => handed_down(folder),
         (None, _) => None,
     };
+    // What only some may read of a device is not for more of them in a file.
+    let device = task.original.as_ref().filter(|original| !original.has_attributes());
+    let lets = |original: &Original| original.meta.mode & handed_down.unwrap_or_else(|| !umask());
+    let handed_down = device.map(lets).or(handed_down);
     let bare = made && !staged.goes_on && task.tree_file.is_some() && handed_down.is_none();
     New { made, bare, handed_down, replaced: replaced.map(AttributeHolder::Held) }
 }

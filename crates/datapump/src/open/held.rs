@@ -11,7 +11,7 @@ use datapump_engine::Handle;
 use crate::net::folder::remote_host::RemoteFile;
 use crate::problem::Problem;
 use crate::target::listed::Attributes;
-use datapump_files::disk::{Folder, Meta};
+use datapump_files::disk::{FileKind, Folder, Meta};
 use datapump_files::holes::ByteRanges;
 use datapump_files::identity::{SourceChange, change};
 
@@ -25,6 +25,13 @@ pub(crate) struct Original {
     pub(crate) folder: Option<Folder>,
     /// Files of the kernel (`/proc`, `/sys`) have no stable size and times.
     pub(crate) watched: bool,
+}
+
+impl Original {
+    /// Whether its attributes go with its content: those of a device say who may use the device.
+    pub(crate) fn has_attributes(&self) -> bool {
+        !matches!(self.meta.kind, FileKind::BlockDevice | FileKind::CharDevice)
+    }
 }
 
 /// A source file that is open on this host, or to be had from another.

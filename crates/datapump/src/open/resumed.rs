@@ -2,6 +2,7 @@
 //!
 //! Must not know: what a journal holds (`resume`).
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::job::options::Sync;
@@ -10,6 +11,8 @@ use crate::open::held::{Held, Original};
 use crate::problem::shown_path;
 use crate::run::Shared;
 use datapump_files::commit::StagedFile;
+use datapump_files::commit::temporary::remove_partial_of;
+use datapump_files::disk::Folder;
 use datapump_files::resume::{self, ResumeRequest, Syncing};
 
 /// Files below this start over: 64 MiB are moved again in less than a second by most disks and in six by 100 Mbit/s,
@@ -51,6 +54,20 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
         waits_for_sync,
         is_unsynced,
     })
+}
+
+/// With `--no-resume` nothing is left of an earlier copy of the file, also where this one takes no name beside it.
+pub(crate) fn forget(
+    shared: &Shared<'_>,
+    folder: impl FnOnce() -> Option<Folder>,
+    (name, path): (&OsStr, &Path),
+) {
+    if !shared.settings.options.no_resume || !shared.settings.writes {
+        return;
+    }
+    if let Some(folder) = folder() {
+        remove_partial_of(&folder, name, path);
+    }
 }
 
 /// Leaves out the ranges that an earlier run wrote, and tells so.

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::path::Path;
 
 use datapump_engine::Errno;
 
 use crate::file::task::{Finish, Task};
-use crate::job::options::{Options, Sync};
+use crate::job::options::{FollowLinks, Options, Sync};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
@@ -32,7 +33,8 @@ pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
     let mut firsts: BTreeMap<FileState, usize> = BTreeMap::new();
     let mut all: Vec<Item> = Vec::with_capacity(items.len());
     for item in items {
-        match state(&item).filter(|_| acceptor).map(|state| firsts.entry(state)) {
+        let known = state(&item).filter(|_| acceptor && !is_apart(&item, options));
+        match known.map(|state| firsts.entry(state)) {
             Some(Entry::Occupied(first)) if are_one(&all[*first.get()], &item) => {
                 all[*first.get()].other_names.push(item);
             }
@@ -44,6 +46,11 @@ pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
         }
     }
     all
+}
+
+/// With -L a link that is named is a file of its own, as it is in a folder.
+fn is_apart(item: &Item, options: &Options) -> bool {
+    options.follow == FollowLinks::Always && item.source.local_path().is_some_and(Path::is_symlink)
 }
 
 /// A file with one name is two sources by a symbolic link alone; else the numbers of its file system tell nothing.

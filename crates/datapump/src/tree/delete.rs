@@ -9,6 +9,8 @@
 //!
 //! Must not know: how trees are copied.
 
+mod leftover;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -31,7 +33,6 @@ use crate::tree::root::Root;
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::reserved::LIST_NAME;
-use datapump_files::commit::temporary::is_partial;
 use datapump_files::disk::{AttributeHolder, FileKind, names};
 use datapump_files::identity::{FileId, id};
 
@@ -106,6 +107,8 @@ enum Fate {
     /// It is nobody's business here, and what it lies in stays.
     Kept,
     Goes(FileKind),
+    /// It is what a cut copy left, of something that the source does not have (any more).
+    Leftover,
     /// A folder to look into.
     Enter(Box<DeletePlace>),
 }
@@ -114,7 +117,7 @@ impl Fate {
     /// Something goes, because the source does not have it.
     fn is_final(&self) -> bool {
         match self {
-            Fate::Goes(_) => true,
+            Fate::Goes(_) | Fate::Leftover => true,
             Fate::Enter(below) => below.source.is_none(),
             Fate::Right | Fate::Kept => false,
         }
@@ -204,7 +207,7 @@ impl DeletePass<'_> {
     fn batch(
         &mut self,
         here: &mut DeletePlace,
-        folder: &File,
+        folder: &Arc<File>,
         names: &[Name],
     ) -> Result<Option<Vec<DeletePlace>>, Problem> {
         let fates: Vec<Fate> =
@@ -219,6 +222,7 @@ impl DeletePass<'_> {
                 Fate::Right => {}
                 Fate::Kept => here.keeps_some = true,
                 Fate::Enter(place) => below.push(*place),
+                Fate::Leftover => self.remove_leftover(here, folder, &name.name)?,
                 Fate::Goes(_) if self.removes() && !self.is_set_aside(here, folder, &name.name) => {
                     here.keeps_some = true;
                 }
@@ -231,7 +235,7 @@ impl DeletePass<'_> {
         Ok(Some(below))
     }
 
-    fn fate(&mut self, here: &mut DeletePlace, folder: &File, name: &Name) -> Result<Fate, Problem> {
+    fn fate(&mut self, here: &mut DeletePlace, folder: &Arc<File>, name: &Name) -> Result<Fate, Problem> {
         let (kind, is_excluded) = match self.kind(here, folder, name)? {
             (_, Selected::Never) => return Ok(Fate::Kept),
             (kind, selected) => (kind, selected == Selected::No),
@@ -268,11 +272,15 @@ impl DeletePass<'_> {
                     false => Ok(here.below((None, target), key)),
                 }
             }
-            _ if is_partial(folder, &name.name) => {
-                self.tell_partial(&here.target.path_of(&name.name));
-                Ok(Fate::Kept)
-            }
-            _ => Ok(Fate::Goes(kind)),
+            _ => Ok(match leftover::fate(here, folder, &name.name) {
+                Some(fate) => {
+                    if matches!(fate, Fate::Kept) {
+                        self.tell_partial(&here.target.path_of(&name.name));
+                    }
+                    fate
+                }
+                None => Fate::Goes(kind),
+            }),
         }
     }
 
@@ -291,15 +299,6 @@ impl DeletePass<'_> {
         let key = here.root.visited.below(here.key, written);
         let source = side.child(written).map_err(Problem::vanished)?;
         self.common(here, name, source, key)
-    }
-
-    fn tell_partial(&self, path: &Path) {
-        if self.step == DeleteStep::Remove {
-            let path = shown_path(path);
-            self.shared.ledger.warn(format!(
-                "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"
-            ));
-        }
     }
 
     /// A folder that both sides have.
@@ -431,10 +430,7 @@ impl DeletePass<'_> {
         name: &OsStr,
         kind: FileKind,
     ) -> Result<(), Problem> {
-        if self.shared.settings.options.max_delete == Some(self.found) {
-            return Err(self.too_many());
-        }
-        self.found += 1;
+        self.count_found()?;
         if self.removes() {
             let remove = || names::remove(folder, name, kind == FileKind::Folder);
             let removed = match remove() {
@@ -449,14 +445,24 @@ impl DeletePass<'_> {
                 Err(errno) => return Err(Problem::system(Operation::Remove, &above.path_of(name), errno.0)),
             }
         }
-        if self.step == DeleteStep::Remove && self.shared.settings.tells_changes() {
-            self.shared.ledger.tell(Some(Box::new(deletion(
-                &above.path_of(name),
-                above.relative().join(name),
-                kind,
-            ))));
-        }
+        self.tell_removed(above, name, kind);
         Ok(())
+    }
+
+    /// One more goes, if it may.
+    fn count_found(&mut self) -> Result<(), Problem> {
+        if self.shared.settings.options.max_delete == Some(self.found) {
+            return Err(self.too_many());
+        }
+        self.found += 1;
+        Ok(())
+    }
+
+    fn tell_removed(&self, above: &FolderSide, name: &OsStr, kind: FileKind) {
+        if self.step == DeleteStep::Remove && self.shared.settings.tells_changes() {
+            let change = deletion(&above.path_of(name), above.relative().join(name), kind);
+            self.shared.ledger.tell(Some(Box::new(change)));
+        }
     }
 
     /// A folder was looked through: one without a source goes, another gets the times back that removals changed.

@@ -18,7 +18,7 @@ use std::path::Path;
 use datapump_engine::{Errno, Handle};
 
 use crate::commit::made;
-use crate::commit::reserved::{is_temporary, journal_name, may_be_temporary, temporary_of};
+use crate::commit::reserved::{is_temporary, journal_name, may_be_temporary, names_of, temporary_of};
 use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, names};
 use crate::problem::{self, Class, Operation, Problem};
 use crate::resume;
@@ -71,6 +71,43 @@ pub fn is_partial(folder: &File, name: &OsStr) -> bool {
             Some(_) => resume::is_journal(&handle),
             None => disk::is_locked(handle.os()) || resume::has_journal(folder, name, &handle),
         }
+}
+
+/// Whether what stands under a temporary name, or the journal that was to go with it, is what a cut copy of this user
+/// left to go on with, and nobody uses it.
+pub fn is_abandoned(folder: &Folder, temporary: &OsStr) -> bool {
+    let Folder::Os(open) = folder else { return false };
+    let journal = journal_name(temporary);
+    let is_believed = |meta: Meta| disk::why_not_own(folder, &meta).is_none();
+    if !folder.metadata(&journal).is_ok_and(is_believed) {
+        return false;
+    }
+    match names::open_source(open, temporary, true).map(Handle::Os) {
+        Ok(file) => {
+            let is_own = file.meta().is_ok_and(|meta| disk::why_foreign(folder, &meta).is_none());
+            is_own && !disk::is_locked(file.os()) && resume::has_journal(open, temporary, &file)
+        }
+        Err(Errno::ENOENT) => resume::is_journal_at(folder, &journal),
+        Err(_) => false,
+    }
+}
+
+/// Removes it. False where it stays, because a pump took it meanwhile.
+pub fn remove_abandoned(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<bool, Problem> {
+    remove_leftover(folder, temporary, path)?;
+    let is_gone = folder.metadata(temporary) == Err(Errno::ENOENT);
+    if is_gone {
+        // It may have been left alone.
+        resume::remove_journal(folder, temporary);
+    }
+    Ok(is_gone)
+}
+
+/// Removes what a cut copy of a file left under the usual temporary name. Best effort: it is in nobody's way.
+pub fn remove_partial_of(folder: &Folder, name: &OsStr, path: &Path) {
+    if let Some(temporary) = names_of(name).next().filter(|temporary| is_abandoned(folder, temporary)) {
+        let _ = remove_abandoned(folder, &temporary, path);
+    }
 }
 
 /// A file of this name is about to be replaced: another pump may be writing under it.

@@ -294,6 +294,10 @@ impl BatchCursor {
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
         self.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+        if small && !traits.fresh {
+            let folder = || self.target.clone().map(Folder::Os);
+            resumed::forget(shared, folder, (&name.name, &target_path));
+        }
         let given = shared.settings.options.keep.given.of(&meta);
         let mut landing = OpenTarget::StagedFile(self.stage(&name.name, &target_path, &given, way)?);
         let opened = Opened::file(original, ranges);

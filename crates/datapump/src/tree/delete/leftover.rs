@@ -1,0 +1,100 @@
+//! What cut copies left in a target to go on with: it goes like any name that the source does not have, if the source
+//! has no file either that it was on its way to. What a pump uses, and what others may have put there, stays.
+//!
+//! Must not know: how the target is walked, what else goes.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_engine::Errno;
+
+use super::{DeletePass, DeletePlace, DeleteStep, Fate};
+use crate::problem::{Class, Problem, shown_path};
+use crate::tree::folder::side::FolderSide;
+use datapump_files::commit::reserved::{is_temporary, is_temporary_of, temporary_of};
+use datapump_files::commit::temporary::{is_abandoned, is_partial, remove_abandoned};
+use datapump_files::disk::{FileKind, Folder, names};
+
+/// What becomes of a name that is that of a partial file, or of its journal; `None` for any other.
+pub(super) fn fate(here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> Option<Fate> {
+    if !is_temporary(name) {
+        return None;
+    }
+    let has = |name: &OsStr| names::metadata(folder, name) != Err(Errno::ENOENT);
+    if !is_partial(folder, name) {
+        // A journal that went with its file since the folder was listed.
+        return (!has(name)).then_some(Fate::Right);
+    }
+    let temporary = temporary_of(name).unwrap_or(name);
+    let goes = is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
+        && !is_of_source(here.source.as_deref(), temporary);
+    Some(match goes {
+        false => Fate::Kept,
+        true if temporary != name && has(temporary) => Fate::Right,
+        true => Fate::Leftover,
+    })
+}
+
+/// Whether it was on its way to a name of the source. What cannot be listed may have that.
+fn is_of_source(source: Option<&FolderSide>, temporary: &OsStr) -> bool {
+    let Some(side) = source else { return false };
+    let Ok(origin) = side.origin() else { return true };
+    let (path, mut cookie) = (side.path(), 0);
+    loop {
+        match origin.list(cookie, false, &path) {
+            Ok((names, _)) if names.is_empty() => return false,
+            Ok((names, next)) if !names.iter().any(|name| is_temporary_of(temporary, &name.name)) => {
+                cookie = next;
+            }
+            _ => return true,
+        }
+    }
+}
+
+impl DeletePass<'_> {
+    /// Removes a partial file with its journal, or a journal alone. There is no backup of it: it never was whole.
+    pub(super) fn remove_leftover(
+        &mut self,
+        here: &mut DeletePlace,
+        folder: &Arc<File>,
+        name: &OsStr,
+    ) -> Result<(), Problem> {
+        self.count_found()?;
+        if self.removes() && !self.is_taken_away(here, folder, name) {
+            here.keeps_some = true;
+            return Ok(());
+        }
+        here.removed_some = true;
+        self.tell_removed(&here.target, name, FileKind::Regular);
+        Ok(())
+    }
+
+    /// False where it stays, which is told: a pump took it meanwhile, or it cannot be removed.
+    fn is_taken_away(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> bool {
+        let path = here.target.path_of(name);
+        let open = Folder::Os(Arc::clone(folder));
+        let remove = || remove_abandoned(&open, temporary_of(name).unwrap_or(name), &path);
+        let removed = match remove() {
+            Err(problem) if problem.class == Class::Denied && here.target.open_up() => remove(),
+            removed => removed,
+        };
+        match removed {
+            Ok(true) => self.count_deleted(),
+            Ok(false) => self.tell_partial(&path),
+            Err(problem) if problem.class == Class::Refused => self.tell_partial(&path),
+            Err(problem) => self.shared.ledger.report(problem),
+        }
+        names::metadata(folder, name) == Err(Errno::ENOENT)
+    }
+
+    pub(super) fn tell_partial(&self, path: &Path) {
+        if self.step == DeleteStep::Remove {
+            let path = shown_path(path);
+            self.shared.ledger.warn(format!(
+                "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"
+            ));
+        }
+    }
+}
