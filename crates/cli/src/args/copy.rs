@@ -41,8 +41,8 @@ use crate::args::{HOW, OUTPUT, WHAT};
 ///
 /// A folder is copied with all that is in it: files with their holes, symbolic and hard links, pipes and devices, names
 /// as bytes, attributes of all of them; sockets are left out with a line. A source that is itself a symbolic link is
-/// followed unless -a or -d is given, and a pipe is read. `DIR/` (or `DIR/.`) stands for what is in DIR: the same command
-/// copies to the same place again and again, where `DIR` goes below a target that meanwhile exists.
+/// followed unless -a or -d is given, and a pipe is read. `DIR/` (or `DIR/.`) stands for what is in DIR: the same
+/// command copies to the same place again and again, where `DIR` goes below a target that meanwhile exists.
 ///
 /// A pattern behind a host that ssh reaches (host:'*.log') stands for the names that it matches there, as a shell there
 /// would have it; a file of that very name wins. Other places are taken as they are written.

@@ -124,13 +124,12 @@ const HABITS: &[(&[&str], &str)] = &[
 ];
 
 /// Those of them that have no value, and without which the same is copied.
-const IDLE: [&str; 11] = [
+const IDLE: [&str; 10] = [
     "-z",
     "--compress",
     "-P",
     "-E",
     "-g",
-    "--links",
     "--force",
     "--remove-destination",
     "--delay-updates",

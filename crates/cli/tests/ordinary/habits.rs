@@ -255,7 +255,6 @@ const ROWS: &[Row] = &[
     ("copy --list-only photos", 2, "", &["-n -i"]),
     ("copy -s one new", 2, "", &["cp -s and cp -l"]),
     ("copy --link one new", 2, "", &["cp -s and cp -l"]),
-    ("copy -d one new", 2, "", &["unless -L"]),
     ("copy --preserve=all one new", 2, "", &["always kept"]),
     ("copy --no-preserve=mode one new", 0, "new", &[]),
     ("copy --attributes-only one new", 2, "", &["--update=differs sets attributes"]),

@@ -48,9 +48,9 @@ pub struct HabitArguments {
     /// Copy with all attributes and replace what stands there, which is always done
     ///
     /// So are -H, -A, -X, -W and -f taken: attributes, hard links, access control lists, extended attributes, files
-    /// that differ copied whole, an existing target replaced; and rsync's --times, --perms, --executability, --owner,
-    /// --group, --acls, --xattrs, --hard-links, --specials, --whole-file and --partial (a copy that was cut goes on).
-    /// Any of them changes nothing, as -v says. Default: on.
+    /// that differ copied whole, an existing target replaced; and rsync's long names for times, perms, executability,
+    /// owner, group, acls, xattrs, hard-links, specials, whole-file and partial (a copy that was cut goes on). Any of
+    /// them changes nothing, as -v says. Default: on.
     ///
     /// Example: pump copy -pH photos/ /backup/photos is the same without -p and -H.
     #[arg(short = 'p', visible_short_aliases = ['H', 'A', 'X', 'W', 'f'], aliases = TRUE_ANYWAY)]
