@@ -220,15 +220,15 @@ fn a_log_that_grows_keeps_no_mirror_from_removing() {
     }
     let serving = Serving::new(&home, &[]);
     let there = serving.at("to");
-    let changes: [(&str, fn(&Path), bool); 3] =
-        [("grows", append_to, true), ("is rewritten", rewrite_at, false), ("vanishes", remove_at, false)];
+    let grows = ("grows", append_to as fn(&Path), true);
+    let changes = [grows, ("is rewritten", rewrite_at, false), ("vanishes", remove_at, false)];
     for (to, copy) in [("to", "to"), (&there, "served/to")] {
         for (what, change, removes) in changes {
             let (row, copy, log) = (format!("{to} {what}"), home.path(copy), home.path("tree/log"));
             noise_file(&home, "tree/log", SOURCE_BYTES, 1);
             std::fs::create_dir(&copy).expect("room");
             std::fs::write(copy.join("old"), "too much").expect("room");
-            let slow = ["copy", "-T", "--delete", "--bwlimit=6MiB", "--request-size=64KiB"];
+            let slow = ["copy", "-T", "--delete", "--bwlimit=3MiB", "--request-size=64KiB"];
             let words = [&slow[..], &["--ticket-file", "ticket", "tree", to]].concat();
             let mut running = Running::start(home.command(&words));
             let names =
