@@ -275,7 +275,10 @@ impl Ground {
         };
         let tried = AtomicI64::new(0);
         let report = copy.run(&|event| {
-            let again = matches!(&event, Event::Warning(words) if words.contains("trying again"));
+            // The other host may not have given up the session that was lost: that is another try, of no other loss.
+            let is_lost =
+                |words: &str| words.contains("trying again") && !words.contains("may still have it");
+            let again = matches!(&event, Event::Warning(words) if is_lost(words));
             tried.fetch_add(i64::from(again), Ordering::Relaxed);
         });
         (report, tried.into_inner())

@@ -278,6 +278,16 @@ fn a_link_that_is_named_gets_a_new_name() {
     assert_eq!(words_of(&home, "dir/alias~"), "plain");
     assert!(home.path("dir/plain").is_file());
     expect(&home.pump(&["copy", "-a", "dir/latest", "dir"]), 2, &["is the same file"], "itself");
+    // It would lead to itself, and the only content would be gone.
+    make_symlink(&home, "plain", "dir/short");
+    make_symlink(&home, "backup/far", "far");
+    fs::write(home.path("backup/far"), "far").expect("room");
+    for (link, target) in [("dir/short", "dir/plain"), ("far", "backup/"), ("far", "backup/far")] {
+        expect(&home.pump(&["copy", "-a", link, target]), 2, &["leads to", "-L"], link);
+    }
+    assert_eq!(fs::read(home.path("dir/plain")).expect("it stays"), b"plain");
+    assert_eq!(fs::read(home.path("backup/far")).expect("it stays"), b"far");
+    expect(&home.pump(&["copy", "-a", "dir/short", "/dev/null"]), 2, &["is a device"], "a device");
     expect(&home.pump(&["copy", "-a", "dir/latest", "new/"]), 2, &["not a directory"], "no folder");
     expect(&home.pump(&["copy", "-a", "-n", "dir/latest", "new"]), 0, &["dry run"], "a dry run");
     assert!(!home.path("new").is_symlink());

@@ -34,6 +34,11 @@ pub(super) fn as_entry(
     let is_link = meta.is_some_and(|meta| meta.kind == FileKind::Symlink);
     let new_name = found.filter(|at| is_link && folder.is_none() && at.name().is_some());
     if let Some(at) = new_name {
+        let there = at.metadata_of_name().map(|meta| meta.kind);
+        if matches!(there, Ok(FileKind::BlockDevice | FileKind::CharDevice)) {
+            let words = "is a device, and a symbolic link would take its place; remove it first, or write -L";
+            return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
+        }
         return Ok(Target::Entry(at.clone()));
     }
     match (folder, own_name(source), source.path()) {

@@ -71,6 +71,14 @@ pub(super) fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Tar
     if [at.metadata(), at.metadata_of_name()].into_iter().flatten().any(is_same) {
         return Err(usage(&at.path, &format!("is the same file as the source '{}'", shown_path(source))));
     }
+    // A link that took the place of what it leads to would lead to itself, and the content would be gone.
+    let led_to = (meta.kind == FileKind::Symlink).then(|| Disk::Os.metadata(source).ok()).flatten();
+    let is_led_to =
+        |there: Meta| led_to.is_some_and(|to| (to.device, to.inode) == (there.device, there.inode));
+    if at.metadata_of_name().is_ok_and(is_led_to) {
+        let words = format!("is what the source '{}' leads to; -L copies that", shown_path(source));
+        return Err(usage(&at.path, &words));
+    }
     Ok(())
 }
 

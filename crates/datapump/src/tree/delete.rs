@@ -272,7 +272,7 @@ impl DeletePass<'_> {
                     false => Ok(here.below((None, target), key)),
                 }
             }
-            _ => Ok(match leftover::fate(here, folder, &name.name) {
+            _ => Ok(match leftover::fate(self.shared, here, folder, &name.name) {
                 Some(fate) => {
                     if matches!(fate, Fate::Kept) {
                         self.tell_partial(&here.target.path_of(&name.name));

@@ -42,6 +42,9 @@ use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::followed::named_link;
 use datapump_files::stream;
 
+/// Problems that are kept until it is known whether another session is without them.
+const HELD_MAX: usize = 1000;
+
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
     /// on where it was.
@@ -80,20 +83,20 @@ impl RemoteCopy {
         loop {
             let held = Mutex::new(Vec::new());
             let report = self.again([&last, &last_read]).once((&last, &last_read), &|event| match event {
-                Event::Problem(problem) if may_pass(&problem, was_lost) => hold(&held, problem),
+                Event::Problem(problem) if may_pass(&problem, way, was_lost) && hold(&held, &problem) => {}
                 event => events(event),
             });
             let now = self.watch.snapshot();
-            // A peer that moves the same block again and again does not get on.
-            if now.bytes + now.bytes_present > most {
-                (since, most, pause) = (Instant::now(), now.bytes + now.bytes_present, PAUSE_MIN);
-            }
             let held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
             let has_begun = last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
             let report = sessions.add(report, has_begun);
             // Differences are told once.
             let may_again = !self.has_a_pipe() && !self.compares;
             let is_lost = report.exit_status == Status::Lost as i32 && may_again;
+            // A peer that moves the same block again and again does not get on, nor does one that ends each walk.
+            if is_lost && now.bytes + now.bytes_present > most {
+                (since, most, pause) = (Instant::now(), now.bytes + now.bytes_present, PAUSE_MIN);
+            }
             let left = patience.saturating_sub(since.elapsed());
             // A host that never answered is not waited for: a name may be written wrongly.
             let goes_on = |problem: &Problem| {
@@ -354,15 +357,18 @@ fn with_places(report: Report, remote: &Remote) -> Report {
 
 /// Whether another session may be without this problem: a lost connection, and behind one a name that the session
 /// which was lost still holds, because the other host has not given it up.
-fn may_pass(problem: &Problem, was_lost: bool) -> bool {
-    problem.class == Class::Lost || (was_lost && is_in_use(problem))
+fn may_pass(problem: &Problem, way: Direction, was_lost: bool) -> bool {
+    problem.class == Class::Lost || (was_lost && way == Direction::Push && is_in_use(problem))
 }
 
-/// Keeps a problem until it is known whether another session follows. That a session is lost is told once.
-fn hold(held: &Mutex<Vec<Problem>>, problem: Problem) {
+/// Keeps a problem until it is known whether another session follows. That a session is lost is told once. False where
+/// there are more than a peer may make this side keep.
+fn hold(held: &Mutex<Vec<Problem>>, problem: &Problem) -> bool {
     let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
     held.retain(|other| problem.class != Class::Lost || other.class != Class::Lost);
-    held.push(problem);
+    let has_room = held.len() < HELD_MAX;
+    has_room.then(|| held.push(problem.clone()));
+    has_room
 }
 
 fn again_words(problem: &Problem) -> String {

@@ -7,18 +7,25 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Errno;
 
 use super::{DeletePass, DeletePlace, DeleteStep, Fate};
 use crate::problem::{Class, Problem, shown_path};
+use crate::run::Shared;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved::{is_temporary, is_temporary_of, temporary_of};
 use datapump_files::commit::temporary::{is_abandoned, is_partial, remove_abandoned};
 use datapump_files::disk::{FileKind, Folder, names};
 
 /// What becomes of a name that is that of a partial file, or of its journal; `None` for any other.
-pub(super) fn fate(here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> Option<Fate> {
+pub(super) fn fate(
+    shared: &Shared<'_>,
+    here: &DeletePlace,
+    folder: &Arc<File>,
+    name: &OsStr,
+) -> Option<Fate> {
     if !is_temporary(name) {
         return None;
     }
@@ -28,8 +35,10 @@ pub(super) fn fate(here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> Opti
         return (!has(name)).then_some(Fate::Right);
     }
     let temporary = temporary_of(name).unwrap_or(name);
-    let goes = is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
-        && !is_of_source(here.source.as_deref(), temporary);
+    // A rule may protect the name that it was on its way to, which it does not tell.
+    let goes = shared.settings.options.selection.is_empty()
+        && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
+        && !is_of_source(here.source.as_deref(), temporary, &shared.stop);
     Some(match goes {
         false => Fate::Kept,
         true if temporary != name && has(temporary) => Fate::Right,
@@ -38,7 +47,7 @@ pub(super) fn fate(here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> Opti
 }
 
 /// Whether it was on its way to a name of the source. What cannot be listed may have that.
-fn is_of_source(source: Option<&FolderSide>, temporary: &OsStr) -> bool {
+fn is_of_source(source: Option<&FolderSide>, temporary: &OsStr, stop: &AtomicBool) -> bool {
     let Some(side) = source else { return false };
     let Ok(origin) = side.origin() else { return true };
     let (path, mut cookie) = (side.path(), 0);
@@ -46,6 +55,10 @@ fn is_of_source(source: Option<&FolderSide>, temporary: &OsStr) -> bool {
         match origin.list(cookie, false, &path) {
             Ok((names, _)) if names.is_empty() => return false,
             Ok((names, next)) if !names.iter().any(|name| is_temporary_of(temporary, &name.name)) => {
+                // Another host may list without end.
+                if next == cookie || stop.load(Ordering::Relaxed) {
+                    return true;
+                }
                 cookie = next;
             }
             _ => return true,
