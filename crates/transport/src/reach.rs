@@ -74,7 +74,7 @@ pub struct Reached {
     /// How long its handshake took.
     pub round_trip_ns: Option<u64>,
     /// What was started there for this session; ends when it is dropped.
-    pub far_end: Option<RemoteEnd>,
+    pub remote_end: Option<RemoteEnd>,
 }
 
 /// Makes the control connection; a stop ends its waits. What the user should know besides is told to `notice`.
@@ -101,26 +101,26 @@ pub fn reach(
     }
 }
 
-fn called(with: &Reaching<'_>, dialer: Dialer, far_end: Option<RemoteEnd>) -> Result<Reached, NetFault> {
+fn called(with: &Reaching<'_>, dialer: Dialer, remote_end: Option<RemoteEnd>) -> Result<Reached, NetFault> {
     let (channel, round_trip_ns) = dialer.control(with.proposed, &|| (with.beside)(&dialer))?;
-    Ok(Reached { dialer, channel, round_trip_ns, far_end })
+    Ok(Reached { dialer, channel, round_trip_ns, remote_end })
 }
 
 fn over_ssh(
     with: &Reaching<'_>,
-    mut far_end: RemoteEnd,
+    mut remote_end: RemoteEnd,
     of: &dyn Fn(Route, Option<Ticket>) -> Dialer,
     notice: &dyn Fn(String),
 ) -> Result<Reached, NetFault> {
-    let ticket = Some(far_end.ticket.clone());
+    let ticket = Some(remote_end.ticket.clone());
     let of = |route| of(route, ticket.clone());
-    let why = match far_end.address {
-        _ if far_end.carries_all => None,
+    let why = match remote_end.address {
+        _ if remote_end.carries_all => None,
         Some(address) => match of(Route::Tried(address)).control(with.proposed, &|| ()) {
             Ok((channel, round_trip_ns)) => {
                 let dialer = of(Route::Called(address.to_string()));
                 (with.beside)(&dialer);
-                return Ok(Reached { dialer, channel, round_trip_ns, far_end: Some(far_end) });
+                return Ok(Reached { dialer, channel, round_trip_ns, remote_end: Some(remote_end) });
             }
             Err(NetFault::Stopped) => return Err(NetFault::Stopped),
             // The far end is reached over ssh, whatever answered there.
@@ -131,5 +131,5 @@ fn over_ssh(
     if let Some(why) = why {
         notice(format!("{why}: everything goes through ssh, which may be slower"));
     }
-    called(with, of(Route::ConnectionStats(far_end.carry())), Some(far_end))
+    called(with, of(Route::ConnectionStats(remote_end.carry())), Some(remote_end))
 }

@@ -96,7 +96,7 @@ impl Shell {
     }
 
     /// The command at the far end. A pump that does not hear by which address ssh came does not listen.
-    fn far_words(&self) -> Vec<&str> {
+    fn remote_words(&self) -> Vec<&str> {
         let unheard: &[&str] = if self.carries_all { &["env", "-u", "SSH_CONNECTION"] } else { &[] };
         unheard.iter().copied().chain([self.remote_bin.as_str(), "serve", "--stdio"]).collect()
     }
@@ -182,7 +182,7 @@ impl RemoteEnd {
         }
         let words = shell.words_to(host);
         let mut command = Command::new(&*words[0]);
-        command.args(words[1..].iter().map(|word| &**word)).args(shell.far_words());
+        command.args(words[1..].iter().map(|word| &**word)).args(shell.remote_words());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
             let name = shell.name();
@@ -367,9 +367,9 @@ mod tests {
             Shell::new(line, remote_bin).expect_err(line);
         }
         assert_eq!(Shell::new("ssh", "pump"), Ok(Shell::default()));
-        assert_eq!(Shell::default().far_words(), ["pump", "serve", "--stdio"]);
+        assert_eq!(Shell::default().remote_words(), ["pump", "serve", "--stdio"]);
         let alone = Shell { carries_all: true, ..Shell::default() };
-        assert_eq!(alone.far_words(), ["env", "-u", "SSH_CONNECTION", "pump", "serve", "--stdio"]);
+        assert_eq!(alone.remote_words(), ["env", "-u", "SSH_CONNECTION", "pump", "serve", "--stdio"]);
     }
 
     fn at(name: &str) -> SshHost {

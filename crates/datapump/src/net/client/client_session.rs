@@ -193,7 +193,7 @@ impl RemoteCopy {
             |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), opening.first.clone());
         let (way_in, sockets, stop) = (&self.way_in, &self.options.sockets, &self.stop);
         let reaching = Reaching { way_in, sockets, patience, stop, proposed, beside: &beside };
-        let Reached { dialer, channel, round_trip_ns, far_end } =
+        let Reached { dialer, channel, round_trip_ns, remote_end } =
             reach(&remote.host, &reaching, &cancel, notice)?;
         let (outbox, inbox) = boxes()?;
         let clock = Platform::real().clock;
@@ -234,7 +234,7 @@ impl RemoteCopy {
             peer_host: None,
             asks_places,
             sources: None,
-            _far_end: far_end,
+            _remote_end: remote_end,
         };
         Ok((session, answer))
     }
@@ -358,7 +358,7 @@ pub(crate) struct ClientSession {
     /// What the patterns among the sources stand for, if there are any.
     pub(crate) sources: Option<Vec<Place>>,
     /// Ends when the session is over.
-    _far_end: Option<RemoteEnd>,
+    _remote_end: Option<RemoteEnd>,
 }
 
 impl ClientSession {
