@@ -272,6 +272,9 @@ fn a_link_that_is_named_gets_a_new_name() {
     assert_eq!(words_of(&home, "other"), "v1");
     let again = home.pump(&["copy", "-a", "--update", "-i", "dir/latest", "other"]);
     assert_eq!((again.status, again.out.as_str()), (0, ""), "{again:?}");
+    let run = home.pump(&["copy", "-a", "--delete", "dir/v1/", "dir/latest", "backup/"]);
+    expect(&run, 2, &["would remove what another source is copied to"], "--delete");
+    assert!(!home.path("backup/latest").is_symlink());
     // A link in its place is replaced, and what that leads to stays.
     expect(&home.pump(&["copy", "-a", "--backup", "dir/dangling", "dir/alias"]), 0, &[], "over a link");
     assert_eq!(words_of(&home, "dir/alias"), "nowhere");
