@@ -59,7 +59,7 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
                     leave --json out or name a file"
             .into());
     }
-    if arguments.tree.itemize_changes && sources.iter().chain([&target]).any(is_remote) {
+    if arguments.tree.typed.itemize_changes && sources.iter().chain([&target]).any(is_remote) {
         sources.iter().try_for_each(refuse_key)?;
     }
     if arguments.tree.is_mirror {

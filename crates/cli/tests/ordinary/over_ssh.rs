@@ -339,6 +339,21 @@ fn within_ssh_is_refused_where_ssh_reaches_no_place() {
     expect(&home.pump_with(("PUMP_WITHIN_SSH", "1"), &["copy", "one", "new"]), 0, &[], "variable");
 }
 
+/// Of the environment -i is no flag that somebody meant as scp's.
+#[test]
+fn a_private_key_is_refused_behind_a_flag_that_was_typed_alone() {
+    let home = home();
+    let key = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
+    std::fs::write(home.path("key"), key).expect("room");
+    let run = copy(&home, CARRIED, &["-i", "key", "host:"]);
+    expect(&run, 2, &["is a private key, and -i itemizes"], "typed");
+    assert!(!home.path("far/key").exists());
+    let mut by_variable = command(&home, PUMP, CARRIED, &["key", "host:"]);
+    by_variable.env("PUMP_ITEMIZE_CHANGES", "1");
+    expect(&outcome(by_variable, b""), 0, &[], "variable");
+    has_content(&home.path("far/key"), key.as_bytes(), "variable");
+}
+
 #[test]
 fn a_port_in_the_place_is_given_to_ssh() {
     let home = home();
