@@ -171,6 +171,10 @@ pub struct Report {
     pub files_newer: u64,
     /// Of these, those that --ignore-existing leaves, whatever they are.
     pub files_existing: u64,
+    /// Symbolic links that were made, in folders or as themselves.
+    pub links: u64,
+    /// Symbolic links that stay as they are at the target.
+    pub links_unchanged: u64,
     /// Names that were left out for what they are: sockets, and files in use by a running or cut pump.
     pub skipped: u64,
     /// Names that were removed, because the source does not have them.
@@ -274,6 +278,8 @@ impl Report {
             files_unchanged: self.files_unchanged + before.files_unchanged,
             files_newer: self.files_newer + before.files_newer,
             files_existing: self.files_existing + before.files_existing,
+            links: self.links + before.links,
+            links_unchanged: self.links_unchanged + before.links_unchanged,
             elapsed_ns: later(self.elapsed_ns),
             first_done_ns: later(self.first_done_ns),
             last_done_ns: later(self.last_done_ns),

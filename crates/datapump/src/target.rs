@@ -28,7 +28,7 @@ use datapump_engine::Errno;
 
 use crate::job::options::Options;
 use crate::net::folder::remote_host::RemoteHost;
-use crate::problem::{Class, Operation, Problem};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::event::Event;
 use crate::target::change::{Change, ChangeKind, Findings};
 use crate::target::place::Place;
@@ -441,6 +441,14 @@ fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Re
 /// the system itself was led to, which refuses some links of other users.
 fn behind_links(at: PathAt, meta: &Meta) -> Result<PathAt, Problem> {
     let path = at.path.clone();
+    if let Some(number) = at.descriptor() {
+        let words = format!(
+            "is open already: a copy would put another file under its name, and leave what is open as it was; name the \
+             file itself, or write - as the target and >&{} behind the command",
+            shown_path(Path::new(&number))
+        );
+        return Err(usage(&path, &words));
+    }
     let behind = at.behind_links().and_then(|at| Ok((at.metadata_of_name()?, at)));
     match behind.map_err(|errno| Problem::system(Operation::Follow, &path, errno.0))? {
         (found, at) if (found.device, found.inode) == (meta.device, meta.inode) => Ok(at),

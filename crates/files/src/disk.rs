@@ -273,6 +273,13 @@ pub fn folder_is_made_up(folder: &std::fs::File) -> bool {
     kind::is_made_up(magic(folder))
 }
 
+/// Whether a link of this name in an open folder is a descriptor of a process, as those that /dev/fd leads to. It
+/// stands for what is open, and its words may name another file by now, or none.
+pub fn is_descriptor(folder: &std::fs::File, name: &OsStr) -> bool {
+    let is_number = name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+    is_number && kind::holds_descriptors(magic(folder))
+}
+
 /// Whether two names in an open folder may be one.
 pub fn may_fold_names(folder: &std::fs::File) -> bool {
     match kind::name_rule(magic(folder)) {

@@ -13,7 +13,9 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno as System;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{DirEntry, FileKind, Meta, Outcome, file_meta, metadata_of_name, names};
+use crate::disk::{
+    DirEntry, FileKind, Meta, Outcome, file_meta, folder_of, is_descriptor, metadata_of_name, names,
+};
 
 /// Which symbolic links of a tree stand for what they point to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,9 +154,17 @@ pub fn own_name<'name>(renamed: Option<&'name [OsString; 2]>, name: &'name OsStr
     }
 }
 
-/// What a path names, if that is a symbolic link; with a slash at its end it names what the link leads to.
+/// What a path names, if that is a symbolic link; with a slash at its end it names what the link leads to, and a
+/// descriptor is what is open.
 pub fn named_link(path: &Path) -> Option<Meta> {
-    metadata_of_name(path).ok().filter(|meta| meta.kind == FileKind::Symlink)
+    let link = metadata_of_name(path).ok().filter(|meta| meta.kind == FileKind::Symlink)?;
+    (!names_descriptor(path)).then_some(link)
+}
+
+/// Whether a path names what is open, as a shell writes for `<(...)`: /dev/fd/63.
+pub fn names_descriptor(path: &Path) -> bool {
+    let Some(name) = path.file_name() else { return false };
+    names::find_folder(folder_of(path)).is_ok_and(|folder| is_descriptor(&folder, name))
 }
 
 /// Whether a link leads out of a tree, of which so many folders lie above it: by its words alone, as rsync(1) has it

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args, ValueEnum, value_parser};
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueEnum, value_parser};
 use datapump::units::{parse_bytes, parse_duration, parse_rate};
 use datapump::{Assembly, Place, PlaceError, ServeOptions, SocketOptions};
 
@@ -59,9 +60,42 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     first.copied().ok_or_else(|| wrong("the name has no address".into()))
 }
 
+/// Flags of the group that were typed: a variable of the environment is for whatever it is of use to.
+#[derive(Clone, Copy, Debug)]
+pub struct ReachTyped {
+    /// `--within-ssh`
+    pub within_ssh: bool,
+}
+
+impl Args for ReachTyped {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for ReachTyped {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<ReachTyped, Error> {
+        let within_ssh = matches.value_source("within_ssh") == Some(ValueSource::CommandLine);
+        Ok(ReachTyped { within_ssh })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = ReachTyped::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// How another host is reached.
 #[derive(Debug, Args)]
 pub struct ReachArguments {
+    // First: what is read leaves the matches.
+    #[command(flatten)]
+    pub typed: ReachTyped,
+
     /// The command that runs another on the host of HOST:PATH
     ///
     /// The host and the far command follow as further words. Spaces part its words, quotes keep them together; no shell
@@ -87,7 +121,8 @@ pub struct ReachArguments {
     /// Without it only the start goes through ssh: the pump there listens for this one session, at the address by which
     /// ssh came, on any free TCP port, and the data go there, encrypted (TLS 1.3). Only who has the ticket, which came
     /// over ssh, is let in. Where a firewall or a jump host is in the way, that shows after a second at most, and all
-    /// goes through ssh, which is said. With this flag the pump there does not listen. Default: off.
+    /// goes through ssh, which is said. With this flag the pump there does not listen. Where ssh reaches none of the
+    /// places it is refused. Default: off.
     ///
     /// Example: pump copy --within-ssh photos/ user@host:photos
     #[arg(long, env = "PUMP_WITHIN_SSH", help_heading = HOSTS)]

@@ -59,7 +59,7 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
                     leave --json out or name a file"
             .into());
     }
-    if arguments.tree.itemize_changes && sources.iter().chain([&target]).any(is_remote) {
+    if arguments.tree.typed.itemize_changes && sources.iter().chain([&target]).any(is_remote) {
         sources.iter().try_for_each(refuse_key)?;
     }
     if arguments.tree.is_mirror {
@@ -164,7 +164,8 @@ fn perform(
     output: &Output,
 ) -> i32 {
     output.start(name, &sources, Some(&target));
-    let mut options = match arguments.options() {
+    let checked = remote::refuse_unheeded(&arguments.host.reach, sources.iter().chain([&target]));
+    let mut options = match checked.and_then(|()| arguments.options()) {
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };

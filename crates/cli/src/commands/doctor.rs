@@ -21,13 +21,17 @@ use crate::run::remote;
 pub fn doctor(arguments: &DoctorArguments) -> i32 {
     let output = Output::of_results(arguments.json);
     let word = arguments.place.as_deref().unwrap_or(OsStr::new("."));
-    let status = match Place::parse(word) {
+    let heeded = |place: Place| {
+        let checked = remote::refuse_unheeded(&arguments.reach, std::iter::once(&place));
+        checked.map(|()| place)
+    };
+    let status = match Place::parse(word).map_err(|error| error.to_string()).and_then(heeded) {
         Ok(Place::Path(path)) => folder(&path, &output),
         Ok(Place::Remote(remote)) => path_to(remote, arguments, &output),
         Ok(other) => output.usage(format!(
             "'{other}' is neither a folder nor another host; write a path, HOST: or pump://HOST:PORT/"
         )),
-        Err(error) => output.usage(error.to_string()),
+        Err(message) => output.usage(message),
     };
     output.status(status)
 }

@@ -35,6 +35,23 @@ pub fn is_meant<'place>(mut places: impl Iterator<Item = &'place Place>) -> bool
     places.any(|place| matches!(place, Place::Remote(_)))
 }
 
+fn is_over_ssh(place: &Place) -> bool {
+    matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }))
+}
+
+/// Refuses what was typed for other places than these. An error is one of usage.
+pub fn refuse_unheeded<'place>(
+    reach: &ReachArguments,
+    mut places: impl Iterator<Item = &'place Place>,
+) -> Result<(), String> {
+    if !reach.typed.within_ssh || places.any(is_over_ssh) {
+        return Ok(());
+    }
+    let words = "--within-ssh sends all data through ssh, and ssh reaches none of the places; name one as HOST:PATH, \
+                 or leave it out";
+    Err(words.into())
+}
+
 /// Does it. An error is one of usage.
 pub fn perform(
     host: &HostArguments,
@@ -61,6 +78,7 @@ pub fn look(
 
 /// A place that is not copied from, only measured. An error is one of usage.
 pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Result<RemoteCopy, String> {
+    refuse_unheeded(reach, std::iter::once(&place))?;
     let way_in = way_in(reach, std::iter::once(&place))?;
     let unhashed = reach.insecure.is_some_and(Insecure::is_unhashed);
     Ok(RemoteCopy {
@@ -119,7 +137,6 @@ fn way_in<'place>(
     host: &ReachArguments,
     mut places: impl Iterator<Item = &'place Place>,
 ) -> Result<WayIn, String> {
-    let is_over_ssh = |place: &Place| matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }));
     match (places.any(is_over_ssh), host.insecure) {
         (true, Some(_)) => Err("--insecure is for pump:// only; ssh encrypts anyway".into()),
         (true, None) => {

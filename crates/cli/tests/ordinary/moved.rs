@@ -138,6 +138,49 @@ fn files_that_are_named_go() {
     assert!(!home.path("from/sub/b").exists() && home.path("one").exists());
 }
 
+/// As rsync has it. One that is followed stays, and so does what it leads to.
+#[test]
+fn links_that_are_named_and_kept_go() {
+    for (flags, target, made) in [
+        ("-a", "to/", "to/dangling"),
+        ("--links", "to", "to/dangling"),
+        ("-d", "new", "new"),
+        ("-a --verify -T", "new", "new"),
+    ] {
+        let home = home();
+        make_folder(&home, "to");
+        let words: Vec<&str> =
+            ["copy", "--remove-source-files"].into_iter().chain(flags.split(' ')).collect();
+        expect(&home.pump(&[&words[..], &["from/dangling", target]].concat()), 0, &[], flags);
+        assert_eq!(found(&home, "from"), set("a large link pipe sub sub/b sub/empty sub/other"), "{flags}");
+        let content = fs::read_link(home.path(made)).expect("it is copied");
+        assert_eq!(content.to_str(), Some("nowhere"), "{flags}");
+    }
+    // Those that stand there already, beside a file and a pipe.
+    let home = home();
+    make_folder(&home, "to");
+    let named = ["from/a", "from/link", "from/pipe", "to"];
+    expect(&home.pump(&[&["copy", "-a"], &named[..]].concat()), 0, &[], "first");
+    let again = [&["copy", "-a", "--update", "--remove-source-files"], &named[..]].concat();
+    expect(&home.pump(&again), 0, &[], "again");
+    assert_eq!(found(&home, "from"), set("dangling large sub sub/b sub/empty sub/other"));
+    assert_eq!(found(&home, "to"), set("a link pipe"));
+    // What cannot be copied stays, and so does what was only looked at.
+    make_folder(&home, "to/dangling");
+    fs::write(home.path("to/dangling/in"), "in the way").expect("room");
+    let run = home.pump(&["copy", "-a", "--remove-source-files", "from/dangling", "to"]);
+    assert!(run.status != 0 && home.path("from/dangling").is_symlink(), "{run:?}");
+    let run = home.pump(&["copy", "-a", "-n", "--remove-source-files", "from/dangling", "new"]);
+    expect(&run, 0, &["dry run"], "a dry run");
+    assert!(home.path("from/dangling").is_symlink() && !home.path("new").is_symlink());
+    // The folder's content has the same place.
+    let run = home.pump(&["copy", "-a", "--remove-source-files", "from/", "from/dangling", "new/"]);
+    expect(&run, 2, &[], "several need a folder");
+    make_folder(&home, "new");
+    let run = home.pump(&["copy", "-a", "--remove-source-files", "from/", "from/dangling", "new/"]);
+    expect(&run, 2, &["would remove both"], "two of one name");
+}
+
 #[test]
 fn what_could_lose_something_is_refused() {
     let home = home();

@@ -319,6 +319,42 @@ fn all_goes_within_ssh_where_that_is_asked_for() {
 }
 
 #[test]
+fn within_ssh_is_refused_where_ssh_reaches_no_place() {
+    let home = home();
+    std::fs::write(home.path("one"), "one").expect("room");
+    for words in [
+        "copy --within-ssh one new",
+        "copy --within-ssh one pump://127.0.0.1:1/new",
+        "mirror --within-ssh far new",
+        "verify --within-ssh one one",
+        "explain --within-ssh one new",
+        "doctor --within-ssh .",
+        "doctor --within-ssh pump://127.0.0.1:1/",
+    ] {
+        let run = home.pump(&words.split(' ').collect::<Vec<_>>());
+        expect(&run, 2, &["--within-ssh sends all data through ssh", "HOST:PATH"], words);
+        assert!(!home.path("new").exists(), "{words}");
+    }
+    // A variable is for whatever it is of use to.
+    expect(&home.pump_with(("PUMP_WITHIN_SSH", "1"), &["copy", "one", "new"]), 0, &[], "variable");
+}
+
+/// Of the environment -i is no flag that somebody meant as scp's.
+#[test]
+fn a_private_key_is_refused_behind_a_flag_that_was_typed_alone() {
+    let home = home();
+    let key = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
+    std::fs::write(home.path("key"), key).expect("room");
+    let run = copy(&home, CARRIED, &["-i", "key", "host:"]);
+    expect(&run, 2, &["is a private key, and -i itemizes"], "typed");
+    assert!(!home.path("far/key").exists());
+    let mut by_variable = command(&home, PUMP, CARRIED, &["key", "host:"]);
+    by_variable.env("PUMP_ITEMIZE_CHANGES", "1");
+    expect(&outcome(by_variable, b""), 0, &[], "variable");
+    has_content(&home.path("far/key"), key.as_bytes(), "variable");
+}
+
+#[test]
 fn a_port_in_the_place_is_given_to_ssh() {
     let home = home();
     script(&home, "rsh", "echo \"$1 $2 $3\" > told; shift 3; exec sh -c \"$*\"");

@@ -74,6 +74,41 @@ fn names_of_standard_input_and_output_mean_what_is_open_there() {
     assert_eq!(run.out, text, "a pipe");
 }
 
+/// A copy would replace the file by its name, and what is open would stay as it was.
+#[test]
+fn a_file_that_the_shell_opened_is_read_and_not_replaced() {
+    let home = Home::new();
+    let a = noise_file(&home, "a", 3000, 1);
+    std::fs::write(home.path("out"), "before").expect("room");
+    for name in ["/dev/fd/3", "/proc/self/fd/3"] {
+        for flags in ["-q", "-qa", "-n", "--inplace"] {
+            let run = outcome(after(&home, "exec 3>> out", &["copy", flags, "a", name]), b"");
+            expect(&run, 2, &["is open already", "name the file itself", ">&3"], flags);
+            has_content(&home.path("out"), b"before", flags);
+        }
+        for flags in ["-q", "-qa", "-qd", "--safe-links"] {
+            let run = outcome(after(&home, "exec 3< a", &["copy", flags, name, "new"]), b"");
+            expect(&run, 0, &[], flags);
+            assert!(!home.path("new").is_symlink(), "{flags}");
+            has_content(&home.path("new"), &a, flags);
+            std::fs::remove_file(home.path("new")).expect("it is ours");
+            // As a shell writes `<(...)`.
+            let run = outcome(after(&home, "exec 3<&0", &["copy", flags, name, "new"]), &a);
+            expect(&run, 0, &[], flags);
+            has_content(&home.path("new"), &a, flags);
+            std::fs::remove_file(home.path("new")).expect("it is ours");
+        }
+    }
+    make_folder(&home, "to");
+    let run = outcome(after(&home, "exec 3<&0", &["copy", "a", "/dev/fd/3", "to"]), &a);
+    expect(&run, 2, &["name it as the only source"], "beside others");
+    assert!(!home.path("to/3").exists() && !home.path("to/a").exists());
+    // What the message says.
+    let run = outcome(after(&home, "exec 3>> out 1>&3", &["copy", "-q", "a", "-"]), b"");
+    expect(&run, 0, &[], "standard output");
+    has_content(&home.path("out"), &[&b"before"[..], &a[..]].concat(), "standard output");
+}
+
 #[test]
 fn what_is_read_from_a_device_becomes_a_file_like_any_new_one() {
     let home = Home::new();

@@ -272,6 +272,14 @@ fn a_link_that_is_named_gets_a_new_name() {
     assert_eq!(words_of(&home, "other"), "v1");
     let again = home.pump(&["copy", "-a", "--update", "-i", "dir/latest", "other"]);
     assert_eq!((again.status, again.out.as_str()), (0, ""), "{again:?}");
+    expect(&again, 0, &["Nothing to do: 1 link up to date."], "again");
+    let run = home.pump(&["copy", "-a", "--delete", "dir/v1/", "dir/latest", "backup/"]);
+    expect(&run, 2, &["would remove what another source is copied to"], "--delete");
+    assert!(!home.path("backup/latest").is_symlink());
+    let run = home.pump(&["copy", "-a", "dir/latest", "dir/dangling", "backup/"]);
+    expect(&run, 0, &["2 links in "], "links alone");
+    let run = home.pump(&["copy", "-a", "dir/latest", "backup/"]);
+    expect(&run, 0, &["dir/latest -> backup/latest: 1 link in "], "a link alone");
     // A link in its place is replaced, and what that leads to stays.
     expect(&home.pump(&["copy", "-a", "--backup", "dir/dangling", "dir/alias"]), 0, &[], "over a link");
     assert_eq!(words_of(&home, "dir/alias"), "nowhere");
@@ -328,7 +336,7 @@ fn links_that_are_named_are_pushed_as_links() {
     let again = push(&["-a", "--update", "-i"], &NAMED, "to");
     expect(&again, 0, &["Nothing to do"], "again");
     assert_eq!(again.out, "");
-    expect(&push(&["-d"], &["dir/latest"], "other"), 0, &[], "a new name");
+    expect(&push(&["-d"], &["dir/latest"], "other"), 0, &[": 1 link in "], "a new name");
     assert_eq!(words_of(&home, "served/other"), "v1");
     expect(&push(&["-a"], &["dir/latest/"], "content"), 0, &[], "what is in it");
     assert_eq!(kinds(&home, "served/content"), ["f file"]);

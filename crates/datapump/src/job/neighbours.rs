@@ -128,7 +128,7 @@ pub(crate) fn overlap(items: &[Item]) -> bool {
 
 fn target_path(item: &Item) -> Option<&Path> {
     match &item.target {
-        Target::File(at) | Target::Tree(at) => Some(&at.path),
+        Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(&at.path),
         _ => None,
     }
 }

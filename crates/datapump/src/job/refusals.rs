@@ -9,7 +9,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
 use crate::target::{Item, Target};
 use datapump_files::disk::FileKind;
-use datapump_files::followed::leads_out;
+use datapump_files::followed::{leads_out, names_descriptor};
 
 impl Job {
     /// What a program asks for beside the options: a hook takes the hash's place, and pieces are of one file, whose
@@ -67,7 +67,10 @@ impl Job {
     /// A link that is named may be followed; one that leads out of where it stands is not for `--safe-links`.
     pub(super) fn refuse_unsafe_names(&self) -> Result<(), Problem> {
         let paths = self.sources.iter().filter_map(Place::local_path).filter(|_| self.options.safe_links);
-        let is_unsafe = |path: &&Path| std::fs::read_link(path).is_ok_and(|to| leads_out(0, to.as_os_str()));
+        let is_unsafe = |path: &&Path| {
+            let link = std::fs::read_link(path).ok().filter(|_| !names_descriptor(path));
+            link.is_some_and(|to| leads_out(0, to.as_os_str()))
+        };
         match paths.into_iter().find(is_unsafe) {
             Some(path) => {
                 let words =

@@ -14,6 +14,7 @@ use datapump_engine::{
 use crate::file::block_hook::BlockHook;
 use crate::job::options::Options;
 use crate::job::platform::Platform;
+use crate::target::Target;
 use crate::target::place::Fill;
 
 /// Which null ends take the engine's queue instead of completing where they stand.
@@ -33,8 +34,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) targets: Vec<String>,
     /// When the run began, by the clock of file systems.
     pub(crate) began_ns: i128,
-    /// Files that go from the source, once copied: each with its copy's path.
-    pub(crate) moved: Vec<(PathBuf, PathBuf)>,
+    /// What was named and goes from the source, once copied: each with where it goes.
+    pub(crate) moved: Vec<(PathBuf, Target)>,
     /// Nothing may lead out of the target.
     pub(crate) is_confined: bool,
     /// There is one source: what keeps it from being begun is the failure of the whole.

@@ -164,6 +164,8 @@ impl Account<'_> {
             files_unchanged: self.tally.files_unchanged,
             files_newer: self.tally.files_newer,
             files_existing: self.tally.files_existing,
+            links: self.tally.links,
+            links_unchanged: self.tally.links_unchanged,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,
             first_done_ns: done().min().unwrap_or(elapsed_ns),

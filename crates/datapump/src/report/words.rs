@@ -13,9 +13,14 @@ const RATED_NS: u64 = 10_000_000;
 const BRIEF_NS: u64 = 1_000_000_000;
 
 impl Report {
-    /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`. A value of zero is left out.
+    /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`; `1 link in 0.00 s` where no file was
+    /// copied. A value of zero is left out.
     pub fn summary(&self) -> String {
-        let files = (self.files != 1).then(|| counted(self.files, "file"));
+        let files = match (self.files, self.links) {
+            (1, _) => None,
+            (0, links) if links > 0 => Some(counted(links, "link")),
+            (files, _) => Some(counted(files, "file")),
+        };
         let bytes = (self.bytes > 0 || self.files == 1).then(|| bytes_words(self.bytes));
         let done: Vec<String> = files.into_iter().chain(bytes).collect();
         let rate = match self.rated_bytes() {
@@ -36,14 +41,19 @@ impl Report {
 
     /// `Nothing to do: 400 files up to date, 2 newer at the target.`, if that is so.
     pub fn nothing_to_do(&self) -> Option<String> {
-        if self.exit_status != 0 || self.files + self.bytes + self.deleted + self.skipped > 0 {
+        if self.exit_status != 0 || self.files + self.links + self.bytes + self.deleted + self.skipped > 0 {
             return None;
         }
         let mut standing = self.standing().into_iter().filter(|(count, _)| *count > 0);
-        let (count, words) = standing.next()?;
+        let Some((count, words)) = standing.next() else { return self.links_up_to_date() };
         let first = format!("{} {words}", counted(count, "file"));
         let others = standing.map(|(count, words)| format!(", {} {words}", with_commas(count)));
         Some(format!("Nothing to do: {first}{}.", others.collect::<String>()))
+    }
+
+    fn links_up_to_date(&self) -> Option<String> {
+        let links = Some(self.links_unchanged).filter(|count| *count > 0)?;
+        Some(format!("Nothing to do: {} up to date.", counted(links, "link")))
     }
 
     /// Files that stay as they are at the target, by why they do.
@@ -124,6 +134,9 @@ mod tests {
                 "2,345 files, 230.0 MiB in 1.0 s, 230 MiB/s",
             ),
             (Report { files: 0, ..second() }, "0 files in 1.0 s"),
+            (Report { links: 1, ..second() }, "1 link in 1.0 s"),
+            (Report { links: 2000, files_unchanged: 4, ..second() }, "2,000 links in 1.0 s; 4 up to date"),
+            (Report { links: 2, files: 3, bytes: 10, ..second() }, "3 files, 10 B in 1.0 s, 10 B/s"),
             (
                 Report {
                     files: 2,
@@ -148,9 +161,11 @@ mod tests {
         for (count, words) in
             [(400, "Nothing to do: 400 files up to date."), (1, "Nothing to do: 1 file up to date.")]
         {
-            let report = Report { files_unchanged: count, ..second() };
+            let report = Report { files_unchanged: count, links_unchanged: 7, ..second() };
             assert_eq!(report.nothing_to_do().as_deref(), Some(words));
         }
+        let link = Report { links_unchanged: 1, ..second() };
+        assert_eq!(link.nothing_to_do().as_deref(), Some("Nothing to do: 1 link up to date."));
         for (files_newer, files_existing, words) in [
             (2, 0, "Nothing to do: 1 file up to date, 2 newer at the target."),
             (3, 0, "Nothing to do: 3 files newer at the target."),

@@ -35,6 +35,9 @@ pub(crate) struct Tally {
     /// Those of them that are newer than the source, and those that stay whatever they are.
     pub(crate) files_newer: u64,
     pub(crate) files_existing: u64,
+    /// Symbolic links that were made, and those that stay as they are at the target.
+    pub(crate) links: u64,
+    pub(crate) links_unchanged: u64,
     /// Files that an earlier run committed, and their bytes.
     pub(crate) files_before: u64,
     pub(crate) bytes_before: u64,

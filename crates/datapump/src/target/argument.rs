@@ -11,6 +11,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
+use datapump_files::followed::names_descriptor;
 
 /// Whether it is dealt with as in a tree: a name that a shell put among others must not be waited for, nor read
 /// without end. Named alone, a pipe or device is a stream. A link is followed before it comes here, unless it is kept.
@@ -32,6 +33,10 @@ pub(super) fn as_entry(
     (found, folder): (Option<&PathAt>, Option<&PathAt>),
 ) -> Result<Target, Problem> {
     let is_link = meta.is_some_and(|meta| meta.kind == FileKind::Symlink);
+    if let Some(path) = source.local_path().filter(|path| !is_link && names_descriptor(path)) {
+        let words = "is open already and is read once, to its end: name it as the only source";
+        return Err(Problem::new(Class::Usage, Operation::Copy, path, words));
+    }
     let new_name = found.filter(|at| is_link && folder.is_none() && at.name().is_some());
     if let Some(at) = new_name {
         let there = at.metadata_of_name().map(|meta| meta.kind);

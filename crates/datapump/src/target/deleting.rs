@@ -33,7 +33,9 @@ pub(super) fn refuse_what_is_needed(
             }
         }
         let holds = |(other, item): (usize, &Item)| match &item.target {
-            Target::File(at) | Target::Tree(at) => other != index && at.path.starts_with(tree),
+            Target::File(at) | Target::Tree(at) | Target::Entry(at) => {
+                other != index && at.path.starts_with(tree)
+            }
             _ => false,
         };
         if items.iter().enumerate().any(holds) {

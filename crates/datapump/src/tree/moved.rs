@@ -23,14 +23,14 @@ use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::decide::same_time;
 use datapump_engine::Errno;
-use datapump_files::disk::{self, Access, FileCalls, FileKind, Folder, Meta, PathAt, kind, names};
+use datapump_files::disk::{self, Access, FileCalls, FileKind, Folder, Meta, PathAt, folder_of, kind, names};
 use datapump_files::followed::leads_out;
 use datapump_files::identity::{FileId, id};
 
 /// A folder of the source, and its copy.
 type BothSides = (Arc<FolderSide>, Arc<FolderSide>);
 
-/// Removes the files that were named, each with its copy, and those of trees.
+/// Removes the files and links that were named, each with its copy, and those of trees.
 pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
     if shared.is_stopping() {
         return;
@@ -41,9 +41,13 @@ pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
         return shared.ledger.warn_once(words.into());
     }
     let removal = SourceRemoval { shared, linked: RefCell::default() };
-    let files = shared.settings.moved.iter().map(|(source, target)| removal.of_file(source, target));
+    let named = shared.settings.moved.iter().map(|(source, target)| match target {
+        Target::File(at) => removal.of_file(source, &at.path),
+        Target::Entry(at) => removal.of_entry(source, at),
+        _ => Ok(()),
+    });
     let folders = trees.iter().map(|directory| removal.of_tree(directory));
-    files.chain(folders).for_each(|removed| {
+    named.chain(folders).for_each(|removed| {
         let _ = removed.map_err(|problem| shared.ledger.report(problem));
     });
 }
@@ -73,6 +77,31 @@ impl SourceRemoval<'_> {
         to.open(Access::Read).and_then(|file| file.sync()).map_err(wrong)?;
         to.folder_to_sync().and_then(|folder| folder.sync()).map_err(wrong)?;
         self.remove((folder, name), &meta, source)
+    }
+
+    /// A link that was named and stayed one, or a pipe or device beside other sources, and the like of it. That may have
+    /// stood there before this run: its name is synced first.
+    fn of_entry(&self, source: &Path, to: &PathAt) -> Result<(), Problem> {
+        let (Some(name), Some(new), Ok(Folder::Os(target))) = (source.file_name(), to.name(), to.folder())
+        else {
+            return Ok(());
+        };
+        let Ok(folder) = names::find_folder(folder_of(source)) else { return Ok(()) };
+        let (Ok(meta), Ok(there)) = (names::metadata(&folder, name), names::metadata(target, new)) else {
+            return Ok(());
+        };
+        // Of a socket there is no copy.
+        if meta.kind == FileKind::Socket || self.is_passed_by(&meta) {
+            return Ok(());
+        }
+        let is_copy = meta.kind == there.kind && id(&meta) != id(&there) && self.is_equal(&meta, &there);
+        if !is_copy || !lead_to_same((&folder, name), (target, new), meta.kind) {
+            self.tell_kept(source, (&meta, &there));
+            return Ok(());
+        }
+        let synced = to.folder_to_sync().and_then(|folder| folder.sync());
+        synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &to.path, errno.0))?;
+        self.remove((&folder, name), &meta, source)
     }
 
     fn of_tree(&self, root: &Directory) -> Result<(), Problem> {
@@ -120,7 +149,7 @@ impl SourceRemoval<'_> {
         if self.is_passed_by(&meta) || self.is_unsafe((&from, source), name, meta.kind) {
             return Ok(None);
         }
-        match self.is_equal(&meta, &there) && lead_to_same((&from, &to), name, meta.kind) {
+        match self.is_equal(&meta, &there) && lead_to_same((&from, name), (&to, name), meta.kind) {
             true => {
                 // One sync of the whole does not reach files on FUSE, NFS and others.
                 if meta.kind == FileKind::Regular && !kind::syncs_whole(disk::magic(&to)) {
@@ -181,17 +210,17 @@ impl SourceRemoval<'_> {
     }
 }
 
-fn lead_to_same((from, to): (&File, &File), name: &OsStr, kind: FileKind) -> bool {
-    let lead = (names::read_symlink(from, name), names::read_symlink(to, name));
+fn lead_to_same((from, name): (&File, &OsStr), (to, new): (&File, &OsStr), kind: FileKind) -> bool {
+    let lead = (names::read_symlink(from, name), names::read_symlink(to, new));
     kind != FileKind::Symlink || matches!(lead, (Ok(one), Ok(other)) if one == other)
 }
 
-/// The files that were named, each with its copy's path.
-pub(crate) fn named(items: &[Item]) -> Vec<(PathBuf, PathBuf)> {
+/// What was named and is no folder, each with where it goes.
+pub(crate) fn named(items: &[Item]) -> Vec<(PathBuf, Target)> {
     let pair = |item: &Item| {
-        let Target::File(at) = &item.target else { return None };
         let source = item.source.local_path().filter(|_| !item.is_left_out)?;
-        Some((source.to_path_buf(), at.path.clone()))
+        let is_one = matches!(item.target, Target::File(_) | Target::Entry(_));
+        is_one.then(|| (source.to_path_buf(), item.target.clone()))
     };
     items.iter().flat_map(Item::names).filter_map(pair).collect()
 }

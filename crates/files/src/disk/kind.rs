@@ -17,6 +17,9 @@ const MADE_UP: [u64; 9] = [
     0xcafe_4a11, // bpf
 ];
 
+/// proc, where a link may stand for what is open instead of for a path.
+const PROC: u64 = 0x9fa0;
+
 /// `syncfs(2)` puts all that was written on stable storage and tells what could not be, and close(2) has nothing to
 /// tell. FUSE's daemons mostly hear of no `syncfs` and may fail at each close; of network file systems the server hears
 /// of none; FAT does not flush its device.
@@ -71,6 +74,11 @@ pub fn is_made_up(magic: u64) -> bool {
     MADE_UP.contains(&magic)
 }
 
+/// Whether a link may stand for what is open, whatever it says.
+pub fn holds_descriptors(magic: u64) -> bool {
+    magic == PROC
+}
+
 /// Whether one `syncfs(2)` does for all files and folders, and a close tells nothing.
 pub fn syncs_whole(magic: u64) -> bool {
     SYNCED_WHOLE.contains(&magic)
@@ -98,6 +106,7 @@ mod tests {
             assert_eq!(syncs_whole(magic), whole, "{magic:x}");
             assert_eq!(sizes_may_lie(magic), may_lie, "{magic:x}");
             assert_eq!(is_made_up(magic), made_up, "{magic:x}");
+            assert_eq!(holds_descriptors(magic), made_up, "{magic:x}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use super::{Access, Disk, FileKind, Folder, Meta, Outcome, names, os};
+use super::{Access, Disk, FileKind, Folder, Meta, Outcome, is_descriptor, names, os};
 /// As many links as the kernel follows: path_resolution(7).
 const LINKS_MAX: u32 = 40;
 
@@ -138,13 +138,42 @@ impl PathAt {
     pub fn behind_links(self) -> Outcome<PathAt> {
         let mut here = PathAt { follows: false, ..self };
         for _ in 0..LINKS_MAX {
-            let content = match (here.folder()?, &here.name) {
-                (Folder::Os(folder), Some(name)) if here.is_symlink() => names::read_symlink(folder, name)?,
-                _ => return Ok(here),
-            };
-            here = here.led_by(Path::new(&content))?;
+            match here.one_link_on()? {
+                Some(next) => here = next,
+                None => return Ok(here),
+            }
         }
         Err(Errno::ELOOP)
+    }
+
+    /// The descriptor that the links under this name lead to, if they do: the file is what is open there.
+    pub fn descriptor(&self) -> Option<OsString> {
+        let mut here = PathAt { follows: false, ..self.clone() };
+        for _ in 0..LINKS_MAX {
+            if here.stands_for_descriptor() {
+                return here.name;
+            }
+            here = here.one_link_on().ok()??;
+        }
+        None
+    }
+
+    fn stands_for_descriptor(&self) -> bool {
+        match (self.folder(), self.name()) {
+            (Ok(Folder::Os(folder)), Some(name)) => self.is_symlink() && is_descriptor(folder, name),
+            _ => false,
+        }
+    }
+
+    /// Where the link under this name leads; `None` where none stands there.
+    fn one_link_on(&self) -> Outcome<Option<PathAt>> {
+        match (self.folder()?, &self.name) {
+            (Folder::Os(folder), Some(name)) if self.is_symlink() => {
+                let content = names::read_symlink(folder, name)?;
+                self.led_by(Path::new(&content)).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn led_by(&self, content: &Path) -> Outcome<PathAt> {

@@ -302,6 +302,7 @@ pub struct Typed {
     existing: bool,
     max_size: bool,
     min_size: bool,
+    pub itemize_changes: bool,
 }
 
 impl Typed {
@@ -316,6 +317,7 @@ impl Typed {
             existing: typed("existing"),
             max_size: typed("max_size"),
             min_size: typed("min_size"),
+            itemize_changes: typed("itemize_changes"),
         }
     }
 }

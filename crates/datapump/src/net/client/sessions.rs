@@ -86,6 +86,8 @@ impl Sessions {
         };
         let files = done(report.files, report.files_before, self.files, before.files);
         let bytes = done(report.bytes, report.bytes_before, self.bytes, before.bytes);
+        // A session that follows makes links anew, or finds them there.
+        let links = before.links.saturating_sub(report.links);
         let elapsed_ns = (self.start.elapsed().as_nanos() as u64).saturating_sub(report.elapsed_ns);
         let last = Report {
             // What a session of this very run had done was not done before it. What one found done stays so, also
@@ -102,6 +104,8 @@ impl Sessions {
             bytes_resumed,
             files_before,
             bytes_before,
+            links,
+            links_unchanged: 0,
             elapsed_ns,
             ..before
         })

@@ -53,6 +53,8 @@ pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Re
     };
     match &made {
         Ok(copy) => {
+            shared.ledger.tally().links +=
+                u64::from(shared.settings.writes && meta.kind == FileKind::Symlink);
             shared.ledger.tell(change);
             linking::stands(shared, &entry, links, *copy);
         }

@@ -49,8 +49,10 @@ pub(crate) fn kept(
 }
 
 fn count(shared: &Shared<'_>, meta: &Meta) {
-    if meta.kind == FileKind::Regular {
-        shared.ledger.unchanged(meta.size_bytes);
+    match meta.kind {
+        FileKind::Regular => shared.ledger.unchanged(meta.size_bytes),
+        FileKind::Symlink => shared.ledger.tally().links_unchanged += 1,
+        _ => {}
     }
 }
 
