@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Job;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
-use crate::target::{Item, Target};
+use crate::target::{Item, Target, UNSAFE_LINK};
 use datapump_files::disk::FileKind;
 use datapump_files::followed::leads_out;
 
@@ -69,11 +69,7 @@ impl Job {
         let paths = self.sources.iter().filter_map(Place::local_path).filter(|_| self.options.safe_links);
         let is_unsafe = |path: &&Path| std::fs::read_link(path).is_ok_and(|to| leads_out(0, to.as_os_str()));
         match paths.into_iter().find(is_unsafe) {
-            Some(path) => {
-                let words =
-                    "is a symbolic link that leads out of its folder, and --safe-links does not follow it";
-                Err(Problem::new(Class::Usage, Operation::Copy, path, words))
-            }
+            Some(path) => Err(Problem::new(Class::Usage, Operation::Copy, path, UNSAFE_LINK)),
             None => Ok(()),
         }
     }
