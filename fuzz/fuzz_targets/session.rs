@@ -29,6 +29,7 @@ fuzz_target!(|input: (bool, u8, Vec<Vec<u8>>, Vec<u8>)| {
                             host: None,
                             datagrams: None,
                             places: None,
+                            has_links: None,
                         });
                     }
                     Err(_) => return,

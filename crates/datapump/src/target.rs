@@ -31,7 +31,7 @@ use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::event::Event;
 use crate::target::change::{Change, ChangeKind, Findings};
-use crate::target::place::Place;
+use crate::target::place::{Place, stands_for_content};
 use crate::target::stripe::{StripeTarget, refusals};
 use crate::tree::list::header::SourceRoot;
 use crate::tree::list::list_file;
@@ -39,6 +39,7 @@ use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
 pub(crate) use items::{items, make_path, names_of};
+pub(crate) use within::UNSAFE_LINK;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
@@ -406,16 +407,6 @@ fn resolve_tree(
         Err(_) => {}
     }
     Ok(Target::Tree(at))
-}
-
-/// Whether a folder is named as what is in it: with a slash at its end, as for rsync and BSD's cp, or by a dot.
-fn stands_for_content(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    bytes == b"."
-        || bytes.ends_with(b"/")
-        || bytes.ends_with(b"/.")
-        || bytes == b".."
-        || bytes.ends_with(b"/..")
 }
 
 /// The name under which a folder receives the source.

@@ -87,6 +87,7 @@ fn begin(address: &str, way: Direction, connections: u32) -> (Wire, [u8; 16]) {
         datagrams: None,
         expands: None,
         counts_ahead: None,
+        keeps_links: None,
     };
     control.put(&encode(&Message::Begin(begin)), 0).expect("sent");
     let answer = decode(&control.take().expect("an answer")).expect("an answer");

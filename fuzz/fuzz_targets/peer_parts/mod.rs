@@ -387,6 +387,7 @@ pub fn caller(
         datagrams: options[3].map(crate::datagrams),
         expands: None,
         counts_ahead: None,
+        keeps_links: None,
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;
@@ -476,6 +477,7 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
         host,
         datagrams: None,
         places: None,
+        has_links: None,
     };
     end.say(&framed(&encode(&reply), 0).ok()?)?;
     while let Some(heard) = end.hear() {

@@ -157,7 +157,7 @@ fn over_ssh_both_ways_of_connections_are_looked_at() {
 
 /// What a peer of ours does when it is asked for blocks.
 #[derive(Clone, Copy, PartialEq)]
-enum Peer {
+pub(crate) enum Peer {
     /// It goes away.
     Gone,
     /// It sends what is no block.
@@ -169,7 +169,7 @@ enum Peer {
 }
 
 /// A server of ours without encryption, until the test ends.
-fn serve(host: Option<HostSettings>, peer: Peer) -> SocketAddr {
+pub(crate) fn serve(host: Option<HostSettings>, peer: Peer) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it has one");
     std::thread::spawn(move || {
@@ -222,6 +222,7 @@ fn converse(stream: TcpStream, host: Option<HostSettings>, peer: Peer) -> Option
                 host: host.map(Box::new),
                 datagrams: None,
                 places: None,
+                has_links: None,
             }),
             0,
         )?;

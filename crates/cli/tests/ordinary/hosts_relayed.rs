@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::support::running::Running;
 use crate::support::small_tree::small_tree;
 use crate::support::{
-    Home, Outcome, PUMP, expect, has_content, make_folder, noise_file, outcome, set_mode, set_xattr, xattr,
+    Home, Outcome, PUMP, expect, has_content, make_folder, make_symlink, noise_file, outcome, set_mode,
+    set_xattr, xattr,
 };
 use rustix::process::Signal;
 
@@ -91,6 +92,37 @@ fn a_host_of_two_names_is_known_to_be_one() {
         let run = copy(&home, true, words);
         assert_ne!(run.status, 0, "{words:?}: {run:?}");
         has_content(&home.path("one/file"), &content, &format!("{words:?}"));
+    }
+}
+
+#[test]
+fn a_link_that_is_named_stays_one_between_two_hosts() {
+    for is_direct in [true, false] {
+        let home = home("");
+        let row = format!("direct {is_direct}");
+        make_folder(&home, "one/v1");
+        let content = noise_file(&home, "one/v1/file", 100, 1);
+        noise_file(&home, "one/plain", 10, 2);
+        make_symlink(&home, "v1", "one/latest");
+        make_symlink(&home, "nowhere", "one/dangling");
+        make_symlink(&home, "v1/file", "one/short");
+        let leads_to = |name: &str| std::fs::read_link(home.path(name)).ok();
+        let words = ["-a", "one:latest", "one:dangling", "one:plain", "two:"];
+        expect(&copy(&home, is_direct, &words), 0, &[SAID], &row);
+        assert_eq!(leads_to("two/latest").as_deref(), Some("v1".as_ref()), "{row}");
+        assert_eq!(leads_to("two/dangling").as_deref(), Some("nowhere".as_ref()), "{row}");
+        assert!(home.path("two/plain").is_file(), "{row}");
+        expect(&copy(&home, is_direct, &["-d", "one:l*", "two:other"]), 0, &[], &row);
+        assert_eq!(leads_to("two/other").as_deref(), Some("v1".as_ref()), "{row}");
+        expect(&copy(&home, is_direct, &["one:latest", "two:followed"]), 0, &[], &row);
+        has_content(&home.path("two/followed/file"), &content, &row);
+        expect(&copy(&home, is_direct, &["-a", "one:v1", "two:tree"]), 0, &[], &row);
+        has_content(&home.path("two/tree/file"), &content, &row);
+        // The two are one host: the only content would be gone.
+        std::os::unix::fs::symlink(home.path("one"), home.path("two/there")).expect("room");
+        let run = copy(&home, is_direct, &["-a", "one:short", "two:there/v1/file"]);
+        expect(&run, 2, &["leads to", "leave out -a"], &row);
+        has_content(&home.path("one/v1/file"), &content, &row);
     }
 }
 

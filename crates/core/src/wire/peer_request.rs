@@ -23,8 +23,8 @@ pub const READ_ON_MAX: u64 = 4096;
 /// A request to the peer.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum PeerRequest {
-    /// What stands at the place number so-and-so of the session; links are followed. Answer: [`Answer::Meta`], or
-    /// [`Answer::Stream`].
+    /// What stands at the place number so-and-so of the session; links are followed, unless they stay links. Answer:
+    /// [`Answer::Meta`], or [`Answer::Stream`].
     #[n(0)]
     Look(#[n(0)] u32),
     /// Opens the folder of a place. Answer: [`Answer::Folder`].
@@ -206,7 +206,8 @@ pub enum Answer {
         /// What it is.
         #[n(0)]
         meta: WireMeta,
-        /// Of an open file: what its name means now, if anything.
+        /// Of an open file: what its name means now, if anything. Of a place that is a link and stays one: the same,
+        /// with device and inode of what it leads to, if those may be told.
         #[n(1)]
         named: Option<WireMeta>,
         /// Of a place: it is a temporary file that a pump uses or can resume, or its journal.

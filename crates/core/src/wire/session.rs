@@ -89,6 +89,9 @@ pub struct Begin {
     /// The called side, which reads, counts what it has beside the copy.
     #[n(18)]
     pub counts_ahead: Option<bool>,
+    /// A place of the called side, which reads, that is a symbolic link stays one: it is not followed.
+    #[n(19)]
+    pub keeps_links: Option<bool>,
 }
 
 /// How far a job is.
@@ -247,6 +250,9 @@ pub enum Message {
         #[n(5)]
         #[cbor(decode_with = "lists::places", nil = "lists::none")]
         places: Option<Vec<ByteVec>>,
+        /// Where links were to stay links: whether a place is one. A called side that leaves it out follows them.
+        #[n(6)]
+        has_links: Option<bool>,
     },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]

@@ -59,7 +59,7 @@ fn session_answer() -> Message {
     let grant = DatagramGrant { port: 4000, token: [9; 16], bytes_per_second: 7, buffer_bytes: 8 };
     let (host, datagrams) = (Some(Box::new(host)), Some(grant));
     let places = Some(vec![ByteVec::from(b"a.log".to_vec())]);
-    Message::Begun { receives, reads_on, sends_ahead, host, datagrams, places }
+    Message::Begun { receives, reads_on, sends_ahead, host, datagrams, places, has_links: Some(false) }
 }
 
 fn begin(way: Direction) -> Message {
@@ -85,6 +85,7 @@ fn begin(way: Direction) -> Message {
         }),
         expands: Some(true),
         counts_ahead: Some(true),
+        keeps_links: Some(true),
     })
 }
 

@@ -283,7 +283,7 @@ pub struct Options {
     pub link_dest: Vec<PathBuf>,
     /// Symbolic links in folders of this host that are copied as what they point to.
     pub follow: FollowLinks,
-    /// A symbolic link of the calling host that is named as a source is copied as a link.
+    /// A symbolic link that is named as a source is copied as a link.
     pub keep_links: bool,
     /// Symbolic links that lead out of their tree are left out.
     pub safe_links: bool,

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Job;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
-use crate::target::{Item, Target};
+use crate::target::{Item, Target, UNSAFE_LINK};
 use datapump_files::disk::FileKind;
 use datapump_files::followed::{leads_out, names_descriptor};
 
@@ -72,11 +72,7 @@ impl Job {
             link.is_some_and(|to| leads_out(0, to.as_os_str()))
         };
         match paths.into_iter().find(is_unsafe) {
-            Some(path) => {
-                let words =
-                    "is a symbolic link that leads out of its folder, and --safe-links does not follow it";
-                Err(Problem::new(Class::Usage, Operation::Copy, path, words))
-            }
+            Some(path) => Err(Problem::new(Class::Usage, Operation::Copy, path, UNSAFE_LINK)),
             None => Ok(()),
         }
     }

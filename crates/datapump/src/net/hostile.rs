@@ -2,6 +2,8 @@
 //!
 //! Must not know: how honest peers are served; other tests hold that.
 
+mod kept_links;
+
 use crate::problem::Operation;
 use std::io::Write;
 use std::net::TcpStream;
@@ -66,14 +68,14 @@ impl HostileStage {
 
     /// Begins a session. Gives its control connection and number.
     fn begin(&self, way: Direction, source: &str, target: &str) -> (Channel, [u8; 16]) {
-        self.begin_with(way, (source, target), None)
+        self.begin_with(way, (source, target), |begin| begin)
     }
 
     fn begin_with(
         &self,
         way: Direction,
         (source, target): (&str, &str),
-        sends_ahead: Option<bool>,
+        wishes: impl FnOnce(Begin) -> Begin,
     ) -> (Channel, [u8; 16]) {
         let (mut control, welcome) = welcomed(&self.dialer).expect("the ticket is good");
         let begin = Begin {
@@ -86,14 +88,15 @@ impl HostileStage {
             boot: None,
             instead_of: None,
             round_trip_ns: None,
-            sends_ahead,
+            sends_ahead: None,
             reads_on: None,
             asks_host: None,
             datagrams: None,
             expands: None,
             counts_ahead: None,
+            keeps_links: None,
         };
-        control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
+        control.send_message(&encode(&Message::Begin(wishes(begin))), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");
         let Ok(Message::Begun { receives, .. }) = decode(&answer) else { panic!("{answer:?}") };
         assert_eq!(
@@ -207,7 +210,8 @@ fn blocks_that_are_requested_together_are_counted() {
 
 /// Pushes a folder and sends ahead what it likes: frames of messages and blocks with their numbers.
 fn push_ahead(stage: &HostileStage, target: &str, says: Vec<(u64, Option<Answer>)>) -> Option<String> {
-    let (mut control, session) = stage.begin_with(Direction::Push, ("tree", target), Some(true));
+    let (mut control, session) = stage
+        .begin_with(Direction::Push, ("tree", target), |begin| Begin { sends_ahead: Some(true), ..begin });
     let _others = [Purpose::Names, Purpose::Blocks].map(|purpose| stage.join(purpose, session));
     let mut ahead = stage.join(Purpose::Ahead, session);
     let (body, _) = ahead.message_within(WAIT_MAX).expect("it is requested");

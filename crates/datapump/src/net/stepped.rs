@@ -170,6 +170,7 @@ impl TwoHosts {
                     host: None,
                     datagrams: None,
                     places: None,
+                    has_links: None,
                 })?;
             }
         }
@@ -225,6 +226,7 @@ fn begin(way: Direction) -> Begin {
         datagrams: None,
         expands: None,
         counts_ahead: None,
+        keeps_links: None,
     }
 }
 
@@ -240,6 +242,7 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
                 host: None,
                 datagrams: None,
                 places: None,
+                has_links: None,
             });
             Follows::Go
         }

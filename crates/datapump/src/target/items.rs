@@ -124,6 +124,8 @@ impl Goal<'_> {
         })?;
         let Some((target, told)) = self.resolved(source, meta.as_ref())? else { return Ok(None) };
         within::refuse_same_file(source, meta.as_ref(), &target).map_err(Unfit::All)?;
+        within::refuse_remote_link(hosts, (number, source), (meta.as_ref(), &target), options)
+            .map_err(Unfit::All)?;
         refusals::refuse_same(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;

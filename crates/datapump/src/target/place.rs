@@ -125,6 +125,16 @@ impl Place {
     }
 }
 
+/// Whether a folder is named as what is in it: with a slash at its end, as for rsync and BSD's cp, or by a dot.
+pub(crate) fn stands_for_content(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes == b"."
+        || bytes.ends_with(b"/")
+        || bytes.ends_with(b"/.")
+        || bytes == b".."
+        || bytes.ends_with(b"/..")
+}
+
 /// `host:port/path`: the path is the bytes behind the first slash.
 fn parse_served(bytes: &[u8]) -> Result<Remote, PlaceError> {
     let slash = bytes.iter().position(|&byte| byte == b'/').unwrap_or(bytes.len());

@@ -4,14 +4,20 @@
 //!
 //! Must not know: how a tree is walked, how patterns match.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Target, usage};
+use super::{Hosts, Target, usage};
 use crate::job::options::Options;
-use crate::problem::{Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::Place;
 use crate::tree::rules::select::{Listing, Select};
 use datapump_files::disk::{Disk, FileKind, Meta, PathAt, WayStep, way};
+use datapump_files::followed::leads_out;
+
+/// The words about a link that `--safe-links` does not let through.
+pub(crate) const UNSAFE_LINK: &str =
+    "is a symbolic link that leads out of its folder, and --safe-links does not follow it";
 
 pub(super) fn refuse_into_itself(
     disk: &Disk,
@@ -80,6 +86,36 @@ pub(super) fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Tar
         return Err(usage(&at.path, &words));
     }
     Ok(())
+}
+
+/// The same of a link of another host that stays one: that host may be this one. And one that `--safe-links` leaves out
+/// is not made.
+pub(super) fn refuse_remote_link(
+    hosts: &Hosts<'_>,
+    (number, source): (u32, &Place),
+    (meta, target): (Option<&Meta>, &Target),
+    options: &Options,
+) -> Result<(), Problem> {
+    let (Place::Remote(remote), Some(remote_host)) = (source, hosts.remote_host) else { return Ok(()) };
+    let (Target::Entry(at), Some(meta)) = (target, meta) else { return Ok(()) };
+    let shown = shown_path(&remote.path);
+    if let Ok(there) = at.metadata_of_name().map(|there| (there.device, there.inode)) {
+        if remote_host.is_here && there == (meta.device, meta.inode) {
+            return Err(usage(&at.path, &format!("is the same file as the source '{shown}'")));
+        }
+        if remote_host.led_to(number, &remote.path)? == Some(there) {
+            let words =
+                format!("is what the source '{shown}' leads to; leave out -a, -d and --links to copy that");
+            return Err(usage(&at.path, &words));
+        }
+    }
+    let leads_out_of_folder = |words: OsString| leads_out(0, &words);
+    match options.safe_links
+        && remote_host.words_of_link(number, &remote.path)?.is_some_and(leads_out_of_folder)
+    {
+        true => Err(Problem::new(Class::Usage, Operation::Copy, &remote.path, UNSAFE_LINK)),
+        false => Ok(()),
+    }
 }
 
 /// Whether every name on the way is one that the copy deals with.

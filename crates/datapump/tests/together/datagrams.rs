@@ -223,6 +223,7 @@ fn nothing() -> Begin {
         datagrams: None,
         expands: None,
         counts_ahead: None,
+        keeps_links: None,
     }
 }
 
@@ -306,6 +307,7 @@ fn accepted(listener: &TcpListener, datagrams: Option<DatagramGrant>) -> Channel
         host: None,
         datagrams,
         places: None,
+        has_links: None,
     };
     channel.send_message(&encode(&answer), 0).expect("it listens");
     channel

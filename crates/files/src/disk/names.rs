@@ -102,6 +102,11 @@ fn beneath(root: &File, path: &Path, flags: OFlags) -> Outcome<File> {
     opened.unwrap_or(Err(System::AGAIN)).map(File::from).map_err(errno)
 }
 
+/// Holds what a path names below such a folder, links followed, whatever it is (O_PATH).
+pub fn hold_beneath(root: &File, path: &Path) -> Outcome<File> {
+    beneath(root, path, OFlags::PATH | OFlags::CLOEXEC)
+}
+
 /// The flags needed to go on from a folder: it need not be readable.
 const ON_THE_WAY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 

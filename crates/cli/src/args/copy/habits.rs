@@ -27,9 +27,10 @@ const TRUE_ANYWAY: [&str; 11] = [
 pub struct HabitArguments {
     /// Copy a symbolic link that is named as SRC as a link; all else that others mean by it is always done
     ///
-    /// Folders come with all that is in them, attributes and hard links anyway. A name with a slash at its end
-    /// (latest/) is what the link leads to, and so is every link with -L, --copy-unsafe-links or --files-from, as the
-    /// source of a mirror, to standard output, and on another host. Default: off, links that are named are followed.
+    /// Folders come with all that is in them, attributes and hard links anyway. A link of another host (host:latest)
+    /// stays one, too. A name with a slash at its end (latest/) is what the link leads to, and so is every link with
+    /// -L, --copy-unsafe-links or --files-from, as the source of a mirror and to standard output. Default: off, links
+    /// that are named are followed.
     ///
     /// Example: pump copy -a photos latest /backup/ makes /backup/latest a link, as does --archive.
     #[arg(short = 'a', long, help_heading = WHAT, action = ArgAction::SetTrue)]

@@ -33,9 +33,9 @@ pub const DIFFERENCES: [(&str, &str); 27] = [
         "-i itemizes. A private key that follows it is refused if another host is named; keys go into --ssh.",
     ),
     (
-        "cp -r copies a link that is named as a link, and so does rsync -a of another host",
-        "A link that is named is followed, unless -a or -d (--links) is given and it lies on this host; links in a \
-         folder are copied as links, unless -L is given.",
+        "cp -r copies a link that is named as a link",
+        "A link that is named is followed, unless -a or -d (--links) is given; links in a folder are copied as links, \
+         unless -L is given.",
     ),
     (
         "cp refuses a folder where a link to one stands",

@@ -38,6 +38,8 @@ use datapump_files::disk::{Disk, FileKind};
 const OPTIONS_BYTES_MAX: usize = 900 << 10;
 const LIST_TOO_LONG: &str =
     "the list of --files-from is too long to be told to another host (about 250 kB fit); copy in parts";
+const FOLLOWS_LINKS: &str = "the pump there is older and follows links that are named as SRC; install this version \
+                             there, or leave out -a, -d and --links";
 /// Silence after which the other side is taken for dead.
 const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -162,13 +164,20 @@ impl RemoteCopy {
             session => session.map_err(lost)?,
         };
         match (session, answer) {
-            (mut session, Message::Begun { receives, reads_on, sends_ahead, host, places, .. }) => {
+            (_, Message::Begun { has_links: None, .. }) if self.asks_links(way) => {
+                Err(lost(NetFault::Refused(FOLLOWS_LINKS.into())))
+            }
+            (
+                mut session,
+                Message::Begun { receives, reads_on, sends_ahead, host, places, has_links, .. },
+            ) => {
                 let told = places.filter(|_| session.asks_places);
                 session.sources = patterns::expanded(&self.sources, told).map_err(lost)?;
                 session.remember(last, receives.or_else(|| self.receives()));
                 session.reads_on &= reads_on == Some(true);
                 session.ahead &= sends_ahead != Some(false);
                 session.peer_host = host;
+                session.has_links = self.asks_links(way) && has_links == Some(true);
                 // From now on a stop lets come what was asked for.
                 session.control.join(&session.cancel);
                 Ok(Beginning::Begun(Box::new(session)))
@@ -232,6 +241,7 @@ impl RemoteCopy {
             ahead,
             reads_on: self.options.read_ahead != Choice::Never,
             peer_host: None,
+            has_links: false,
             asks_places,
             sources: None,
             _remote_end: remote_end,
@@ -353,6 +363,8 @@ pub(crate) struct ClientSession {
     pub(crate) reads_on: bool,
     /// What the other host said of its settings.
     pub(crate) peer_host: Option<Box<HostSettings>>,
+    /// A source of the other host is a symbolic link that stays one.
+    pub(crate) has_links: bool,
     /// Whether it was asked what the sources stand for.
     asks_places: bool,
     /// What the patterns among the sources stand for, if there are any.

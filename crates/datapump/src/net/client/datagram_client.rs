@@ -253,5 +253,6 @@ fn begin(request: DatagramRequest) -> Begin {
         datagrams: Some(request),
         expands: None,
         counts_ahead: None,
+        keeps_links: None,
     }
 }

@@ -35,7 +35,7 @@ use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
-use crate::target::place::{Place, Remote};
+use crate::target::place::{Place, Remote, stands_for_content};
 use crate::tree::count_ahead;
 use datapump_files::commit::temporary::is_in_use;
 use datapump_files::disk::{Disk, FileKind, PathAt};
@@ -54,11 +54,19 @@ impl RemoteCopy {
         count_ahead::beside(&watch, (&sources, &options), || self.in_sessions(events))
     }
 
-    /// Whether a source of this side is a link that stays one. A version that knows of none is told of them only then.
+    /// Whether a source is a link that stays one, or may be one on another host, which says that when the session
+    /// begins. A version that knows of none is told of them only then.
     fn keeps_a_link(&self) -> bool {
-        let is_link = |place: &Place| place.local_path().is_some_and(|path| named_link(path).is_some());
+        let may_be_link = |place: &Place| match place {
+            Place::Path(path) => named_link(path).is_some(),
+            Place::Remote(remote) => remote.path.file_name().is_some() && !stands_for_content(&remote.path),
+            _ => false,
+        };
         let options = &self.options;
-        options.keep_links && options.rehearsal_bytes.is_none() && self.sources.iter().any(is_link)
+        let makes_names = matches!(self.target, Place::Path(_) | Place::Remote(_))
+            && options.rehearsal_bytes.is_none()
+            && !self.compares;
+        options.keep_links && makes_names && self.sources.iter().any(may_be_link)
     }
 
     fn in_sessions(mut self, events: Events<'_>) -> Report {
@@ -161,7 +169,7 @@ impl RemoteCopy {
     fn origin(&self, place: &Place) -> Result<HandlePlace, Problem> {
         match place {
             Place::Path(path) if self.options.keep_links && named_link(path).is_some() => {
-                Ok(HandlePlace::Link(path.clone()))
+                Ok(HandlePlace::Link(None, path.clone()))
             }
             Place::Path(path) if is_pipe(path) => {
                 let pipe = stream::open_fifo(path, &self.stop)?;
@@ -277,8 +285,9 @@ impl RemoteCopy {
         let target_is_name = self.options.target_is_name || is_name;
         let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();
         let verifies = self.options.verify;
+        let (lanes, keep_links) = (Some(lanes), session.has_links);
         let options =
-            Options { lanes: Some(lanes), lanes_at_first, lanes_max, target_is_name, ..self.options };
+            Options { lanes, lanes_at_first, lanes_max, target_is_name, keep_links, ..self.options };
         let sources = session.sources.take().unwrap_or(self.sources);
         let job = match (self.compares, &sources[..]) {
             (true, [one]) => Job::compare(one.clone(), self.target),

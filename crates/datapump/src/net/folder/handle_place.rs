@@ -19,7 +19,7 @@ use crate::target::listed::Name;
 use crate::target::place::Fill;
 use datapump_files::commit::reserved;
 use datapump_files::commit::temporary;
-use datapump_files::disk::{Meta, file_meta, folder_of, metadata_of_name, names};
+use datapump_files::disk::{Meta, file_meta, folder_of, names};
 use datapump_files::followed::OriginFolder;
 
 const ENOTDIR: Errno = Errno(20);
@@ -33,8 +33,8 @@ pub(crate) enum HandlePlace {
     Path(PathBuf),
     /// Below a served folder, which no link leads out of.
     Beneath(Arc<File>, PathBuf),
-    /// A symbolic link by itself, as the user named it here.
-    Link(PathBuf),
+    /// A symbolic link by itself: below a served folder, or as the user named it here.
+    Link(Option<Arc<File>>, PathBuf),
     /// Standard input, a pipe, or null.
     Flow(Flow),
 }
@@ -52,7 +52,7 @@ impl HandlePlace {
     /// The path for messages.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            HandlePlace::Path(path) | HandlePlace::Beneath(_, path) | HandlePlace::Link(path) => path,
+            HandlePlace::Path(path) | HandlePlace::Beneath(_, path) | HandlePlace::Link(_, path) => path,
             HandlePlace::Flow(_) => Path::new(""),
         }
     }
@@ -65,7 +65,7 @@ impl HandlePlace {
         let folder = match self {
             HandlePlace::Path(_) => names::open_path(above),
             HandlePlace::Beneath(root, _) => names::open_beneath(root, above),
-            HandlePlace::Flow(_) | HandlePlace::Link(_) => return false,
+            HandlePlace::Flow(_) | HandlePlace::Link(..) => return false,
         };
         folder.is_ok_and(|folder| temporary::is_partial(&folder, name))
     }
@@ -75,7 +75,7 @@ impl HandlePlace {
         let opened = match self {
             HandlePlace::Path(path) => names::open_path(path),
             HandlePlace::Beneath(root, path) => names::open_beneath(root, path),
-            HandlePlace::Flow(_) | HandlePlace::Link(_) => Err(ENOTDIR),
+            HandlePlace::Flow(_) | HandlePlace::Link(..) => Err(ENOTDIR),
         };
         opened.map_err(|errno| fault(Operation::Open, errno))
     }
@@ -83,10 +83,22 @@ impl HandlePlace {
     /// What stands there.
     pub(crate) fn meta(&self) -> PlaceOutcome<Meta> {
         let found = match self {
-            HandlePlace::Link(path) => metadata_of_name(path),
+            HandlePlace::Link(_, path) => {
+                names::metadata(&self.above()?.0, path.file_name().unwrap_or_default())
+            }
             _ => file_meta(&self.open()?),
         };
         found.map_err(|errno| fault(Operation::LookAt, errno))
+    }
+
+    /// Device and inode of what a link leads to; below a served folder nothing that lies outside of it.
+    pub(crate) fn led_to(&self) -> Option<(u64, u64)> {
+        let held = match self {
+            HandlePlace::Link(None, path) => names::hold_path(path),
+            HandlePlace::Link(Some(root), path) => names::hold_beneath(root, path),
+            _ => return None,
+        };
+        file_meta(&held.ok()?).ok().map(|meta| (meta.device, meta.inode))
     }
 
     /// The folder of a link, as it is told: it is asked for the link, and nothing else in it.
@@ -105,7 +117,11 @@ impl HandlePlace {
     }
 
     fn above(&self) -> PlaceOutcome<(File, Meta)> {
-        let found = names::find_folder(folder_of(self.path()));
+        let path = folder_of(self.path());
+        let found = match self {
+            HandlePlace::Link(Some(root), _) => names::find_beneath(root, path),
+            _ => names::find_folder(path),
+        };
         let found = found.and_then(|folder| Ok((file_meta(&folder)?, folder)));
         found.map(|(meta, folder)| (folder, meta)).map_err(|errno| fault(Operation::Open, errno))
     }

@@ -207,12 +207,13 @@ impl HandleTable {
         }
         let meta = origin.meta()?;
         let is_partial = origin.is_partial().then_some(true);
-        Ok(Answer::Meta { meta: to_wire(&meta), named: None, is_partial, owners: None })
+        let named = origin.led_to().map(|(device, inode)| to_wire(&Meta { device, inode, ..meta }));
+        Ok(Answer::Meta { meta: to_wire(&meta), named, is_partial, owners: None })
     }
 
     fn root(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
-        if let HandlePlace::Link(path) = origin {
+        if let HandlePlace::Link(_, path) = origin {
             let charge = self.charge(FOLDER_BYTES + path.as_os_str().len(), 0)?;
             self.links().insert(number, (origin.clone(), charge));
             return origin.folder_of_link();

@@ -381,7 +381,7 @@ impl RemoteHost {
         self.lost(&WireError::Unexpected("another answer than was asked for").into())
     }
 
-    /// What stands at a place of the session, links followed; `None` for a pipe, or null.
+    /// What stands at a place of the session, links followed unless kept; `None` for a pipe, or null.
     pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
         match self.take_or_ask(Some(number_of_look(place)), |_| PeerRequest::Look(place), path)?.1 {
             Answer::Meta { meta, .. } => Ok(Some(from_wire(&meta))),

@@ -60,6 +60,7 @@ pub(crate) fn held(
         host: None,
         datagrams,
         places: None,
+        has_links: None,
     })?;
     let sent = OnceLock::new();
     std::thread::scope(|scope| {

@@ -7,6 +7,7 @@
 //! Must not know: how callers are let in, how a copy is made.
 
 mod expansion;
+mod kept_links;
 mod link_dest;
 mod places;
 mod reserve;
@@ -36,7 +37,6 @@ use crate::job::platform::Platform;
 use crate::net::client::path_probe;
 use crate::net::client::root::ServedRoot;
 use crate::net::folder::event_codec::{self, progress, refusal};
-use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, PurposePools, RemoteHost};
@@ -105,6 +105,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
                 host,
                 datagrams: None,
                 places: wanted.places.take(),
+                has_links: (begin.keeps_links == Some(true)).then(|| wanted.links.contains(&true)),
             })?;
             control.join(&cancel);
             let done = match begin.way {
@@ -123,6 +124,8 @@ struct Wanted {
     /// Where places are: what is served, or null.
     root: ServedRoot,
     sources: Vec<PathBuf>,
+    /// Which of them are symbolic links that stay ones; empty where all are followed.
+    links: Vec<bool>,
     /// What the caller's places stand for, where he wants to know.
     places: Option<Vec<ByteVec>>,
     /// Where is written, as the caller calls it.
@@ -235,8 +238,10 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
         return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
     }
     let places = expansion::expanded(&root, begin)?;
-    let sources = sources_of(&root, begin.way, places.as_ref().unwrap_or(&begin.sources))?;
-    Ok(Wanted { root, sources, places, target, options, left_out, ..Wanted::of(begin, connections) })
+    let typed = places.as_ref().unwrap_or(&begin.sources);
+    let sources = sources_of(&root, begin.way, typed)?;
+    let links = kept_links::found(&root, begin, (typed, &sources));
+    Ok(Wanted { root, sources, links, places, target, options, left_out, ..Wanted::of(begin, connections) })
 }
 
 impl Wanted {
@@ -245,6 +250,7 @@ impl Wanted {
         Wanted {
             root: ServedRoot::Null { bytes: None, fill: Fill::Noise },
             sources: Vec::new(),
+            links: Vec::new(),
             places: None,
             target: None,
             options: Options::default(),
@@ -398,7 +404,7 @@ fn give(
     let Some(_held) = wanted.counts_ahead.then(charge).flatten() else {
         return read(state, control, joined, wanted);
     };
-    let (root, sources, options) = (wanted.root.clone(), wanted.sources.clone(), wanted.options.clone());
+    let (root, sources, options) = (wanted.root.clone(), wanted.followed(), wanted.options.clone());
     let tell = |(files, bytes)| outbox.say(Message::Counted { files, bytes: FileSize(bytes) });
     count_ahead::beside_served((&root, &sources, &options), tell, || read(state, control, joined, wanted))
 }
@@ -410,15 +416,8 @@ fn read(
     (cancel, acceptor): Joined,
     wanted: Wanted,
 ) -> Result<(), NetFault> {
-    let origins = wanted.sources.into_iter().map(|path| match &wanted.root {
-        ServedRoot::Folder(root) => HandlePlace::Beneath(Arc::clone(root), path),
-        ServedRoot::User(_) => HandlePlace::Path(path),
-        ServedRoot::Null { bytes, fill } => {
-            HandlePlace::Flow(Flow::Null { bytes: bytes.unwrap_or(0), fill: *fill })
-        }
-    });
     let (stop, share, reads) = (Arc::clone(&state.stop), state.budget.share(), state.shared_reads.clone());
-    let places = (origins.collect(), wanted.options.follow);
+    let places = (wanted.given(), wanted.options.follow);
     let handles = Arc::new(HandleTable::of(places, stop, share, reads));
     let sockets = wanted.options.sockets.clone();
     let served_connection =

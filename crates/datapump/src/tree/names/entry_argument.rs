@@ -19,6 +19,7 @@ use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::special;
 use crate::tree::root::Root;
 use datapump_files::disk::{self, FileKind, Folder, PathAt, names};
+use datapump_files::followed::leads_out;
 
 /// Makes the like of it, under the target's name.
 pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathAt) -> Result<(), Problem> {
@@ -37,11 +38,11 @@ pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathA
                 .warn(format!("'{}' is a socket: it has no content and is left out", shown_path(from)));
             return Ok(());
         }
-        FileKind::Regular | FileKind::Folder => {
+        kind if matches!(kind, FileKind::Regular | FileKind::Folder) || is_unsafe(shared, &name) => {
             let words = "was replaced while it was copied; copy again";
             return Err(Problem::new(Class::Changed, Operation::Open, from, words));
         }
-        FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {}
+        _ => {}
     }
     special::make(shared, &cursor, &name)?;
     if !shared.settings.writes || shared.settings.options.sync == Sync::None {
@@ -52,6 +53,12 @@ pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathA
     synced.map_err(|error| {
         Problem::system(Operation::SyncFolderOf, &to.path, error.raw_os_error().unwrap_or(5))
     })
+}
+
+/// A link of another host was looked at before; by now it may be one that `--safe-links` leaves out.
+fn is_unsafe(shared: &Shared<'_>, name: &Name) -> bool {
+    let points_to = name.told.as_ref().and_then(|told| told.points_to.as_ref());
+    shared.settings.options.safe_links && points_to.is_some_and(|to| leads_out(0, to))
 }
 
 /// The folders that it lies in and goes to, which are no tree: nothing else in them is looked at.

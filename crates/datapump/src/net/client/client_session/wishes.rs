@@ -87,7 +87,13 @@ impl RemoteCopy {
             datagrams: None,
             expands: None,
             counts_ahead: None,
+            keeps_links: self.asks_links(way).then_some(true),
         }
+    }
+
+    /// Whether the other side, which reads, is to give links themselves.
+    pub(super) fn asks_links(&self, way: Direction) -> bool {
+        way == Direction::Pull && self.options.keep_links
     }
 
     /// What decides which of the other side's names count as all there is, where somebody watches.

@@ -68,6 +68,7 @@ impl RemoteCopy {
         let mut reading =
             self.begin(Direction::Pull, from, last_read, (events, SessionStart::of_this_side(None)))?;
         self.sources = reading.sources.take().unwrap_or(self.sources);
+        self.options.keep_links = reading.has_links;
         self.connections = Some(reading.lanes);
         let opening = SessionStart { first: None, source_boot: reading.welcome.boot };
         let from_host = from.host.to_string();

@@ -1,4 +1,4 @@
-//! A folder of the other side that is open: its names, and what is opened in it.
+//! A folder of the other side that is open: its names, and what is opened in it. And a link that is asked for alone.
 //!
 //! Must not know: how requests are sent, what is done with names.
 
@@ -195,6 +195,29 @@ impl RemoteFolder {
             _charge: Some(Arc::clone(charge)),
         };
         Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
+    }
+}
+
+impl RemoteHost {
+    /// Device and inode of what a place leads to that is a link and stays one, where both sides are one host.
+    pub(crate) fn led_to(&self, place: u32, path: &Path) -> Result<Option<(u64, u64)>, Problem> {
+        if !self.is_here {
+            return Ok(None);
+        }
+        match self.ask(&PeerRequest::Look(place), path)?.0 {
+            Answer::Meta { named, .. } => Ok(named.map(|named| (named.device, named.inode))),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// The path that stands in such a link; `None` if it is no link any more.
+    pub(crate) fn words_of_link(
+        self: &Arc<RemoteHost>,
+        place: u32,
+        path: &Path,
+    ) -> Result<Option<OsString>, Problem> {
+        let folder = RemoteFolder::of_link(self, place, path)?;
+        Ok(folder.look_at(path.file_name().unwrap_or_default(), path)?.points_to)
     }
 }
 

@@ -31,7 +31,9 @@ pub(super) fn found_here(
             return Err(refused(shown, "--link-dest is for hosts that are reached over ssh"));
         }
     };
-    Ok(Options { link_dest, ..options })
+    // Where the caller writes, its places tell which links are kept.
+    let keep_links = options.keep_links && way == Direction::Push;
+    Ok(Options { link_dest, keep_links, ..options })
 }
 
 /// No link leads out of a folder that is served.
