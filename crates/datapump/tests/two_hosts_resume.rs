@@ -317,6 +317,41 @@ fn a_report_is_of_all_sessions() {
     }
 }
 
+/// What each session meets anew is told once, and counted once.
+#[test]
+fn a_problem_is_told_once_by_all_sessions() {
+    let ground = Ground::new();
+    for push in [true, false] {
+        let (name, target) = (ground.make_tree(push), format!("stood {push}"));
+        let (from, to) = if push { ("here", "served") } else { ("served", "here") };
+        std::fs::write(ground.path(from).join(&name).join("blocked"), "a file").expect("room");
+        let folder = ground.path(to).join(&target);
+        std::fs::create_dir_all(folder.join("blocked/by a folder")).expect("room");
+        let cutter = Cutter::new(ground.served.address.clone(), vec![5 * MIB, 10 * MIB]);
+        let host = datapump::Host::Served(cutter.address.to_string());
+        let there = |path: &str| Place::Remote(datapump::Remote { host: host.clone(), path: path.into() });
+        let here = |path: &str| Place::Path(ground.path("here").join(path));
+        let (source, target) =
+            if push { (here(&name), there(&target)) } else { (there(&name), here(&target)) };
+        let copy = RemoteCopy {
+            options: Options { target_is_name: true, ..Options::default() },
+            retry_for: Some(Duration::from_secs(30)),
+            ..ground.served.remote(vec![source], target)
+        };
+        let told = Mutex::new(Vec::new());
+        let report = copy.run(&|event| {
+            if let Event::Problem(problem) = event {
+                told.lock().expect("no panic").push(problem.to_string());
+            }
+        });
+        let (told, row) = (told.into_inner().expect("no panic"), format!("push {push}: {report:?}"));
+        assert!(told.len() == 1 && told[0].contains("blocked"), "{row}: {told:?}");
+        assert_eq!(report.problems.values().sum::<u64>(), 1, "{row}");
+        assert!(![0, 10].contains(&report.exit_status), "{row}");
+        assert_eq!(report.files + report.files_before, TREE_FILES as u64, "{row}");
+    }
+}
+
 /// Both hosts are billed, for all that the report says they took.
 fn is_billed(report: &Report, row: &str) {
     let bill = report.bill.as_ref().expect("it was asked for");

@@ -136,8 +136,8 @@ fn head_of(file: &Handle) -> Option<ResumeHead> {
     ResumeHead::decode(&bytes[..len])
 }
 
-/// Removes the journal of a temporary file, which its owner has locked or which is gone. An entry that is no file (a
-/// folder of this name) is left: it is never opened either.
+/// Removes the journal of a temporary file, which its owner has locked. An entry that is no file (a folder of this
+/// name) is left: it is never opened either.
 pub fn remove_journal(folder: &Folder, temporary: &OsStr) {
     let name = journal_name(temporary);
     if folder.remove(&name).is_ok() {

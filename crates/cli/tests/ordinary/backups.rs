@@ -88,6 +88,29 @@ fn what_is_replaced_or_removed_is_kept() {
 }
 
 #[test]
+fn a_simple_backup_replaces_the_one_before_it_and_a_numbered_one_does_not() {
+    for (flag, backups) in
+        [("--backup", &[("a~", "two")][..]), ("--backup=numbered", &[("a.~1~", "one"), ("a.~2~", "two")])]
+    {
+        let home = Home::new();
+        make_folder(&home, "old");
+        for text in ["one", "two", "three"] {
+            fs::write(home.path("a"), text).expect("room");
+            expect(&home.pump(&["copy", flag, "a", "old"]), 0, &[], flag);
+        }
+        let names = backups.iter().map(|(name, _)| (*name).to_owned());
+        let expected: BTreeSet<String> = names.chain(["a".to_owned()]).collect();
+        assert_eq!(found(&home, "old"), expected, "{flag}");
+        for (name, text) in backups {
+            assert_eq!(content(&home, &format!("old/{name}")), *text, "{flag}");
+        }
+    }
+    let page = Home::new().pump(&["man", "copy"]).out.replace("\\-", "-");
+    assert!(page.contains("A simple backup replaces the one before it"), "{page}");
+    assert!(page.contains("--backup=numbered keeps all of them"), "{page}");
+}
+
+#[test]
 fn files_that_are_named_have_backups_too() {
     for (flags, left) in [
         ("--backup", "a~"),

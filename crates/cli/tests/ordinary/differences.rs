@@ -1,9 +1,14 @@
 //! What the page of `pump copy` says of cp, rsync and scp: each of its differences is one.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::net::UnixListener;
+use std::process::Command;
 
-use crate::support::{Home, expect, make_folder, make_symlink, noise_file, set_mtime};
+use crate::secrets::default_list;
+use crate::support::{
+    Home, after, expect, is_root, make_folder, make_symlink, noise_file, outcome, set_mode, set_mtime,
+    set_xattr, xattr,
+};
 
 /// What others do, as the page says it; what is typed; the status; what is said.
 const ROWS: &[(&str, &str, i32, &str)] = &[
@@ -48,13 +53,16 @@ fn home() -> (Home, UnixListener) {
     (home, socket)
 }
 
+fn page() -> String {
+    Home::new().pump(&["man", "copy"]).out.replace("\\-", "-").replace("\\*(Aq", "'")
+}
+
 #[test]
 fn what_the_page_says_of_others_is_so() {
-    let (home, _socket) = home();
-    let page = home.pump(&["man", "copy"]).out.replace("\\-", "-").replace("\\*(Aq", "'");
+    let page = page();
     for (others, words, status, said) in ROWS {
         assert!(page.contains(others), "the page does not say {others:?}");
-        let (home, _socket) = self::home();
+        let (home, _socket) = home();
         let run = home.pump(&words.split(' ').collect::<Vec<_>>());
         expect(&run, *status, &[said], words);
     }
@@ -68,4 +76,95 @@ fn attributes_are_kept_and_other_links_keep_what_they_had() {
     expect(&home.pump(&["copy", "f", "b/y"]), 0, &[], "over a name of two");
     assert_eq!(std::fs::read(home.path("b/z")).expect("it stands"), old);
     assert_eq!(home.path("b/y").metadata().expect("it stands").mtime(), 1_000_000_000);
+}
+
+/// Another user and group than root's.
+const OTHER: u32 = 65_534;
+
+/// Runs cp, or pump, with the umask 077.
+fn run(home: &Home, line: &str) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let command = match words.split_first() {
+        Some((&"cp", rest)) => {
+            let mut command = Command::new("sh");
+            command.args(["-c", "umask 077; exec cp \"$@\"", "cp"]).args(rest).current_dir(home.path(""));
+            command
+        }
+        _ => after(home, "umask 077", &words),
+    };
+    expect(&outcome(command, b""), 0, &[], line);
+}
+
+/// Mode, user and group.
+fn facts(home: &Home, name: &str) -> (u32, u32, u32) {
+    let meta = home.path(name).metadata().expect("it is there");
+    (meta.mode() & 0o7777, meta.uid(), meta.gid())
+}
+
+#[test]
+fn a_file_that_is_replaced_gets_mode_and_owner_of_the_source() {
+    assert!(page().contains("cp without -p leaves an existing file its mode and owner"));
+    for (line, becomes_sources) in [
+        ("copy from to", true),
+        ("copy --no-preserve=mode,ownership from to", false),
+        ("cp from to", false),
+        ("cp -p from to", true),
+    ] {
+        let home = Home::new();
+        for (name, mode) in [("from", 0o640), ("to", 0o604)] {
+            noise_file(&home, name, 100, u64::from(mode));
+            set_mode(&home.path(name), mode);
+        }
+        if is_root() {
+            chown(home.path("to"), Some(OTHER), Some(OTHER)).expect("root");
+        }
+        let [source, old] = ["from", "to"].map(|name| facts(&home, name));
+        run(&home, line);
+        assert_eq!(facts(&home, "to"), if becomes_sources { source } else { old }, "{line}");
+    }
+}
+
+#[test]
+fn a_set_group_id_folder_hands_nothing_down_to_a_copy() {
+    assert!(page().contains("cp -r gives new names in a set-group-ID folder its group"));
+    for (line, is_handed_down) in [
+        ("copy tree shared", false),
+        ("copy --no-preserve=mode,ownership tree shared", true),
+        ("cp -r tree shared", true),
+    ] {
+        let home = Home::new();
+        for folder in ["tree", "shared"] {
+            make_folder(&home, folder);
+        }
+        noise_file(&home, "tree/file", 100, 1);
+        if is_root() {
+            chown(home.path("shared"), None, Some(OTHER)).expect("root");
+        }
+        for (folder, mode) in [("tree", 0o755), ("shared", 0o2755)] {
+            set_mode(&home.path(folder), mode);
+        }
+        run(&home, line);
+        let group = facts(&home, if is_handed_down { "shared" } else { "tree" }).2;
+        let found = ["shared/tree", "shared/tree/file"].map(|name| facts(&home, name));
+        assert_eq!(found.map(|facts| facts.2), [group; 2], "{line}");
+        assert_eq!(found[0].0 & 0o2000 != 0, is_handed_down, "{line}: {:o}", found[0].0);
+    }
+}
+
+#[test]
+fn neither_the_umask_nor_a_default_list_has_a_say_in_a_copy() {
+    assert!(page().contains("cp without -p gives new names what the folder's default access control list"));
+    for (words, has_a_say) in [("copy", false), ("copy --no-preserve=mode", true), ("cp", true)] {
+        let home = Home::new();
+        noise_file(&home, "from", 100, 1);
+        set_mode(&home.path("from"), 0o644);
+        run(&home, &format!("{words} from new"));
+        assert_eq!(facts(&home, "new").0, if has_a_say { 0o600 } else { 0o644 }, "{words}");
+        make_folder(&home, "listed");
+        if set_xattr(&home.path("listed"), "system.posix_acl_default", &default_list()) {
+            run(&home, &format!("{words} from listed"));
+            let list = xattr(&home.path("listed/from"), "system.posix_acl_access");
+            assert_eq!(list.is_some(), has_a_say, "{words}: a list of the folder's");
+        }
+    }
 }

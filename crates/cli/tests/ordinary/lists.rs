@@ -213,6 +213,35 @@ fn a_file_that_is_named_is_copied_again_where_a_copy_did_not_end_well() {
     }
 }
 
+/// The run that goes on gives folders the modes that they would have got from one that was not cut.
+#[test]
+fn folders_of_a_cut_copy_get_the_modes_of_a_whole_one() {
+    let no_mode = "--no-preserve=mode";
+    for flags in [&[][..], &["--update"], &[no_mode], &[no_mode, "--update"]] {
+        let home = Home::new();
+        source(&home);
+        make_folder(&home, "source/sub");
+        for (folder, mode) in [("source/sub", 0o511), ("source", 0o555)] {
+            set_mode(&home.path(folder), mode);
+        }
+        cut(&home, &[flags, &["source", "new"]].concat(), "new");
+        let mode = |name: &str| fs::metadata(home.path(name)).expect("it is there").mode() & 0o777;
+        assert_eq!(mode("new"), 0o700, "{flags:?}: until all is done");
+        fs::create_dir_all(home.path("new/sub")).expect("room");
+        set_mode(&home.path("new/sub"), 0o700);
+        for target in ["whole", "new"] {
+            let run = home.pump(&[&["copy"], flags, &["source", target]].concat());
+            expect(&run, 0, &[], &format!("{flags:?} {target}"));
+        }
+        assert_eq!(["new", "new/sub"].map(mode), ["whole", "whole/sub"].map(mode), "{flags:?}");
+        assert!(flags.contains(&no_mode) || mode("new") == 0o555, "{flags:?}");
+        // An ordinary user removes nothing from them otherwise.
+        for folder in ["source", "whole", "new"] {
+            set_mode(&home.path(folder), 0o755);
+        }
+    }
+}
+
 #[test]
 fn a_list_goes_whatever_somebody_wrote_beside_the_copy() {
     let home = Home::new();

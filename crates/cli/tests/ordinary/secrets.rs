@@ -259,7 +259,7 @@ fn a_copy_in_place_that_cannot_begin_leaves_the_mode_as_it_was() {
 }
 
 /// acl(5): a default list that lets user 1 and the group read.
-fn default_list() -> Vec<u8> {
+pub fn default_list() -> Vec<u8> {
     let entry = |tag: u16, permissions: u16, id: u32| {
         [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
     };

@@ -444,6 +444,10 @@ fn deleting_takes_them_for_what_they_are() {
     assert_eq!(stands(), 2, "a dry run");
     run(&home, "copy -uT --delete --max-delete=1 from to", 0, &[]);
     assert_eq!(stands(), 0, "nobody uses it, and the source has its name no more");
+    assert_eq!(cut_in(&home, "to"), cut);
+    fs::remove_file(home.path("to").join(&cut)).expect("it is ours");
+    run(&home, "copy -uT --delete --max-delete=1 from to", 0, &[]);
+    assert_eq!(stands(), 0, "a journal alone goes, with the file that locked it meanwhile");
     run(&home, "verify from to", 0, &[]);
 }
 

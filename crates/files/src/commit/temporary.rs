@@ -95,12 +95,29 @@ pub fn is_abandoned(folder: &Folder, temporary: &OsStr) -> bool {
 /// Removes it. False where it stays, because a pump took it meanwhile.
 pub fn remove_abandoned(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<bool, Problem> {
     remove_leftover(folder, temporary, path)?;
-    let is_gone = folder.metadata(temporary) == Err(Errno::ENOENT);
-    if is_gone {
-        // It may have been left alone.
-        resume::remove_journal(folder, temporary);
+    match folder.metadata(&journal_name(temporary)) {
+        Err(Errno::ENOENT) => Ok(folder.metadata(temporary) == Err(Errno::ENOENT)),
+        _ => remove_lone_journal(folder, temporary, path),
     }
-    Ok(is_gone)
+}
+
+/// Removes a journal whose temporary file is gone. That file is the lock: it is made anew, and goes with the journal,
+/// so that a pump which begins there meanwhile keeps the one that it makes. False where a pump has begun.
+pub fn remove_lone_journal(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<bool, Problem> {
+    let system = |errno: Errno| Problem::system(Operation::RemoveLeftover, path, errno.0);
+    let lock = match folder.create_new(temporary) {
+        Err(Errno::EEXIST) => return Ok(false),
+        made => made.map_err(system)?,
+    };
+    // Another pump may have taken it for a leftover.
+    if !locked_and_ours(folder, temporary, &lock, path)? {
+        return Ok(false);
+    }
+    resume::remove_journal(folder, temporary);
+    match folder.remove(temporary) {
+        Ok(()) | Err(Errno::ENOENT) => Ok(true),
+        Err(errno) => Err(system(errno)),
+    }
 }
 
 /// Removes what a cut copy of a file left under the usual temporary name. Best effort: it is in nobody's way.
@@ -277,4 +294,28 @@ pub fn is_in_use(problem: &Problem) -> bool {
 pub fn all_taken(path: &Path) -> Problem {
     let words = "something stands under each of its temporary names (.pump- and 16 digits); remove what is not needed";
     Problem::new(Class::Refused, Operation::Create, path, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_journal_alone_goes_unless_a_pump_has_begun_there() {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = Folder::Os(Arc::new(File::open(home.path()).expect("it is there")));
+        let temporary = OsStr::new(".pump-0123456789abcdef");
+        let (file, journal) = (home.path().join(temporary), home.path().join(journal_name(temporary)));
+        for has_begun in [false, true] {
+            std::fs::write(&journal, "of a cut copy").expect("room");
+            let begun = has_begun.then(|| folder.create_new(temporary).expect("room"));
+            assert_eq!(remove_lone_journal(&folder, temporary, &file), Ok(!has_begun));
+            assert_eq!([journal.exists(), file.exists()], [has_begun; 2], "a pump has begun: {has_begun}");
+            drop(begun);
+        }
+        assert_eq!(remove_abandoned(&folder, temporary, &file), Ok(true), "nobody has it any more");
+        assert!(!journal.exists() && !file.exists());
+    }
 }

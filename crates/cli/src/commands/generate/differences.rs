@@ -4,11 +4,24 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 27] = [
+pub const DIFFERENCES: [(&str, &str); 30] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
          set others.",
+    ),
+    (
+        "cp without -p leaves an existing file its mode and owner",
+        "Both become the source's, as with cp -p and rsync -a; --no-preserve=mode,ownership leaves them as they were.",
+    ),
+    (
+        "cp -r gives new names in a set-group-ID folder its group, and new folders the bit",
+        "Group and mode are the source's, as with cp -p. The folder's group stays where this user may not give the \
+         source's. --no-preserve=mode,ownership leaves both to the folder.",
+    ),
+    (
+        "cp without -p gives new names what the folder's default access control list or the umask says",
+        "Mode and list are the source's, whatever those say, as with cp -a. --no-preserve=mode leaves both to them.",
     ),
     (
         "cp writes into the file that stands at the target",

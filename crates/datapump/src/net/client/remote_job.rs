@@ -3,6 +3,7 @@
 //! Must not know: command lines, how blocks are moved.
 
 mod relay;
+mod session_problems;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,13 +38,10 @@ use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
 use crate::target::place::{Place, Remote, stands_for_content};
 use crate::tree::count_ahead;
-use datapump_files::commit::temporary::is_in_use;
 use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::followed::named_link;
 use datapump_files::stream;
-
-/// Problems that are kept until it is known whether another session is without them.
-const HELD_MAX: usize = 1000;
+use session_problems::SessionProblems;
 
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
@@ -82,20 +80,19 @@ impl RemoteCopy {
             std::mem::swap(one, &mut self.target);
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
-        let (mut since, mut most, mut pause, mut was_lost) = (Instant::now(), 0, PAUSE_MIN, false);
+        let (mut since, mut most, mut pause) = (Instant::now(), 0, PAUSE_MIN);
         let way = match self.two_hosts() {
             Some(_) => Direction::Push,
             None => self.way().map_or(Direction::Pull, |(way, _)| way),
         };
-        let (mut sessions, last, last_read) = (Sessions::new(way), Mutex::default(), Mutex::default());
+        let (mut sessions, mut problems) = (Sessions::new(way), SessionProblems::new(way));
+        let (last, last_read) = (Mutex::default(), Mutex::default());
         loop {
-            let held = Mutex::new(Vec::new());
             let report = self.again([&last, &last_read]).once((&last, &last_read), &|event| match event {
-                Event::Problem(problem) if may_pass(&problem, way, was_lost) && hold(&held, &problem) => {}
+                Event::Problem(problem) => problems.hear(problem, events),
                 event => events(event),
             });
-            let now = self.watch.snapshot();
-            let held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let (now, held) = (self.watch.snapshot(), problems.take_held());
             let has_begun = last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
             let report = sessions.add(report, has_begun);
             // Differences are told once.
@@ -113,15 +110,14 @@ impl RemoteCopy {
             };
             match held.iter().max_by_key(|problem| problem.class == Class::Lost) {
                 Some(problem) if goes_on(problem) && !self.stop.load(Ordering::Relaxed) => {
-                    was_lost = true;
-                    events(Event::Warning(again_words(problem)));
+                    events(Event::Warning(problems.go_on(problem)));
                 }
                 // A stopped copy does not mind that nobody is there any more.
                 _ if self.stop.load(Ordering::Relaxed) && was_cut_short(&report) => {
                     return Report { exit_status: Status::Interrupted as i32, ..report };
                 }
                 _ => {
-                    held.into_iter().for_each(|problem| events(Event::Problem(problem)));
+                    held.into_iter().for_each(|problem| problems.tell(problem, events));
                     return report;
                 }
             }
@@ -362,29 +358,6 @@ fn pushed(session: &ClientSession, report: Report, gave: SenderStats, cpu: Cpu) 
 fn with_places(report: Report, remote: &Remote) -> Report {
     let place = |path: &String| Remote { path: path.into(), ..remote.clone() }.to_string();
     Report { targets: report.targets.iter().map(place).collect(), ..report }
-}
-
-/// Whether another session may be without this problem: a lost connection, and behind one a name that the session
-/// which was lost still holds, because the other host has not given it up.
-fn may_pass(problem: &Problem, way: Direction, was_lost: bool) -> bool {
-    problem.class == Class::Lost || (was_lost && way == Direction::Push && is_in_use(problem))
-}
-
-/// Keeps a problem until it is known whether another session follows. That a session is lost is told once. False where
-/// there are more than a peer may make this side keep.
-fn hold(held: &Mutex<Vec<Problem>>, problem: &Problem) -> bool {
-    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-    held.retain(|other| problem.class != Class::Lost || other.class != Class::Lost);
-    let has_room = held.len() < HELD_MAX;
-    has_room.then(|| held.push(problem.clone()));
-    has_room
-}
-
-fn again_words(problem: &Problem) -> String {
-    match problem.class {
-        Class::Lost => format!("{problem}; trying again"),
-        _ => format!("{problem}; the session that was lost may still have it: trying again"),
-    }
 }
 
 fn was_cut_short(report: &Report) -> bool {

@@ -89,6 +89,7 @@ impl Sessions {
         // A session that follows makes links anew, or finds them there.
         let links = before.links.saturating_sub(report.links);
         let elapsed_ns = (self.start.elapsed().as_nanos() as u64).saturating_sub(report.elapsed_ns);
+        let report = standing_once(report, &before, files);
         let last = Report {
             // What a session of this very run had done was not done before it. What one found done stays so, also
             // where some of what it moved itself was lost with it, or the file is whole by now.
@@ -97,18 +98,35 @@ impl Sessions {
             bytes_before: report.bytes_before.saturating_sub(bytes),
             ..report
         };
-        let (bytes_resumed, files_before, bytes_before) = (0, 0, 0);
-        last.following(&Report {
-            files,
-            bytes,
-            bytes_resumed,
-            files_before,
-            bytes_before,
-            links,
-            links_unchanged: 0,
-            elapsed_ns,
-            ..before
-        })
+        last.following(&Report { files, bytes, links, elapsed_ns, ..without_standing(before) })
+    }
+}
+
+/// A report with what stands at the target by all sessions: each walks all names, and counts those again that stay. An
+/// earlier session completed so many files, which this one finds equal where no list tells of them.
+fn standing_once(report: Report, before: &Report, earlier: u64) -> Report {
+    let found_equal = earlier.saturating_sub(report.files_before);
+    let files_unchanged = report.files_unchanged.saturating_sub(found_equal).max(before.files_unchanged);
+    let files_newer = report.files_newer.max(before.files_newer);
+    let files_existing = report.files_existing.max(before.files_existing);
+    let files_existing = files_existing.min(files_unchanged.saturating_sub(files_newer));
+    let links_unchanged = report.links_unchanged.max(before.links_unchanged);
+    Report { files_unchanged, files_newer, files_existing, links_unchanged, ..report }
+}
+
+/// A report of sessions before the last, in which all counts of what stands are by then.
+fn without_standing(before: Report) -> Report {
+    let (bytes_resumed, files_before, bytes_before) = (0, 0, 0);
+    let (files_unchanged, files_newer, files_existing, links_unchanged) = (0, 0, 0, 0);
+    Report {
+        bytes_resumed,
+        files_before,
+        bytes_before,
+        files_unchanged,
+        files_newer,
+        files_existing,
+        links_unchanged,
+        ..before
     }
 }
 
@@ -156,6 +174,37 @@ mod tests {
             assert_eq!((last.files, last.bytes), (files, 10 * files), "{what}");
             assert_eq!((last.files_before, last.bytes_before), (files_before, 10 * files_before), "{what}");
             assert_eq!(last.requests, sessions.len() as u64, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_stands_is_counted_once_however_often_it_is_walked() {
+        let session = |&(files, files_before, files_unchanged): &(u64, u64, u64)| Report {
+            files,
+            files_before,
+            files_unchanged,
+            files_newer: files_unchanged / 2,
+            ..Report::default()
+        };
+        for (what, way, sessions, unchanged) in [
+            ("one session", Direction::Push, &[(5, 0, 20)][..], 20),
+            (
+                "a name in use is waited for",
+                Direction::Push,
+                &[(0, 0, 0), (5, 0, 20), (0, 5, 20), (1, 5, 20)],
+                20,
+            ),
+            ("no list tells what was completed", Direction::Push, &[(5, 0, 20), (0, 0, 25)], 20),
+            ("one lost before it had seen all", Direction::Pull, &[(5, 0, 20), (0, 2, 3)], 20),
+            ("the first lost before it had", Direction::Pull, &[(5, 0, 3), (6, 5, 20)], 20),
+        ] {
+            let mut all = Sessions::new(way);
+            let mut last = Report::default();
+            for told in sessions {
+                last = all.add(session(told), true);
+            }
+            assert_eq!(last.files_unchanged, unchanged, "{what}");
+            assert!(last.files_newer <= unchanged, "{what}: {}", last.files_newer);
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::job::mirror;
+use crate::job::options::Sync;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
@@ -356,7 +357,12 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         }
         kept @ Kept::List(_) => kept.told(&shared.ledger),
     };
-    match (Folder::Os(Arc::clone(&parent_folder))).rename_new(&temporary, name) {
+    // A root that stands there without its list keeps its mode where names of a list are copied (`keeps_own`): a loss
+    // of power must not leave one that this run made.
+    let is_known_by_list = !shared.trees.select.has_root() && shared.settings.options.sync != Sync::None;
+    let synced = journal.as_ref().filter(|_| is_known_by_list).map_or(Ok(()), TreeJournal::sync);
+    let parent = Folder::Os(Arc::clone(&parent_folder));
+    match synced.and_then(|()| parent.rename_new(&temporary, name)) {
         Ok(()) => Ok(Some((parent_folder, folder, journal))),
         Err(errno) => {
             // FUSE keeps what is open under another name in the folder, which then does not go.

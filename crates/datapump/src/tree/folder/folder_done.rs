@@ -13,12 +13,16 @@ use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
+use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::sweep;
 use crate::tree::rules::decide::Action;
 use datapump_engine::{CpuStage, meter::within};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
-use datapump_files::disk::{AttributeHolder, names};
+use datapump_files::disk::{AttributeHolder, Meta, file_meta, names, origin};
+
+/// The mode with which folders are made, and that they have until all in them is done.
+const AS_MADE: u32 = 0o700;
 
 /// One thing in a folder is done. The last finishes it, which is one thing less in its parent.
 pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
@@ -107,13 +111,33 @@ fn set_attributes(
         return restore_mode(target, to);
     }
     let keep = shared.settings.options.keep;
-    let made = directory.traits.fresh;
-    let handed_down = directory.traits.handed_down;
-    let new = New { made, bare: made && handed_down.is_none(), handed_down, replaced: None };
+    let (made, handed_down) = (was_made(shared, directory, to), directory.traits.handed_down);
+    let bare = directory.traits.fresh && handed_down.is_none();
+    let new = New { made, bare, handed_down, replaced: None };
     let kept = attributes::copy(from.bearer(), &directory.source.meta, AttributeHolder::Open(to), keep, new);
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &target.path(), errno.0))?;
     shared.ledger.tell_lost(lost, || target.path());
     if keep.mode { Ok(()) } else { restore_mode(target, to) }
+}
+
+/// Whether this run made the folder, or an earlier one did, whose list this one goes on with: where no mode is kept of
+/// the source, it has to get that of a new folder.
+fn was_made(shared: &Shared<'_>, directory: &Directory, to: &File) -> bool {
+    let is_left = || {
+        let journal = directory.root.journal().filter(|journal| journal.continues);
+        journal.is_some_and(|journal| was_left(directory, journal, to))
+    };
+    directory.traits.fresh || (!shared.settings.options.keep.mode && is_left())
+}
+
+/// Whether a run that was cut made the folder and did not finish it: it has the mode with which it was made.
+fn was_left(directory: &Directory, journal: &TreeJournal, to: &File) -> bool {
+    let is_as_made =
+        |meta: Meta| meta.mode & 0o777 == AS_MADE && meta.uid == rustix::process::geteuid().as_raw();
+    let is_young = || journal.begun_ns > 0 && origin(to).0 >= journal.begun_ns;
+    // The list is made in a new root, and so is younger.
+    let is_of_cut_run = if directory.parent.is_none() { journal.is_of_new_folder } else { is_young() };
+    is_of_cut_run && file_meta(to).is_ok_and(is_as_made)
 }
 
 /// A folder that was opened to be written in gets its own mode back.
@@ -128,10 +152,10 @@ fn restore_mode(target: &FolderSide, to: &File) -> Result<(), Problem> {
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
 fn is_right(shared: &Shared<'_>, directory: &Directory, (from, to): (&Origin, &File)) -> bool {
     let meta = &directory.source.meta;
-    let Ok(there) = datapump_files::disk::file_meta(to) else { return false };
+    let Ok(there) = file_meta(to) else { return false };
     let rules = &shared.trees.rules;
     rules.leaves_some()
-        && !directory.traits.fresh
+        && !was_made(shared, directory, to)
         && rules.time_is_right(meta, &there)
         && matches!(rules.kept(meta, &there), Action::Leave(_))
         && matches!(

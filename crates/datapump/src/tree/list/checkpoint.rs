@@ -158,6 +158,11 @@ impl Checkpoint {
         locked(&self.book.state).lacks
     }
 
+    /// Puts what the list tells by now on stable storage.
+    pub(crate) fn sync_list(&self) -> Outcome<()> {
+        self.book.file.sync()
+    }
+
     /// Nobody syncs any more when this returns.
     pub(crate) fn close(&self) {
         locked(&self.book.state).is_over = true;

@@ -173,6 +173,12 @@ impl TreeJournal {
         })
     }
 
+    /// Puts the list and its name on stable storage.
+    pub(crate) fn sync(&self) -> Result<(), Errno> {
+        self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::sync_list)?;
+        self.folder.sync()
+    }
+
     /// Files are also written on another file system, below this folder.
     pub(crate) fn witness(&self, device: u64, folder: &File, path: &Path) {
         self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.witness(device, folder, path));

@@ -22,7 +22,7 @@ use datapump_files::attributes::given::Given;
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
 use datapump_files::commit::reserved::{LIST_NAME, is_temporary, names_of};
-use datapump_files::commit::temporary::{is_as_made, is_young, remove_leftover};
+use datapump_files::commit::temporary::{is_as_made, is_young, remove_leftover, remove_lone_journal};
 use datapump_files::disk::{FileKind, Folder, Meta, file_meta, names, origin};
 use datapump_files::resume;
 
@@ -106,7 +106,7 @@ impl<'run> Swept<'run> {
             // A journal goes with its temporary file, or is left over alone.
             Some(temporary) if folder.metadata(temporary) == Err(Errno::ENOENT) => {
                 if meta.size_bytes == 0 || resume::is_journal_at(folder, name) {
-                    resume::remove_journal(folder, temporary);
+                    let _ = remove_lone_journal(folder, temporary, Path::new(name));
                 }
             }
             Some(_) => {}

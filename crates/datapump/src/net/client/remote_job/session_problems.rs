@@ -1,0 +1,152 @@
+//! What goes wrong in the sessions of one copy: what another session may be without is held until it is known whether
+//! one follows, and each problem is told once, however many sessions meet it.
+//!
+//! Must not know: connections, when a session is begun anew.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+use datapump_core::wire::session::Direction;
+
+use crate::net::client::remote_copy::Events;
+use crate::problem::{Class, Problem};
+use crate::run::event::Event;
+use datapump_files::commit::temporary::is_in_use;
+
+/// Problems that are held at most.
+const HELD_MAX: usize = 1000;
+/// Problems that are remembered at most: a peer must not make this side keep more.
+const TOLD_MAX: usize = 100_000;
+
+/// The problems of a copy, over its sessions.
+#[derive(Debug)]
+pub(super) struct SessionProblems {
+    way: Direction,
+    was_lost: bool,
+    /// The number of the session at hand.
+    session: u64,
+    held: Mutex<Vec<Problem>>,
+    /// Which session told a problem first, by a hash of its words.
+    told: Mutex<HashMap<u64, u64>>,
+    hasher: RandomState,
+}
+
+impl SessionProblems {
+    pub(super) fn new(way: Direction) -> SessionProblems {
+        let (held, told, hasher) = (Mutex::default(), Mutex::default(), RandomState::new());
+        SessionProblems { way, was_lost: false, session: 0, held, told, hasher }
+    }
+
+    /// Tells a problem of the session at hand, or holds it until it is known whether another session follows.
+    pub(super) fn hear(&self, problem: Problem, events: Events<'_>) {
+        let told = if self.may_pass(&problem) { self.hold(problem) } else { Some(problem) };
+        told.into_iter().for_each(|problem| self.tell(problem, events));
+    }
+
+    /// Tells a problem, unless an earlier session did.
+    pub(super) fn tell(&self, problem: Problem, events: Events<'_>) {
+        if self.is_news(&problem) {
+            events(Event::Problem(problem));
+        }
+    }
+
+    /// The session has ended: what it held.
+    pub(super) fn take_held(&self) -> Vec<Problem> {
+        std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Another session follows, because of this problem: what is said of that.
+    pub(super) fn go_on(&mut self, problem: &Problem) -> String {
+        self.was_lost = true;
+        self.session += 1;
+        match problem.class {
+            Class::Lost => format!("{problem}; trying again"),
+            _ => format!("{problem}; the session that was lost may still have it: trying again"),
+        }
+    }
+
+    /// Whether another session may be without this problem: a lost connection, and behind one a name that the session
+    /// which was lost still holds, because the other host has not given it up.
+    fn may_pass(&self, problem: &Problem) -> bool {
+        let is_push = self.way == Direction::Push;
+        problem.class == Class::Lost || (self.was_lost && is_push && is_in_use(problem))
+    }
+
+    /// Holds a problem; gives it back where there is no room. That a session is lost is told once.
+    fn hold(&self, problem: Problem) -> Option<Problem> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|other| problem.class != Class::Lost || other.class != Class::Lost);
+        if held.len() >= HELD_MAX {
+            return Some(problem);
+        }
+        held.push(problem);
+        None
+    }
+
+    /// Whether no earlier session told it. Two problems of one session may have the same words.
+    fn is_news(&self, problem: &Problem) -> bool {
+        let words = self.hasher.hash_one((problem.class, problem.to_string()));
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(first) = told.get(&words) {
+            return *first == self.session;
+        }
+        if told.len() < TOLD_MAX {
+            told.insert(words, self.session);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::problem::Operation;
+    use datapump_files::commit::temporary::busy;
+
+    fn denied(name: &str) -> Problem {
+        Problem::new(Class::Denied, Operation::Open, Path::new(name), "permission denied")
+    }
+
+    #[test]
+    fn a_problem_that_several_sessions_meet_is_told_once() {
+        let mut problems = SessionProblems::new(Direction::Push);
+        let told = Mutex::new(Vec::new());
+        let events = |event: Event| told.lock().expect("no panic").push(event);
+        let lost = Problem::of(Class::Lost, Operation::Receive, "connection lost");
+        for problem in [denied("a"), denied("a"), lost.clone(), lost.clone()] {
+            problems.hear(problem, &events);
+        }
+        let held = problems.take_held();
+        assert_eq!(held, [lost]);
+        assert!(problems.go_on(&held[0]).ends_with("lost; trying again"));
+        for _ in 0..2 {
+            for problem in [busy(Path::new("c")), denied("a"), denied("b")] {
+                problems.hear(problem, &events);
+            }
+            let held = problems.take_held();
+            assert_eq!(held, [busy(Path::new("c"))], "the session that was lost may have it");
+            assert!(problems.go_on(&held[0]).contains("may still have it"));
+        }
+        problems.tell(busy(Path::new("c")), &events);
+        let told = told.into_inner().expect("no panic");
+        let expected = [denied("a"), denied("a"), denied("b"), busy(Path::new("c"))].map(Event::Problem);
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_name_in_use_passes_only_behind_a_lost_session_of_a_push() {
+        for (way, is_behind, held) in
+            [(Direction::Push, true, 1), (Direction::Push, false, 0), (Direction::Pull, true, 0)]
+        {
+            let mut problems = SessionProblems::new(way);
+            if is_behind {
+                problems.go_on(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
+            }
+            problems.hear(busy(Path::new("c")), &|_| ());
+            assert_eq!(problems.take_held().len(), held, "{way:?}, behind a lost one: {is_behind}");
+        }
+    }
+}
