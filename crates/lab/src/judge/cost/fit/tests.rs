@@ -50,8 +50,8 @@ const TRUTHS: [(f64, f64); 3] = [(0.64, 84.0), (1.6, 73.0), (20.0, 40.0)];
 /// Costs are within their intervals in 93 % of the draws, for noise of both kinds.
 fn intervals_cover(smallest_kib: f64, count: i32) {
     let sizes = sizes(smallest_kib, count);
-    for (truth, repeats) in TRUTHS.into_iter().flat_map(|truth| [1, 3, 5, 10].map(|repeats| (truth, repeats)))
-    {
+    let ends = TRUTHS.into_iter().flat_map(|truth| [1, 10].map(|repeats| (truth, repeats)));
+    for (truth, repeats) in ends.chain([3, 5].map(|repeats| (TRUTHS[1], repeats))) {
         let middle = 0.05 * (truth.0 + truth.1 * 1000.0 / sizes[sizes.len() / 2]);
         let added = covered(&sizes, repeats, truth, |_| middle);
         let proportional = covered(&sizes, repeats, truth, |exact| 0.05 * exact);
@@ -62,7 +62,7 @@ fn intervals_cover(smallest_kib: f64, count: i32) {
     }
 }
 
-/// Three tests, since each takes 20 s without optimisation, and they run at once.
+/// Three tests, since each takes 13 s without optimisation, and they run at once.
 #[test]
 fn intervals_of_few_sizes_cover_the_known_costs_in_93_percent_of_draws() {
     intervals_cover(32.0, 4);
