@@ -61,6 +61,7 @@ mod sparse;
 mod special_arguments;
 mod stripe;
 mod symlinks;
+mod symlinks_pulled;
 mod target_in_source;
 mod temporary_names;
 mod trees;

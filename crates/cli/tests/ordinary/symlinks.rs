@@ -4,12 +4,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::doctor_paths;
 use crate::support::listing::paths;
 use crate::support::serving::Serving;
-use crate::support::{
-    Home, Outcome, PUMP, expect, make_fifo, make_folder, make_symlink, noise_file, set_mode,
-};
+use crate::support::{Home, PUMP, expect, make_fifo, make_folder, make_symlink, noise_file, set_mode};
 
 /// A tree with links to files and folders inside and outside of it.
 fn home() -> Home {
@@ -41,7 +38,7 @@ fn home() -> Home {
 }
 
 /// The kinds of what lies below a folder: `f`, `d`, `l`, `p`, each with its path.
-fn kinds(home: &Home, folder: &str) -> Vec<String> {
+pub(crate) fn kinds(home: &Home, folder: &str) -> Vec<String> {
     let kind = |path: &std::path::Path| {
         let kind = fs::symlink_metadata(home.path(folder).join(path)).expect("it is there").file_type();
         let letter = match kind {
@@ -169,7 +166,7 @@ fn links_that_lead_out_by_another_link_are_left_out_too() {
     assert!(home.path("to/dot").is_symlink() && !home.path("to/by-dots").is_symlink());
     // A named link is followed, unless it leads out.
     let run = home.pump(&["copy", "--safe-links", "tree/out", "named"]);
-    expect(&run, 2, &["--safe-links does not follow it"], "named");
+    expect(&run, 2, &["which --safe-links does not let through"], "named");
     expect(&home.pump(&["copy", "--safe-links", "tree/in", "named"]), 0, &[], "named");
     expect(
         &home.pump(&["copy", "--safe-links", "-L", "tree/", "none"]),
@@ -225,7 +222,7 @@ fn between_two_hosts_they_are_the_same() {
 }
 
 /// Links that are named, a folder and a file; a folder to copy into.
-fn home_of_named() -> Home {
+pub(crate) fn home_of_named() -> Home {
     let home = Home::new();
     for folder in ["dir", "dir/v1", "backup", "served"] {
         make_folder(&home, folder);
@@ -239,9 +236,9 @@ fn home_of_named() -> Home {
 }
 
 const NAMED: [&str; 5] = ["dir/alias", "dir/dangling", "dir/latest", "dir/plain", "dir/v1"];
-const NAMED_KEPT: &[&str] = &["l alias", "l dangling", "l latest", "f plain", "d v1", "f v1/file"];
+pub(crate) const NAMED_KEPT: &[&str] = &["l alias", "l dangling", "l latest", "f plain", "d v1", "f v1/file"];
 
-fn words_of(home: &Home, link: &str) -> String {
+pub(crate) fn words_of(home: &Home, link: &str) -> String {
     fs::read_link(home.path(link)).expect("a link").display().to_string()
 }
 
@@ -294,8 +291,13 @@ fn a_link_that_is_named_gets_a_new_name() {
     make_symlink(&home, "backup/far", "far");
     fs::write(home.path("backup/far"), "far").expect("room");
     for (link, target) in [("dir/short", "dir/plain"), ("far", "backup/"), ("far", "backup/far")] {
-        expect(&home.pump(&["copy", "-a", link, target]), 2, &["leads to", "-L"], link);
+        expect(&home.pump(&["copy", "-a", link, target]), 2, &["leads to", "leave out -a"], link);
     }
+    // So it would where it leads to something else from where it stands.
+    fs::write(home.path("backup/plain"), "other").expect("room");
+    let run = home.pump(&["copy", "-a", "dir/alias", "backup/plain"]);
+    expect(&run, 2, &["leads to", "leave out -a"], "of another folder");
+    assert_eq!(fs::read(home.path("backup/plain")).expect("it stays"), b"other");
     assert_eq!(fs::read(home.path("dir/plain")).expect("it stays"), b"plain");
     assert_eq!(fs::read(home.path("backup/far")).expect("it stays"), b"far");
     expect(&home.pump(&["copy", "-a", "dir/short", "/dev/null"]), 2, &["is a device"], "a device");
@@ -354,139 +356,6 @@ fn links_that_are_named_are_pushed_as_links() {
     fs::write(home.path("served/far"), "far").expect("room");
     expect(&push(&["-a"], &["dir/far"], ""), 2, &["leads to", "leave out -a"], "what it leads to");
     assert_eq!(fs::read(home.path("served/far")).expect("it stays"), b"far");
-}
-
-/// A host from which the links of `served` are pulled: one that is called, or one that ssh reaches.
-struct FarLinks {
-    serving: Option<Serving>,
-    home: Home,
-}
-
-impl FarLinks {
-    fn new(is_called: bool) -> FarLinks {
-        let home = home_of_named();
-        expect(&home.pump(&["copy", "dir/", "served"]), 0, &[], "to be pulled");
-        make_symlink(&home, "../dir/plain", "served/out");
-        fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
-        set_mode(&home.path("rsh"), 0o755);
-        let serving = is_called.then(|| Serving::new(&home, &[]));
-        FarLinks { serving, home }
-    }
-
-    fn pull(&self, flags: &[&str], names: &[&str], target: &str) -> Outcome {
-        let served = self.home.path("served").display().to_string();
-        let place = |name: &&str| match &self.serving {
-            Some(serving) => serving.at(name),
-            None => format!("host:{served}/{name}"),
-        };
-        let places: Vec<String> = names.iter().map(place).collect();
-        let reached = match self.serving {
-            Some(_) => &["--ticket-file", "ticket"][..],
-            None => &["--ssh=./rsh", "--remote-bin", PUMP],
-        };
-        let words = ["copy"].into_iter().chain(reached.iter().copied()).chain(flags.iter().copied());
-        let all: Vec<&str> = words.chain(places.iter().map(String::as_str)).chain([target]).collect();
-        self.home.pump(&all)
-    }
-}
-
-#[test]
-fn links_that_are_named_are_pulled_as_links() {
-    let names = ["alias", "dangling", "latest", "plain", "v1"];
-    for is_called in [true, false] {
-        let far = FarLinks::new(is_called);
-        let (home, row) = (&far.home, format!("called: {is_called}"));
-        for flag in ["-a", "-d", "--links"] {
-            expect(&far.pull(&[flag], &names, "backup/"), 0, &[], &row);
-            assert_eq!(kinds(home, "backup"), NAMED_KEPT, "{row} {flag}");
-            assert_eq!(words_of(home, "backup/latest"), "v1", "{row} {flag}");
-            assert_eq!(words_of(home, "backup/dangling"), "nowhere", "{row} {flag}");
-            let again = far.pull(&[flag, "--update", "-i"], &names, "backup/");
-            expect(&again, 0, &["Nothing to do"], &row);
-            assert_eq!(again.out, "", "{row} {flag}");
-            fs::remove_dir_all(home.path("backup")).expect("it is there");
-            make_folder(home, "backup");
-        }
-        let run = far.pull(&["-a", "-n"], &["latest"], "other");
-        expect(&run, 0, &["dry run"], &row);
-        assert!(!home.path("other").is_symlink(), "{row}");
-        let run = far.pull(&["-a", "-i"], &["latest"], "other");
-        expect(&run, 0, &["other"], &row);
-        assert!(run.out.contains("-> v1"), "{row}: {run:?}");
-        assert_eq!(words_of(home, "other"), "v1", "{row}");
-        expect(&far.pull(&["-a", "--backup"], &["dangling"], "other"), 0, &[], &row);
-        assert_eq!((words_of(home, "other"), words_of(home, "other~")), ("nowhere".into(), "v1".into()));
-        // Where it leads does not matter to a link.
-        expect(&far.pull(&["-a"], &["out"], "backup"), 0, &[], &row);
-        assert_eq!(words_of(home, "backup/out"), "../dir/plain", "{row}");
-    }
-}
-
-#[test]
-fn links_that_are_named_are_pulled_as_what_they_lead_to_otherwise() {
-    for is_called in [true, false] {
-        let far = FarLinks::new(is_called);
-        let (home, row) = (&far.home, format!("called: {is_called}"));
-        for (flags, name, target) in
-            [(&[][..], "latest", "one"), (&["-a"], "latest/", "two"), (&["-r"], "latest", "three")]
-        {
-            expect(&far.pull(flags, &[name], target), 0, &[], &row);
-            assert_eq!(kinds(home, target), ["f file"], "{row} {flags:?}");
-        }
-        expect(&far.pull(&[], &["dangling"], "backup"), 1, &["No such file"], &row);
-        let run = far.pull(&["-a"], &["alias"], "-");
-        assert_eq!((run.status, run.out.as_str()), (0, "plain"), "{row}: {run:?}");
-        if is_called {
-            let run = far.pull(&[], &["out"], "backup");
-            assert!(run.status != 0 && !home.path("backup/out").exists(), "it lies outside: {run:?}");
-        } else {
-            expect(&far.pull(&["-a"], &["l*"], "backup"), 0, &[], "a pattern");
-            assert_eq!(kinds(home, "backup"), ["l latest"]);
-            expect(&far.pull(&["-a", "-L"], &["latest"], "four"), 0, &[], "-L");
-            assert_eq!(kinds(home, "four"), ["f file"]);
-        }
-    }
-}
-
-#[test]
-fn a_link_is_not_pulled_over_what_would_be_lost() {
-    for is_called in [true, false] {
-        let far = FarLinks::new(is_called);
-        let (home, row) = (&far.home, format!("called: {is_called}"));
-        make_folder(home, "into");
-        make_folder(home, "into/latest");
-        fs::write(home.path("into/latest/own"), "own").expect("room");
-        let run = far.pull(&["-a"], &["latest"], "into");
-        assert!(run.status != 0 && run.err.contains("is a folder that is not empty"), "{row}: {run:?}");
-        assert_eq!(fs::read(home.path("into/latest/own")).expect("it stays"), b"own", "{row}");
-        for (flags, name, target, said) in [
-            // The other host is this one.
-            (&["-a"][..], "alias", "served/plain", "leads to"),
-            (&["-a"], "alias", "served", "is the same file"),
-            (&["-a"], "latest", "/dev/null", "is a device"),
-            (&["-a"], "latest", "new/", "not a directory"),
-            (&["-a", "-T"], "latest", "backup", "is a folder, and -T"),
-            (&["-a", "--safe-links"], "out", "new", "leads out of its folder"),
-        ] {
-            let run = far.pull(flags, &[name], target);
-            expect(&run, 2, &[said], &format!("{row} {target}"));
-            assert!(!home.path("new").exists() && !home.path("new").is_symlink(), "{row} {target}");
-        }
-        assert_eq!(fs::read(home.path("served/plain")).expect("it stays"), b"plain", "{row}");
-        assert_eq!(words_of(home, "served/alias"), "plain", "{row}");
-        expect(&far.pull(&["-a", "--safe-links"], &["alias"], "new"), 0, &[], &row);
-        assert_eq!(words_of(home, "new"), "plain", "{row}");
-    }
-}
-
-#[test]
-fn an_older_pump_that_would_follow_a_link_is_refused() {
-    let home = home_of_named();
-    let address = doctor_paths::serve(None, doctor_paths::Peer::Serves);
-    let place = format!("pump://{address}/latest");
-    let run = home.pump(&["copy", "--insecure", "-a", &place, "backup/"]);
-    expect(&run, 5, &["is older and follows links", "leave out -a"], "older");
-    assert_eq!(kinds(&home, "backup"), [""; 0]);
 }
 
 #[test]

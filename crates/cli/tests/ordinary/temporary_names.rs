@@ -486,19 +486,3 @@ fn what_has_the_name_of_the_list_and_is_none_is_not_left_out_in_silence() {
         }
     }
 }
-
-#[test]
-fn sockets_are_counted() {
-    let home = Home::new();
-    make_folder(&home, "from");
-    let _socket = std::os::unix::net::UnixListener::bind(home.path("from/socket")).expect("room");
-    let words = [
-        "copy --json from to",
-        "verify --json --content-only from to",
-        "verify --json --content-only to from",
-    ];
-    for words in words {
-        let run = run(&home, words, 0, &["is a socket"]);
-        assert_eq!(number(&run, "skipped"), 1, "{words}");
-    }
-}

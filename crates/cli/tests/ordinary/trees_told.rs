@@ -229,3 +229,22 @@ fn json_of_a_tree_has_a_line_for_each_file() {
         assert_eq!(told.collect::<Vec<_>>(), [bytes], "{file}: {files:?}");
     }
 }
+
+#[test]
+fn sockets_are_counted() {
+    let home = Home::new();
+    make_folder(&home, "from");
+    let _socket = std::os::unix::net::UnixListener::bind(home.path("from/socket")).expect("room");
+    let words = [
+        "copy --json from to",
+        "verify --json --content-only from to",
+        "verify --json --content-only to from",
+    ];
+    for words in words {
+        let run = home.pump(&words.split(' ').collect::<Vec<_>>());
+        expect(&run, 0, &["is a socket"], words);
+        let line = run.out.lines().last().expect("a report");
+        let report: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(report["skipped"], 1, "{words}");
+    }
+}

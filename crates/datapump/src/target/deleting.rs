@@ -8,7 +8,7 @@ use super::{Item, Target, usage};
 use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
 use crate::tree::rules::select::Select;
-use datapump_files::disk::Disk;
+use datapump_files::disk::{Disk, folder_of};
 
 /// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.
 pub(super) fn refuse_what_is_needed(
@@ -17,14 +17,15 @@ pub(super) fn refuse_what_is_needed(
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
     let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
-    let sources = items.iter().filter_map(|item| item.source.local_path());
-    let needed: Vec<&Path> = sources.chain(options.link_dest.iter().map(PathBuf::as_path)).collect();
+    let sources = items.iter().filter_map(|item| Some((item.source.local_path()?, item.is_entry())));
+    let links_to = options.link_dest.iter().map(|path| (path.as_path(), false));
+    let needed: Vec<(&Path, bool)> = sources.chain(links_to).collect();
     for (index, item) in items.iter().enumerate() {
         let Target::Tree(at) = &item.target else { continue };
         let Ok(root) = at.metadata_of_name().map(|meta| (meta.device, meta.inode)) else { continue };
         let tree = &at.path;
-        for path in &needed {
-            let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        for (path, is_entry) in &needed {
+            let full = full_path(path, *is_entry);
             let above = full.ancestors().skip(1).find(|above| id(above) == Some(root));
             let below = above.and_then(|above| full.strip_prefix(above).ok());
             if below.is_some_and(|below| !is_spared(select, below, options.delete_excluded)) {
@@ -46,6 +47,15 @@ pub(super) fn refuse_what_is_needed(
         }
     }
     Ok(())
+}
+
+/// A path from the root. A link that stays one is where its name stands.
+fn full_path(path: &Path, is_entry: bool) -> PathBuf {
+    let found = match path.file_name().filter(|_| is_entry) {
+        Some(name) => std::fs::canonicalize(folder_of(path)).map(|folder| folder.join(name)),
+        None => std::fs::canonicalize(path),
+    };
+    found.unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// Whether a folder in the target is protected, or one that it lies in: nothing in it is removed.

@@ -17,7 +17,7 @@ use datapump_files::followed::leads_out;
 
 /// The words about a link that `--safe-links` does not let through.
 pub(crate) const UNSAFE_LINK: &str =
-    "is a symbolic link that leads out of its folder, and --safe-links does not follow it";
+    "is a symbolic link that leads out of its folder, which --safe-links does not let through";
 
 pub(super) fn refuse_into_itself(
     disk: &Disk,
@@ -78,14 +78,21 @@ pub(super) fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Tar
         return Err(usage(&at.path, &format!("is the same file as the source '{}'", shown_path(source))));
     }
     // A link that took the place of what it leads to would lead to itself, and the content would be gone.
+    let link = (meta.kind == FileKind::Symlink).then(|| std::fs::read_link(source).ok()).flatten();
+    if link.is_some_and(|words| at.would_lead_to_itself(words.as_os_str())) {
+        return Err(usage(&at.path, &leads_here(source)));
+    }
     let led_to = (meta.kind == FileKind::Symlink).then(|| Disk::Os.metadata(source).ok()).flatten();
     let is_led_to =
         |there: Meta| led_to.is_some_and(|to| (to.device, to.inode) == (there.device, there.inode));
     if at.metadata_of_name().is_ok_and(is_led_to) {
-        let words = format!("is what the source '{}' leads to; -L copies that", shown_path(source));
-        return Err(usage(&at.path, &words));
+        return Err(usage(&at.path, &leads_here(source)));
     }
     Ok(())
+}
+
+fn leads_here(source: &Path) -> String {
+    format!("is what the source '{}' leads to; leave out -a, -d and --links to copy that", shown_path(source))
 }
 
 /// The same of a link of another host that stays one: that host may be this one. And one that `--safe-links` leaves out
@@ -103,10 +110,12 @@ pub(super) fn refuse_remote_link(
         if remote_host.is_here && there == (meta.device, meta.inode) {
             return Err(usage(&at.path, &format!("is the same file as the source '{shown}'")));
         }
-        if remote_host.led_to(number, &remote.path)? == Some(there) {
-            let words =
-                format!("is what the source '{shown}' leads to; leave out -a, -d and --links to copy that");
-            return Err(usage(&at.path, &words));
+        // Whatever host it comes from, and whatever it leads to there: here it would lead to itself.
+        let would_lead_here = |words: OsString| at.would_lead_to_itself(&words);
+        if remote_host.led_to(number, &remote.path)? == Some(there)
+            || remote_host.words_of_link(number, &remote.path)?.is_some_and(would_lead_here)
+        {
+            return Err(usage(&at.path, &leads_here(&remote.path)));
         }
     }
     let leads_out_of_folder = |words: OsString| leads_out(0, &words);

@@ -79,8 +79,8 @@ impl SourceRemoval<'_> {
         self.remove((folder, name), &meta, source)
     }
 
-    /// A link that was named and stayed one, or a pipe or device beside other sources, and the like of it. That may have
-    /// stood there before this run: its name is synced first.
+    /// A link that was named and stayed one, or a pipe or device beside other sources, and the like of it. That may
+    /// have stood there before this run: its name is synced first.
     fn of_entry(&self, source: &Path, to: &PathAt) -> Result<(), Problem> {
         let (Some(name), Some(new), Ok(Folder::Os(target))) = (source.file_name(), to.name(), to.folder())
         else {

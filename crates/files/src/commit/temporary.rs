@@ -106,12 +106,18 @@ pub fn remove_abandoned(folder: &Folder, temporary: &OsStr, path: &Path) -> Resu
 pub fn remove_lone_journal(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<bool, Problem> {
     let system = |errno: Errno| Problem::system(Operation::RemoveLeftover, path, errno.0);
     let lock = match folder.create_new(temporary) {
-        Err(Errno::EEXIST) => return Ok(false),
+        // There may be no room for it: a journal alone is in nobody's way.
+        Err(Errno::EEXIST | Errno::ENOSPC) => return Ok(false),
         made => made.map_err(system)?,
     };
     // Another pump may have taken it for a leftover.
-    if !locked_and_ours(folder, temporary, &lock, path)? {
-        return Ok(false);
+    match locked_and_ours(folder, temporary, &lock, path) {
+        Ok(true) => {}
+        Ok(false) => return Ok(false),
+        Err(problem) => {
+            let _ = folder.remove(temporary);
+            return Err(problem);
+        }
     }
     resume::remove_journal(folder, temporary);
     match folder.remove(temporary) {

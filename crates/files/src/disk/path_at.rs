@@ -106,6 +106,15 @@ impl PathAt {
         }
     }
 
+    /// Whether a symbolic link with these words would lead to what stands under the name, and so to itself there.
+    pub fn would_lead_to_itself(&self, words: &OsStr) -> bool {
+        let (Ok(Folder::Os(folder)), Ok(there)) = (self.folder(), self.metadata_of_name()) else {
+            return false;
+        };
+        os::metadata_behind(folder, words)
+            .is_ok_and(|to| (to.device, to.inode) == (there.device, there.inode))
+    }
+
     /// Whether a symbolic link stands under the name.
     pub fn is_symlink(&self) -> bool {
         self.metadata_of_name().is_ok_and(|meta| meta.kind == FileKind::Symlink)

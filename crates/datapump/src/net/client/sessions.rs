@@ -86,10 +86,12 @@ impl Sessions {
         };
         let files = done(report.files, report.files_before, self.files, before.files);
         let bytes = done(report.bytes, report.bytes_before, self.bytes, before.bytes);
-        // A session that follows makes links anew, or finds them there.
-        let links = before.links.saturating_sub(report.links);
+        // A session that follows makes links anew, or finds them there, which an earlier one made.
+        let links_found = report.links_unchanged.saturating_sub(before.links_unchanged).min(before.links);
+        let links = before.links.saturating_sub(report.links).max(links_found);
         let elapsed_ns = (self.start.elapsed().as_nanos() as u64).saturating_sub(report.elapsed_ns);
-        let report = standing_once(report, &before, files);
+        let links_unchanged = report.links_unchanged.saturating_sub(links_found);
+        let report = standing_once(Report { links_unchanged, ..report }, &before, files);
         let last = Report {
             // What a session of this very run had done was not done before it. What one found done stays so, also
             // where some of what it moved itself was lost with it, or the file is whole by now.

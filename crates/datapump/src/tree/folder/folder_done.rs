@@ -125,19 +125,23 @@ fn set_attributes(
 fn was_made(shared: &Shared<'_>, directory: &Directory, to: &File) -> bool {
     let is_left = || {
         let journal = directory.root.journal().filter(|journal| journal.continues);
-        journal.is_some_and(|journal| was_left(directory, journal, to))
+        let found = directory.target.as_ref().map(|target| target.meta);
+        journal.zip(found).is_some_and(|(journal, found)| was_left((directory, &found), journal, to))
     };
-    directory.traits.fresh || (!shared.settings.options.keep.mode && is_left())
+    let keep = shared.settings.options.keep;
+    // Without times it cannot be told from a folder that was finished, and that its user closed since.
+    directory.traits.fresh || (!keep.mode && keep.times && is_left())
 }
 
-/// Whether a run that was cut made the folder and did not finish it: it has the mode with which it was made.
-fn was_left(directory: &Directory, journal: &TreeJournal, to: &File) -> bool {
-    let is_as_made =
-        |meta: Meta| meta.mode & 0o777 == AS_MADE && meta.uid == rustix::process::geteuid().as_raw();
+/// Whether a run that was cut made the folder and did not finish it: before this one wrote in it, it had the mode with
+/// which it was made, and not the time of its source.
+fn was_left((directory, found): (&Directory, &Meta), journal: &TreeJournal, to: &File) -> bool {
+    let is_as_made = found.mode & 0o777 == AS_MADE && found.uid == rustix::process::geteuid().as_raw();
+    let is_unfinished = found.mtime_ns != directory.source.meta.mtime_ns;
     let is_young = || journal.begun_ns > 0 && origin(to).0 >= journal.begun_ns;
     // The list is made in a new root, and so is younger.
     let is_of_cut_run = if directory.parent.is_none() { journal.is_of_new_folder } else { is_young() };
-    is_of_cut_run && file_meta(to).is_ok_and(is_as_made)
+    is_as_made && is_unfinished && is_of_cut_run
 }
 
 /// A folder that was opened to be written in gets its own mode back.

@@ -31,7 +31,10 @@ pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathA
         Origin::Here(_) => None,
     };
     let name = Name { told, ..Name::here(other.to_owned(), None) };
+    // Of another host a link alone comes so, whatever that host says.
+    let is_here = matches!(cursor.source(), Origin::Here(_));
     match cursor.meta(&name)?.kind {
+        kind if !is_here && kind != FileKind::Symlink => return Err(was_replaced(from)),
         FileKind::Socket => {
             shared
                 .ledger
@@ -39,8 +42,7 @@ pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathA
             return Ok(());
         }
         kind if matches!(kind, FileKind::Regular | FileKind::Folder) || is_unsafe(shared, &name) => {
-            let words = "was replaced while it was copied; copy again";
-            return Err(Problem::new(Class::Changed, Operation::Open, from, words));
+            return Err(was_replaced(from));
         }
         _ => {}
     }
@@ -53,6 +55,11 @@ pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathA
     synced.map_err(|error| {
         Problem::system(Operation::SyncFolderOf, &to.path, error.raw_os_error().unwrap_or(5))
     })
+}
+
+fn was_replaced(from: &Path) -> Problem {
+    let words = "was replaced while it was copied; copy again";
+    Problem::new(Class::Changed, Operation::Open, from, words)
 }
 
 /// A link of another host was looked at before; by now it may be one that `--safe-links` leaves out.
