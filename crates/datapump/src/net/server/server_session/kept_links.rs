@@ -47,7 +47,7 @@ fn is_link(root: &ServedRoot, typed: &[u8], source: &Path) -> bool {
 }
 
 impl Wanted {
-    /// What is given, in the order of the places.
+    /// Places in the order in which the other side counts them.
     pub(super) fn given(&self) -> Vec<HandlePlace> {
         (0..)
             .zip(&self.sources)
