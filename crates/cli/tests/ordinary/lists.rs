@@ -221,6 +221,7 @@ fn folders_of_a_cut_copy_get_the_modes_of_a_whole_one() {
         let home = Home::new();
         source(&home);
         make_folder(&home, "source/sub");
+        make_folder(&home, "source/done");
         for (folder, mode) in [("source/sub", 0o511), ("source", 0o555)] {
             set_mode(&home.path(folder), mode);
         }
@@ -229,12 +230,21 @@ fn folders_of_a_cut_copy_get_the_modes_of_a_whole_one() {
         assert_eq!(mode("new"), 0o700, "{flags:?}: until all is done");
         fs::create_dir_all(home.path("new/sub")).expect("room");
         set_mode(&home.path("new/sub"), 0o700);
+        // It is not finished: it has another time than its source.
+        fs::write(home.path("new/sub/name"), "").expect("room");
+        fs::remove_file(home.path("new/sub/name")).expect("it is there");
+        // This one is, and its user closed it.
+        fs::create_dir_all(home.path("new/done")).expect("room");
+        set_mode(&home.path("new/done"), 0o700);
+        let time = fs::metadata(home.path("source/done")).and_then(|meta| meta.modified()).expect("a time");
+        fs::File::open(home.path("new/done")).and_then(|folder| folder.set_modified(time)).expect("set");
         for target in ["whole", "new"] {
             let run = home.pump(&[&["copy"], flags, &["source", target]].concat());
             expect(&run, 0, &[], &format!("{flags:?} {target}"));
         }
         assert_eq!(["new", "new/sub"].map(mode), ["whole", "whole/sub"].map(mode), "{flags:?}");
         assert!(flags.contains(&no_mode) || mode("new") == 0o555, "{flags:?}");
+        assert!(!flags.contains(&no_mode) || mode("new/done") == 0o700, "{flags:?}");
         // An ordinary user removes nothing from them otherwise.
         for folder in ["source", "whole", "new"] {
             set_mode(&home.path(folder), 0o755);

@@ -295,7 +295,7 @@ fn a_link_that_is_named_gets_a_new_name() {
     }
     // So it would where it leads to something else from where it stands.
     fs::write(home.path("backup/plain"), "other").expect("room");
-    let run = home.pump(&["copy", "-a", "dir/alias", "backup/plain"]);
+    let run = home.pump(&["copy", "-a", "dir/short", "backup/plain"]);
     expect(&run, 2, &["leads to", "leave out -a"], "of another folder");
     assert_eq!(fs::read(home.path("backup/plain")).expect("it stays"), b"other");
     assert_eq!(fs::read(home.path("dir/plain")).expect("it stays"), b"plain");
