@@ -52,6 +52,21 @@ fn attributes_that_do_not_fit_cost_no_content() {
     expect(&pump(&["copy", "--no-preserve=xattr", &file, &target.at("other")]), 0, &[], "not asked for");
 }
 
+/// The status of a run that goes on is that of all that it stands for.
+#[test]
+fn what_a_cut_run_lost_is_told_by_the_run_that_goes_on() {
+    let (source, target) = (tree(Kind::Xfs), Mount::new(Kind::Ext4));
+    program(&["setfattr", "-n", "user.large", "-v", &"x".repeat(8000), &source.at("tree/folder/file")]);
+    with_content(&source.at("tree/other"), 10_000, 2);
+    fs::create_dir_all(target.at("copy/other/in_the_way")).expect("room");
+    let words = ["copy", "-T", &source.at("tree"), &target.at("copy")];
+    expect(&pump(&words), 23, &["user.large", "copy/other"], "something is in the way");
+    assert!(PathBuf::from(target.at("copy/.pump-job")).exists(), "it is to be gone on with");
+    fs::remove_dir_all(target.at("copy/other")).expect("it is there");
+    expect(&pump(&words), 23, &["user.large"], "the run that goes on");
+    is_copied(&source, &target.at("copy"), "the run that goes on");
+}
+
 /// What the system refuses of an attribute is no reason to keep what the source does not have any more.
 #[test]
 fn a_copy_that_lost_an_attribute_is_a_copy_for_deletions_too() {

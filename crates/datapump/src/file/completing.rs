@@ -188,7 +188,9 @@ pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedF
         None => attributes_of_new(staged, new, shared.settings.options.keep.given),
     };
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &task.target_name, errno.0))?;
-    shared.ledger.tell_lost(lost, || task.target_name.clone());
+    if shared.ledger.tell_lost(lost, || task.target_name.clone()) {
+        task.lose_attributes();
+    }
     Ok(())
 }
 

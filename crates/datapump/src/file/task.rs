@@ -86,6 +86,7 @@ pub(crate) struct Task {
     is_endless: bool,
     is_shared: AtomicBool,
     is_counted: AtomicBool,
+    lost_attributes: AtomicBool,
     length_bytes: AtomicU64,
     /// A further pass has the life of its file.
     life: Mutex<FileLife>,
@@ -138,6 +139,7 @@ impl Task {
             first_name: None,
             is_shared: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
+            lost_attributes: AtomicBool::new(false),
             life: Mutex::new(FileLife::new(parts.goal, expected)),
             ranges,
             trouble: OnceLock::new(),
@@ -169,6 +171,16 @@ impl Task {
     /// Whether the plan waits for what it may bring; true once.
     pub(crate) fn uncount(&self) -> bool {
         self.is_counted.swap(false, Ordering::AcqRel)
+    }
+
+    /// The copy could not keep an attribute, which was told as a problem.
+    pub(crate) fn lose_attributes(&self) {
+        self.lost_attributes.store(true, Ordering::Release);
+    }
+
+    /// Whether that was so.
+    pub(crate) fn has_lost_attributes(&self) -> bool {
+        self.lost_attributes.load(Ordering::Acquire)
     }
 
     /// The file that this task is a pass over, if it is a further one.

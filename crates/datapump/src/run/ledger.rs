@@ -149,8 +149,9 @@ impl Ledger<'_> {
         (self.events)(Event::Warning(words));
     }
 
-    /// Tells what a file could not keep. Its content is good: nothing else waits for that.
-    pub(crate) fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) {
+    /// Tells what a file could not keep. Its content is good: nothing else waits for that. Whether it is a problem.
+    pub(crate) fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) -> bool {
+        let mut is_problem = false;
         for loss in lost {
             match loss.limit {
                 Limit::Owner => self.note_once(loss.words),
@@ -159,9 +160,11 @@ impl Ledger<'_> {
                 Limit::FileSystem | Limit::File => {
                     self.tally().attributes_lost += 1;
                     self.report(Problem::new(loss.class, Operation::SetAttributes, &path(), loss.words));
+                    is_problem = true;
                 }
             }
         }
+        is_problem
     }
 
     /// Tells something once, however many files it concerns and in whatever words: what it is about is the first one.

@@ -106,6 +106,12 @@ impl Origin {
         }
     }
 
+    /// Whether it may have a name, for all that is known.
+    pub(crate) fn may_have(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> bool {
+        matches!(self, Origin::There(folder) if folder.is_of_link())
+            || !matches!(self.if_there(name, path), Ok(None))
+    }
+
     /// Whether a name is that of a file that a pump uses or can resume, or of a list.
     pub(crate) fn is_pumps(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
         match self {

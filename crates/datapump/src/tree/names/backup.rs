@@ -58,10 +58,7 @@ pub(crate) fn aside_in_tree(
     // a name of the source, too, is copied for itself.
     let has_cut = root.journal().is_some_and(|journal| journal.stood());
     let source_has = |backup: &OsStr| match source.filter(|_| is_beside) {
-        Some(side) => !matches!(
-            side.origin().and_then(|origin| origin.if_there(backup, || side.path_of(backup))),
-            Ok(None)
-        ),
+        Some(side) => side.origin().map_or(true, |origin| origin.may_have(backup, || side.path_of(backup))),
         None => false,
     };
     let may_replace = |backup: &OsStr, _: &Meta| !has_cut && !source_has(backup);
