@@ -28,7 +28,7 @@ use datapump_engine::Errno;
 
 use crate::job::options::Options;
 use crate::net::folder::remote_host::RemoteHost;
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::event::Event;
 use crate::target::change::{Change, ChangeKind, Findings};
 use crate::target::place::{Place, stands_for_content};
@@ -43,6 +43,9 @@ pub(crate) use within::UNSAFE_LINK;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
+/// What to do where a link that is named should be followed.
+pub(crate) const FOLLOW_INSTEAD: &str =
+    "leave out -a, -d and --links (and unset PUMP_LINKS) to copy what the link leads to";
 pub(crate) const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example null:10GiB";
 
 /// Where one source goes.
@@ -429,14 +432,15 @@ fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Re
 }
 
 /// The file that a symbolic link points to: the copy replaces that file, and the link stays. It must be the one that
-/// the system itself was led to, which refuses some links of other users.
+/// the system itself was led to, which refuses some links of other users. A descriptor is refused: a rename would
+/// replace the file by its name, and what is open would stay as it was.
 fn behind_links(at: PathAt, meta: &Meta) -> Result<PathAt, Problem> {
     let path = at.path.clone();
     if let Some(number) = at.descriptor() {
         let words = format!(
-            "is open already: a copy would put another file under its name, and leave what is open as it was; name the \
-             file itself, or write - as the target and >&{} behind the command",
-            shown_path(Path::new(&number))
+            "is a descriptor of a file that is open already; name the file itself, or write - as the target and >&{} \
+             behind the command",
+            number.to_string_lossy()
         );
         return Err(usage(&path, &words));
     }

@@ -164,7 +164,7 @@ fn perform(
     output: &Output,
 ) -> i32 {
     output.start(name, &sources, Some(&target));
-    let checked = remote::refuse_unheeded(&arguments.host.reach, sources.iter().chain([&target]));
+    let checked = remote::refuse_within_ssh(&arguments.host.reach, sources.iter().chain([&target]));
     let mut options = match checked.and_then(|()| arguments.options()) {
         Ok(options) => options,
         Err(message) => return output.usage(message),

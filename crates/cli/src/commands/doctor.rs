@@ -22,7 +22,7 @@ pub fn doctor(arguments: &DoctorArguments) -> i32 {
     let output = Output::of_results(arguments.json);
     let word = arguments.place.as_deref().unwrap_or(OsStr::new("."));
     let heeded = |place: Place| {
-        let checked = remote::refuse_unheeded(&arguments.reach, std::iter::once(&place));
+        let checked = remote::refuse_within_ssh(&arguments.reach, std::iter::once(&place));
         checked.map(|()| place)
     };
     let status = match Place::parse(word).map_err(|error| error.to_string()).and_then(heeded) {

@@ -39,7 +39,7 @@ pub fn explain(arguments: &ExplainArguments) -> i32 {
 fn read_places(arguments: &ExplainArguments) -> Result<(Vec<Place>, Place), String> {
     let mut places = places(&arguments.places).map_err(|error| error.to_string())?;
     let target = places.pop().unwrap_or(Place::Stream);
-    remote::refuse_unheeded(&arguments.host.reach, places.iter().chain([&target]))?;
+    remote::refuse_within_ssh(&arguments.host.reach, places.iter().chain([&target]))?;
     let streams = places.iter().filter(|place| **place == Place::Stream).count();
     match &target {
         Place::Stream => Err("the explanation wants standard output; name a file, or null:".into()),

@@ -76,7 +76,7 @@ fn compared(
     options: Options,
     runner: &Runner<'_>,
 ) -> Result<Report, String> {
-    remote::refuse_unheeded(&arguments.host.reach, [&one, &other].into_iter())?;
+    remote::refuse_within_ssh(&arguments.host.reach, [&one, &other].into_iter())?;
     let events = |event| show(runner.output, event);
     if !remote::is_meant([&one, &other].into_iter()) {
         return Ok(runner.run_with(Job::compare(one, other).options(options), &events));

@@ -39,8 +39,8 @@ fn is_over_ssh(place: &Place) -> bool {
     matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }))
 }
 
-/// Refuses what was typed for other places than these. An error is one of usage.
-pub fn refuse_unheeded<'place>(
+/// Refuses --within-ssh that was typed where ssh reaches none of the places. An error is one of usage.
+pub fn refuse_within_ssh<'place>(
     reach: &ReachArguments,
     mut places: impl Iterator<Item = &'place Place>,
 ) -> Result<(), String> {
@@ -78,7 +78,7 @@ pub fn look(
 
 /// A place that is not copied from, only measured. An error is one of usage.
 pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Result<RemoteCopy, String> {
-    refuse_unheeded(reach, std::iter::once(&place))?;
+    refuse_within_ssh(reach, std::iter::once(&place))?;
     let way_in = way_in(reach, std::iter::once(&place))?;
     let unhashed = reach.insecure.is_some_and(Insecure::is_unhashed);
     Ok(RemoteCopy {

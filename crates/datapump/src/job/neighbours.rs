@@ -126,7 +126,8 @@ pub(crate) fn overlap(items: &[Item]) -> bool {
     trees.into_iter().any(|tree| paths().any(|path| path != tree && path.starts_with(tree)))
 }
 
-fn target_path(item: &Item) -> Option<&Path> {
+/// Where a file, a tree or a link goes.
+pub(crate) fn target_path(item: &Item) -> Option<&Path> {
     match &item.target {
         Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(&at.path),
         _ => None,

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{Target, own_name, stands_for_content};
+use super::{FOLLOW_INSTEAD, Target, own_name, stands_for_content};
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
@@ -41,8 +41,8 @@ pub(super) fn as_entry(
     if let Some(at) = new_name {
         let there = at.metadata_of_name().map(|meta| meta.kind);
         if matches!(there, Ok(FileKind::BlockDevice | FileKind::CharDevice)) {
-            let words = "is a device, and a symbolic link would take its place; remove it first, or leave out -a, \
-                         -d and --links";
+            let words = "is a device, and a symbolic link would take its place; remove it first, or";
+            let words = format!("{words} {FOLLOW_INSTEAD}");
             return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
         }
         return Ok(Target::Entry(at.clone()));
@@ -50,8 +50,7 @@ pub(super) fn as_entry(
     match (folder, own_name(source), source.path()) {
         (Some(folder), Some(name), _) => Ok(Target::Entry(folder.child(name))),
         (_, _, path) if is_link => {
-            let words = "is a symbolic link, and stays one among files only; leave out -a, -d and --links to copy \
-                         what it leads to";
+            let words = format!("is a symbolic link, and stays one among files only; {FOLLOW_INSTEAD}");
             Err(Problem::new(Class::Usage, Operation::Copy, path.unwrap_or(Path::new("")), words))
         }
         (_, _, path) => {

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Item, Target, usage};
+use crate::job::neighbours::target_path;
 use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
 use crate::tree::rules::select::Select;
@@ -33,11 +34,8 @@ pub(super) fn refuse_what_is_needed(
                 return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
             }
         }
-        let holds = |(other, item): (usize, &Item)| match &item.target {
-            Target::File(at) | Target::Tree(at) | Target::Entry(at) => {
-                other != index && at.path.starts_with(tree)
-            }
-            _ => false,
+        let holds = |(other, item): (usize, &Item)| {
+            other != index && target_path(item).is_some_and(|path| path.starts_with(tree))
         };
         if items.iter().enumerate().any(holds) {
             return Err(usage(

@@ -4,10 +4,10 @@
 //!
 //! Must not know: how a tree is walked, how patterns match.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::{Hosts, Target, usage};
+use super::{FOLLOW_INSTEAD, Hosts, Target, usage};
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::Place;
@@ -17,7 +17,7 @@ use datapump_files::followed::leads_out;
 
 /// The words about a link that `--safe-links` does not let through.
 pub(crate) const UNSAFE_LINK: &str =
-    "is a symbolic link that leads out of its folder, which --safe-links does not let through";
+    "is a symbolic link that leads out of its folder; leave out the link, or --safe-links";
 
 pub(super) fn refuse_into_itself(
     disk: &Disk,
@@ -77,22 +77,30 @@ pub(super) fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Tar
     if [at.metadata(), at.metadata_of_name()].into_iter().flatten().any(is_same) {
         return Err(usage(&at.path, &format!("is the same file as the source '{}'", shown_path(source))));
     }
-    // A link that took the place of what it leads to would lead to itself, and the content would be gone.
-    let link = (meta.kind == FileKind::Symlink).then(|| std::fs::read_link(source).ok()).flatten();
-    if link.is_some_and(|words| at.would_lead_to_itself(words.as_os_str())) {
-        return Err(usage(&at.path, &leads_here(source)));
+    if meta.kind != FileKind::Symlink {
+        return Ok(());
     }
-    let led_to = (meta.kind == FileKind::Symlink).then(|| Disk::Os.metadata(source).ok()).flatten();
-    let is_led_to =
-        |there: Meta| led_to.is_some_and(|to| (to.device, to.inode) == (there.device, there.inode));
-    if at.metadata_of_name().is_ok_and(is_led_to) {
-        return Err(usage(&at.path, &leads_here(source)));
-    }
-    Ok(())
+    let led_to = Disk::Os.metadata(source).ok().map(|to| (to.device, to.inode));
+    let points_to = std::fs::read_link(source).ok();
+    refuse_lost_content(at, source, (led_to, points_to.as_deref().map(Path::as_os_str)))
 }
 
-fn leads_here(source: &Path) -> String {
-    format!("is what the source '{}' leads to; leave out -a, -d and --links to copy that", shown_path(source))
+/// A link must not replace what it leads to, nor lead to itself where it goes: the content there would be gone.
+fn refuse_lost_content(
+    at: &PathAt,
+    source: &Path,
+    (led_to, points_to): (Option<(u64, u64)>, Option<&OsStr>),
+) -> Result<(), Problem> {
+    let shown = shown_path(source);
+    let there = at.metadata_of_name().ok().map(|there| (there.device, there.inode));
+    let why = if there.is_some() && there == led_to {
+        format!("is what the source '{shown}' leads to")
+    } else if points_to.is_some_and(|to| at.would_lead_to_itself(to)) {
+        format!("would become a symbolic link to itself: from here the source '{shown}' leads to this name")
+    } else {
+        return Ok(());
+    };
+    Err(usage(&at.path, &format!("{why}; {FOLLOW_INSTEAD}")))
 }
 
 /// The same of a link of another host that stays one: that host may be this one. And one that `--safe-links` leaves out
@@ -105,26 +113,23 @@ pub(super) fn refuse_remote_link(
 ) -> Result<(), Problem> {
     let (Place::Remote(remote), Some(remote_host)) = (source, hosts.remote_host) else { return Ok(()) };
     let (Target::Entry(at), Some(meta)) = (target, meta) else { return Ok(()) };
-    let shown = shown_path(&remote.path);
-    if let Ok(there) = at.metadata_of_name().map(|there| (there.device, there.inode)) {
-        if remote_host.is_here && there == (meta.device, meta.inode) {
-            return Err(usage(&at.path, &format!("is the same file as the source '{shown}'")));
-        }
-        // Whatever host it comes from, and whatever it leads to there: here it would lead to itself.
-        let would_lead_here = |words: OsString| at.would_lead_to_itself(&words);
-        if remote_host.led_to(number, &remote.path)? == Some(there)
-            || remote_host.words_of_link(number, &remote.path)?.is_some_and(would_lead_here)
-        {
-            return Err(usage(&at.path, &leads_here(&remote.path)));
-        }
+    let there = at.metadata_of_name().ok().map(|there| (there.device, there.inode));
+    if there.is_none() && !options.safe_links {
+        return Ok(());
     }
-    let leads_out_of_folder = |words: OsString| leads_out(0, &words);
-    match options.safe_links
-        && remote_host.words_of_link(number, &remote.path)?.is_some_and(leads_out_of_folder)
-    {
-        true => Err(Problem::new(Class::Usage, Operation::Copy, &remote.path, UNSAFE_LINK)),
-        false => Ok(()),
+    if remote_host.is_here && there == Some((meta.device, meta.inode)) {
+        let words = format!("is the same file as the source '{}'", shown_path(&remote.path));
+        return Err(usage(&at.path, &words));
     }
+    let points_to = remote_host.link_target(number, &remote.path)?;
+    if options.safe_links && points_to.as_deref().is_some_and(|to| leads_out(0, to)) {
+        return Err(Problem::new(Class::Usage, Operation::Copy, &remote.path, UNSAFE_LINK));
+    }
+    if there.is_none() {
+        return Ok(());
+    }
+    let led_to = remote_host.link_target_id(number, &remote.path)?;
+    refuse_lost_content(at, &remote.path, (led_to, points_to.as_deref()))
 }
 
 /// Whether every name on the way is one that the copy deals with.

@@ -44,8 +44,8 @@ pub struct ChooseArguments {
     /// Remove the source's files, once all of them are copied and on stable storage
     ///
     /// As rsync's: files, symbolic links, pipes and devices go, folders stay. A file goes if the target has one of its
-    /// kind, size and time. A link that is named goes if it is kept (-a); one that is followed stays, and so does what
-    /// it leads to. Where anything failed, nothing is removed: the same command goes on. Of copies on this host. Has no
+    /// kind, size and time. A link that is named goes if it is copied as a link (-a, -d); one that is followed stays,
+    /// and so does what it leads to. A pipe or device that is named goes beside other sources alone. Where anything failed, nothing is removed: the same command goes on. Of copies on this host. Has no
     /// environment variable, because it removes files. Default: off.
     ///
     /// Example: pump copy --remove-source-files spool/ /archive/spool

@@ -35,8 +35,8 @@ pub struct LinkArguments {
     /// Skip symbolic links that lead out of the tree
     ///
     /// As rsync's: absolute links, and those with more `..` than folders above them, or `..` behind a name. What stands
-    /// at the target under their names stays. Such a link is refused as SRC of this host, and with -a of any host.
-    /// Default: off.
+    /// at the target under their names stays. Such a link is refused as SRC on this host, and on another
+    /// host if it stays a link (-a, -d). Default: off.
     ///
     /// Example: pump copy --safe-links upload/ /srv/upload
     #[arg(long, env = "PUMP_SAFE_LINKS", help_heading = TREES)]

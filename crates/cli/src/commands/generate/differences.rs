@@ -15,7 +15,7 @@ pub const DIFFERENCES: [(&str, &str); 30] = [
         "Both become the source's, as with cp -p and rsync -a; --no-preserve=mode,ownership leaves them as they were.",
     ),
     (
-        "cp -r gives new names in a set-group-ID folder its group, and new folders the bit",
+        "cp -r gives new names in a set-group-ID folder its group, and new folders the set-group-ID bit",
         "Group and mode are the source's, as with cp -p. The folder's group stays where this user may not give the \
          source's. --no-preserve=mode,ownership leaves both to the folder.",
     ),

@@ -89,7 +89,7 @@ impl RemoteCopy {
         let (last, last_read) = (Mutex::default(), Mutex::default());
         loop {
             let report = self.again([&last, &last_read]).once((&last, &last_read), &|event| match event {
-                Event::Problem(problem) => problems.hear(problem, events),
+                Event::Problem(problem) => problems.handle_problem(problem, events),
                 event => events(event),
             });
             let (now, held) = (self.watch.snapshot(), problems.take_held());
@@ -110,14 +110,14 @@ impl RemoteCopy {
             };
             match held.iter().max_by_key(|problem| problem.class == Class::Lost) {
                 Some(problem) if goes_on(problem) && !self.stop.load(Ordering::Relaxed) => {
-                    events(Event::Warning(problems.go_on(problem)));
+                    events(Event::Warning(problems.begin_next_session(problem)));
                 }
                 // A stopped copy does not mind that nobody is there any more.
                 _ if self.stop.load(Ordering::Relaxed) && was_cut_short(&report) => {
                     return Report { exit_status: Status::Interrupted as i32, ..report };
                 }
                 _ => {
-                    held.into_iter().for_each(|problem| problems.tell(problem, events));
+                    held.into_iter().for_each(|problem| problems.report_once(problem, events));
                     return report;
                 }
             }

@@ -86,7 +86,7 @@ impl Sessions {
         };
         let files = done(report.files, report.files_before, self.files, before.files);
         let bytes = done(report.bytes, report.bytes_before, self.bytes, before.bytes);
-        // A session that follows makes links anew, or finds them there, which an earlier one made.
+        // Links that an earlier session made are made again by this one, or found in place.
         let links_found = report.links_unchanged.saturating_sub(before.links_unchanged).min(before.links);
         let links = before.links.saturating_sub(report.links).max(links_found);
         let elapsed_ns = (self.start.elapsed().as_nanos() as u64).saturating_sub(report.elapsed_ns);
@@ -116,7 +116,7 @@ fn standing_once(report: Report, before: &Report, earlier: u64) -> Report {
     Report { files_unchanged, files_newer, files_existing, links_unchanged, ..report }
 }
 
-/// A report of sessions before the last, in which all counts of what stands are by then.
+/// The earlier report without the counts that the last session's report holds already.
 fn without_standing(before: Report) -> Report {
     let (bytes_resumed, files_before, bytes_before) = (0, 0, 0);
     let (files_unchanged, files_newer, files_existing, links_unchanged) = (0, 0, 0, 0);
@@ -207,6 +207,21 @@ mod tests {
             }
             assert_eq!(last.files_unchanged, unchanged, "{what}");
             assert!(last.files_newer <= unchanged, "{what}: {}", last.files_newer);
+        }
+    }
+
+    #[test]
+    fn links_are_counted_once_over_all_sessions() {
+        for (what, sessions, counted) in [
+            ("found by the session that follows", &[(5, 20), (1, 25)][..], (6, 20)),
+            ("made anew by it", &[(5, 20), (8, 20)], (8, 20)),
+            ("it was lost before it had seen all", &[(5, 20), (0, 3)], (5, 20)),
+        ] {
+            let (mut all, mut last) = (Sessions::new(Direction::Pull), Report::default());
+            for &(links, links_unchanged) in sessions {
+                last = all.add(Report { links, links_unchanged, ..Report::default() }, true);
+            }
+            assert_eq!((last.links, last.links_unchanged), counted, "{what}");
         }
     }
 

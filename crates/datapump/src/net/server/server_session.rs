@@ -124,7 +124,7 @@ struct Wanted {
     /// Where places are: what is served, or null.
     root: ServedRoot,
     sources: Vec<PathBuf>,
-    /// Which of them are symbolic links that stay ones; empty where all are followed.
+    /// Which of them are kept as symbolic links; empty where all are followed.
     links: Vec<bool>,
     /// What the caller's places stand for, where he wants to know.
     places: Option<Vec<ByteVec>>,
@@ -240,7 +240,7 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     let places = expansion::expanded(&root, begin)?;
     let typed = places.as_ref().unwrap_or(&begin.sources);
     let sources = sources_of(&root, begin.way, typed)?;
-    let links = kept_links::found(&root, begin, (typed, &sources));
+    let links = kept_links::which_are_links(&root, begin, (typed, &sources));
     Ok(Wanted { root, sources, links, places, target, options, left_out, ..Wanted::of(begin, connections) })
 }
 
@@ -404,7 +404,7 @@ fn give(
     let Some(_held) = wanted.counts_ahead.then(charge).flatten() else {
         return read(state, control, joined, wanted);
     };
-    let (root, sources, options) = (wanted.root.clone(), wanted.followed(), wanted.options.clone());
+    let (root, sources, options) = (wanted.root.clone(), wanted.countable_sources(), wanted.options.clone());
     let tell = |(files, bytes)| outbox.say(Message::Counted { files, bytes: FileSize(bytes) });
     count_ahead::beside_served((&root, &sources, &options), tell, || read(state, control, joined, wanted))
 }
@@ -417,7 +417,7 @@ fn read(
     wanted: Wanted,
 ) -> Result<(), NetFault> {
     let (stop, share, reads) = (Arc::clone(&state.stop), state.budget.share(), state.shared_reads.clone());
-    let places = (wanted.given(), wanted.options.follow);
+    let places = (wanted.handle_places(), wanted.options.follow);
     let handles = Arc::new(HandleTable::of(places, stop, share, reads));
     let sockets = wanted.options.sockets.clone();
     let served_connection =

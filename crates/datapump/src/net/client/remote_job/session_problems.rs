@@ -39,14 +39,14 @@ impl SessionProblems {
     }
 
     /// Tells a problem of the session at hand, or holds it until it is known whether another session follows.
-    pub(super) fn hear(&self, problem: Problem, events: Events<'_>) {
+    pub(super) fn handle_problem(&self, problem: Problem, events: Events<'_>) {
         let told = if self.may_pass(&problem) { self.hold(problem) } else { Some(problem) };
-        told.into_iter().for_each(|problem| self.tell(problem, events));
+        told.into_iter().for_each(|problem| self.report_once(problem, events));
     }
 
     /// Tells a problem, unless an earlier session did.
-    pub(super) fn tell(&self, problem: Problem, events: Events<'_>) {
-        if self.is_news(&problem) {
+    pub(super) fn report_once(&self, problem: Problem, events: Events<'_>) {
+        if self.is_first_report(&problem) {
             events(Event::Problem(problem));
         }
     }
@@ -57,7 +57,7 @@ impl SessionProblems {
     }
 
     /// Another session follows, because of this problem: what is said of that.
-    pub(super) fn go_on(&mut self, problem: &Problem) -> String {
+    pub(super) fn begin_next_session(&mut self, problem: &Problem) -> String {
         self.was_lost = true;
         self.session += 1;
         match problem.class {
@@ -85,7 +85,7 @@ impl SessionProblems {
     }
 
     /// Whether no earlier session told it. Two problems of one session may have the same words.
-    fn is_news(&self, problem: &Problem) -> bool {
+    fn is_first_report(&self, problem: &Problem) -> bool {
         let words = self.hasher.hash_one((problem.class, problem.to_string()));
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = told.get(&words) {
@@ -117,20 +117,20 @@ mod tests {
         let events = |event: Event| told.lock().expect("no panic").push(event);
         let lost = Problem::of(Class::Lost, Operation::Receive, "connection lost");
         for problem in [denied("a"), denied("a"), lost.clone(), lost.clone()] {
-            problems.hear(problem, &events);
+            problems.handle_problem(problem, &events);
         }
         let held = problems.take_held();
         assert_eq!(held, [lost]);
-        assert!(problems.go_on(&held[0]).ends_with("lost; trying again"));
+        assert!(problems.begin_next_session(&held[0]).ends_with("lost; trying again"));
         for _ in 0..2 {
             for problem in [busy(Path::new("c")), denied("a"), denied("b")] {
-                problems.hear(problem, &events);
+                problems.handle_problem(problem, &events);
             }
             let held = problems.take_held();
             assert_eq!(held, [busy(Path::new("c"))], "the session that was lost may have it");
-            assert!(problems.go_on(&held[0]).contains("may still have it"));
+            assert!(problems.begin_next_session(&held[0]).contains("may still have it"));
         }
-        problems.tell(busy(Path::new("c")), &events);
+        problems.report_once(busy(Path::new("c")), &events);
         let told = told.into_inner().expect("no panic");
         let expected = [denied("a"), denied("a"), denied("b"), busy(Path::new("c"))].map(Event::Problem);
         assert_eq!(told, expected);
@@ -143,9 +143,9 @@ mod tests {
         {
             let mut problems = SessionProblems::new(way);
             if is_behind {
-                problems.go_on(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
+                problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
             }
-            problems.hear(busy(Path::new("c")), &|_| ());
+            problems.handle_problem(busy(Path::new("c")), &|_| ());
             assert_eq!(problems.take_held().len(), held, "{way:?}, behind a lost one: {is_behind}");
         }
     }

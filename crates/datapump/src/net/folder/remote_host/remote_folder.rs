@@ -210,7 +210,7 @@ impl RemoteFolder {
 
 impl RemoteHost {
     /// Device and inode of what a place leads to that is a link and stays one, where both sides are one host.
-    pub(crate) fn led_to(&self, place: u32, path: &Path) -> Result<Option<(u64, u64)>, Problem> {
+    pub(crate) fn link_target_id(&self, place: u32, path: &Path) -> Result<Option<(u64, u64)>, Problem> {
         if !self.is_here {
             return Ok(None);
         }
@@ -221,7 +221,7 @@ impl RemoteHost {
     }
 
     /// The path that stands in such a link; `None` if it is no link any more.
-    pub(crate) fn words_of_link(
+    pub(crate) fn link_target(
         self: &Arc<RemoteHost>,
         place: u32,
         path: &Path,

@@ -1,9 +1,9 @@
-//! Places of a caller that are symbolic links and stay ones: the link itself is given, and nothing else in its folder.
+//! Places of a client that are symbolic links and are kept as links: the link is given, and nothing else in its folder.
 //!
-//! A link is looked for where all else is, beneath a folder that is served. What it says is told as a listing of its
-//! folder tells it; what it leads to is never opened.
+//! A link is looked for where all else is, beneath a folder that is served. What it leads to is looked up there, and
+//! never read.
 //!
-//! Must not know: what the caller makes of it.
+//! Must not know: what the client makes of it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +20,7 @@ use crate::target::place::stands_for_content;
 use datapump_files::disk::{FileKind, folder_of, names};
 
 /// Whether each source is such a link; nothing where links are followed.
-pub(super) fn found(
+pub(super) fn which_are_links(
     root: &ServedRoot,
     begin: &Begin,
     (typed, sources): (&[ByteVec], &[PathBuf]),
@@ -48,7 +48,7 @@ fn is_link(root: &ServedRoot, typed: &[u8], source: &Path) -> bool {
 
 impl Wanted {
     /// Places in the order in which the other side counts them.
-    pub(super) fn given(&self) -> Vec<HandlePlace> {
+    pub(super) fn handle_places(&self) -> Vec<HandlePlace> {
         (0..)
             .zip(&self.sources)
             .map(|(number, path)| self.place(path.clone(), self.is_link(number)))
@@ -56,7 +56,7 @@ impl Wanted {
     }
 
     /// The sources that may hold something to count.
-    pub(super) fn followed(&self) -> Vec<PathBuf> {
+    pub(super) fn countable_sources(&self) -> Vec<PathBuf> {
         (0..).zip(&self.sources).filter(|(number, _)| !self.is_link(*number)).map(|it| it.1.clone()).collect()
     }
 
