@@ -45,8 +45,9 @@ pub struct ChooseArguments {
     ///
     /// As rsync's: files, symbolic links, pipes and devices go, folders stay. A file goes if the target has one of its
     /// kind, size and time. A link that is named goes if it is copied as a link (-a, -d); one that is followed stays,
-    /// and so does what it leads to. A pipe or device that is named goes beside other sources alone. Where anything failed, nothing is removed: the same command goes on. Of copies on this host. Has no
-    /// environment variable, because it removes files. Default: off.
+    /// and so does what it leads to. A pipe or device that is named goes beside other sources alone. Where anything
+    /// failed, nothing is removed: the same command goes on. Of copies on this host. Has no environment variable,
+    /// because it removes files. Default: off.
     ///
     /// Example: pump copy --remove-source-files spool/ /archive/spool
     #[arg(long, help_heading = TREES)]

@@ -29,8 +29,8 @@ pub struct HabitArguments {
     ///
     /// Folders come with all that is in them, attributes and hard links anyway. A link of another host (host:latest)
     /// stays one, too. A name with a slash at its end (latest/) is what the link leads to, and so is every link with
-    /// -L, --copy-unsafe-links or --files-from, as the source of a mirror, and where it goes to standard output. Default: off, links
-    /// that are named are followed.
+    /// -L, --copy-unsafe-links or --files-from, as the source of a mirror, and where it goes to standard output.
+    /// Default: off, links that are named are followed.
     ///
     /// Example: pump copy -a photos latest /backup/ makes /backup/latest a link, as does --archive.
     #[arg(short = 'a', long, help_heading = WHAT, action = ArgAction::SetTrue)]

@@ -38,8 +38,8 @@ use datapump_files::disk::{Disk, FileKind};
 const OPTIONS_BYTES_MAX: usize = 900 << 10;
 const LIST_TOO_LONG: &str =
     "the list of --files-from is too long to be told to another host (about 250 kB fit); copy in parts";
-const FOLLOWS_LINKS: &str = "the pump there is older and follows symbolic links; install this version there, write SRC/ \
-                             for a folder, or leave out -a, -d and --links (and unset PUMP_LINKS)";
+const FOLLOWS_LINKS: &str = "the pump there is older and follows symbolic links; install this version there, write \
+                             SRC/ for a folder, or leave out -a, -d and --links (and unset PUMP_LINKS)";
 /// Silence after which the other side is taken for dead.
 const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
