@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::PathBuf;
 
+use crate::support::running::{Running, eventually};
 use crate::support::{expect, set_mode};
-use crate::wider_parts::{Kind, Mount, program, pump, pump_with, with_content};
+use crate::wider_parts::{Kind, Mount, program, pump, pump_command, pump_with, with_content};
+use rustix::process::Signal;
 
 fn mode(path: &str) -> u32 {
     fs::metadata(path).expect("it was copied").mode() & 0o7777
@@ -56,14 +58,21 @@ fn attributes_that_do_not_fit_cost_no_content() {
 #[test]
 fn what_a_cut_run_lost_is_told_by_the_run_that_goes_on() {
     let (source, target) = (tree(Kind::Xfs), Mount::new(Kind::Ext4));
-    program(&["setfattr", "-n", "user.large", "-v", &"x".repeat(8000), &source.at("tree/folder/file")]);
-    with_content(&source.at("tree/other"), 10_000, 2);
-    fs::create_dir_all(target.at("copy/other/in_the_way")).expect("room");
+    // Such files are put on the list at once.
+    with_content(&source.at("tree/folder/file"), 12 << 20, 1);
+    with_content(&source.at("tree/other"), 12 << 20, 2);
+    for name in ["tree/folder/file", "tree/other"] {
+        program(&["setfattr", "-n", "user.large", "-v", &"x".repeat(8000), &source.at(name)]);
+    }
     let words = ["copy", "-T", &source.at("tree"), &target.at("copy")];
-    expect(&pump(&words), 23, &["user.large", "copy/other"], "something is in the way");
+    let mut running = Running::start(pump_command(&[&words[..], &["--lanes=1", "--bwlimit=4MiB"]].concat()));
+    let stands = |name: &&str| PathBuf::from(target.at(name)).exists();
+    eventually("one of two files", || ["copy/folder/file", "copy/other"].iter().any(stands));
+    running.signal(Signal::KILL);
+    let run = running.end();
+    assert!(run.status == 137 && run.err.contains("user.large"), "{run:?}");
     assert!(PathBuf::from(target.at("copy/.pump-job")).exists(), "it is to be gone on with");
-    fs::remove_dir_all(target.at("copy/other")).expect("it is there");
-    expect(&pump(&words), 23, &["user.large"], "the run that goes on");
+    expect(&pump(&words), 23, &["user.large", "copy/folder/file", "copy/other"], "the run that goes on");
     is_copied(&source, &target.at("copy"), "the run that goes on");
 }
 
