@@ -65,7 +65,7 @@ fn what_a_cut_run_lost_is_told_by_the_run_that_goes_on() {
         program(&["setfattr", "-n", "user.large", "-v", &"x".repeat(8000), &source.at(name)]);
     }
     let words = ["copy", "-T", &source.at("tree"), &target.at("copy")];
-    let mut running = Running::start(pump_command(&[&words[..], &["--lanes=1", "--bwlimit=4MiB"]].concat()));
+    let running = Running::start(pump_command(&[&words[..], &["--lanes=1", "--bwlimit=4MiB"]].concat()));
     let stands = |name: &&str| PathBuf::from(target.at(name)).exists();
     eventually("one of two files", || ["copy/folder/file", "copy/other"].iter().any(stands));
     running.signal(Signal::KILL);
