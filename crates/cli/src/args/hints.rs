@@ -94,6 +94,13 @@ const HABITS: &[(&[&str], &str)] = &[
         "--no-preserve=timestamps skips all times; there is no flag for folders or links alone",
     ),
     (
+        &["-I", "--ignore-times"],
+        "every file is copied, whatever stands there, unless --update, --checksum or a mirror says otherwise; leave it out",
+    ),
+    (&["--no-perms", "--no-p"], "--no-preserve=mode leaves modes out"),
+    (&["--no-owner", "--no-o", "--no-group", "--no-g"], "--no-preserve=ownership leaves owner and group out"),
+    (&["--no-times", "--no-t"], "--no-preserve=timestamps leaves times out"),
+    (
         &["--timeout", "--contimeout"],
         "--peer-timeout sets how long to wait for a silent host, as in --peer-timeout 30s",
     ),

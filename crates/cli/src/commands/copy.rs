@@ -64,6 +64,7 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
     }
     if arguments.tree.is_mirror {
         refuse_no_folders(&sources, &target)?;
+        refuse_target_above(&sources, &target)?;
     }
     if arguments.tree.is_mirror && arguments.operands.relative {
         return Err(
@@ -155,6 +156,25 @@ fn refuse_no_folders(sources: &[Place], target: &Place) -> Result<(), String> {
         Some(place) => Err(format!("'{place}' is no folder, and a mirror is of one; use pump copy")),
         None => Ok(()),
     }
+}
+
+/// rsync copies a folder without a slash below the target. Where that holds its name, it is likely to be meant so, and a
+/// mirror would remove all that lies beside it.
+fn refuse_target_above(sources: &[Place], target: &Place) -> Result<(), String> {
+    let ([source @ Place::Path(from)], Place::Path(to)) = (sources, target) else { return Ok(()) };
+    let is_content = [&b"/"[..], b"/."].iter().any(|end| from.as_os_str().as_encoded_bytes().ends_with(end));
+    let Some(name) = from.file_name().filter(|_| !is_content) else { return Ok(()) };
+    let below = to.join(name);
+    // A source that lies in its target is refused for that.
+    let is_source = below.canonicalize().ok() == from.canonicalize().ok();
+    if !below.is_dir() || is_source || from.join(name).symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let below = Place::Path(below);
+    Err(format!(
+        "a mirror makes '{target}' itself the same as '{source}', and would remove all else there, '{below}' too; if that \
+         is meant, write '{source}/', and for rsync's meaning pump mirror {source}/ {below}"
+    ))
 }
 
 fn perform(

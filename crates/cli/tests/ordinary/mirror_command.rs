@@ -256,3 +256,27 @@ fn what_is_selected_for_a_copy_is_selected_for_a_mirror() {
     assert!(run.out.contains("\"command\":\"mirror\""), "{run:?}");
     support::listing::same(&home.path("--odd"), &home.path("--copy"), "--");
 }
+
+/// rsync's `--delete photos bk/` removes nothing beside `bk/photos`.
+#[test]
+fn a_target_that_holds_the_folders_name_is_not_emptied() {
+    let home = Home::new();
+    for folder in ["photos", "bk", "bk/photos", "bk/music"] {
+        make_folder(&home, folder);
+        std::fs::write(home.path(folder).join("file"), folder).expect("room");
+    }
+    for target in ["bk", "bk/"] {
+        for flags in [&["mirror"][..], &["mirror", "-n"]] {
+            let run =
+                pump(&home, &[flags, &["photos", target]].concat(), 2, &["would remove all else there"]);
+            assert!(run.err.contains("pump mirror photos/ bk/photos"), "{run:?}");
+            assert!(home.path("bk/music/file").exists(), "{target}");
+        }
+    }
+    pump(&home, &["mirror", "photos/", "bk/photos"], 0, &[]);
+    assert!(home.path("bk/music/file").exists());
+    pump(&home, &["mirror", "photos/", "bk"], 0, &[]);
+    assert!(!home.path("bk/music").exists());
+    // Nothing there has its name.
+    pump(&home, &["mirror", "photos", "bk"], 0, &[]);
+}

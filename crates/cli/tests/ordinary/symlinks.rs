@@ -293,6 +293,13 @@ fn a_link_that_is_named_gets_a_new_name() {
     for (link, target) in [("dir/short", "dir/plain"), ("far", "backup/"), ("far", "backup/far")] {
         expect(&home.pump(&["copy", "-a", link, target]), 2, &["leads to", "leave out -a"], link);
     }
+    // Also by another link.
+    make_symlink(&home, "short", "dir/shorter");
+    make_symlink(&home, "shorter", "dir/shortest");
+    for link in ["dir/shorter", "dir/shortest"] {
+        expect(&home.pump(&["copy", "-a", link, "dir/short"]), 2, &["link to itself"], link);
+    }
+    assert_eq!(words_of(&home, "dir/short"), "plain");
     // So it would where it leads to something else from where it stands.
     fs::write(home.path("backup/plain"), "other").expect("room");
     let run = home.pump(&["copy", "-a", "dir/short", "backup/plain"]);

@@ -106,13 +106,23 @@ impl PathAt {
         }
     }
 
-    /// Whether a symbolic link with these words would lead to what stands under the name, and so to itself there.
+    /// Whether a symbolic link with these words would lead to what stands under the name, and so to itself there: at
+    /// once or by other links.
     pub fn would_lead_to_itself(&self, words: &OsStr) -> bool {
         let (Ok(Folder::Os(folder)), Ok(there)) = (self.folder(), self.metadata_of_name()) else {
             return false;
         };
-        os::metadata_behind(folder, words)
-            .is_ok_and(|to| (to.device, to.inode) == (there.device, there.inode))
+        let mut to = PathBuf::from(words);
+        for _ in 0..LINKS_MAX {
+            let Ok(meta) = os::metadata_at(folder, to.as_os_str()) else { return false };
+            if (meta.device, meta.inode) == (there.device, there.inode) {
+                return true;
+            }
+            let next = (meta.kind == FileKind::Symlink).then(|| names::read_symlink(folder, to.as_os_str()));
+            let Some(Ok(next)) = next else { return false };
+            to = to.parent().unwrap_or(Path::new("")).join(next);
+        }
+        false
     }
 
     /// Whether a symbolic link stands under the name.
