@@ -95,7 +95,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["-I", "--ignore-times"],
-        "every file is copied, whatever stands there, unless --update, --checksum or a mirror says otherwise; leave it out",
+        "every file is copied, whatever stands there, unless -u, -c or a mirror says otherwise; leave it out",
     ),
     (&["--no-perms", "--no-p"], "--no-preserve=mode leaves modes out"),
     (&["--no-owner", "--no-o", "--no-group", "--no-g"], "--no-preserve=ownership leaves owner and group out"),

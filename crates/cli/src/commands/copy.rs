@@ -158,8 +158,8 @@ fn refuse_no_folders(sources: &[Place], target: &Place) -> Result<(), String> {
     }
 }
 
-/// rsync copies a folder without a slash below the target. Where that holds its name, it is likely to be meant so, and a
-/// mirror would remove all that lies beside it.
+/// rsync copies a folder without a slash below the target. Where that holds its name, it is likely to be meant so, and
+/// a mirror would remove all that lies beside it.
 fn refuse_target_above(sources: &[Place], target: &Place) -> Result<(), String> {
     let ([source @ Place::Path(from)], Place::Path(to)) = (sources, target) else { return Ok(()) };
     let is_content = [&b"/"[..], b"/."].iter().any(|end| from.as_os_str().as_encoded_bytes().ends_with(end));
@@ -172,8 +172,8 @@ fn refuse_target_above(sources: &[Place], target: &Place) -> Result<(), String> 
     }
     let below = Place::Path(below);
     Err(format!(
-        "a mirror makes '{target}' itself the same as '{source}', and would remove all else there, '{below}' too; if that \
-         is meant, write '{source}/', and for rsync's meaning pump mirror {source}/ {below}"
+        "a mirror makes '{target}' itself the same as '{source}', and would remove all else there, '{below}' too; if \
+         that is meant, write '{source}/', and for rsync's meaning pump mirror {source}/ {below}"
     ))
 }
 
