@@ -102,7 +102,7 @@ pub fn remove_abandoned(folder: &Folder, temporary: &OsStr, path: &Path) -> Resu
 }
 
 /// Removes a journal whose temporary file is gone. That file is the lock: it is made anew, and goes with the journal,
-/// so that a pump which begins there meanwhile keeps the one that it makes. False where a pump has begun.
+/// so that a pump which starts there meanwhile keeps the one that it makes. False where a pump has started.
 pub fn remove_lone_journal(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<bool, Problem> {
     let system = |errno: Errno| Problem::system(Operation::RemoveLeftover, path, errno.0);
     let lock = match folder.create_new(temporary) {
@@ -309,17 +309,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_alone_goes_unless_a_pump_has_begun_there() {
+    fn a_journal_alone_goes_unless_a_pump_has_started_there() {
         let home = tempfile::tempdir().expect("a folder");
         let folder = Folder::Os(Arc::new(File::open(home.path()).expect("it is there")));
         let temporary = OsStr::new(".pump-0123456789abcdef");
         let (file, journal) = (home.path().join(temporary), home.path().join(journal_name(temporary)));
-        for has_begun in [false, true] {
+        for is_taken in [false, true] {
             std::fs::write(&journal, "of a cut copy").expect("room");
-            let begun = has_begun.then(|| folder.create_new(temporary).expect("room"));
-            assert_eq!(remove_lone_journal(&folder, temporary, &file), Ok(!has_begun));
-            assert_eq!([journal.exists(), file.exists()], [has_begun; 2], "a pump has begun: {has_begun}");
-            drop(begun);
+            let taken = is_taken.then(|| folder.create_new(temporary).expect("room"));
+            assert_eq!(remove_lone_journal(&folder, temporary, &file), Ok(!is_taken));
+            assert_eq!([journal.exists(), file.exists()], [is_taken; 2], "a pump has started: {is_taken}");
+            drop(taken);
         }
         assert_eq!(remove_abandoned(&folder, temporary, &file), Ok(true), "nobody has it any more");
         assert!(!journal.exists() && !file.exists());

@@ -1,7 +1,7 @@
 //! What goes wrong in the sessions of one copy: what another session may be without is held until it is known whether
 //! one follows, and each problem is told once, however many sessions meet it.
 //!
-//! Must not know: connections, when a session is begun anew.
+//! Must not know: connections, when another session starts.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
