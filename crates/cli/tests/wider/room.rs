@@ -230,18 +230,15 @@ fn a_mount_point_is_not_replaced_but_written_in_place() {
     has_content(mount.at("a").as_ref(), &source, "in place");
 }
 
-/// Files that a folder holds, and their bytes; empty folders.
+/// Names that a folder holds, the bytes of its files, and its empty folders.
 fn holds(folder: &Path) -> (usize, u64, usize) {
-    let files: Vec<u64> = listing::paths(folder)
-        .iter()
-        .map(|path| folder.join(path).symlink_metadata().expect("it stands there"))
-        .filter(std::fs::Metadata::is_file)
-        .map(|meta| meta.len())
-        .collect();
+    let names = listing::paths(folder);
+    let metas = names.iter().map(|path| folder.join(path).symlink_metadata().expect("it stands there"));
+    let bytes = metas.filter(std::fs::Metadata::is_file).map(|meta| meta.len()).sum();
     let is_empty =
         |path: &PathBuf| std::fs::read_dir(folder.join(path)).is_ok_and(|mut names| names.next().is_none());
-    let empty = listing::paths(folder).iter().filter(|path| is_empty(path)).count();
-    (files.len(), files.iter().sum(), empty)
+    let empty = names.iter().filter(|path| is_empty(path)).count();
+    (names.len(), bytes, empty)
 }
 
 #[test]
@@ -266,15 +263,46 @@ fn a_tree_that_fills_the_disk_stops_with_one_line_that_counts_what_is_missing() 
         let run = pump(&words);
         expect(&run, 23, &["No space left on device", "nothing more was begun"], &row);
         assert_eq!(run.err.matches("No space left").count(), 1, "{row}: {run:?}");
-        let ((all, all_bytes, _), (files, bytes, empty)) = (holds(&source), holds(Path::new(&target)));
+        let ((all, all_bytes, _), (names, bytes, empty)) = (holds(&source), holds(Path::new(&target)));
         // The list is a file, too.
         let list = std::fs::metadata(mount.at("new/.pump-job")).expect("the same command goes on").len();
-        let (missing, missing_bytes) = (all + 1 - files, all_bytes + list - bytes);
+        let (missing, missing_bytes) = (all + 1 - names, all_bytes + list - bytes);
         expect(&run, 23, &[&format!(": {missing} names with {missing_bytes} bytes (")], &row);
         assert_eq!(crate::wider_parts::report(&run)["problems"]["no_space"], missing, "{row}: {run:?}");
         assert!(empty <= 1, "{row}: {empty} empty folders, and the source has one");
         std::fs::remove_file(mount.at("ballast")).expect("it stands there");
         expect(&pump(&words), 0, &[], &row);
         listing::same(&source, Path::new(&target), &row);
+    }
+}
+
+/// Takes all inodes but so many.
+fn leave_inodes(mount: &Mount, left: u32) {
+    let filler = |number: u32| mount.at(&format!("filler-{number}"));
+    let made = (0..).take_while(|number| std::fs::File::create(filler(*number)).is_ok()).count();
+    assert!(made > left as usize, "{made} inodes were there");
+    (0..left).for_each(|number| std::fs::remove_file(filler(number)).expect("it was made"));
+}
+
+/// The list has the one inode, and a folder of the tree, or none, the other.
+#[test]
+fn a_tree_without_room_for_its_folders_counts_what_lies_in_them() {
+    let home = Home::new();
+    let source = home.path("tree");
+    for folder in 0..4 {
+        std::fs::create_dir_all(source.join(format!("{folder}/below"))).expect("room");
+        with_content(&source.join(format!("{folder}/below/file")).display().to_string(), 100_000, folder);
+    }
+    let shown = format!("{}/", source.display());
+    for (left, options) in [(2, &[][..]), (2, &["--lanes=1"]), (3, &[]), (3, &["--update"])] {
+        let row = format!("{left} inodes, {options:?}");
+        let mount = Mount::ext4(64, &["-N", "64"]);
+        std::fs::create_dir(mount.at("new")).expect("room");
+        leave_inodes(&mount, left);
+        let run = pump(&[&["copy", "--json"], options, &[&shown, &mount.at("new")]].concat());
+        expect(&run, 23, &["No space left on device", ": 12 names with 400000 bytes ("], &row);
+        assert_eq!(run.err.matches("No space left").count(), 1, "{row}: {run:?}");
+        assert_eq!(crate::wider_parts::report(&run)["problems"]["no_space"], 12, "{row}: {run:?}");
+        assert_eq!(listing::paths(Path::new(&mount.at("new"))).len(), 1, "{row}: the list alone");
     }
 }

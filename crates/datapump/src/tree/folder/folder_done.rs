@@ -35,6 +35,8 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
             return shared.trees.trees_done().push(done);
         };
         if is_empty_for_lack_of_room(shared, &done) {
+            shared.ledger.leave_missing(0);
+            done.root.fail();
             done = parent;
             continue;
         }

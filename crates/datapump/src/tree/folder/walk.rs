@@ -200,8 +200,7 @@ fn target_of(
     }
     let fresh = action != Action::Enter;
     if fresh && shared.ledger.full.is_full() {
-        // What would lie in it is counted.
-        return Ok(Some((None, true)));
+        return Ok(Some(left_out(shared, cursor)));
     }
     tell_folder(shared, cursor, name, meta, there.as_ref().filter(|_| !fresh));
     let Some(target) =
@@ -213,8 +212,8 @@ fn target_of(
     if action == Action::Replace {
         make_way::remove_file(shared, cursor, name)?;
     }
-    if fresh {
-        make(cursor, name, &path)?;
+    if fresh && let Err(problem) = make(cursor, name, &path) {
+        return no_room_for(shared, cursor, problem);
     }
     let side = match target.child(&name.name) {
         Err(problem) if fresh && problem.class == Class::Denied => {
@@ -239,6 +238,26 @@ fn target_of(
         return Err(datapump_files::commit::taken(&path));
     }
     Ok(Some((Some(side), fresh)))
+}
+
+/// A folder is missing where no room is left. What would lie in it is counted, too.
+fn left_out(shared: &Shared<'_>, cursor: &BatchCursor) -> Entered {
+    shared.ledger.leave_missing(0);
+    cursor.directory.root.fail();
+    (None, true)
+}
+
+/// A folder that was not made. Where that is for want of room, what would lie in it is counted as missing, too.
+fn no_room_for(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    problem: Problem,
+) -> Result<Option<Entered>, Problem> {
+    if problem.class != Class::NoSpace {
+        return Err(problem);
+    }
+    cursor.directory.root.report(&shared.ledger, problem);
+    Ok(shared.ledger.full.is_full().then_some((None, true)))
 }
 
 /// A folder that is made, or gets other attributes. A new name in it changes its time: it is looked at before.
