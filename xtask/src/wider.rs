@@ -49,8 +49,6 @@ const LONG: &[&str] = &[
     "network::a_peer_that_is_frozen",
     "network::a_server_that_stays_frozen",
     "hosts_limits::equal_clients",
-    // Open: once in six runs a server whose memory is all reserved refuses a listing in the middle of a session.
-    "hosts_limits::a_client_that_is_stuck",
     "hosts_limits::a_deep_tree",
     "hosts_limits::many_clients",
     "distance::memory_stays",
