@@ -72,7 +72,8 @@ pub(crate) fn aside_in_tree(
     Ok(UndoRename::new(aside, into))
 }
 
-/// Replaces what stands under a name of a directory that is walked, behind a backup of it.
+/// Replaces what stands under a name of a directory that is walked, behind a backup of it. An entry that was named
+/// itself has the backup of a file that was named.
 pub(crate) fn of_entry<T>(
     shared: &Shared<'_>,
     directory: &Directory,
@@ -80,12 +81,16 @@ pub(crate) fn of_entry<T>(
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let Some(target) = &directory.target else { return replace() };
+    if directory.root.named.is_some() {
+        let path = target.path_of(at.1);
+        return of_file(shared, at, (&*path, directory.root.named), replace);
+    }
     let tree = (&*directory.root, &**target, Some(&*directory.source));
     let aside = aside_in_tree(shared, tree, at)?;
     replace().inspect_err(|_| aside.undo(at))
 }
 
-/// The same of a file that the user named, and of this source. Its folder is the one that is copied to.
+/// The same of what the user named, and of this source. Its folder is the one that is copied to.
 pub(crate) fn of_file<T>(
     shared: &Shared<'_>,
     at: (&File, &OsStr),
