@@ -282,6 +282,45 @@ fn nothing_that_the_copy_made_or_copies_is_replaced_by_a_backup() {
 }
 
 #[test]
+fn no_backup_replaces_what_another_source_of_the_command_is_copied_to() {
+    let expected = ["new x", "new x~", "was x", "was x~"];
+    for is_link in [true, false] {
+        for (sources, lanes) in
+            [("new/x new/x~", "1"), ("new/x~ new/x", "1"), ("new/x new/x~", "4"), ("new/x~ new/x", "4")]
+        {
+            let home = Home::new();
+            for folder in ["new", "old"] {
+                make_folder(&home, folder);
+            }
+            for name in ["x", "x~"] {
+                make(&home, is_link, &format!("new {name}"), &format!("new/{name}"));
+                make(&home, is_link, &format!("was {name}"), &format!("old/{name}"));
+            }
+            let line = format!("copy -a --backup --lanes {lanes} {sources} old");
+            expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+            let left = ["old/x", "old/x~", "old/x.~1~", "old/x~~"].map(|name| told(&home, name));
+            assert_eq!(left, expected, "{line}, links: {is_link}");
+        }
+    }
+    for sources in ["new/ x~", "x~ new/"] {
+        let home = Home::new();
+        for folder in ["new", "old"] {
+            make_folder(&home, folder);
+        }
+        for (name, text) in [("new/x", "new x"), ("x~", "new x~"), ("old/x", "was x"), ("old/x~", "was x~")] {
+            fs::write(home.path(name), text).expect("room");
+        }
+        let line = format!("copy --backup {sources} old");
+        expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+        assert_eq!(
+            ["old/x", "old/x~", "old/x.~1~", "old/x~~"].map(|name| told(&home, name)),
+            expected,
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn several_sources_do_not_share_backups() {
     let home = Home::new();
     for folder in ["a", "b", "dst", "dst/a", "dst/b"] {

@@ -2,6 +2,8 @@
 //!
 //! Must not know: what is done with it.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use datapump_core::Shape;
@@ -30,6 +32,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) options: &'run Options,
     /// The target as the user named it, if it is a path.
     pub(crate) target: Option<&'run Path>,
+    /// The names of targets that are called as backups beside them would be.
+    pub(crate) backup_names: HashSet<OsString>,
     /// The real name of each target, as far as the report has room.
     pub(crate) targets: Vec<String>,
     /// When the run began, by the clock of file systems.
