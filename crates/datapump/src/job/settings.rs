@@ -78,6 +78,12 @@ pub(crate) struct Settings<'run> {
 }
 
 impl Settings<'_> {
+    /// The path of what lies below the target as the user named it; empty for the target itself.
+    pub(crate) fn below_target<'path>(&self, path: &'path Path) -> &'path Path {
+        let below = self.target.and_then(|target| path.strip_prefix(target).ok());
+        below.unwrap_or(Path::new(""))
+    }
+
     /// Whether anybody wants to know of changes.
     pub(crate) fn tells_changes(&self) -> bool {
         self.options.changes || self.options.dry_run
