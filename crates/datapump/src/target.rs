@@ -426,7 +426,10 @@ fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Re
         FileKind::BlockDevice => {
             Err(usage(&at.path, "is a block device; say --devices to overwrite what is on it"))
         }
-        FileKind::Folder => Err(usage(&at.path, "is a folder; it is not replaced by a file")),
+        FileKind::Folder => Err(usage(
+            &at.path,
+            "is a folder; it is not replaced by a file: move it away, or choose another name",
+        )),
         FileKind::Socket => Err(usage(&at.path, "is a socket and cannot be written")),
     }
 }
