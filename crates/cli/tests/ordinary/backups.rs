@@ -160,6 +160,57 @@ fn files_that_are_named_have_backups_too() {
     assert_eq!(content(&home, "old/a"), "new a", "what has no backup is not replaced");
 }
 
+/// Makes a link with these words, or a file.
+fn make(home: &Home, is_link: bool, text: &str, name: &str) {
+    let _ = fs::remove_file(home.path(name));
+    match is_link {
+        true => make_symlink(home, text, name),
+        false => fs::write(home.path(name), text).expect("room"),
+    }
+}
+
+/// The words of a link, or what is in a file.
+fn told(home: &Home, name: &str) -> String {
+    match fs::read_link(home.path(name)) {
+        Ok(words) => words.display().to_string(),
+        Err(_) => content(home, name),
+    }
+}
+
+#[test]
+fn links_that_are_named_have_the_backups_of_files() {
+    for (flags, backups) in [
+        ("--backup", "old/x~"),
+        ("--backup --suffix=.orig", "old/x.orig"),
+        ("--backup=numbered", "old/x.~1~ old/x.~2~"),
+        ("--backup=existing", "old/x~"),
+        ("--backup-dir=kept", "old/kept old/kept/x"),
+        ("--backup-dir=kept --suffix=-", "old/kept old/kept/x-"),
+        ("--backup-dir=kept --backup=numbered", "old/kept old/kept/x.~1~ old/kept/x.~2~"),
+        ("--backup-dir=../out/kept", "out out/kept out/kept/x"),
+    ] {
+        for (is_link, target) in [(true, "old"), (true, "old/x"), (false, "old"), (false, "old/x")] {
+            let home = Home::new();
+            for folder in ["new", "old"] {
+                make_folder(&home, folder);
+            }
+            // What lies beside the source, and is not copied, is no reason for a number.
+            fs::write(home.path("new/x~"), "beside").expect("room");
+            let line = format!("copy -a {flags} new/x {target}");
+            for text in ["one", "two", "three"] {
+                make(&home, is_link, text, "new/x");
+                expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+            }
+            let row = format!("{line}, a link: {is_link}");
+            let expected = words(&format!("new new/x new/x~ old old/x {backups}"));
+            assert_eq!(found(&home, ""), expected, "{row}");
+            let last = backups.split(' ').next_back().expect("a backup");
+            assert_eq!(["old/x", last].map(|name| told(&home, name)), ["three", "two"], "{row}");
+            assert_eq!(home.path(last).is_symlink(), is_link, "{row}");
+        }
+    }
+}
+
 #[test]
 fn another_host_keeps_them_too() {
     let home = home();
@@ -228,6 +279,45 @@ fn nothing_that_the_copy_made_or_copies_is_replaced_by_a_backup() {
     expect(&home.pump(&["copy", "--backup", "b~", "b"]), 0, &[], "the source has the backup's name");
     let found = ["b", "b~", "b.~1~"].map(|name| content(&home, name));
     assert_eq!(found, ["source", "source", "b"]);
+}
+
+#[test]
+fn no_backup_replaces_what_another_source_of_the_command_is_copied_to() {
+    let expected = ["new x", "new x~", "was x", "was x~"];
+    for is_link in [true, false] {
+        for (sources, lanes) in
+            [("new/x new/x~", "1"), ("new/x~ new/x", "1"), ("new/x new/x~", "4"), ("new/x~ new/x", "4")]
+        {
+            let home = Home::new();
+            for folder in ["new", "old"] {
+                make_folder(&home, folder);
+            }
+            for name in ["x", "x~"] {
+                make(&home, is_link, &format!("new {name}"), &format!("new/{name}"));
+                make(&home, is_link, &format!("was {name}"), &format!("old/{name}"));
+            }
+            let line = format!("copy -a --backup --lanes {lanes} {sources} old");
+            expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+            let left = ["old/x", "old/x~", "old/x.~1~", "old/x~~"].map(|name| told(&home, name));
+            assert_eq!(left, expected, "{line}, links: {is_link}");
+        }
+    }
+    for sources in ["new/ x~", "x~ new/"] {
+        let home = Home::new();
+        for folder in ["new", "old"] {
+            make_folder(&home, folder);
+        }
+        for (name, text) in [("new/x", "new x"), ("x~", "new x~"), ("old/x", "was x"), ("old/x~", "was x~")] {
+            fs::write(home.path(name), text).expect("room");
+        }
+        let line = format!("copy --backup {sources} old");
+        expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+        assert_eq!(
+            ["old/x", "old/x~", "old/x.~1~", "old/x~~"].map(|name| told(&home, name)),
+            expected,
+            "{line}"
+        );
+    }
 }
 
 #[test]

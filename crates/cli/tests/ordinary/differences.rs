@@ -21,6 +21,7 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("rsync warns of a --link-dest", "copy --update --link-dest=none a/ new", 2, "--link-dest 'none'"),
     ("rsync --inplace takes trees", "copy --inplace a new", 2, "single files"),
     ("rsync -i shows", "copy -i a/ new", 0, ">f+++++++++ x"),
+    ("rsync -i shows", "copy -i a b into", 0, ">f+++++++++ a/x"),
     ("rsync -i says nothing of what", "copy -i --link-dest=a2 a/ new", 0, "hf+++++++++ x"),
     ("rsync --relative follows a link", "copy --relative to-a/x new", 2, "is a symbolic link"),
     ("rsync -D copies sockets", "copy a/ new", 0, "is a socket"),

@@ -1,8 +1,10 @@
 //! What `-i` prints: the letters and the order of rsync, and in a dry run the lines of the run.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use crate::support::serving::Serving;
 use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, set_mode, set_xattr};
 
 /// Gives a name a time long ago. Nothing is opened: it may be a pipe.
@@ -139,4 +141,76 @@ fn folders_come_in_order_behind_the_files_beside_them() {
         lines
     };
     assert_eq!(sorted(&dry), sorted(&run), "several lanes print the same lines, each when it is done");
+}
+
+/// Folders, a file and a link; a target, in which one of the folders stands already.
+fn several() -> Home {
+    let home = Home::new();
+    for name in ["a", "a/sub", "b", "out", "out/a", "served", "served/out", "served/out/a"] {
+        make_folder(&home, name);
+    }
+    for name in ["a/f", "a/sub/g", "b/h", "one", "out/a/gone"] {
+        fs::write(home.path(name), name).expect("room");
+    }
+    fs::hard_link(home.path("a/f"), home.path("a/sub/more")).expect("links");
+    make_symlink(&home, "one", "link");
+    touch(&home, "a");
+    home
+}
+
+/// What `rsync -aiH` prints of the same commands. `a new` is rsync's `a/ new`.
+#[test]
+fn paths_begin_in_the_target_as_with_rsync() {
+    let below = |folder: &str| {
+        [
+            format!(">f+++++++++ {folder}f"),
+            format!("cd+++++++++ {folder}sub/"),
+            format!(">f+++++++++ {folder}sub/g"),
+            format!("hf+++++++++ {folder}sub/more => {folder}f"),
+        ]
+    };
+    let b = ["cd+++++++++ b/", ">f+++++++++ b/h"];
+    for (line, folder, more) in [
+        ("copy -i a b out", "a/", &[".d..t...... a/", b[0], b[1]][..]),
+        ("copy -i --delete a b out/", "a/", &["*deleting   a/gone", ".d..t...... a/", b[0], b[1]]),
+        ("copy -i a/ b out", "", &[".d..t...... ./", b[0], b[1]]),
+        (
+            "copy -a -i a one link out",
+            "a/",
+            &[".d..t...... a/", ">f+++++++++ one", "cL+++++++++ link -> one"],
+        ),
+        ("copy -i a out", "a/", &[".d..t...... a/"]),
+        ("copy -i ./a ./out", "a/", &[".d..t...... a/"]),
+        ("copy -i a/ out", "", &[".d..t...... ./"]),
+        ("copy -i a new", "", &["cd+++++++++ ./"]),
+    ] {
+        let home = several();
+        let expected: BTreeSet<String> =
+            more.iter().map(|line| (*line).to_owned()).chain(below(folder)).collect();
+        for run in [format!("{line} -n"), format!("{line} -q --lanes 1")] {
+            let lines: BTreeSet<String> = pump(&home, &run).lines().map(str::to_owned).collect();
+            assert_eq!(lines, expected, "{run}");
+        }
+    }
+    let home = several();
+    assert_eq!(
+        pump(&home, "copy -a -i link other"),
+        "cL+++++++++ link -> one\n",
+        "its own name, as of a file"
+    );
+}
+
+#[test]
+fn paths_begin_in_the_target_between_two_hosts_too() {
+    let home = several();
+    let serving = Serving::new(&home, &[]);
+    for (sources, target) in [
+        (["a".into(), "b".into()], serving.at("out")),
+        ([serving.at("out/a"), serving.at("out/b")], "out".into()),
+    ] {
+        let words = ["copy", "-i", "--ticket-file", "ticket", &sources[0], &sources[1], &target];
+        let run = home.pump(&words);
+        let lines = [".d..t...... a/", "cd+++++++++ a/sub/", ">f+++++++++ a/sub/g", "cd+++++++++ b/"];
+        expect(&run, 0, &lines, &target);
+    }
 }

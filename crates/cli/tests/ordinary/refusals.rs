@@ -72,7 +72,7 @@ fn refused_before_anything_is_written() {
         ("a b -", 2, "several sources cannot be told apart on standard output"),
         ("a ./a folder", 2, "'folder/a': two of the sources would get this name"),
         ("a folder/../a folder/", 2, "'folder/a': two of the sources would get this name"),
-        ("b folder", 2, "'folder/b': is a folder; it is not replaced by a file"),
+        ("b folder", 2, "'folder/b': is a folder; it is not replaced by a file: move it away"),
         ("a new/", 2, "'new/': not a directory; create it, or drop the trailing slash"),
         ("a dangling", 2, "'dangling': is a symbolic link to nothing"),
         ("--inplace a dangling", 2, "'dangling': is a symbolic link to nothing"),

@@ -67,6 +67,12 @@ fn links_that_are_named_are_pulled_as_links() {
         assert_eq!(words_of(home, "other"), "v1", "{row}");
         expect(&far.pull(&["-a", "--backup"], &["dangling"], "other"), 0, &[], &row);
         assert_eq!((words_of(home, "other"), words_of(home, "other~")), ("nowhere".into(), "v1".into()));
+        // There is one simple backup, and a folder of backups is heeded.
+        expect(&far.pull(&["-a", "--backup"], &["alias"], "other"), 0, &[], &row);
+        assert_eq!((words_of(home, "other"), words_of(home, "other~")), ("plain".into(), "nowhere".into()));
+        expect(&far.pull(&["-a", "--backup-dir=kept"], &["latest"], "other"), 0, &[], &row);
+        assert_eq!((words_of(home, "other"), words_of(home, "kept/other")), ("v1".into(), "plain".into()));
+        assert!(!home.path("other.~1~").is_symlink(), "{row}");
         // Where it leads does not matter to a link.
         expect(&far.pull(&["-a"], &["out"], "backup"), 0, &[], &row);
         assert_eq!(words_of(home, "backup/out"), "../dir/plain", "{row}");

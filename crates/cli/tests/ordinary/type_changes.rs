@@ -103,6 +103,40 @@ fn without_delete_a_folder_that_is_not_empty_stays_and_the_rest_is_copied() {
     same(&home.path("from"), &home.path("to"), "whole");
 }
 
+/// --delete is refused for a source that is no folder, and for a list; of other trees it removes nothing here.
+#[test]
+fn a_folder_in_the_place_of_what_is_named_is_to_be_moved_away() {
+    for line in [
+        "copy -a link to",
+        "copy -a -n link to",
+        "copy -a link file to",
+        "copy pipe file to",
+        "copy --files-from=list from/ to",
+        "copy --remove-source-files from/ to",
+        "copy -a --delete from link to",
+    ] {
+        let home = Home::new();
+        for name in ["from", "to", "to/from", "to/link", "to/pipe"] {
+            make_folder(&home, name);
+        }
+        for name in ["to/link/in it", "to/pipe/in it", "to/from/extra", "file"] {
+            noise_file(&home, name, 10, 1);
+        }
+        for name in ["link", "from/link"] {
+            make_symlink(&home, "file", name);
+        }
+        make_fifo(&home.path("pipe"));
+        fs::write(home.path("list"), "link\n").expect("room");
+        let run = home.pump(&line.split(' ').collect::<Vec<_>>());
+        let said = "is a folder that is not empty, and the source is none; move the folder away";
+        assert!(run.status != 0 && run.err.contains(said), "{line}: {run:?}");
+        assert!(!run.err.contains("--delete removes it"), "{line}: {run:?}");
+        for name in ["to/link/in it", "to/pipe/in it", "to/from/extra"] {
+            assert!(home.path(name).exists(), "{line}: {name}");
+        }
+    }
+}
+
 #[test]
 fn what_stands_there_stays_whatever_it_is_with_ignore_existing() {
     let home = Home::new();

@@ -203,7 +203,7 @@ pub enum SessionEvent {
         /// The name.
         #[n(2)]
         target: ByteVec,
-        /// The path from the root of its tree.
+        /// The path from the target that the user named.
         #[n(3)]
         relative: ByteVec,
         /// Length in bytes.

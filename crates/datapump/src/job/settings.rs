@@ -2,6 +2,8 @@
 //!
 //! Must not know: what is done with it.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use datapump_core::Shape;
@@ -30,6 +32,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) options: &'run Options,
     /// The target as the user named it, if it is a path.
     pub(crate) target: Option<&'run Path>,
+    /// The names of targets that are called as backups beside them would be.
+    pub(crate) backup_names: HashSet<OsString>,
     /// The real name of each target, as far as the report has room.
     pub(crate) targets: Vec<String>,
     /// When the run began, by the clock of file systems.
@@ -74,6 +78,12 @@ pub(crate) struct Settings<'run> {
 }
 
 impl Settings<'_> {
+    /// The path of what lies below the target as the user named it; empty for the target itself.
+    pub(crate) fn below_target<'path>(&self, path: &'path Path) -> &'path Path {
+        let below = self.target.and_then(|target| path.strip_prefix(target).ok());
+        below.unwrap_or(Path::new(""))
+    }
+
     /// Whether anybody wants to know of changes.
     pub(crate) fn tells_changes(&self) -> bool {
         self.options.changes || self.options.dry_run

@@ -271,7 +271,7 @@ fn link_to_one_in(
     at: &PathAt,
 ) -> Result<Option<Meta>, Problem> {
     let (Ok(Folder::Os(to)), Some(name)) = (at.folder(), at.name()) else { return Ok(None) };
-    let below = shared.settings.target.and_then(|target| at.path.strip_prefix(target).ok());
+    let below = Some(shared.settings.below_target(&at.path));
     // What was named as the target itself is looked for under its own name.
     let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(Path::new(name));
     let other = PathAt::find(&shared.settings.platform.disk, &folder.join(below));

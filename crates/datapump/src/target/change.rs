@@ -30,7 +30,7 @@ pub struct Change {
     pub source: PathBuf,
     /// The name.
     pub target: PathBuf,
-    /// The path from the root of its tree.
+    /// The path from the target that the user named; of what was named itself, its name.
     pub relative: PathBuf,
     /// Length of a file in bytes.
     pub bytes: Option<u64>,
@@ -38,8 +38,8 @@ pub struct Change {
     pub what: &'static str,
     /// Eleven letters as `rsync --itemize-changes` prints them.
     pub itemized: String,
-    /// What a symbolic link points to; of a further name, the path (from the root of its tree) of the one that it is
-    /// linked to.
+    /// What a symbolic link points to; of a further name, the path (from the target that the user named) of the one
+    /// that it is linked to.
     pub leads_to: Option<PathBuf>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Findings {
 }
 
 impl Change {
-    /// What becomes of a name: the paths of source and target, and the one from the root of the tree.
+    /// What becomes of a name: the paths of source and target, and the one from the target that the user named.
     pub(crate) fn new(
         kind: ChangeKind,
         [source, target, relative]: [PathBuf; 3],

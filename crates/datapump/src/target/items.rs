@@ -2,6 +2,8 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use datapump_engine::Errno;
@@ -75,6 +77,13 @@ pub(crate) fn names_of(items: &[Item]) -> Vec<String> {
             bytes <= BYTES
         })
         .collect()
+}
+
+/// The names of targets that a backup beside another target could have, too.
+pub(crate) fn called_as_backups(items: &[Item], options: &Options) -> HashSet<OsString> {
+    let Some(backup) = &options.backup else { return HashSet::new() };
+    let names = items.iter().flat_map(Item::names).filter_map(|item| item.target.path()?.file_name());
+    names.filter(|name| backup.is_beside(name)).map(OsStr::to_owned).collect()
 }
 
 /// Makes the folders that are missing above a target, if all sources are there: else they would be of no use.

@@ -460,7 +460,8 @@ impl DeletePass<'_> {
 
     fn tell_removed(&self, above: &FolderSide, name: &OsStr, kind: FileKind) {
         if self.step == DeleteStep::Remove && self.shared.settings.tells_changes() {
-            let change = deletion(&above.path_of(name), above.relative().join(name), kind);
+            let path = above.path_of(name);
+            let change = deletion(&path, self.shared.settings.below_target(&path).to_path_buf(), kind);
             self.shared.ledger.tell(Some(Box::new(change)));
         }
     }

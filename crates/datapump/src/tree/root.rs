@@ -16,6 +16,7 @@ use crate::tree::folder::visited::{FolderKey, Visited};
 use crate::tree::list::List;
 use crate::tree::list::journal::TreeJournal;
 use datapump_files::disk::Meta;
+use datapump_files::identity::FileId;
 
 /// A tree.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub(crate) struct Root {
     pub(crate) is_copied: bool,
     /// What stands at the target may be of another source of the same command.
     pub(crate) shares_target: bool,
+    /// The source of an entry that the user named. The root is then no tree: the folder around that one name.
+    pub(crate) named: Option<FileId>,
     failed: AtomicBool,
 }
 
@@ -59,6 +62,7 @@ impl Root {
             backups: BackupPlace::default(),
             is_copied: true,
             shares_target: false,
+            named: None,
             failed: AtomicBool::new(false),
         }
     }

@@ -20,9 +20,9 @@ pub struct BackupArguments {
     /// The backup's name is the old name with a suffix (--suffix, default `~`). CONTROL is as in cp: simple (or never),
     /// numbered (or t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones exist), none (or off).
     /// The old file keeps its name until the new one replaces it. A simple backup replaces the one before it, as with
-    /// cp and rsync; --backup=numbered keeps all of them. Where the source has the backup's name, or a cut copy is
-    /// resumed, the new backup is numbered. --delete leaves backups alone. Folders have no backup. Not with --inplace.
-    /// Default: off.
+    /// cp and rsync; --backup=numbered keeps all of them. Where a source has the backup's name, or may have it (SRC/
+    /// beside other sources), or a cut copy is resumed, the new backup is numbered. --delete leaves backups alone.
+    /// Folders have no backup. Not with --inplace. Default: off.
     ///
     /// Example: pump copy --backup --update=differs conf/ /etc/conf
     #[arg(long, value_name = "CONTROL", env = "PUMP_BACKUP", help_heading = HOW, value_enum)]

@@ -214,8 +214,8 @@ pub struct TreeArguments {
 
     /// Print each change as rsync does: `>f+++++++++ a/b`
     ///
-    /// On standard output, each line when the change is made; with -n in the order of names. Folders are then listed
-    /// whole, and their names held in memory. Default: off.
+    /// On standard output, each line when the change is made; with -n in the order of names. Paths begin in DST.
+    /// Folders are listed whole, and their names held in memory. Default: off.
     ///
     /// Example: pump copy -n -i photos/ /backup/photos
     #[arg(short = 'i', long, env = "PUMP_ITEMIZE_CHANGES", help_heading = TREES)]

@@ -92,11 +92,7 @@ pub const DIFFERENCES: [(&str, &str); 30] = [
         "Only single files are written where they stand: a tree that is cut would have files of two kinds, and no \
          list of which.",
     ),
-    (
-        "rsync -i shows < for what is sent",
-        "A file that is copied is >, wherever it comes from. Each source of several has its lines, without its \
-         name.",
-    ),
+    ("rsync -i shows < for what is sent", "A file that is copied is >, wherever it comes from."),
     (
         "rsync -i says nothing of what a --link-dest has unchanged",
         "Folders are made, and told as new; files that are linked are hf.",

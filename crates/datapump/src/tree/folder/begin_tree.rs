@@ -117,8 +117,7 @@ fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Vec<LinkDest>, Problem> {
 }
 
 fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<LinkDest>, Problem> {
-    let below =
-        shared.settings.target.and_then(|target| to.strip_prefix(target).ok()).unwrap_or(Path::new(""));
+    let below = shared.settings.below_target(to);
     let mut here = open(shared, path);
     for name in below {
         here = here.and_then(|folder| {
@@ -249,7 +248,7 @@ fn tell_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, there: Option<
     if !shared.settings.tells_changes() {
         return;
     }
-    let paths = [source.path(), to.to_path_buf(), PathBuf::new()];
+    let paths = [source.path(), to.to_path_buf(), shared.settings.below_target(to).to_path_buf()];
     let change = match there {
         None => Change::new(ChangeKind::Copy, paths, &source.meta, None, findings::of_new(shared)),
         Some(there) => {

@@ -108,8 +108,7 @@ impl Origin {
 
     /// Whether it may have a name, for all that is known.
     pub(crate) fn may_have(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> bool {
-        matches!(self, Origin::There(folder) if folder.is_of_link())
-            || !matches!(self.if_there(name, path), Ok(None))
+        !matches!(self.if_there(name, path), Ok(None))
     }
 
     /// Whether a name is that of a file that a pump uses or can resume, or of a list.

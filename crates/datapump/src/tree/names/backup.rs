@@ -55,13 +55,14 @@ pub(crate) fn aside_in_tree(
     let to = root.backups.below(&shared.settings, &target.relative()).map_err(wrong)?;
     let is_beside = to.is_none();
     // What stands there may be of the run that was cut, and the backup what stood there before it. And a backup that is
-    // a name of the source, too, is copied for itself.
+    // a name of the source, or may be of another source, is copied for itself.
     let has_cut = root.journal().is_some_and(|journal| journal.stood());
     let source_has = |backup: &OsStr| match source.filter(|_| is_beside) {
         Some(side) => side.origin().map_or(true, |origin| origin.may_have(backup, || side.path_of(backup))),
         None => false,
     };
-    let may_replace = |backup: &OsStr, _: &Meta| !has_cut && !source_has(backup);
+    let is_shared = shared.trees.targets_overlap;
+    let may_replace = |backup: &OsStr, _: &Meta| !has_cut && !is_shared && !source_has(backup);
     let into = to.as_ref().unwrap_or(folder);
     let aside = backup.set_aside((folder, name, &stood), into, may_replace).map_err(wrong)?;
     // Its attributes have another time now, by this run.
@@ -72,7 +73,8 @@ pub(crate) fn aside_in_tree(
     Ok(UndoRename::new(aside, into))
 }
 
-/// Replaces what stands under a name of a directory that is walked, behind a backup of it.
+/// Replaces what stands under a name of a directory that is walked, behind a backup of it. An entry that was named
+/// itself has the backup of a file that was named.
 pub(crate) fn of_entry<T>(
     shared: &Shared<'_>,
     directory: &Directory,
@@ -80,12 +82,16 @@ pub(crate) fn of_entry<T>(
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let Some(target) = &directory.target else { return replace() };
+    if directory.root.named.is_some() {
+        let path = target.path_of(at.1);
+        return of_file(shared, at, (&*path, directory.root.named), replace);
+    }
     let tree = (&*directory.root, &**target, Some(&*directory.source));
     let aside = aside_in_tree(shared, tree, at)?;
     replace().inspect_err(|_| aside.undo(at))
 }
 
-/// The same of a file that the user named, and of this source. Its folder is the one that is copied to.
+/// The same of what the user named, and of this source. Its folder is the one that is copied to.
 pub(crate) fn of_file<T>(
     shared: &Shared<'_>,
     at: (&File, &OsStr),
@@ -105,11 +111,17 @@ fn aside_of_file(
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let Some(stood) = stands(folder, name)? else { return Ok(UndoRename::default()) };
     let to = backup.open(folder, true, shared.settings.is_confined)?;
-    let may_replace = |_: &OsStr, there: &Meta| Some(id(there)) != source;
+    let may_replace =
+        |backup: &OsStr, there: &Meta| Some(id(there)) != source && !may_be_copied(shared, backup);
     let into = to.as_ref().unwrap_or(folder);
     let aside = backup.set_aside((folder, name, &stood), into, may_replace)?;
     made_durable(shared, to.as_ref())?;
     Ok(UndoRename::new(aside, into))
+}
+
+/// Whether what has the name of a backup may be what another source of this command is copied to.
+fn may_be_copied(shared: &Shared<'_>, backup: &OsStr) -> bool {
+    shared.trees.targets_overlap || shared.settings.backup_names.contains(backup)
 }
 
 /// What has a backup: no folder.

@@ -18,22 +18,25 @@ use crate::tree::list::List;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::special;
 use crate::tree::root::Root;
-use datapump_files::disk::{self, FileKind, Folder, PathAt, names};
+use datapump_files::disk::{self, FileKind, Folder, Meta, PathAt, folder_of, names};
 use datapump_files::followed::leads_out;
+use datapump_files::identity::id;
 
 /// Makes the like of it, under the target's name.
 pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathAt) -> Result<(), Problem> {
     let own = from.file_name().unwrap_or_default();
     let other = to.name().unwrap_or(own);
-    let cursor = cursor(shared, (number, from), to)?;
-    let told = match cursor.source() {
+    let source = source_of(shared, (number, from))?.renaming(own, other);
+    let told = match source.origin()? {
         Origin::There(folder) => Some(Box::new(folder.look_at(own, from)?)),
         Origin::Here(_) => None,
     };
     let name = Name { told, ..Name::here(other.to_owned(), None) };
+    let meta = source.origin()?.metadata(&name, || from.to_path_buf())?;
+    let cursor = cursor(shared, (source, &meta), to)?;
     // Of another host a link alone comes so, whatever that host says.
     let is_here = matches!(cursor.source(), Origin::Here(_));
-    match cursor.meta(&name)?.kind {
+    match meta.kind {
         kind if !is_here && kind != FileKind::Symlink => return Err(was_replaced(from)),
         FileKind::Socket => {
             shared
@@ -68,32 +71,37 @@ fn is_unsafe(shared: &Shared<'_>, name: &Name) -> bool {
     shared.settings.options.safe_links && points_to.is_some_and(|to| leads_out(0, to))
 }
 
-/// The folders that it lies in and goes to, which are no tree: nothing else in them is looked at.
-fn cursor(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathAt) -> Result<BatchCursor, Problem> {
-    let above =
-        |path: &Path| path.parent().filter(|above| !above.as_os_str().is_empty()).map(Path::to_path_buf);
-    let (source_path, target_path) = (above(from), above(&to.path));
-    let (source_path, target_path) = (source_path.unwrap_or(".".into()), target_path.unwrap_or(".".into()));
-    let source = match &shared.remote_host {
+/// The folder that it lies in. Nothing else in it is looked at.
+fn source_of(shared: &Shared<'_>, (number, from): (u32, &Path)) -> Result<Arc<FolderSide>, Problem> {
+    let path = folder_of(from);
+    match &shared.remote_host {
         Some(remote_host) => {
-            FolderSide::remote_root(&source_path, RemoteFolder::of_link(remote_host, number, from)?)
+            Ok(FolderSide::remote_root(path, RemoteFolder::of_link(remote_host, number, from)?))
         }
         None => {
-            let found = names::find_folder(&source_path);
-            let found = found.map_err(|errno| Problem::system(Operation::Open, &source_path, errno.0))?;
-            FolderSide::root(&source_path, found, &shared.trees.keeper)?
+            let found = names::find_folder(path);
+            let found = found.map_err(|errno| Problem::system(Operation::Open, path, errno.0))?;
+            FolderSide::root(path, found, &shared.trees.keeper)
         }
-    };
-    let own = from.file_name().unwrap_or_default();
-    let source = source.renaming(own, to.name().unwrap_or(own));
+    }
+}
+
+/// The folders that it lies in and goes to, which are no tree.
+fn cursor(
+    shared: &Shared<'_>,
+    (source, meta): (Arc<FolderSide>, &Meta),
+    to: &PathAt,
+) -> Result<BatchCursor, Problem> {
+    let target_path = folder_of(&to.path);
     let target = match to.folder_to_sync() {
         Ok(Folder::Os(folder)) => folder,
         Ok(Folder::Sim(_)) => return Err(Problem::usage("the simulation has no pipes")),
-        Err(errno) => return Err(Problem::system(Operation::Open, &target_path, errno.0)),
+        Err(errno) => return Err(Problem::system(Operation::Open, target_path, errno.0)),
     };
     let handed_down = disk::handed_down(&target);
-    let target = FolderSide::root_of(&target_path, target, &shared.trees.keeper)?;
-    let root = Root::new(&source.meta, (&target_path, Some(&target.meta)), List::begun(None));
+    let target = FolderSide::root_of(target_path, target, &shared.trees.keeper)?;
+    let mut root = Root::new(&source.meta, (target_path, Some(&target.meta)), List::begun(None));
+    root.named = Some(id(meta));
     let traits = Traits { handed_down, ..Traits::default() };
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, Vec::new());
     let batch = Batch { directory, names: Vec::new(), looked: Looked::NotYet, walks: false };

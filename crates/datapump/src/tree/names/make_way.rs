@@ -2,7 +2,7 @@
 //!
 //! An entry that is no folder gives way, as a file does to another file, and so does a folder in which nothing is. Any
 //! other goes with `--delete` alone, and as all that goes: when the rest of the copy is done without an error. Until
-//! then the name waits.
+//! then the name waits. In the place of what was named itself, beside trees, it stays.
 //!
 //! Must not know: how folders are removed with what is in them (`delete`).
 
@@ -27,14 +27,26 @@ pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) ->
         true => (cursor.looked != Looked::NotYet && !is_in_the_way(cursor, name)) || is_empty(cursor, name)?,
         false => remove(cursor, name, FileKind::Folder)?,
     };
-    if is_free || (shared.settings.options.delete && wait(shared, cursor, name)) {
+    // What was named itself lies in no tree from which something is removed.
+    let is_named = cursor.directory.root.named.is_some();
+    if is_free || (shared.settings.options.delete && !is_named && wait(shared, cursor, name)) {
         return Ok(is_free);
     }
-    let words = match shared.settings.options.delete {
-        true => "is a folder from which not all could be removed, and the source is none",
-        false => "is a folder that is not empty, and the source is none; --delete removes it",
-    };
+    let words = why_it_stays(shared, is_named);
     Err(Problem::new(Class::Refused, Operation::Replace, &cursor.target_path(&name.name), words))
+}
+
+/// Why the folder stays, and what helps: --delete only where it is not refused.
+fn why_it_stays(shared: &Shared<'_>, is_named: bool) -> &'static str {
+    let options = shared.settings.options;
+    match is_named || shared.trees.select.is_list() || options.remove_sources {
+        true => {
+            "is a folder that is not empty, and the source is none; move the folder away, or remove it, and copy \
+             again"
+        }
+        false if options.delete => "is a folder from which not all could be removed, and the source is none",
+        false => "is a folder that is not empty, and the source is none; --delete removes it",
+    }
 }
 
 /// Removes a file where a folder comes, behind a backup of it.

@@ -96,11 +96,18 @@ pub(crate) fn change(
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
     shared.settings.tells_changes().then(|| {
-        let [target, relative] = [directory.target_path(), directory.relative()].map(|path| path.join(name));
-        let paths = [directory.source.path_of(name), target, relative];
+        let target = directory.target_path().join(name);
+        let paths = [directory.source.path_of(name), target, told_path(shared, directory, name)];
         let findings = of_name(shared, directory, name, (meta, there));
         Box::new(Change::new(kind, paths, meta, there, findings))
     })
+}
+
+/// The path of a name from the target that the user named on, as rsync prints it; of what gets another name there, the
+/// name of the source.
+pub(crate) fn told_path(shared: &Shared<'_>, directory: &Directory, name: &OsStr) -> PathBuf {
+    let root = shared.settings.below_target(&directory.root.target_path);
+    directory.source.path_below(root).join(directory.source.own(name))
 }
 
 /// Whether a name's extended attributes or access control lists are not those at the target.

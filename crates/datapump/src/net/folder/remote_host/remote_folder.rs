@@ -34,8 +34,6 @@ pub(crate) struct RemoteFolder {
     comes_ahead: AtomicBool,
     /// Its first names, where they were looked at before the walk: they come ahead once.
     first_names: Mutex<Option<(Vec<Name>, u64)>>,
-    /// It is asked for one symbolic link: of all other names it tells that they are not there.
-    is_of_link: AtomicBool,
     _charge: Charge,
 }
 
@@ -54,25 +52,18 @@ impl RemoteFolder {
             made_up,
             comes_ahead,
             first_names: Mutex::default(),
-            is_of_link: AtomicBool::new(false),
             _charge,
         }
     }
 
-    /// The folder of a place that is a symbolic link, to be asked for that alone. It never comes ahead.
+    /// The folder of a place that is a symbolic link, to be asked for that alone: of all other names it tells that they
+    /// are not there. It never comes ahead.
     pub(crate) fn of_link(
         remote_host: &Arc<RemoteHost>,
         place: u32,
         path: &Path,
     ) -> Result<Arc<RemoteFolder>, Problem> {
-        let folder = remote_host.folder(None, |folder| PeerRequest::Root { folder, place }, path)?;
-        folder.is_of_link.store(true, Ordering::Relaxed);
-        Ok(folder)
-    }
-
-    /// Whether what it tells of names holds for one alone.
-    pub(crate) fn is_of_link(&self) -> bool {
-        self.is_of_link.load(Ordering::Relaxed)
+        remote_host.folder(None, |folder| PeerRequest::Root { folder, place }, path)
     }
 
     /// The first names, which the next listing from the start gives again.
