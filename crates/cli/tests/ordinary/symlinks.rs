@@ -342,6 +342,33 @@ fn a_dry_run_says_that_a_link_would_be_made() {
     }
 }
 
+/// Dry runs alone: whatever the program makes of them, nothing of this host changes.
+#[test]
+fn a_link_takes_the_place_of_nothing_that_programs_have_open() {
+    let home = home_of_named();
+    make_symlink(&home, "plain", "dir/stderr");
+    make_symlink(&home, "plain", "dir/fd");
+    for (source, target) in [
+        ("dir/alias", "/dev/stderr"),
+        ("dir/latest", "/dev/stderr"),
+        ("dir/dangling", "/dev/stdin"),
+        ("dir/stderr", "/dev/"),
+        ("dir/fd", "/dev"),
+        ("dir/alias", "/dev/fd/2"),
+        ("dir/alias", "/proc/self/fd/99"),
+        ("dir/alias", "/proc/new"),
+    ] {
+        let run = home.pump(&["copy", "-an", source, target]);
+        expect(&run, 2, &["stands for what programs have open", "leave out -a"], target);
+        assert_eq!(run.out, "", "{target}");
+    }
+    // Elsewhere they are names like any other.
+    make_folder(&home, "dev");
+    expect(&home.pump(&["copy", "-a", "dir/stderr", "dir/fd", "dev/"]), 0, &[], "another folder");
+    expect(&home.pump(&["copy", "-a", "dir/alias", "dev/stderr"]), 0, &[], "another folder");
+    assert_eq!(words_of(&home, "dev/stderr"), "plain");
+}
+
 #[test]
 fn links_that_are_named_are_followed_otherwise() {
     for (flags, source, name) in [
