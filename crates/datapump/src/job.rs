@@ -236,11 +236,11 @@ impl Job {
         Job { watch, ..self }
     }
 
-    /// Whether a source is a folder.
+    /// Whether a source is a folder. A link to one is none if it stays a link.
     pub fn has_folders(&self) -> bool {
-        let is_folder =
-            |path| self.platform.disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder);
-        self.sources.iter().filter_map(Place::local_path).any(is_folder)
+        let hosts = self.hosts();
+        let mut here = self.sources.iter().filter(|source| source.local_path().is_some());
+        here.any(|source| matches!(hosts.meta(0, source), Some(Ok(meta)) if meta.kind == FileKind::Folder))
     }
 
     fn hosts(&self) -> Hosts<'_> {

@@ -100,6 +100,74 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["--no-perms", "--no-p"], "--no-preserve=mode leaves modes out"),
     (&["--no-owner", "--no-o", "--no-group", "--no-g"], "--no-preserve=ownership leaves owner and group out"),
     (&["--no-times", "--no-t"], "--no-preserve=timestamps leaves times out"),
+    (&["--no-A", "--no-acls"], "--no-preserve=acl leaves access control lists out"),
+    (&["--no-X", "--no-xattrs"], "--no-preserve=xattr leaves extended attributes out"),
+    (&["--no-H", "--no-hard-links"], "--no-preserve=links makes each name of a file a file of its own"),
+    (
+        &["--no-links", "--no-l"],
+        "links in folders are copied as links; -L copies what they lead to, --safe-links skips those that lead out; to \
+         skip all of them write (cd SRC && find . -mindepth 1 ! -type l -print0) | pump copy --from0 --files-from - \
+         SRC/ DST; --no-preserve=links is about hard links",
+    ),
+    (
+        &["--no-D", "--no-devices", "--no-specials"],
+        "pipes of folders are copied, and devices as root; to skip them write (cd SRC && find . -mindepth 1 ! -type p \
+         ! -type b ! -type c -print0) | pump copy --from0 --files-from - SRC/ DST",
+    ),
+    (
+        &["--write-devices", "--copy-devices"],
+        "--devices reads and writes what is on block devices, as in pump copy --devices disk.img /dev/sdX",
+    ),
+    (
+        &["--super"],
+        "owners and devices are set wherever the system permits it; leave it out, and run pump as root to keep all",
+    ),
+    (
+        &["--password-file"],
+        "a ticket lets in to pump serve: --ticket-file FILE; a key of ssh goes into --ssh 'ssh -i KEY'",
+    ),
+    (
+        &["--dirs", "--old-dirs"],
+        "folders are copied with all that is in them; one without it is a line of --files-from FILE that does not end \
+         with a slash (rsync's -d; pump's -d keeps links that are named, as cp's)",
+    ),
+    (
+        &["--cvs-exclude"],
+        "what CVS ignores is not known here; write the names into a file for --exclude-from FILE, or leave single ones \
+         out with --exclude",
+    ),
+    (
+        &["-M", "--remote-option"],
+        "flags hold on both hosts, and there is none for the other host alone (rsync's -M); the program there is \
+         --remote-bin PATH, and options of ssh go into --ssh 'ssh …' (ssh's -M)",
+    ),
+    (
+        &["-U", "--atimes"],
+        "times of access are always kept (rsync's -U); leave it out; -u in lower case is --update",
+    ),
+    (
+        &["-N", "--crtimes"],
+        "Linux lets no program set the time of creation (rsync's -N); times of access and of change are always kept; \
+         leave it out; -n in lower case is a dry run",
+    ),
+    (
+        &["--human-readable"],
+        "figures for people have units (KiB, MiB) anyway, and --json has bytes; leave it out",
+    ),
+    (
+        &["--protect-args", "--secluded-args"],
+        "names reach another host as they are written, blanks too; a pattern (host:'*.log') is matched there, unless a \
+         file has that very name; leave it out",
+    ),
+    (
+        &["--preallocate"],
+        "room is reserved before a file is written, unless --no-reserve or --sparse=always is given; leave it out",
+    ),
+    (
+        &["--open-noatime"],
+        "files in folders keep their time of access when they are read, where the system permits that (files of your \
+         own, or as root); leave it out",
+    ),
     (
         &["--timeout", "--contimeout"],
         "--peer-timeout sets how long to wait for a silent host, as in --peer-timeout 30s",
@@ -113,7 +181,12 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["--rsync-path"], "the program on the other host is --remote-bin PATH"),
     (&["--daemon", "--server"], "files are served by pump serve"),
     (
-        &["-s", "--symbolic-link", "--link"],
+        &["-s"],
+        "a copy is a file of its own; links instead are made by cp -s and cp -l (cp's -s); names reach another host as \
+         they are written (rsync's -s)",
+    ),
+    (
+        &["--symbolic-link", "--link"],
         "a copy is a file of its own; links instead are made by cp -s and cp -l",
     ),
     (
@@ -131,7 +204,7 @@ const HABITS: &[(&[&str], &str)] = &[
 ];
 
 /// Those of them that have no value, and without which the same is copied.
-const IDLE: [&str; 10] = [
+const IDLE: [&str; 17] = [
     "-z",
     "--compress",
     "-P",
@@ -142,6 +215,13 @@ const IDLE: [&str; 10] = [
     "--delay-updates",
     "-y",
     "--fuzzy",
+    "--super",
+    "-U",
+    "--atimes",
+    "--human-readable",
+    "--protect-args",
+    "--secluded-args",
+    "--preallocate",
 ];
 
 /// Whether a command means the same without this flag.

@@ -22,11 +22,11 @@ use crate::args::{OUTPUT, WHAT};
 /// Exit status as with cmp: 0 same, 1 different, 2 trouble.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
-    /// One place
+    /// One place; standard input (`-`), a pipe, null:SIZE, a URL or a stripe is named here
     #[arg(value_name = "A", help_heading = WHAT, display_order = 0)]
     pub one: OsString,
 
-    /// The other place
+    /// The other place: a file or a folder
     #[arg(value_name = "B", help_heading = WHAT, display_order = 0)]
     pub other: OsString,
 

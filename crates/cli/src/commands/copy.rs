@@ -244,7 +244,8 @@ fn plan(job: &Job, output: &Output) -> i32 {
             output.result(&json::plan(file));
         } else {
             let bytes = file.bytes.map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
-            output.result(&format!("'{}' -> '{}' ({bytes}; {})", file.source, file.target, file.how));
+            let what = file.made.map_or_else(|| format!("{bytes}; {}", file.how), str::to_owned);
+            output.result(&format!("'{}' -> '{}' ({what})", file.source, file.target));
         }
     }
     output.tell_dry_run();

@@ -87,6 +87,30 @@ fn what_is_replaced_or_removed_is_kept() {
     }
 }
 
+/// As the page says.
+#[test]
+fn backups_go_with_a_later_delete_that_makes_none() {
+    for (later, stays) in [
+        ("--backup", true),
+        ("--backup=existing", true),
+        ("--exclude *~", true),
+        ("--backup=none", false),
+        ("--backup=numbered", false),
+        ("--backup --suffix=.orig", false),
+        ("--backup-dir kept", false),
+        ("-q", false),
+    ] {
+        let home = home();
+        expect(&home.pump(&["copy", "--backup", "--delete", "new/", "old"]), 0, &[], "the first run");
+        assert_eq!(content(&home, "old/sub/gone~"), "gone", "{later}");
+        let line = format!("copy --update=differs --delete {later} new/ old");
+        expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+        assert_eq!(home.path("old/sub/gone~").exists(), stays, "{line}");
+    }
+    let page = Home::new().pump(&["man", "copy"]).out.replace("\\-", "-");
+    assert!(page.contains("other flags for backups, or none, removes them"), "{page}");
+}
+
 #[test]
 fn a_simple_backup_replaces_the_one_before_it_and_a_numbered_one_does_not() {
     for (flag, backups) in

@@ -447,13 +447,39 @@ fn verify_of_streams_lengths_and_trouble() {
         ("empty empty", 0, ""),
         ("a nothing", 2, "open 'nothing': No such file or directory"),
         ("nothing a", 2, "open 'nothing': No such file or directory"),
-        ("a -", 2, "the second place must be a file"),
         ("folder a", 1, "'folder': is a folder, 'a' is a file"),
     ] {
         let words: Vec<&str> = ["verify", "--content-only"].into_iter().chain(words.split(' ')).collect();
         let input = if words[2] == "-" { &content[..] } else { b"" };
         expect(&outcome(home.command(&words), input), status, &[part], &words.join(" "));
     }
+}
+
+/// What is read once can be named first alone; nothing is waited for.
+#[test]
+fn verify_says_what_to_write_where_the_second_place_is_no_file() {
+    let home = Home::new();
+    noise_file(&home, "a", 3000, 4);
+    support::make_folder(&home, "folder");
+    support::make_fifo(&home.path("fifo"));
+    for (words, part) in [
+        ("a -", "the second place must be a file, and '-' is none; write it first: pump verify - a"),
+        ("a fifo", "write it first: pump verify fifo a"),
+        ("a null:3000B", "write it first: pump verify null:3000B a"),
+        ("a stripe:s.toml", "write it first: pump verify stripe:s.toml a"),
+        ("fifo -", "one of two places must be a file"),
+        ("- fifo", "one of two places must be a file"),
+        ("- -", "one of two places must be a file"),
+        ("folder -", "'folder' is a folder, which is compared with a folder"),
+    ] {
+        let words: Vec<&str> = ["verify"].into_iter().chain(words.split(' ')).collect();
+        expect(&home.pump(&words), 2, &[part], &words.join(" "));
+    }
+    // What the message says.
+    let mut writing = std::process::Command::new("cp");
+    let writer = writing.args(["a", "fifo"]).current_dir(home.path("")).spawn();
+    expect(&home.pump(&["verify", "fifo", "a"]), 0, &[], "the pipe first");
+    assert!(writer.expect("cp is installed").wait().expect("it ends").success());
 }
 
 #[test]

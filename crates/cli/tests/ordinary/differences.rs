@@ -25,6 +25,7 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("rsync -i says nothing of what", "copy -i --link-dest=a2 a/ new", 0, "hf+++++++++ x"),
     ("rsync --relative follows a link", "copy --relative to-a/x new", 2, "is a symbolic link"),
     ("rsync -D copies sockets", "copy a/ new", 0, "is a socket"),
+    ("rsync --devices keeps device nodes", "copy --write-devices f new", 2, "--devices reads and writes"),
     ("cp -f replaces a link", "copy f loop", 1, "Too many levels of symbolic links"),
     ("cp -i asks", "copy -n f new", 0, "dry run: nothing was copied"),
     ("scp -i names a key", "copy -i key host:", 2, "is a private key, and -i itemizes"),

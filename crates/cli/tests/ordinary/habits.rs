@@ -1,11 +1,12 @@
 //! What people of cp, rsync, scp and ssh type, what must happen, and what is said of it.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use crate::support::listing::paths;
 use crate::support::running::{Running, eventually};
 use crate::support::schema;
-use crate::support::{Home, expect, make_folder, make_symlink, only, set_mtime};
+use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, only, outcome, set_mtime};
 use rustix::process::Signal;
 
 /// A folder, two files, a folder to copy into, one that holds an earlier copy.
@@ -217,6 +218,26 @@ const ROWS: &[Row] = &[
     ("copy --remove-source-files one new", 0, "-one new", &[]),
     ("copy --remove-source-files --sync=none one new", 2, "", &["leave one of them out"]),
     ("copy -n --remove-source-files one new", 0, "", &["dry run: nothing was copied"]),
+    // Flags of rsync alone.
+    ("copy --super photos/ new", 2, "", &["pump as root", "the same without: pump copy photos/ new"]),
+    ("copy --password-file=secret one new", 2, "", &["--ticket-file FILE"]),
+    ("copy --dirs photos new", 2, "", &["--files-from FILE", "rsync's -d"]),
+    ("copy --cvs-exclude photos new", 2, "", &["--exclude-from FILE"]),
+    ("copy -a --no-links photos/ new", 2, "", &["--safe-links", "! -type l", "about hard links"]),
+    ("copy --write-devices one new", 2, "", &["pump copy --devices disk.img /dev/sdX"]),
+    ("copy --copy-devices one new", 2, "", &["pump copy --devices disk.img /dev/sdX"]),
+    ("copy -M one new", 2, "", &["rsync's -M", "--remote-bin PATH"]),
+    ("copy --remote-option=x one new", 2, "", &["rsync's -M"]),
+    ("copy -aU photos/ new", 2, "", &["'-U'", "rsync's -U", "the same without: pump copy -a photos/ new"]),
+    ("copy -aN photos/ new", 2, "", &["'-N'", "time of creation", "rsync's -N"]),
+    ("copy --human-readable photos/ new", 2, "", &["KiB", "the same without: pump copy photos/ new"]),
+    ("copy --protect-args one new", 2, "", &["as they are written", "the same without: pump copy one new"]),
+    ("copy --preallocate one new", 2, "", &["--no-reserve", "the same without: pump copy one new"]),
+    ("copy --open-noatime photos/ new", 2, "", &["time of access"]),
+    ("copy -a --no-D photos/ new", 2, "", &["! -type p"]),
+    ("copy -aA --no-A photos/ new", 2, "", &["--no-preserve=acl"]),
+    ("copy --no-xattrs photos/ new", 2, "", &["--no-preserve=xattr"]),
+    ("copy --no-hard-links photos/ new", 2, "", &["--no-preserve=links"]),
     // What everybody types sooner or later.
     ("copy one one", 2, "", &["is the same file as the source"]),
     ("copy one two one", 2, "", &["several sources need an existing folder"]),
@@ -278,6 +299,29 @@ const ROWS: &[Row] = &[
     ("copy host:a pump://x:1/b", 2, "", &["mkdir TMP && pump copy host:a TMP/"]),
     ("copy pump://host one", 2, "", &["has no port"]),
 ];
+
+/// As the answers to --no-links and --no-D have it.
+#[test]
+fn a_list_of_find_leaves_links_and_pipes_out() {
+    for (test, left_out) in [
+        (&["!", "-type", "l"][..], "latest"),
+        (&["!", "-type", "p", "!", "-type", "b", "!", "-type", "c"], "pipe"),
+    ] {
+        let home = home();
+        make_symlink(&home, "p", "photos/latest");
+        make_fifo(&home.path("photos/pipe"));
+        let mut find = Command::new("find");
+        find.args([".", "-mindepth", "1"]).args(test).arg("-print0").current_dir(home.path("photos"));
+        let list = find.output().expect("find is installed").stdout;
+        let command = home.command(&["copy", "--from0", "--files-from", "-", "photos/", "new"]);
+        expect(&outcome(command, &list), 0, &[], left_out);
+        let expected = ["latest", "p", "pipe", "sub", "sub/q"].into_iter().filter(|name| *name != left_out);
+        let found: BTreeSet<String> =
+            paths(&home.path("new")).iter().map(|path| path.display().to_string()).collect();
+        let expected: BTreeSet<String> = expected.chain([""]).map(str::to_owned).collect();
+        assert_eq!(found, expected, "without {left_out}");
+    }
+}
 
 #[test]
 fn the_folder_of_the_environment_is_for_copies_into_folders() {

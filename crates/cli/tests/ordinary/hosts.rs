@@ -258,6 +258,10 @@ fn what_lies_on_another_host_is_compared_from_here() {
     expect(&run, 1, &[], "a name is missing");
     let run = home.pump(&["verify", "--ticket-file", "ticket", "tree", &at("nothing")]);
     expect(&run, 2, &["No such file"], "nothing is there");
+    for places in [["-", &at("file")], [&at("file"), "-"]] {
+        let run = home.pump(&[&["verify", "--ticket-file", "ticket"], &places[..]].concat());
+        expect(&run, 2, &["then compare '-' with the copy"], &format!("{places:?}"));
+    }
 }
 
 #[test]

@@ -27,8 +27,9 @@ fn a_pipe_among_several_arguments_is_made_as_in_a_tree() {
         let made = std::fs::symlink_metadata(home.path("to/pipe")).expect("it is made").file_type();
         assert!(made.is_fifo() && !home.path("to/socket").exists(), "{row}");
     }
-    let run = pump_that_ends(&home, "copy -n a pipe z to");
-    expect(&run, 0, &[], "a dry run");
+    let run = pump_that_ends(&home, "copy -n a pipe socket z to");
+    let said = ["'pipe' -> 'to/pipe' (pipe)", "'socket' -> 'to/socket' (socket: left out)"];
+    expect(&run, 0, &said, "a dry run");
     let run = pump_that_ends(&home, "copy --update -i -q a pipe z to");
     assert!(run.status == 0 && !run.out.contains("pipe"), "nothing is left to do: {run:?}");
     let run = pump_that_ends(&home, "copy a pipe .");

@@ -309,8 +309,64 @@ fn a_link_that_is_named_gets_a_new_name() {
     assert_eq!(fs::read(home.path("backup/far")).expect("it stays"), b"far");
     expect(&home.pump(&["copy", "-a", "dir/short", "/dev/null"]), 2, &["is a device"], "a device");
     expect(&home.pump(&["copy", "-a", "dir/latest", "new/"]), 2, &["not a directory"], "no folder");
-    expect(&home.pump(&["copy", "-a", "-n", "dir/latest", "new"]), 0, &["dry run"], "a dry run");
     assert!(!home.path("new").is_symlink());
+}
+
+/// To a file, to a folder and to nothing; alone, and beside a folder, which is walked.
+#[test]
+fn a_dry_run_says_that_a_link_would_be_made() {
+    let home = home_of_named();
+    for (name, to) in [("alias", "plain"), ("latest", "v1"), ("dangling", "nowhere")] {
+        let source = format!("dir/{name}");
+        let line = format!("'{source}' -> 'backup/{name}' (symlink)\n");
+        for words in
+            [&["-an", &*source][..], &["-dn", &source], &["-an", "dir/v1/", &source], &["-dnu", &source]]
+        {
+            let run = home.pump(&[&["copy"], words, &["backup/"]].concat());
+            expect(&run, 0, &[&line, "dry run: nothing was copied"], &source);
+            assert!(!home.path("backup").join(name).is_symlink(), "{words:?}");
+        }
+        let run = home.pump(&["copy", "-an", &source, "new"]);
+        expect(&run, 0, &[&format!("'{source}' -> 'new' (symlink)\n")], &source);
+        let run = home.pump(&["copy", "-an", "--json", &source, "new"]);
+        let plan: serde_json::Value = run
+            .out
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .find(|event: &serde_json::Value| event["event"] == "plan")
+            .expect("a plan");
+        assert_eq!((&plan["bytes"], &plan["how"]), (&serde_json::Value::Null, &"symlink".into()), "{run:?}");
+        // Followed, it is a file of so many bytes, or a folder.
+        let followed = home.pump(&["copy", "-n", &source, "new"]);
+        assert!(!followed.out.contains("(symlink)"), "to {to}: {followed:?}");
+    }
+}
+
+/// Dry runs alone: whatever the program makes of them, nothing of this host changes.
+#[test]
+fn a_link_takes_the_place_of_nothing_that_programs_have_open() {
+    let home = home_of_named();
+    make_symlink(&home, "plain", "dir/stderr");
+    make_symlink(&home, "plain", "dir/fd");
+    for (source, target) in [
+        ("dir/alias", "/dev/stderr"),
+        ("dir/latest", "/dev/stderr"),
+        ("dir/dangling", "/dev/stdin"),
+        ("dir/stderr", "/dev/"),
+        ("dir/fd", "/dev"),
+        ("dir/alias", "/dev/fd/2"),
+        ("dir/alias", "/proc/self/fd/99"),
+        ("dir/alias", "/proc/new"),
+    ] {
+        let run = home.pump(&["copy", "-an", source, target]);
+        expect(&run, 2, &["stands for what programs have open", "leave out -a"], target);
+        assert_eq!(run.out, "", "{target}");
+    }
+    // Elsewhere they are names like any other.
+    make_folder(&home, "dev");
+    expect(&home.pump(&["copy", "-a", "dir/stderr", "dir/fd", "dev/"]), 0, &[], "another folder");
+    expect(&home.pump(&["copy", "-a", "dir/alias", "dev/stderr"]), 0, &[], "another folder");
+    assert_eq!(words_of(&home, "dev/stderr"), "plain");
 }
 
 #[test]

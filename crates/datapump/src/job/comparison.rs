@@ -20,14 +20,7 @@ pub(crate) fn items(
     target: &Place,
     options: &Options,
 ) -> Result<ComparedPlaces, Problem> {
-    let other = match target {
-        Place::Path(other) => other,
-        Place::Stripe(_) => {
-            let words = format!("the second place must be a file; write '{target}' first, then the file");
-            return Err(Problem::usage(words));
-        }
-        _ => return Err(Problem::usage("the second place must be a file")),
-    };
+    let Place::Path(other) = target else { return Err(no_file(hosts, sources, target)) };
     if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
         && let Some(answer) = folders(hosts, one, other)?
     {
@@ -37,6 +30,9 @@ pub(crate) fn items(
     let (mut items, problems) = target::items(hosts, sources, (&null, None), options)?;
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
+    if there.kind == FileKind::Fifo {
+        return Err(no_file(hosts, sources, target));
+    }
     for item in &mut items {
         item.target = Target::Compare(at.clone());
         // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
@@ -48,6 +44,30 @@ pub(crate) fn items(
         }
     }
     Ok((items, problems))
+}
+
+/// The second place is read where the first one is, block by block, which only a file allows. What to write instead.
+fn no_file(hosts: &Hosts<'_>, sources: &[Place], other: &Place) -> Problem {
+    let kind = |path: &Path| hosts.disk.metadata(path).map(|meta| meta.kind);
+    let words = match sources {
+        [one @ Place::Remote(_)] => format!(
+            "'{other}' is no file, and what lies on another host is compared with files and folders alone; copy \
+             '{one}' to this host, then compare '{other}' with the copy"
+        ),
+        [one @ Place::Path(path)] => match kind(path) {
+            Ok(FileKind::Folder) => {
+                format!("'{one}' is a folder, which is compared with a folder, not with '{other}'")
+            }
+            Ok(FileKind::Fifo | FileKind::CharDevice) => {
+                format!("'{one}' and '{other}' are no files, and one of two places must be a file")
+            }
+            _ => format!(
+                "the second place must be a file, and '{other}' is none; write it first: pump verify {other} {one}"
+            ),
+        },
+        _ => format!("one of two places must be a file, and '{other}' is none"),
+    };
+    Problem::usage(words)
 }
 
 /// Two folders become one tree; a folder and a file differ in kind.

@@ -6,7 +6,8 @@ use super::Job;
 use crate::open::copy_method::{Facts, decide};
 use crate::problem::Problem;
 use crate::target::place::{Fill, Place};
-use crate::target::{Item, Target};
+use crate::target::{Item, Target, change};
+use datapump_files::disk::FileKind;
 
 /// One line of what a job would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +18,9 @@ pub struct Planned {
     pub target: Place,
     /// How many, if that is known.
     pub bytes: Option<u64>,
-    /// Which way, and why.
+    /// What is made that has no bytes: `symlink`, `device`, `pipe`.
+    pub made: Option<&'static str>,
+    /// Which way, and why; of what has no bytes the same as `made`.
     pub how: String,
 }
 
@@ -51,7 +54,17 @@ impl Job {
             (Target::Stream, _) => Place::Stream,
             _ => Place::Null { bytes: None, fill: Fill::Noise },
         };
-        let how = decide(&facts, &self.options).why.to_string();
-        Planned { source: item.source.clone(), target, bytes: item.bytes(), how }
+        let made = made(item);
+        let how = made.unwrap_or_else(|| decide(&facts, &self.options).why).to_string();
+        let bytes = item.bytes().filter(|_| made.is_none());
+        Planned { source: item.source.clone(), target, bytes, made, how }
+    }
+}
+
+/// What becomes of a source that is never read.
+fn made(item: &Item) -> Option<&'static str> {
+    match item.meta.filter(|_| item.is_entry())?.kind {
+        FileKind::Socket => Some("socket: left out"),
+        kind => Some(change::what(kind)),
     }
 }

@@ -45,10 +45,10 @@ pub(super) fn as_entry(
             let words = format!("{words} {FOLLOW_INSTEAD}");
             return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
         }
-        return Ok(Target::Entry(at.clone()));
+        return entry(at.clone(), is_link);
     }
     match (folder, own_name(source), source.path()) {
-        (Some(folder), Some(name), _) => Ok(Target::Entry(folder.child(name))),
+        (Some(folder), Some(name), _) => entry(folder.child(name), is_link),
         (_, _, path) if is_link => {
             let words = format!("is a symbolic link, and stays one among files only; {FOLLOW_INSTEAD}");
             Err(Problem::new(Class::Usage, Operation::Copy, path.unwrap_or(Path::new("")), words))
@@ -59,6 +59,16 @@ pub(super) fn as_entry(
             Err(Problem::new(Class::Io, Operation::Open, path.unwrap_or(Path::new("")), words))
         }
     }
+}
+
+/// Programs write to what they have open by such a name: a link in its place would lead them elsewhere.
+fn entry(at: PathAt, is_link: bool) -> Result<Target, Problem> {
+    if is_link && at.is_of_open_files() {
+        let words = "stands for what programs have open, and a symbolic link would take its place; choose another name";
+        let words = format!("{words}, or {FOLLOW_INSTEAD}");
+        return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
+    }
+    Ok(Target::Entry(at))
 }
 
 /// Whether a folder is named as its content.

@@ -132,7 +132,8 @@ impl Goal<'_> {
             _ => Unfit::Alone(problem),
         })?;
         let Some((target, told)) = self.resolved(source, meta.as_ref())? else { return Ok(None) };
-        within::refuse_same_file(source, meta.as_ref(), &target).map_err(Unfit::All)?;
+        let named = || self.named(source);
+        within::refuse_same_file((source, meta.as_ref()), &target, named).map_err(Unfit::All)?;
         within::refuse_remote_link(hosts, (number, source), (meta.as_ref(), &target), options)
             .map_err(Unfit::All)?;
         refusals::refuse_same(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
@@ -153,6 +154,14 @@ impl Goal<'_> {
             differs: false,
             other_names: Vec::new(),
         }))
+    }
+
+    /// Where a source goes, before links are followed.
+    fn named(self, source: &Place) -> Option<PathAt> {
+        match self.folder {
+            Some(folder) => own_name(source).map(|name| folder.child(name)),
+            None => self.target.1.cloned(),
+        }
     }
 
     /// Where a source goes, and what is told of that; nothing if it is excluded.

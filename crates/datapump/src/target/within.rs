@@ -12,12 +12,14 @@ use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::Place;
 use crate::tree::rules::select::{Listing, Select};
-use datapump_files::disk::{Disk, FileKind, Meta, PathAt, WayStep, way};
+use datapump_files::disk::{Disk, FileKind, Meta, PathAt, WayStep, metadata_of_name, way};
 use datapump_files::followed::leads_out;
 
 /// The words about a link that `--safe-links` does not let through.
 pub(crate) const UNSAFE_LINK: &str =
     "is a symbolic link that leads out of its folder; leave out the link, or --safe-links";
+const REMOVE_LINK: &str =
+    "choose another name for the copy, or remove the link first to have the copy in its place";
 
 pub(super) fn refuse_into_itself(
     disk: &Disk,
@@ -60,7 +62,12 @@ fn refuse_own_output(source: &Place, meta: Option<&Meta>) -> Result<(), Problem>
     }
 }
 
-pub(super) fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Target) -> Result<(), Problem> {
+/// A source that is its target. `named` is the target before links are followed.
+pub(super) fn refuse_same_file(
+    (source, meta): (&Place, Option<&Meta>),
+    target: &Target,
+    named: impl FnOnce() -> Option<PathAt>,
+) -> Result<(), Problem> {
     if matches!(target, Target::Stream) {
         return refuse_own_output(source, meta);
     }
@@ -75,7 +82,7 @@ pub(super) fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Tar
     };
     // A link that stays one is the name itself.
     if [at.metadata(), at.metadata_of_name()].into_iter().flatten().any(is_same) {
-        return Err(usage(&at.path, &format!("is the same file as the source '{}'", shown_path(source))));
+        return Err(same_file((source, meta), at, named()));
     }
     if meta.kind != FileKind::Symlink {
         return Ok(());
@@ -83,6 +90,33 @@ pub(super) fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Tar
     let led_to = Disk::Os.metadata(source).ok().map(|to| (to.device, to.inode));
     let points_to = std::fs::read_link(source).ok();
     refuse_lost_content(at, source, (led_to, points_to.as_deref().map(Path::as_os_str)))
+}
+
+/// Says which of the two is a link to the other. A link that stays one is no name of what it leads to.
+fn same_file((source, meta): (&Path, &Meta), at: &PathAt, named: Option<PathAt>) -> Problem {
+    let follows = meta.kind != FileKind::Symlink;
+    let id = |meta: Meta| (meta.device, meta.inode);
+    let from = metadata_of_name(source).ok().filter(|from| follows && from.kind == FileKind::Symlink);
+    let link = named.filter(|named| follows && named.is_symlink());
+    let there = link.as_ref().and_then(|link| link.metadata_of_name().ok());
+    let is_one_name = there.is_some() && from.map(id) == there.map(id);
+    let shown = shown_path(source);
+    match (link, from) {
+        _ if is_one_name => usage(&at.path, &format!("is the same file as the source '{shown}'")),
+        (Some(link), None) => {
+            let words = format!("is a symbolic link that leads to the source '{shown}'; {REMOVE_LINK}");
+            usage(&link.path, &words)
+        }
+        (Some(link), Some(_)) => {
+            let words = format!("is a symbolic link that leads to what the source '{shown}' leads to, too");
+            usage(&link.path, &format!("{words}; {REMOVE_LINK}"))
+        }
+        (None, Some(_)) => usage(
+            &at.path,
+            &format!("is what the source '{shown}' leads to; choose another name for the copy"),
+        ),
+        (None, None) => usage(&at.path, &format!("is the same file as the source '{shown}'")),
+    }
 }
 
 /// A link must not replace what it leads to, nor lead to itself where it goes: the content there would be gone.

@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use super::{Access, Disk, FileKind, Folder, Meta, Outcome, is_descriptor, names, os};
+use super::{Access, Disk, FileKind, Folder, Meta, Outcome, is_descriptor, kind, magic, names, os};
+
+/// Names of /dev by which programs find what they have open.
+const OPEN_FILES: [&str; 4] = ["stdin", "stdout", "stderr", "fd"];
 /// As many links as the kernel follows: path_resolution(7).
 const LINKS_MAX: u32 = 40;
 
@@ -177,6 +180,13 @@ impl PathAt {
         None
     }
 
+    /// Whether the name is one by which programs find what they have open: one of those of /dev, or any in proc.
+    pub fn is_of_open_files(&self) -> bool {
+        let (Ok(Folder::Os(folder)), Some(name)) = (self.folder(), self.name()) else { return false };
+        let is_one = OPEN_FILES.iter().any(|own| name == OsStr::new(own));
+        kind::holds_descriptors(magic(folder)) || (is_one && is_dev(folder))
+    }
+
     fn stands_for_descriptor(&self) -> bool {
         match (self.folder(), self.name()) {
             (Ok(Folder::Os(folder)), Some(name)) => self.is_symlink() && is_descriptor(folder, name),
@@ -206,6 +216,13 @@ impl PathAt {
     }
 }
 
+/// Whether a folder is /dev of this host, by whatever path it was found.
+fn is_dev(folder: &File) -> bool {
+    let id = |meta: Meta| (meta.device, meta.inode);
+    let dev = os::metadata(Path::new("/dev")).map(id);
+    dev.is_ok() && dev == os::file_metadata(folder).map(id)
+}
+
 fn of_file(folder: File) -> Folder {
     Folder::Os(Arc::new(folder))
 }
@@ -219,4 +236,39 @@ fn split(path: &Path) -> (&Path, Option<&OsStr>) {
 /// Where a path's name stands.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is written here, whatever the answer is.
+    #[test]
+    fn names_of_open_files_are_known_however_they_are_written() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let below = |name: &str| home.path().join(name);
+        std::os::unix::fs::symlink("/dev", below("dev")).expect("room");
+        std::os::unix::fs::symlink("/dev/stderr", below("link")).expect("room");
+        for (path, is_one) in [
+            (PathBuf::from("/dev/stdin"), true),
+            ("/dev/stdout".into(), true),
+            ("/dev/stderr".into(), true),
+            ("/dev/../dev/./stderr".into(), true),
+            (below("dev/stderr"), true),
+            ("/dev/null".into(), false),
+            ("/dev/stderr.new".into(), false),
+            ("/proc/self/fd/2".into(), true),
+            ("/proc/self/fd/987654".into(), true),
+            ("/proc/new".into(), true),
+            (below("stderr"), false),
+            (below("link"), false),
+            (below("fd"), false),
+        ] {
+            assert_eq!(PathAt::find(&Disk::Os, &path).is_of_open_files(), is_one, "{path:?}");
+        }
+        let dev = PathAt::find(&Disk::Os, Path::new("/dev"));
+        for (name, is_one) in [("stderr", true), ("fd", true), ("null", false)] {
+            assert_eq!(dev.child(OsStr::new(name)).is_of_open_files(), is_one, "{name}");
+        }
+    }
 }

@@ -21,8 +21,10 @@ pub struct BackupArguments {
     /// numbered (or t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones exist), none (or off).
     /// The old file keeps its name until the new one replaces it. A simple backup replaces the one before it, as with
     /// cp and rsync; --backup=numbered keeps all of them. Where a source has the backup's name, or may have it (SRC/
-    /// beside other sources), or a cut copy is resumed, the new backup is numbered. --delete leaves backups alone.
-    /// Folders have no backup. Not with --inplace. Default: off.
+    /// beside other sources), or a cut copy is resumed, the new backup is numbered. With --delete, names that end as
+    /// this run's backups do stay; a later run with --delete and other flags for backups, or none, removes them as all
+    /// that the source does not have, unless --exclude '*~' (or what the suffix is) leaves them out. Folders have no
+    /// backup. Not with --inplace. Default: off.
     ///
     /// Example: pump copy --backup --update=differs conf/ /etc/conf
     #[arg(long, value_name = "CONTROL", env = "PUMP_BACKUP", help_heading = HOW, value_enum)]
@@ -32,9 +34,8 @@ pub struct BackupArguments {
     /// Keep what is replaced or removed in a folder of its own
     ///
     /// Under the same path as below DST, and under its own name unless --suffix says otherwise. A relative DIR begins
-    /// in DST, where --delete leaves it alone. It must be of DST's file system, and neither be DST nor lie in a source.
-    /// Its folders are made for you alone (0700). Implies --backup. Default: beside
-    /// the file.
+    /// in DST, where --delete leaves it alone if the same DIR is given. It must be of DST's file system, and neither be
+    /// DST nor lie in a source. Its folders are made for you alone (0700). Implies --backup. Default: beside the file.
     ///
     /// Example: pump mirror --backup-dir /backup/old-2026-11-26 photos/ /backup/photos
     #[arg(long, value_name = "DIR", env = "PUMP_BACKUP_DIR", help_heading = HOW)]

@@ -4,7 +4,7 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 30] = [
+pub const DIFFERENCES: [(&str, &str); 31] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
@@ -110,6 +110,11 @@ pub const DIFFERENCES: [(&str, &str); 30] = [
         "rsync --chmod changes the mode alone",
         "On a file with an access control list the mask is the group's, as chmod has it: the list never \
          allows more than the mode.",
+    ),
+    (
+        "rsync --devices keeps device nodes",
+        "So does every copy of a folder, where pump runs as root. pump's --devices reads and writes what is on block \
+         devices, as rsync's --copy-devices and --write-devices.",
     ),
     ("rsync -D copies sockets", "They are left out with a line: a socket without its server is no use."),
     (
