@@ -85,9 +85,9 @@ pub struct CopyArguments {
 
     /// Read and write block devices as data
     ///
-    /// Without it a block device is refused, because writing to one destroys the file system on it. As rsync's
-    /// --copy-devices and --write-devices; what rsync's --devices does, to keep device nodes as they are, is done in
-    /// folders without a flag, where pump runs as root. Not with another host. Default: off.
+    /// Without it a block device is refused, because writing to one destroys the file system on it. Rsync calls this
+    /// copy-devices and write-devices. To keep device nodes as they are (rsync's --devices) needs no flag: pump does
+    /// so in folders where it runs as root. Not with another host. Default: off.
     ///
     /// Example: pump copy --devices /dev/sdb backup.img
     #[arg(long, env = "PUMP_DEVICES", help_heading = WHAT)]

@@ -108,7 +108,6 @@ fn without_delete_a_folder_that_is_not_empty_stays_and_the_rest_is_copied() {
 fn a_folder_in_the_place_of_what_is_named_is_to_be_moved_away() {
     for line in [
         "copy -a link to",
-        "copy -a -n link to",
         "copy -a link file to",
         "copy pipe file to",
         "copy --files-from=list from/ to",
