@@ -4,8 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::box_path::{BoxPath, RIGHT};
+use crate::support::running::Running;
 use crate::support::serving::Serving;
 use crate::support::{Home, has_content, noise_file};
+use crate::wider_parts::program;
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// What a connection may have under way at both ends, so that one alone does not fill a path.
@@ -108,6 +111,35 @@ fn s65_a_source_that_is_held_back_has_a_level_window_and_loses_nothing() {
     let settled = &windows[flows / 2..flows];
     assert!(settled.len() > 20 && settled.iter().all(|it| it == &settled[0]), "{windows:?}");
     assert_eq!(again.last(), Some(&0), "{again:?}");
+}
+
+/// Whether the kernel spreads what the connections of this side send: a limit of the rate, which no path has, is set.
+fn is_paced(path: &BoxPath, side: usize) -> bool {
+    let told = path.inside(side, || program(&["ss", "-tinO"]));
+    told.contains("bps/8796093022208bps")
+}
+
+#[test]
+fn what_is_sent_over_a_long_path_is_paced() {
+    for (round_trip, is_long) in [("20ms", true), ("1ms", false)] {
+        let Some(path) = BoxPath::lay("paced", &["--rtt", round_trip, "--rate", "400Mbit"]) else { return };
+        let home = Home::new();
+        std::fs::create_dir(home.path("served")).expect("room");
+        noise_file(&home, "sent", 64 << 20, 1);
+        std::fs::copy(home.path("sent"), home.path("served/sent")).expect("room");
+        let serve = ["serve", "served", "--ticket-file", "ticket", "--listen", &format!("{RIGHT}:0")];
+        let server = path.inside(1, || Serving::start(home.command(&serve)));
+        let (push, pull) = (["sent", &server.at("got")], [&server.at("sent"), "got"]);
+        for (side, [from, to]) in [(0, push), (1, pull)] {
+            let words = ["copy", "--ticket-file=ticket", "--bwlimit=8MB", "--progress=always", from, to];
+            let mut copy = path.inside(0, || Running::start(home.command(&words)));
+            copy.await_bytes();
+            assert_eq!(is_paced(&path, side), is_long, "{round_trip}, {from}");
+            assert!(!is_paced(&path, 1 - side), "{round_trip}, {from}: the side that receives");
+            copy.signal(Signal::KILL);
+            copy.end();
+        }
+    }
 }
 
 /// A minute with the times of the defaults; here all of it is a fifteenth.

@@ -39,7 +39,7 @@ pub use mapped::{
 };
 pub use net_space::{in_net_space, make_net_space, remove_net_space};
 pub use owners::{group_id, group_name, user_id, user_name};
-pub use socket::{TcpInfo, set_busy_poll, tcp_info};
+pub use socket::{TcpInfo, set_busy_poll, set_pacing, tcp_info};
 pub use standard::was_closed;
 pub use xattr::list_xattrs_at;
 

@@ -11,7 +11,7 @@ use datapump_engine::{CpuStage, meter::within};
 use super::{Channel, Digest, closed, may_go_on};
 use crate::cancel::CancelToken;
 use crate::fault::NetFault;
-use crate::sockets::deepen_send_buffer;
+use crate::sockets::{deepen_send_buffer, pace};
 use crate::timed::Timed;
 use crate::tls::{Outgoing, Seal};
 
@@ -28,6 +28,11 @@ impl Channel {
     /// Will always be full: it may have more under way than the kernel would give it by itself.
     pub fn deepen(&self) {
         self.timed.link.tcp().into_iter().for_each(deepen_send_buffer);
+    }
+
+    /// Does not send a window in one burst, for which a switch of the path may have no room.
+    pub fn pace(&self) {
+        self.timed.link.tcp().into_iter().for_each(pace);
     }
 
     /// Sends a message.

@@ -79,9 +79,8 @@ impl<'run> ServedConnection<'run> {
     ) -> Option<ServedConnection<'run>> {
         match purpose {
             Purpose::Blocks | Purpose::Ahead => {
-                let is_tuned = shared.settings.options.sockets.buffer_bytes.is_none();
-                if purpose == Purpose::Ahead && is_tuned && is_long(&channel) {
-                    channel.deepen();
+                if is_long(&channel) {
+                    fit_to_long_path(shared, purpose, &channel);
                 }
                 let lane = Lane::sending(shared, index, channel, handles);
                 lane.ok().map(Box::new).map(ServedConnection::Blocks)
@@ -133,6 +132,13 @@ impl<'run> ServedConnection<'run> {
 fn is_long(channel: &Channel) -> bool {
     let look = channel.probe().and_then(|probe| probe.look());
     look.is_some_and(|look| is_far(look.path_round_trip_ns))
+}
+
+fn fit_to_long_path(shared: &Shared<'_>, purpose: Purpose, channel: &Channel) {
+    channel.pace();
+    if purpose == Purpose::Ahead && shared.settings.options.sockets.buffer_bytes.is_none() {
+        channel.deepen();
+    }
 }
 
 /// A connection over which names are asked for.

@@ -124,6 +124,20 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     }
 }
 
+/// Lets the kernel spread what a connection sends over its round trip instead of sending it in bursts, at the rate that
+/// it computes from the window: any limit but none makes it do so (`SO_MAX_PACING_RATE`, tcp(7); since Linux 4.13 without
+/// a queueing discipline). The limit here is one that no path has.
+pub fn set_pacing(socket: BorrowedFd<'_>) -> io::Result<()> {
+    const LIMIT_BYTES_PER_S: u64 = 1 << 40;
+    let bytes_per_s = LIMIT_BYTES_PER_S;
+    // SAFETY: the kernel reads one u64, which lives in this frame, and keeps no reference to it.
+    let result = unsafe {
+        let (from, len) = (&raw const bytes_per_s, size_of::<u64>() as libc::socklen_t);
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, from.cast(), len)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Sets how long a blocking receive looks at the device itself instead of waiting to be woken: `SO_BUSY_POLL`,
 /// socket(7). More than net.core.busy_read needs CAP_NET_ADMIN.
 pub fn set_busy_poll(socket: BorrowedFd<'_>, us: u32) -> io::Result<()> {
