@@ -344,8 +344,9 @@ pub struct ServeArguments {
     /// Memory for blocks of all sessions together
     ///
     /// A session takes connections x depths x request size, usually 36 MiB, or 12 MiB where there is less; one that
-    /// finds no room tries again. What clients have open counts, too, and what is kept of trees that they push: many
-    /// files with hard links need more. Default: 256MiB.
+    /// finds no room tries again. Several together take seven eighths at most: the rest is for names. What clients have
+    /// open counts, too, and what is kept of trees that they push: many files with hard links need more. Default:
+    /// 256MiB.
     ///
     /// Example: pump serve --memory 1GiB /data
     #[arg(long, value_name = "SIZE", env = "PUMP_MEMORY", help_heading = HOW, value_parser = parse_bytes)]

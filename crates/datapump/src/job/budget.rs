@@ -15,6 +15,11 @@ const CLIENT_BYTES_MIN: u64 = 1 << 30;
 /// Open files where the system has no limit.
 const FILES_MAX: u64 = 1 << 16;
 
+/// This part of the memory is never reserved for slots beside others: a session needs some of it for names in its
+/// middle, when a refusal costs most. Of 64 MiB it is 8: four sessions beside full slots can hold a list of 3,000 names
+/// each.
+const NO_SLOTS_PART: u64 = 8;
+
 /// Memory and open files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
@@ -99,6 +104,11 @@ impl Budget {
         let sum = taken.bytes.checked_add(bytes).filter(|sum| *sum <= most)?;
         taken.bytes = sum;
         Some(Reserved { budget: Arc::clone(self), bytes })
+    }
+
+    /// So much may be reserved by several together.
+    pub(crate) fn slots_bytes_max(&self) -> u64 {
+        self.limit.bytes - self.limit.bytes / NO_SLOTS_PART
     }
 
     /// The part of one session, with nothing in it.
@@ -245,6 +255,16 @@ mod tests {
         drop((held, slots));
         assert_eq!(fill(&other, MIB, 0).len(), 1 + 32);
         assert_eq!(*budget.taken(), Amount::default(), "all is given back");
+    }
+
+    #[test]
+    fn beside_full_slots_sessions_have_something_for_names() {
+        let budget = budget();
+        let most = budget.slots_bytes_max();
+        let _slots = budget.reserve(most, most).expect("nothing is taken");
+        assert!(budget.reserve(1, most).is_none());
+        let held: Vec<_> = (0..4).map(|_| fill(&budget.share(), MIB / 4, 0)).collect();
+        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [20, 12, 8, 6], "of 256 KiB");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) fn held(
     };
     // Without a memory for its numbers there is nothing to count with.
     let memory_bytes = request.datagrams / 8 + DatagramBuffers::BYTES as u64;
-    let Some(memory) = state.budget.reserve(memory_bytes, state.options.memory_bytes) else {
+    let Some(memory) = state.budget.reserve(memory_bytes, state.budget.slots_bytes_max()) else {
         return control.say(Message::Busy("this server has not so much memory free".into()));
     };
     let datagrams = Some(granted.grant);

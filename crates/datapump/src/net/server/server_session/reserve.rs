@@ -11,10 +11,6 @@ use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 
-/// This part of the memory is never for slots: a session needs some of it for names in its middle, when a refusal costs
-/// all that was moved. Of 64 MiB it is 8: four sessions beside full slots can hold a list of 3,000 names each.
-const NO_SLOTS_PART: u64 = 8;
-
 impl Wanted {
     /// To so many connections for blocks the session may grow.
     pub(super) fn connections_max(&self) -> u32 {
@@ -61,20 +57,23 @@ pub(super) fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserv
 /// now. Where little is free, a long path is filled with fewer requests, and trees are asked for as files are.
 fn reserve_all(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
     let memory_bytes = state.options.memory_bytes;
-    let slots_max = memory_bytes - memory_bytes / NO_SLOTS_PART;
     let [files, trees] = [Reads::FarFiles, Reads::FarTrees].map(Options::defaults);
-    if wanted.slots_bytes(files.source_depth) > slots_max {
+    let alone_bytes = wanted.slots_bytes(files.source_depth);
+    if alone_bytes > memory_bytes {
         let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
         let problem = Problem::of(Class::Refused, Operation::Open, words);
         return Err(refusal(problem));
     }
-    // The greater depths leave room for others.
+    // One that needs more than that part can have it alone. The greater depths leave room for others.
     let parts = (2..).map(|part| trees.source_depth_max * 2 / part);
     // Over a short path nothing is gained by them.
     let is_short = wanted.round_trip_ns != u64::MAX && !is_far(wanted.round_trip_ns);
     let greater = parts.take_while(|depth| *depth > trees.source_depth && !is_short);
     let greater = greater.map(|depth| (depth, memory_bytes / 2));
-    let least = [(trees.source_depth, memory_bytes / 2), (files.source_depth, slots_max)];
+    let least = [
+        (trees.source_depth, memory_bytes / 2),
+        (files.source_depth, alone_bytes.max(state.budget.slots_bytes_max())),
+    ];
     let reserved = |(depth, most)| Some((depth, state.budget.reserve(wanted.slots_bytes(depth), most)?));
     let Some((depth, reserved)) = greater.chain(least).find_map(reserved) else {
         return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
