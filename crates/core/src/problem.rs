@@ -256,7 +256,16 @@ pub fn shown(name: &[u8]) -> String {
     out
 }
 
-/// The same of a path.
+/// A word of a command that can be typed: in quotes where a shell would part or change it.
+pub fn shell_word(word: &[u8]) -> String {
+    let is_plain = |letter: &u8| letter.is_ascii_alphanumeric() || b"-_./@:=%+,".contains(letter);
+    match !word.is_empty() && word.iter().all(is_plain) {
+        true => shown(word),
+        false => format!("'{}'", shown(word).replace('\'', "'\\''")),
+    }
+}
+
+/// The same as `shown`, of a path.
 pub fn shown_path(path: &Path) -> String {
     shown(path.as_os_str().as_encoded_bytes())
 }
@@ -281,6 +290,15 @@ mod tests {
             ("rtl\u{202e}txt".as_bytes(), "rtl\\u{202e}txt"),
         ] {
             assert_eq!(shown(name), text);
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        for (word, text) in
+            [("a/b-1.bin", "a/b-1.bin"), ("", "''"), ("my file", "'my file'"), ("it's", r"'it'\''s'")]
+        {
+            assert_eq!(shell_word(word.as_bytes()), text);
         }
     }
 

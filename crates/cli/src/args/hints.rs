@@ -107,12 +107,14 @@ const HABITS: &[(&[&str], &str)] = &[
         &["--no-links", "--no-l"],
         "links in folders are copied as links; -L copies what they lead to, --safe-links skips those that lead out; to \
          skip all of them write (cd SRC && find . -mindepth 1 ! -type l -print0) | pump copy --from0 --files-from - \
-         SRC/ DST; --no-preserve=links is about hard links",
+         SRC/ DST (a list does not hold SRC itself: DST keeps its own mode, owner and times, and neither --delete nor \
+         pump mirror takes a list); --no-preserve=links is about hard links",
     ),
     (
         &["--no-D", "--no-devices", "--no-specials"],
         "pipes of folders are copied, and devices as root; to skip them write (cd SRC && find . -mindepth 1 ! -type p \
-         ! -type b ! -type c -print0) | pump copy --from0 --files-from - SRC/ DST",
+         ! -type b ! -type c -print0) | pump copy --from0 --files-from - SRC/ DST (a list does not hold SRC itself: \
+         DST keeps its own mode, owner and times, and neither --delete nor pump mirror takes a list)",
     ),
     (
         &["--write-devices", "--copy-devices"],
@@ -161,7 +163,8 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["--preallocate"],
-        "room is reserved before a file is written, unless --no-reserve or --sparse=always is given; leave it out",
+        "room is reserved before a file is written, unless it fits in one request, --no-reserve or --sparse=always is \
+         given, or --sync=none and the file has at most 64 MiB; leave it out",
     ),
     (
         &["--open-noatime"],

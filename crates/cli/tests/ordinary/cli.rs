@@ -412,6 +412,11 @@ fn help_and_version() {
         assert_eq!(run.status, 0, "{run:?}");
         parts.iter().for_each(|part| assert!(run.out.contains(part), "no {part} in {}", run.out));
     }
+    let help = home.pump(&["copy", "--help=all"]).out;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        help.contains("A folder that is not empty gives way to a file of the source only with --delete;")
+    );
     let with_value = home.pump_with(("PUMP_DEPTH", "3"), &["copy", "--help"]).out;
     assert_eq!(with_value, home.pump(&["copy", "--help"]).out, "help does not change with the environment");
     let no_color = home.pump_with(("CLICOLOR_FORCE", "1"), &["copy", "--help"]).out;

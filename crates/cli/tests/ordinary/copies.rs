@@ -482,6 +482,28 @@ fn verify_says_what_to_write_where_the_second_place_is_no_file() {
     assert!(writer.expect("cp is installed").wait().expect("it ends").success());
 }
 
+/// The command that is told can be typed; where it cannot, none is.
+#[test]
+fn verify_says_what_to_write_as_a_shell_takes_it() {
+    let home = Home::new();
+    for (name, part) in [
+        ("my file", "write it first: pump verify - 'my file'"),
+        ("it's", r"write it first: pump verify - 'it'\''s'"),
+        ("./-x", "write it first: pump verify - ./-x"),
+        ("new\nline", "the second place must be a file, and '-' is none; write it first"),
+    ] {
+        noise_file(&home, name, 10, 4);
+        let run = home.pump(&["verify", name, "-"]);
+        expect(&run, 2, &[part], name);
+        assert_eq!(run.err.contains("pump verify - "), !name.contains('\n'), "{name}: {run:?}");
+    }
+    for other in ["-", "null:10B", "stripe:s.toml"] {
+        let run = home.pump(&["verify", "missing", other]);
+        expect(&run, 2, &["open 'missing': No such file or directory"], other);
+        assert!(!run.err.contains("write it first"), "{other}: {run:?}");
+    }
+}
+
 #[test]
 fn verify_of_a_file_and_a_folder_says_that_their_kinds_differ() {
     let home = Home::new();

@@ -55,6 +55,8 @@ fn what_is_typed_what_happens() {
 const TREE: &str = "new new/p new/sub new/sub/q";
 const BELOW: &str = "into/photos into/photos/p into/photos/sub into/photos/sub/q";
 const CONTENT: &str = "into/p into/sub into/sub/q";
+const A_LIST: &str =
+    "DST keeps its own mode, owner and times, and neither --delete nor pump mirror takes a list";
 
 const ROWS: &[Row] = &[
     // Where things land.
@@ -223,7 +225,7 @@ const ROWS: &[Row] = &[
     ("copy --password-file=secret one new", 2, "", &["--ticket-file FILE"]),
     ("copy --dirs photos new", 2, "", &["--files-from FILE", "rsync's -d"]),
     ("copy --cvs-exclude photos new", 2, "", &["--exclude-from FILE"]),
-    ("copy -a --no-links photos/ new", 2, "", &["--safe-links", "! -type l", "about hard links"]),
+    ("copy -a --no-links photos/ new", 2, "", &["--safe-links", "! -type l", "about hard links", A_LIST]),
     ("copy --write-devices one new", 2, "", &["pump copy --devices disk.img /dev/sdX"]),
     ("copy --copy-devices one new", 2, "", &["pump copy --devices disk.img /dev/sdX"]),
     ("copy -M one new", 2, "", &["rsync's -M", "--remote-bin PATH"]),
@@ -233,8 +235,9 @@ const ROWS: &[Row] = &[
     ("copy --human-readable photos/ new", 2, "", &["KiB", "the same without: pump copy photos/ new"]),
     ("copy --protect-args one new", 2, "", &["as they are written", "the same without: pump copy one new"]),
     ("copy --preallocate one new", 2, "", &["--no-reserve", "the same without: pump copy one new"]),
+    ("copy --preallocate one new", 2, "", &["--sync=none and the file has at most 64 MiB"]),
     ("copy --open-noatime photos/ new", 2, "", &["time of access"]),
-    ("copy -a --no-D photos/ new", 2, "", &["! -type p"]),
+    ("copy -a --no-D photos/ new", 2, "", &["! -type p", A_LIST]),
     ("copy -aA --no-A photos/ new", 2, "", &["--no-preserve=acl"]),
     ("copy --no-xattrs photos/ new", 2, "", &["--no-preserve=xattr"]),
     ("copy --no-hard-links photos/ new", 2, "", &["--no-preserve=links"]),

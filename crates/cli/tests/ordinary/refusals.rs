@@ -55,7 +55,7 @@ fn refused_before_anything_is_written() {
         (
             "twice symbolic",
             2,
-            "'symbolic': is a symbolic link that leads to what the source 'twice' leads to",
+            "'symbolic': is a symbolic link that leads to what the source 'twice' leads to, too; choose another name",
         ),
         ("symbolic symbolic", 2, "is the same file as the source 'symbolic'"),
         ("a hard", 2, "'hard': is the same file as the source 'a'"),
@@ -103,6 +103,17 @@ fn refused_before_anything_is_written() {
         has_content(&home.path("a"), &a, &row);
         has_content(&home.path("b"), &b, &row);
         assert_eq!(std::fs::read_dir(home.path("folder")).expect("the folder").count(), 1, "{row}");
+    }
+}
+
+/// The source leads through it, and would lead to nothing.
+#[test]
+fn a_link_between_source_and_file_is_not_to_be_removed() {
+    let (home, ..) = furnished();
+    for words in ["twice symbolic", "--inplace twice symbolic"] {
+        let run = home.pump(&["copy"].into_iter().chain(words.split(' ')).collect::<Vec<_>>());
+        expect(&run, 2, &["leads to, too; choose another name for the copy"], words);
+        assert!(!run.err.contains("remove"), "{words}: {run:?}");
     }
 }
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::job::options::Options;
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shell_word, shown_path};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
 use datapump_files::disk::{FileKind, Meta, PathAt};
@@ -48,26 +48,42 @@ pub(crate) fn items(
 
 /// The second place is read where the first one is, block by block, which only a file allows. What to write instead.
 fn no_file(hosts: &Hosts<'_>, sources: &[Place], other: &Place) -> Problem {
-    let kind = |path: &Path| hosts.disk.metadata(path).map(|meta| meta.kind);
     let words = match sources {
         [one @ Place::Remote(_)] => format!(
             "'{other}' is no file, and what lies on another host is compared with files and folders alone; copy \
              '{one}' to this host, then compare '{other}' with the copy"
         ),
-        [one @ Place::Path(path)] => match kind(path) {
+        [one @ Place::Path(path)] => match hosts.disk.metadata(path).map(|meta| meta.kind) {
+            Err(errno) => return Problem::system(Operation::Open, path, errno.0),
             Ok(FileKind::Folder) => {
                 format!("'{one}' is a folder, which is compared with a folder, not with '{other}'")
             }
             Ok(FileKind::Fifo | FileKind::CharDevice) => {
                 format!("'{one}' and '{other}' are no files, and one of two places must be a file")
             }
-            _ => format!(
-                "the second place must be a file, and '{other}' is none; write it first: pump verify {other} {one}"
-            ),
+            Ok(_) => {
+                let command = swapped(other, one).map_or_else(String::new, |line| format!(": {line}"));
+                format!("the second place must be a file, and '{other}' is none; write it first{command}")
+            }
         },
         _ => format!("one of two places must be a file, and '{other}' is none"),
     };
     Problem::usage(words)
+}
+
+/// The command that names what is read once first; none where a name cannot be typed as it is shown.
+fn swapped(first: &Place, second: &Place) -> Option<String> {
+    Some(format!("pump verify {} {}", typed(first)?, typed(second)?))
+}
+
+fn typed(place: &Place) -> Option<String> {
+    let shown = place.to_string();
+    match place {
+        Place::Path(path) if shown.as_bytes() != path.as_os_str().as_encoded_bytes() => None,
+        // What begins with a dash would be a flag.
+        Place::Path(_) if shown.starts_with('-') => Some(shell_word(format!("./{shown}").as_bytes())),
+        _ => Some(shell_word(shown.as_bytes())),
+    }
 }
 
 /// Two folders become one tree; a folder and a file differ in kind.

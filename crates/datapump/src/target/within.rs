@@ -109,7 +109,8 @@ fn same_file((source, meta): (&Path, &Meta), at: &PathAt, named: Option<PathAt>)
         }
         (Some(link), Some(_)) => {
             let words = format!("is a symbolic link that leads to what the source '{shown}' leads to, too");
-            usage(&link.path, &format!("{words}; {REMOVE_LINK}"))
+            // The source may lead through this very link, and to nothing without it.
+            usage(&link.path, &format!("{words}; choose another name for the copy"))
         }
         (None, Some(_)) => usage(
             &at.path,

@@ -228,14 +228,6 @@ fn without_letter(word: &str, letter: char) -> Option<String> {
 
 /// A command as it can be typed.
 fn typed(words: &[OsString]) -> String {
-    let is_plain = |letter: &u8| letter.is_ascii_alphanumeric() || b"-_./@:=%+,".contains(letter);
-    let quoted = |word: &OsString| {
-        let shown = datapump::shown(word.as_bytes());
-        match !word.is_empty() && word.as_bytes().iter().all(is_plain) {
-            true => shown,
-            false => format!("'{}'", shown.replace('\'', "'\\''")),
-        }
-    };
-    let words: Vec<String> = words.iter().skip(1).map(quoted).collect();
+    let words: Vec<String> = words.iter().skip(1).map(|word| datapump::shell_word(word.as_bytes())).collect();
     format!("pump {}", words.join(" "))
 }

@@ -149,10 +149,10 @@ pub struct TreeArguments {
     /// do, is copied as far as it was when it was opened, and hinders nothing; one that vanishes or is rewritten does
     /// (status 24, too): it may be what is to go, under another name. An excluded name stays, and so does what is
     /// mounted in the target where the source has nothing, and a temporary file that a running pump uses or a later one
-    /// can resume while the source has the file. A folder where the source has a file, and a file where it has a
-    /// folder, are told and stay. A folder as source is needed. rsync's --delete-before, --delete-during,
-    /// --delete-delay, --delete-after and --del say the same. Has no environment variable, because it removes files.
-    /// Default: off.
+    /// can resume while the source has the file. A folder that is not empty gives way to a file of the source only with
+    /// --delete; an empty folder does without it, too, and so does a file to a folder. A folder as source is needed.
+    /// rsync's --delete-before, --delete-during, --delete-delay, --delete-after and --del say the same. Has no
+    /// environment variable, because it removes files. Default: off.
     ///
     /// Example: pump copy -n --delete photos/ /backup/photos
     #[arg(long, help_heading = TREES)]
