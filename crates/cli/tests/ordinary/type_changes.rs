@@ -103,7 +103,8 @@ fn without_delete_a_folder_that_is_not_empty_stays_and_the_rest_is_copied() {
     same(&home.path("from"), &home.path("to"), "whole");
 }
 
-/// --delete is refused for a source that is no folder, and for a list; of other trees it removes nothing here.
+/// --delete is refused for a source that is no folder, for a list, and where one target lies in another; of other trees
+/// it removes nothing here.
 #[test]
 fn a_folder_in_the_place_of_what_is_named_is_to_be_moved_away() {
     for line in [
@@ -111,6 +112,7 @@ fn a_folder_in_the_place_of_what_is_named_is_to_be_moved_away() {
         "copy -a -n link to",
         "copy -a link file to",
         "copy -a -n link file to",
+        "copy from/ file to",
         "copy pipe file to",
         "copy --files-from=list from/ to",
         "copy --remove-source-files from/ to",

@@ -44,7 +44,9 @@ pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) ->
 /// Why the folder stays, and what helps: --delete only where it is not refused.
 fn why_it_stays(shared: &Shared<'_>, is_named: bool) -> &'static str {
     let options = shared.settings.options;
-    match is_named || shared.trees.select.is_list() || options.remove_sources {
+    let is_delete_refused =
+        shared.trees.targets_overlap || shared.trees.select.is_list() || options.remove_sources;
+    match is_named || is_delete_refused {
         true => MOVE_IT_AWAY,
         false if options.delete => "is a folder from which not all could be removed, and the source is none",
         false => "is a folder that is not empty, and the source is none; --delete removes it",
