@@ -258,6 +258,14 @@ fn another_host_keeps_them_too() {
     let pull = ["--exclude", "*~", &serving.at("old/"), "new"];
     expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull");
     assert_eq!((content(&home, "new/a"), content(&home, "new/a~")), ("newer a".into(), "new a".into()));
+    // A free name that the other host's folder has, too.
+    make_folder(&home, "third");
+    fs::write(home.path("third/a"), "was a").expect("room");
+    let source = serving.at("old/");
+    let pull = [&*source, "third"];
+    expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull a and a~");
+    let third = ["a", "a~", "a.~1~"].map(|name| content(&home, &format!("third/{name}")));
+    assert_eq!(third, ["newer a", "a", "was a"]);
 }
 
 #[test]
@@ -336,11 +344,67 @@ fn no_backup_replaces_what_another_source_of_the_command_is_copied_to() {
         }
         let line = format!("copy --backup {sources} old");
         expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+        // The folder might have had a name for either backup.
         assert_eq!(
-            ["old/x", "old/x~", "old/x.~1~", "old/x~~"].map(|name| told(&home, name)),
+            ["old/x", "old/x~", "old/x.~1~", "old/x~.~1~"].map(|name| told(&home, name)),
             expected,
             "{line}"
         );
+    }
+}
+
+/// Nothing stands under that name when the backup is made. A large file is begun first, and a small one is done first.
+#[test]
+fn no_backup_takes_a_free_name_that_another_source_is_to_get() {
+    for (flag, taken, backup) in [
+        ("--backup", "x~", "x.~1~"),
+        ("--backup=existing", "x~", "x.~1~"),
+        ("--backup=numbered", "x.~1~", "x.~2~"),
+    ] {
+        for (sources, folder, repeats) in [
+            ("new/".to_owned(), "new/", 1),
+            ("new/".to_owned(), "new/", 9 << 17),
+            (format!("new/x new/{taken}"), "new/", 1),
+            (format!("new/{taken} new/x"), "new/", 1),
+            (format!("new/ {taken}"), "", 1),
+            (format!("{taken} new/"), "", 1),
+        ] {
+            for lanes in ["1", "4"] {
+                let home = Home::new();
+                for name in ["new", "old"] {
+                    make_folder(&home, name);
+                }
+                let other = "new too ".repeat(repeats);
+                fs::write(home.path(format!("{folder}{taken}")), &other).expect("room");
+                fs::write(home.path("new/x"), "new x").expect("room");
+                fs::write(home.path("old/x"), "was x").expect("room");
+                let line = format!("copy {flag} --lanes {lanes} {sources} old");
+                expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+                assert_eq!(found(&home, "old"), words(&format!("x {taken} {backup}")), "{line}");
+                assert_eq!(content(&home, "old/x"), "new x", "{line}");
+                assert_eq!(content(&home, &format!("old/{backup}")), "was x", "{line}");
+                assert!(content(&home, &format!("old/{taken}")) == other, "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_lies_beside_and_is_not_copied_is_no_reason_for_a_number() {
+    for (flags, source) in
+        [("--exclude *~", "new/"), ("--files-from=list", "new/"), ("--relative", "new/./x")]
+    {
+        let home = Home::new();
+        for name in ["new", "old"] {
+            make_folder(&home, name);
+        }
+        for (name, text) in [("list", "x\n"), ("new/x", "new x"), ("new/x~", "beside"), ("old/x", "was x")] {
+            fs::write(home.path(name), text).expect("room");
+        }
+        let line = format!("copy --backup {flags} {source} old");
+        expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
+        assert_eq!(found(&home, "old"), words("x x~"), "{line}");
+        assert_eq!(["old/x", "old/x~"].map(|name| content(&home, name)), ["new x", "was x"], "{line}");
     }
 }
 

@@ -4,6 +4,8 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::fs::{CWD, FileType, Mode};
+
 use crate::support::listing::paths;
 use crate::support::serving::Serving;
 use crate::support::{Home, PUMP, expect, make_fifo, make_folder, make_symlink, noise_file, set_mode};
@@ -310,6 +312,33 @@ fn a_link_that_is_named_gets_a_new_name() {
     expect(&home.pump(&["copy", "-a", "dir/short", "/dev/null"]), 2, &["is a device"], "a device");
     expect(&home.pump(&["copy", "-a", "dir/latest", "new/"]), 2, &["not a directory"], "no folder");
     assert!(!home.path("new").is_symlink());
+}
+
+/// Named by its folder as by its own name. Of /dev there are dry runs alone.
+#[test]
+fn a_link_does_not_take_the_place_of_a_device() {
+    let home = Home::new();
+    make_symlink(&home, "somewhere", "null");
+    fs::write(home.path("file"), "file").expect("room");
+    for words in [
+        &["null", "/dev/null"][..],
+        &["null", "/dev"],
+        &["null", "/dev/"],
+        &["null", "file", "/dev"],
+        &["--target-directory", "/dev", "null"],
+    ] {
+        let run = home.pump(&[&["copy", "-an"][..], words].concat());
+        expect(&run, 2, &["/dev/null", "is a device", "leave out -a"], &format!("{words:?}"));
+    }
+    make_folder(&home, "nodes");
+    let (kind, device) = (FileType::CharacterDevice, rustix::fs::makedev(1, 3));
+    if let Err(error) = rustix::fs::mknodat(CWD, home.path("nodes/null"), kind, Mode::RUSR, device) {
+        return eprintln!("not tested: no device can be made here: {error}");
+    }
+    for target in ["nodes/null", "nodes", "nodes/"] {
+        expect(&home.pump(&["copy", "-a", "null", target]), 2, &["nodes/null", "is a device"], target);
+        assert!(!home.path("nodes/null").is_symlink(), "{target}");
+    }
 }
 
 /// To a file, to a folder and to nothing; alone, and beside a folder, which is walked.

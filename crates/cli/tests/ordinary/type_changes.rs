@@ -103,12 +103,16 @@ fn without_delete_a_folder_that_is_not_empty_stays_and_the_rest_is_copied() {
     same(&home.path("from"), &home.path("to"), "whole");
 }
 
-/// --delete is refused for a source that is no folder, and for a list; of other trees it removes nothing here.
+/// --delete is refused for a source that is no folder, for a list, and where one target lies in another; of other trees
+/// it removes nothing here.
 #[test]
 fn a_folder_in_the_place_of_what_is_named_is_to_be_moved_away() {
     for line in [
         "copy -a link to",
+        "copy -a -n link to",
         "copy -a link file to",
+        "copy -a -n link file to",
+        "copy from/ file to",
         "copy pipe file to",
         "copy --files-from=list from/ to",
         "copy --remove-source-files from/ to",
@@ -134,6 +138,26 @@ fn a_folder_in_the_place_of_what_is_named_is_to_be_moved_away() {
             assert!(home.path(name).exists(), "{line}: {name}");
         }
     }
+}
+
+#[test]
+fn a_dry_run_of_a_named_link_ends_as_the_run_does() {
+    let home = Home::new();
+    for name in ["v1", "to", "to/latest"] {
+        make_folder(&home, name);
+    }
+    make_symlink(&home, "v1", "latest");
+    noise_file(&home, "to/latest/in it", 10, 1);
+    for flags in ["-an", "-a"] {
+        let run = home.pump(&["copy", flags, "latest", "to"]);
+        expect(&run, 1, &["to/latest", "is a folder that is not empty", "move the folder away"], flags);
+        assert!(!run.out.contains("(symlink)") && home.path("to/latest/in it").exists(), "{flags}: {run:?}");
+    }
+    fs::remove_file(home.path("to/latest/in it")).expect("it stays");
+    expect(&home.pump(&["copy", "-an", "latest", "to"]), 0, &["'to/latest' (symlink)"], "an empty folder");
+    assert!(home.path("to/latest").is_dir() && !home.path("to/latest").is_symlink(), "a dry run");
+    expect(&home.pump(&["copy", "-a", "latest", "to"]), 0, &[], "an empty folder");
+    assert!(home.path("to/latest").is_symlink());
 }
 
 #[test]

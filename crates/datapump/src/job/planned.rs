@@ -7,6 +7,7 @@ use crate::open::copy_method::{Facts, decide};
 use crate::problem::Problem;
 use crate::target::place::{Fill, Place};
 use crate::target::{Item, Target, change};
+use crate::tree::names::make_way;
 use datapump_files::disk::FileKind;
 
 /// One line of what a job would do.
@@ -28,12 +29,14 @@ impl Job {
     /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
     /// [`crate::Options::dry_run`] tells its changes as it finds them.)
     ///
-    /// Errors: what would be refused before anything is written, and sources that are missing.
+    /// Errors: what would be refused before anything is written, sources that are missing, and a link, pipe or device
+    /// in the place of a folder that is not empty.
     pub fn plan(&self) -> Result<Vec<Planned>, Problem> {
         let (items, problems) = self.items()?;
         if let Some(problem) = problems.into_iter().next() {
             return Err(problem);
         }
+        items.iter().try_for_each(refuse_folder)?;
         Ok(items.iter().map(|item| self.planned(item)).collect())
     }
 
@@ -58,6 +61,16 @@ impl Job {
         let how = made.unwrap_or_else(|| decide(&facts, &self.options).why).to_string();
         let bytes = item.bytes().filter(|_| made.is_none());
         Planned { source: item.source.clone(), target, bytes, made, how }
+    }
+}
+
+/// A socket is left out, whatever stands in its place.
+fn refuse_folder(item: &Item) -> Result<(), Problem> {
+    match &item.target {
+        Target::Entry(at) if item.meta.is_some_and(|meta| meta.kind != FileKind::Socket) => {
+            make_way::refuse_folder(at)
+        }
+        _ => Ok(()),
     }
 }
 

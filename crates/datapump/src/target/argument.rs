@@ -39,12 +39,6 @@ pub(super) fn as_entry(
     }
     let new_name = found.filter(|at| is_link && folder.is_none() && at.name().is_some());
     if let Some(at) = new_name {
-        let there = at.metadata_of_name().map(|meta| meta.kind);
-        if matches!(there, Ok(FileKind::BlockDevice | FileKind::CharDevice)) {
-            let words = "is a device, and a symbolic link would take its place; remove it first, or";
-            let words = format!("{words} {FOLLOW_INSTEAD}");
-            return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
-        }
         return entry(at.clone(), is_link);
     }
     match (folder, own_name(source), source.path()) {
@@ -61,14 +55,21 @@ pub(super) fn as_entry(
     }
 }
 
-/// Programs write to what they have open by such a name: a link in its place would lead them elsewhere.
+/// A device is more than its name, and programs write to what they have open by such a name: a link in its place would
+/// lead them elsewhere.
 fn entry(at: PathAt, is_link: bool) -> Result<Target, Problem> {
-    if is_link && at.is_of_open_files() {
-        let words = "stands for what programs have open, and a symbolic link would take its place; choose another name";
-        let words = format!("{words}, or {FOLLOW_INSTEAD}");
-        return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
-    }
-    Ok(Target::Entry(at))
+    let words = match at.metadata_of_name().map(|meta| meta.kind) {
+        _ if !is_link => return Ok(Target::Entry(at)),
+        Ok(FileKind::BlockDevice | FileKind::CharDevice) => {
+            "is a device, and a symbolic link would take its place; remove it first"
+        }
+        _ if at.is_of_open_files() => {
+            "stands for what programs have open, and a symbolic link would take its place; choose another name"
+        }
+        _ => return Ok(Target::Entry(at)),
+    };
+    let words = format!("{words}, or {FOLLOW_INSTEAD}");
+    Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words))
 }
 
 /// Whether a folder is named as its content.

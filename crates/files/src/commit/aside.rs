@@ -94,15 +94,21 @@ impl Backup {
     }
 
     /// What stood under a name gets its backup's name in a folder. `may_replace` says whether a backup that is there
-    /// may go; else the new one gets a number.
+    /// may go, `is_needed` whether something else is to get a name that is free (`None`: it may be). Else the new one
+    /// gets a number.
     pub fn set_aside(
         &self,
         (folder, name, stood): (&File, &OsStr, &Meta),
         to: &File,
         may_replace: impl Fn(&OsStr, &Meta) -> bool,
+        is_needed: impl Fn(&OsStr) -> Option<bool>,
     ) -> Outcome<Aside> {
-        let next =
-            |highest| with_next_number(name, highest, |numbered| keep_new((folder, name), (to, numbered)));
+        // Where nobody can tell, any number will do.
+        let take_number = |numbered: &OsStr| match is_needed(numbered) {
+            Some(true) => Err(Errno::EEXIST),
+            Some(false) | None => keep_new((folder, name), (to, numbered)),
+        };
+        let next = |highest| with_next_number(name, highest, take_number);
         let numbered = || highest_number(to, name).and_then(next);
         match self.numbering {
             Numbering::Simple => {}
@@ -121,7 +127,12 @@ impl Backup {
                 keep_one((folder, name), (to, &backup))
             }
             Ok(_) => numbered(),
-            Err(Errno::ENOENT) => keep_new((folder, name), (to, &backup)),
+            Err(Errno::ENOENT) if is_needed(&backup) != Some(false) => numbered(),
+            Err(Errno::ENOENT) => match keep_new((folder, name), (to, &backup)) {
+                // Another took it meanwhile.
+                Err(Errno::EEXIST) => numbered(),
+                kept => kept,
+            },
             Err(errno) => Err(errno),
         }
     }
@@ -255,7 +266,7 @@ mod tests {
 
     fn set_aside(backup: &Backup, folder: &File, name: &str) -> Outcome<Aside> {
         let stood = names::metadata(folder, OsStr::new(name))?;
-        backup.set_aside((folder, OsStr::new(name), &stood), folder, |_, _| true)
+        backup.set_aside((folder, OsStr::new(name), &stood), folder, |_, _| true, |_| Some(false))
     }
 
     #[test]
@@ -296,12 +307,36 @@ mod tests {
         fs::create_dir(home.path().join("b~")).expect("room");
         let simple = backup(Numbering::Simple, None);
         let stood = |name: &str| names::metadata(&folder, OsStr::new(name)).expect("it is there");
-        simple.set_aside((&folder, OsStr::new("a"), &stood("a")), &folder, |_, _| false).expect("room");
+        let at = (&folder, OsStr::new("a"), &stood("a"));
+        simple.set_aside(at, &folder, |_, _| false, |_| Some(false)).expect("room");
         set_aside(&simple, &folder, "b").expect("room");
         set_aside(&backup(Numbering::Existing, None), &folder, "c").expect("room");
         let expected = ["a", "a.~1~", "a~", "b", "b.~1~", "b~", "c", "c.~10~", "c.~9~", "c.~x~", "cb.~11~"];
         assert_eq!(names_in(home.path()), expected);
         assert_eq!(fs::read_to_string(home.path().join("a~")).expect("it stays"), "a~");
+    }
+
+    #[test]
+    fn a_free_name_that_is_needed_is_left_free() {
+        for (numbering, needed, expected) in [
+            (Numbering::Simple, Some(&["a~"][..]), "a.~1~"),
+            (Numbering::Simple, Some(&["a~", "a.~1~", "a.~2~"][..]), "a.~3~"),
+            (Numbering::Existing, Some(&["a~"][..]), "a.~1~"),
+            (Numbering::Numbered, Some(&["a.~1~"][..]), "a.~2~"),
+            (Numbering::Simple, Some(&["b"][..]), "a~"),
+            (Numbering::Simple, None, "a.~1~"),
+            (Numbering::Numbered, None, "a.~1~"),
+        ] {
+            let home = tempfile::tempdir().expect("room");
+            let folder = File::open(home.path()).expect("a folder");
+            fs::write(home.path().join("a"), "a").expect("room");
+            let stood = names::metadata(&folder, OsStr::new("a")).expect("it is there");
+            let is_needed = |name: &OsStr| needed.map(|needed| needed.iter().any(|other| name == *other));
+            let at = (&folder, OsStr::new("a"), &stood);
+            let done = backup(numbering, None).set_aside(at, &folder, |_, _| true, is_needed);
+            assert_eq!(done, Ok(Aside::Linked), "{numbering:?} {needed:?}");
+            assert!(names_in(home.path()).iter().any(|name| name == expected), "{numbering:?} {needed:?}");
+        }
     }
 
     #[test]

@@ -106,9 +106,9 @@ impl Origin {
         }
     }
 
-    /// Whether it may have a name, for all that is known.
-    pub(crate) fn may_have(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> bool {
-        !matches!(self.if_there(name, path), Ok(None))
+    /// Whether it has a name; `None` where nobody can tell.
+    pub(crate) fn has(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Option<bool> {
+        self.if_there(name, path).ok().map(|found| found.is_some())
     }
 
     /// Whether a name is that of a file that a pump uses or can resume, or of a list.

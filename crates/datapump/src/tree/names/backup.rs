@@ -14,6 +14,7 @@ use crate::run::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::root::Root;
+use crate::tree::rules::select::Listing;
 use datapump_files::commit::aside::Aside;
 use datapump_files::disk::{FileKind, Meta, Outcome, names};
 use datapump_files::identity::{FileId, id};
@@ -58,13 +59,19 @@ pub(crate) fn aside_in_tree(
     // a name of the source, or may be of another source, is copied for itself.
     let has_cut = root.journal().is_some_and(|journal| journal.stood());
     let source_has = |backup: &OsStr| match source.filter(|_| is_beside) {
-        Some(side) => side.origin().map_or(true, |origin| origin.may_have(backup, || side.path_of(backup))),
-        None => false,
+        Some(side) => side.origin().ok().and_then(|origin| origin.has(backup, || side.path_of(backup))),
+        None => Some(false),
     };
     let is_shared = shared.trees.targets_overlap;
-    let may_replace = |backup: &OsStr, _: &Meta| !has_cut && !is_shared && !source_has(backup);
+    let may_replace = |backup: &OsStr, _: &Meta| !has_cut && !is_shared && source_has(backup) == Some(false);
+    let is_needed = |backup: &OsStr| match source_has(backup) {
+        None => None,
+        Some(true) if is_chosen(shared, &target.relative(), backup) => Some(true),
+        Some(_) if is_beside && is_shared => is_of_another(shared, backup),
+        Some(_) => Some(false),
+    };
     let into = to.as_ref().unwrap_or(folder);
-    let aside = backup.set_aside((folder, name, &stood), into, may_replace).map_err(wrong)?;
+    let aside = backup.set_aside((folder, name, &stood), into, may_replace, is_needed).map_err(wrong)?;
     // Its attributes have another time now, by this run.
     if let Some(journal) = root.journal() {
         journal.know(&stood);
@@ -111,17 +118,35 @@ fn aside_of_file(
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let Some(stood) = stands(folder, name)? else { return Ok(UndoRename::default()) };
     let to = backup.open(folder, true, shared.settings.is_confined)?;
-    let may_replace =
-        |backup: &OsStr, there: &Meta| Some(id(there)) != source && !may_be_copied(shared, backup);
+    let may_replace = |backup: &OsStr, there: &Meta| {
+        Some(id(there)) != source && is_of_another(shared, backup) == Some(false)
+    };
+    let is_needed = |backup: &OsStr| match to {
+        Some(_) => Some(false),
+        None => is_of_another(shared, backup),
+    };
     let into = to.as_ref().unwrap_or(folder);
-    let aside = backup.set_aside((folder, name, &stood), into, may_replace)?;
+    let aside = backup.set_aside((folder, name, &stood), into, may_replace, is_needed)?;
     made_durable(shared, to.as_ref())?;
     Ok(UndoRename::new(aside, into))
 }
 
-/// Whether what has the name of a backup may be what another source of this command is copied to.
-fn may_be_copied(shared: &Shared<'_>, backup: &OsStr) -> bool {
-    shared.trees.targets_overlap || shared.settings.backup_names.contains(backup)
+/// Whether another source of this command is copied to the name of a backup; `None` where it may be.
+fn is_of_another(shared: &Shared<'_>, backup: &OsStr) -> Option<bool> {
+    match shared.settings.backup_names.contains(backup) {
+        true => Some(true),
+        false => (!shared.trees.targets_overlap).then_some(false),
+    }
+}
+
+/// Whether a name of a folder of the source may be one that is copied: neither excluded nor missing on a list.
+fn is_chosen(shared: &Shared<'_>, folder: &Path, name: &OsStr) -> bool {
+    let select = &shared.trees.select;
+    let is_listed = match select.listing(|| folder) {
+        Listing::Folder | Listing::Both(_) => true,
+        Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
+    };
+    is_listed && [true, false].into_iter().any(|is_folder| select.includes(|| folder, name, is_folder))
 }
 
 /// What has a backup: no folder.

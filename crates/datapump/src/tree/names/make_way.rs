@@ -6,6 +6,8 @@
 //!
 //! Must not know: how folders are removed with what is in them (`delete`).
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::sync::{Arc, PoisonError};
 
 use datapump_core::verdict::{Phase, Waits};
@@ -18,7 +20,10 @@ use crate::tree::finish;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::names::backup;
 use crate::tree::names::batch_cursor::BatchCursor;
-use datapump_files::disk::{FileKind, names};
+use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
+
+const MOVE_IT_AWAY: &str = "is a folder that is not empty, and the source is none; move the folder away, or remove it, \
+                            and copy again";
 
 /// Whether nothing stands any more where a folder stood; if not, the name waits.
 pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
@@ -39,11 +44,10 @@ pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) ->
 /// Why the folder stays, and what helps: --delete only where it is not refused.
 fn why_it_stays(shared: &Shared<'_>, is_named: bool) -> &'static str {
     let options = shared.settings.options;
-    match is_named || shared.trees.select.is_list() || options.remove_sources {
-        true => {
-            "is a folder that is not empty, and the source is none; move the folder away, or remove it, and copy \
-             again"
-        }
+    let is_delete_refused =
+        shared.trees.targets_overlap || shared.trees.select.is_list() || options.remove_sources;
+    match is_named || is_delete_refused {
+        true => MOVE_IT_AWAY,
         false if options.delete => "is a folder from which not all could be removed, and the source is none",
         false => "is a folder that is not empty, and the source is none; --delete removes it",
     }
@@ -75,9 +79,26 @@ fn is_in_the_way(cursor: &BatchCursor, name: &Name) -> bool {
 }
 
 fn is_empty(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
-    let names = names::open_folder(cursor.target()?, &name.name).and_then(|folder| names::list(&folder, 0));
     let wrong = |errno: Errno| Problem::system(Operation::List, &cursor.target_path(&name.name), errno.0);
-    names.map(|(names, _)| names.is_empty()).map_err(wrong)
+    holds_nothing(cursor.target()?, &name.name).map_err(wrong)
+}
+
+fn holds_nothing(above: &File, name: &OsStr) -> Outcome<bool> {
+    let names = names::open_folder(above, name).and_then(|folder| names::list(&folder, 0));
+    names.map(|(names, _)| names.is_empty())
+}
+
+/// Refuses a folder in the place of an entry that was named, as the run does: for a plan, which makes nothing.
+pub(crate) fn refuse_folder(at: &PathAt) -> Result<(), Problem> {
+    let (Ok(Folder::Os(above)), Some(name)) = (at.folder(), at.name()) else { return Ok(()) };
+    if !at.metadata_of_name().is_ok_and(|there| there.kind == FileKind::Folder) {
+        return Ok(());
+    }
+    match holds_nothing(above, name) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Problem::new(Class::Refused, Operation::Replace, &at.path, MOVE_IT_AWAY)),
+        Err(errno) => Err(Problem::system(Operation::List, &at.path, errno.0)),
+    }
 }
 
 /// Puts a name off; false if its turn has come.
