@@ -455,7 +455,7 @@ fn verify_of_streams_lengths_and_trouble() {
     }
 }
 
-/// What is read once can be named first alone; nothing is waited for.
+/// A place that is read once can be named first alone; nothing is waited for.
 #[test]
 fn verify_says_what_to_write_where_the_second_place_is_no_file() {
     let home = Home::new();

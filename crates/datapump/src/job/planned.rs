@@ -19,7 +19,7 @@ pub struct Planned {
     pub target: Place,
     /// How many, if that is known.
     pub bytes: Option<u64>,
-    /// What is made that has no bytes: `symlink`, `device`, `pipe`.
+    /// Name of what is made and has no bytes: `symlink`, `device`, `pipe`.
     pub made: Option<&'static str>,
     /// Which way, and why; of what has no bytes the same as `made`.
     pub how: String,

@@ -124,9 +124,9 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     }
 }
 
-/// Lets the kernel spread what a connection sends over its round trip instead of sending it in bursts, at the rate that
-/// it computes from the window: any limit but none makes it do so (`SO_MAX_PACING_RATE`, tcp(7); since Linux 4.13 without
-/// a queueing discipline). The limit here is one that no path has.
+/// Lets the kernel spread over the round trip what a connection sends, instead of sending it in bursts, at the rate that
+/// it computes from the window: any limit but none makes it do so (`SO_MAX_PACING_RATE`, socket(7); since Linux 4.13
+/// without the `fq` queue). The limit here is one that no path has.
 pub fn set_pacing(socket: BorrowedFd<'_>) -> io::Result<()> {
     const LIMIT_BYTES_PER_S: u64 = 1 << 40;
     let bytes_per_s = LIMIT_BYTES_PER_S;
