@@ -124,8 +124,8 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     }
 }
 
-/// Lets the kernel spread over the round trip what a connection sends, instead of sending it in bursts, at a rate that it
-/// computes from the window: any limit but none makes it do so (`SO_MAX_PACING_RATE`, socket(7); since Linux 4.13
+/// Lets the kernel spread over the round trip what a connection sends, instead of sending it in bursts, at a rate that
+/// it computes from the window: any limit but none makes it do so (`SO_MAX_PACING_RATE`, socket(7); since Linux 4.13
 /// without the `fq` queue). The limit here is one that no path has.
 pub fn set_pacing(socket: BorrowedFd<'_>) -> io::Result<()> {
     const LIMIT_BYTES_PER_S: u64 = 1 << 40;
