@@ -15,6 +15,11 @@ use commands::{copy, demo, doctor, explain, generate, hash, lab, serve, verify};
 use output::json;
 use run::guard;
 
+/// musl's allocator has one lock for all threads.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let status = read_and_perform();
     // Standard output is written by here, or its failure told; what is left is a line that has no end.
