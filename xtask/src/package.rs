@@ -76,9 +76,10 @@ fn used(steps: &mut Steps) -> Result<()> {
 }
 
 fn of_static_program() -> Step {
+    // Of a package with an entry of its own in the profile (`opt-level`) cargo takes `strip` from that entry alone.
     let line = format!(
-        "CC_x86_64_unknown_linux_musl=musl-gcc CARGO_PROFILE_RELEASE_STRIP=symbols cargo build --release --locked \
-         -p pump --target {TARGET}"
+        "CC_x86_64_unknown_linux_musl=musl-gcc cargo build --release --locked -p pump --target {TARGET} --config \
+         profile.release.package.pump.strip=true"
     );
     Step::new("the static program", &line)
 }
