@@ -96,7 +96,9 @@ fn meta(stat: Stat) -> Meta {
         kind: kind(stat.st_mode),
         size_bytes: stat.st_size as u64,
         allocated_bytes: stat.st_blocks as u64 * 512, // st_blocks counts 512 bytes whatever the block size: stat(2)
-        links: stat.st_nlink,
+        // Of 32 bits on some processors.
+        #[allow(clippy::useless_conversion)]
+        links: u64::from(stat.st_nlink),
         mode: stat.st_mode & 0o7777,
         uid: stat.st_uid,
         gid: stat.st_gid,
