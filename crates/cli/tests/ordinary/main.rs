@@ -63,6 +63,7 @@ mod stripe;
 mod symlinks;
 mod symlinks_pulled;
 mod target_in_source;
+mod target_is_source;
 mod temporary_names;
 mod trees;
 mod trees_deep;

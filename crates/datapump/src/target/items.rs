@@ -50,6 +50,7 @@ pub(crate) fn items(
             Err(Unfit::All(problem)) => return Err(problem),
         }
     }
+    within::refuse_other_sources(&items, folder, (options, &select))?;
     if problems.is_empty() {
         existing::refuse_flags_of_folders(&items, options)?;
     }

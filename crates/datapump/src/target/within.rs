@@ -1,23 +1,26 @@
 //! A target that lies in its source would be copied into itself, without an end, unless the copy does not go there: a
 //! name on the way is excluded or on no list, or lies on another file system that is left out. And a target that is its
-//! source.
+//! source, or another source of the same copy.
 //!
 //! Must not know: how a tree is walked, how patterns match.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::{FOLLOW_INSTEAD, Hosts, Target, usage};
+use super::{FOLLOW_INSTEAD, Hosts, Item, Target, own_name, usage};
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::Place;
 use crate::tree::rules::select::{Listing, Select};
-use datapump_files::disk::{Disk, FileKind, Meta, PathAt, WayStep, metadata_of_name, way};
+use datapump_files::disk::{Disk, FileKind, Meta, PathAt, WayStep, folders_above, metadata_of_name, way};
 use datapump_files::followed::leads_out;
 
 /// The words about a link that `--safe-links` does not let through.
 pub(crate) const UNSAFE_LINK: &str =
     "is a symbolic link that leads out of its folder; leave out the link, or --safe-links";
+const RENAME: &str = "copy the sources one by one to other names";
+const REMOVE_OR_RENAME: &str = "remove the link, or copy the sources one by one to other names";
 const REMOVE_LINK: &str =
     "choose another name for the copy, or remove the link first to have the copy in its place";
 
@@ -27,19 +30,23 @@ pub(super) fn refuse_into_itself(
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
     let meta = disk.metadata(source).map_err(|errno| Problem::system(Operation::Open, source, errno.0))?;
-    let is_there = |steps: &Vec<WayStep>| {
-        let may_pass = |step: &WayStep| !options.one_file_system || step.device == meta.device;
-        steps.iter().all(may_pass) && is_dealt_with(select, steps)
-    };
-    match way((meta.device, meta.inode), target).filter(is_there) {
-        Some(_) => {
-            let from = shown_path(source);
-            let words =
-                format!("is the source '{from}' or lies in it; choose a place outside, or exclude it");
-            Err(usage(&target.path, &words))
-        }
-        None => Ok(()),
+    if !comes_by(&meta, (target, true), (options, select)) {
+        return Ok(());
     }
+    let from = shown_path(source);
+    let words = format!("is the source '{from}' or lies in it; choose a place outside, or exclude it");
+    Err(usage(&target.path, &words))
+}
+
+/// Whether a copy of this folder deals with what stands at the target.
+fn comes_by(
+    source: &Meta,
+    (target, is_folder): (&PathAt, bool),
+    (options, select): (&Options, &Select),
+) -> bool {
+    let may_pass = |step: &WayStep| !options.one_file_system || step.device == source.device;
+    way((source.device, source.inode), target)
+        .is_some_and(|steps| steps.iter().all(may_pass) && is_dealt_with(select, &steps, is_folder))
 }
 
 /// A source that standard output appends to would grow for ever.
@@ -167,16 +174,126 @@ pub(super) fn refuse_remote_link(
     refuse_lost_content(at, &remote.path, (led_to, points_to.as_deref()))
 }
 
-/// Whether every name on the way is one that the copy deals with.
-fn is_dealt_with(select: &Select, steps: &[WayStep]) -> bool {
+/// Whether every name on the way is one that the copy deals with; the last is the target's own.
+fn is_dealt_with(select: &Select, steps: &[WayStep], is_folder: bool) -> bool {
     let mut folder = PathBuf::new();
-    steps.iter().all(|WayStep { name, .. }| {
+    steps.iter().enumerate().all(|(index, WayStep { name, .. })| {
         let listed = match select.listing(|| &folder) {
             Listing::Folder | Listing::Both(_) => true,
             Listing::Listed(names) => names.iter().any(|listed| listed.name == *name),
         };
-        let is_dealt_with = listed && select.includes(|| &folder, name, true);
+        let is_folder = is_folder || index + 1 < steps.len();
+        let is_dealt_with = listed && select.includes(|| &folder, name, is_folder);
         folder.push(name);
         is_dealt_with
     })
+}
+
+/// No target may be another source of the copy, which a symbolic link under the target's name may lead to.
+pub(super) fn refuse_other_sources(
+    items: &[Item],
+    folder: Option<&PathAt>,
+    (options, select): (&Options, &Select),
+) -> Result<(), Problem> {
+    // Several files have a folder as their target.
+    let Some(folder) = folder.filter(|_| items.len() > 1) else { return Ok(()) };
+    let sources = LocalSources::new(items);
+    for item in items.iter().filter(|item| !item.is_left_out) {
+        let Some(name) = own_name(&item.source) else { continue };
+        let named = folder.path.join(name);
+        if let Some(words) = sources.written_over(item, &named, (options, select)) {
+            return Err(usage(&named, &words));
+        }
+    }
+    Ok(())
+}
+
+/// The sources on this host, by what tells them apart.
+struct LocalSources<'items> {
+    files: HashMap<(bool, u64, u64), &'items Item>,
+    folders: HashMap<(bool, u64, u64), &'items Item>,
+}
+
+impl<'items> LocalSources<'items> {
+    fn new(items: &'items [Item]) -> LocalSources<'items> {
+        let mut sources = LocalSources { files: HashMap::new(), folders: HashMap::new() };
+        for item in items {
+            let (Some(path), Some(meta)) = (item.source.local_path(), &item.meta) else { continue };
+            let known = match meta.kind {
+                // A link that stays one holds nothing that is read.
+                FileKind::Symlink => continue,
+                FileKind::Folder => &mut sources.folders,
+                _ => &mut sources.files,
+            };
+            // Of several hard links the one that is led to matters: it may be the name that is replaced.
+            let is_known = known.contains_key(&source_id(meta));
+            if !is_known || path.is_symlink() {
+                known.insert(source_id(meta), item);
+            }
+        }
+        sources
+    }
+
+    /// Why an item may not be copied: it would write over another source.
+    fn written_over(&self, item: &Item, named: &Path, job: (&Options, &Select)) -> Option<String> {
+        let (Target::File(at) | Target::Device(at) | Target::Entry(at)) = &item.target else { return None };
+        let there = if item.is_entry() { at.metadata_of_name() } else { at.metadata() }.ok()?;
+        let is_device = matches!(item.target, Target::Device(_));
+        // A file's target is behind the links, and has their path.
+        let is_led = at.path != named || (is_device && at.is_symlink());
+        match self.files.get(&source_id(&there)).filter(|other| other.number != item.number) {
+            Some(other) if is_led => Some(led_to_source(other)),
+            Some(other) => same_as_source(other, &there, (is_device, job.0.inplace)),
+            None if is_led => self.around(at, job).map(|source| {
+                let shown = &source.source;
+                format!("is a symbolic link that leads into the source '{shown}'; {REMOVE_OR_RENAME}")
+            }),
+            None => None,
+        }
+    }
+
+    /// The source folder that a target lies in, if the copy of that folder deals with it.
+    fn around(&self, at: &PathAt, job: (&Options, &Select)) -> Option<&'items Item> {
+        if self.folders.is_empty() {
+            return None;
+        }
+        let deals = |item: &&Item| item.meta.is_some_and(|meta| comes_by(&meta, (at, false), job));
+        let around = |(device, inode): (u64, u64)| self.folders.get(&(false, device, inode)).copied();
+        folders_above(at).into_iter().filter_map(around).find(deals)
+    }
+}
+
+/// A block device is one whatever node it has.
+fn source_id(meta: &Meta) -> (bool, u64, u64) {
+    match meta.kind {
+        FileKind::BlockDevice => (true, meta.special_device, 0),
+        _ => (false, meta.device, meta.inode),
+    }
+}
+
+/// A source that is a link may lead through this very link, and to nothing without it.
+fn led_to_source(other: &Item) -> String {
+    let shown = &other.source;
+    match other.source.local_path().is_some_and(Path::is_symlink) {
+        true => format!("is a symbolic link that leads to what the source '{shown}' leads to, too; {RENAME}"),
+        false => format!("is a symbolic link that leads to the source '{shown}'; {REMOVE_OR_RENAME}"),
+    }
+}
+
+/// A hard link of a source is only replaced by the copy, and the source keeps its content, unless this name is the one
+/// that the source leads to.
+fn same_as_source(other: &Item, there: &Meta, (is_device, is_inplace): (bool, bool)) -> Option<String> {
+    let shown = &other.source;
+    let leads_here = || other.source.local_path().is_some_and(Path::is_symlink);
+    if is_device {
+        return Some(format!("is the same device as the source '{shown}'; {RENAME}"));
+    }
+    if there.links < 2 || leads_here() {
+        return Some(format!("is what the source '{shown}' leads to; {RENAME}"));
+    }
+    let words = || {
+        let why = format!("is the same file as the source '{shown}', and --inplace would write into it");
+        format!("{why}; leave out --inplace, or {RENAME}")
+    };
+    is_inplace.then(words)
 }

@@ -41,24 +41,37 @@ pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<WayStep>> {
     Some(steps)
 }
 
+/// The folders that a target lies in, by device and inode, from its own upwards, as far as can be looked at.
+pub fn folders_above(target: &PathAt) -> Vec<(u64, u64)> {
+    match target.folder() {
+        Ok(Folder::Os(folder)) => upwards(folder).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// The devices of the folders from this one up to the one below `top`.
 fn devices_up_to(top: (u64, u64), folder: &Arc<File>) -> Option<Vec<u64>> {
-    let (mut here, mut devices) = (Arc::clone(folder), Vec::new());
-    while devices.len() < ABOVE_MAX {
-        let meta = os::file_metadata(&here).ok()?;
-        if (meta.device, meta.inode) == top {
+    let mut devices = Vec::new();
+    for id in upwards(folder) {
+        if id == top {
             return Some(devices);
         }
-        let above = names::find_folder_from(&here, "..".as_ref()).ok()?;
-        let next = os::file_metadata(&above).ok()?;
-        // Above the root is the root.
-        if (next.device, next.inode) == (meta.device, meta.inode) {
-            return None;
-        }
-        devices.push(meta.device);
-        here = Arc::new(above);
+        devices.push(id.0);
     }
     None
+}
+
+/// A folder and those above it, by device and inode. Above the root is the root, which ends it.
+fn upwards(folder: &Arc<File>) -> impl Iterator<Item = (u64, u64)> + use<> {
+    let with_id = |folder: Arc<File>| {
+        let meta = os::file_metadata(&folder).ok()?;
+        Some((folder, (meta.device, meta.inode)))
+    };
+    let above = move |(here, id): &(Arc<File>, (u64, u64))| {
+        let above = names::find_folder_from(here, "..".as_ref()).ok()?;
+        with_id(Arc::new(above)).filter(|(_, next)| next != id)
+    };
+    std::iter::successors(with_id(Arc::clone(folder)), above).take(ABOVE_MAX).map(|(_, id)| id)
 }
 
 /// What the system calls a folder, now; nothing where it does not say.
