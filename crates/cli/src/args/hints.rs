@@ -1,6 +1,10 @@
 //! Flags of cp, rsync, scp and dd that Datapump does not have, and what to do instead.
 //!
-//! Must not know: our own flags beyond their names.
+//! Must not know: our own flags beyond their names (`opposites` looks at them).
+
+mod opposites;
+
+use clap::Command;
 
 /// Flags, and the answer to whoever types them. Letters on which cp, rsync and scp disagree come first.
 const HABITS: &[(&[&str], &str)] = &[
@@ -80,7 +84,7 @@ const HABITS: &[(&[&str], &str)] = &[
         "empty folders are copied, too; to have files alone name them with --files-from",
     ),
     (
-        &["-z", "--compress", "--compress-level", "--compress-choice", "--skip-compress"],
+        &["-z", "--compress", "--compress-level", "--zl", "--compress-choice", "--zc", "--skip-compress"],
         "nothing is compressed on the way in this version; over a slow path try --ssh 'ssh -C'",
     ),
     (
@@ -97,7 +101,7 @@ const HABITS: &[(&[&str], &str)] = &[
         &["-I", "--ignore-times"],
         "every file is copied, whatever stands there, unless -u, -c or a mirror says otherwise; leave it out",
     ),
-    (&["--no-perms", "--no-p"], "--no-preserve=mode leaves modes out"),
+    (&["--no-perms", "--no-p", "--no-executability", "--no-E"], "--no-preserve=mode leaves modes out"),
     (&["--no-owner", "--no-o", "--no-group", "--no-g"], "--no-preserve=ownership leaves owner and group out"),
     (&["--no-times", "--no-t"], "--no-preserve=timestamps leaves times out"),
     (&["--no-A", "--no-acls"], "--no-preserve=acl leaves access control lists out"),
@@ -204,10 +208,73 @@ const HABITS: &[(&[&str], &str)] = &[
         &["--strip-trailing-slashes"],
         "DIR is the folder itself, and DIR/ what is in it; write it without the slash",
     ),
+    (&["--no-compress", "--no-z"], "nothing is compressed on the way; leave it out"),
+    (
+        &["--no-r", "--no-recursive"],
+        "folders are always copied with all that is in them; one without it is a line of --files-from FILE that does \
+         not end with a slash",
+    ),
+    (
+        &["--i-r", "--inc-recursive", "--no-i-r", "--no-inc-recursive"],
+        "folders are listed while files are copied; leave it out",
+    ),
+    (
+        &["--no-W", "--no-whole-file"],
+        "a file that differs is copied whole: there is no transfer of differences; leave it out",
+    ),
+    (
+        &["--no-partial"],
+        "no partial file is visible after a cut, and the same command resumes; --no-resume starts over",
+    ),
+    (
+        &["--no-R", "--no-relative"],
+        "--relative is off unless it is given, and names of --files-from keep their paths; leave it out",
+    ),
+    (
+        &["--no-implied-dirs"],
+        "folders on the way that are there keep their mode, owner and times (--relative, --files-from); leave it out",
+    ),
+    (
+        &["--no-h", "--no-human-readable"],
+        "figures for people always have units (KiB, MiB), and --json has bytes; leave it out",
+    ),
+    (
+        &["--ignore-errors"],
+        "nothing is deleted where something could not be copied; leave it out, and mend what failed",
+    ),
+    (&["--munge-links"], "links in folders are copied as they are; --safe-links skips those that lead out"),
+    (
+        &["--stop-after", "--stop-at", "--time-limit"],
+        "a limit of time is set by timeout -s INT 60m pump copy …; the same command resumes",
+    ),
+    (
+        &["--address"],
+        "the address to listen at is pump serve --listen ADDRESS:PORT; of ssh: --ssh 'ssh -b ADDRESS'",
+    ),
+    (
+        &["--read-batch", "--write-batch", "--only-write-batch"],
+        "there are no batches; run one copy for each target",
+    ),
+    (&["--outbuf"], "there is no choice of buffering for the output; leave it out"),
+    (
+        &["--checksum-choice", "--cc", "--checksum-seed"],
+        "there is no choice of hashes: each is BLAKE3, without a seed; leave it out",
+    ),
+    (&["--protocol"], "the two hosts settle the protocol themselves; leave it out"),
+    (&["--sockopts"], "buffers of sockets are --socket-buffer SIZE, congestion control is --congestion NAME"),
+    (&["--blocking-io", "--no-blocking-io"], "ssh is used the same way always; leave it out"),
+    (&["--stderr"], "messages go to standard error, events of --json to standard output; leave it out"),
+    (&["--trust-sender"], "names that another host sends are always checked; leave it out"),
+    (
+        &["--old-args", "--no-old-args"],
+        "names reach another host as they are written, and a pattern is quoted (host:'*.log'); leave it out",
+    ),
+    (&["--max-alloc"], "memory for blocks is set by --request-size, --depth and --lanes; leave it out"),
+    (&["--no-motd"], "there is no message of the day; leave it out"),
 ];
 
 /// Those of them that have no value, and without which the same is copied.
-const IDLE: [&str; 17] = [
+const IDLE: [&str; 19] = [
     "-z",
     "--compress",
     "-P",
@@ -225,6 +292,8 @@ const IDLE: [&str; 17] = [
     "--protect-args",
     "--secluded-args",
     "--preallocate",
+    "--no-compress",
+    "--no-z",
 ];
 
 /// Whether a command means the same without this flag.
@@ -236,6 +305,11 @@ pub fn is_idle(flag: &str) -> bool {
 pub fn hint(flag: &str) -> Option<&'static str> {
     let name = flag.split('=').next().unwrap_or(flag);
     HABITS.iter().find(|(flags, _)| flags.contains(&name)).map(|(_, hint)| *hint)
+}
+
+/// The answer to a flag that this command does not have, if there is one: habits first.
+pub fn answer(command: &Command, flag: &str) -> Option<String> {
+    hint(flag).map(str::to_owned).or_else(|| opposites::answer(command, flag))
 }
 
 #[cfg(test)]

@@ -253,16 +253,30 @@ fn another_host_keeps_them_too() {
             run.status != 0 && !home.path("out").exists() && !home.path("served/out").exists(),
             "{folder} is none of the client's: {run:?}"
         );
+        expect(&run, 5, &["is refused by pump serve; name a", "the target"], folder);
     }
+    make_folder(&home, "out");
+    make_symlink(&home, "../../out", "served/old/away");
+    let away = ["copy", "--ticket-file", "ticket", "--backup-dir", "away", "new/a", &serving.at("old/a")];
+    let run = home.pump(&away);
+    let is_said = run.err.contains("name a folder below the target");
+    assert!(run.status != 0 && is_said && found(&home, "out").is_empty(), "a link leads out: {run:?}");
     fs::write(home.path("served/old/a"), "newer a").expect("room");
-    let pull = ["--exclude", "*~", &serving.at("old/"), "new"];
+    let pull = ["--exclude", "*~", "--exclude", "away", &serving.at("old/"), "new"];
     expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull");
     assert_eq!((content(&home, "new/a"), content(&home, "new/a~")), ("newer a".into(), "new a".into()));
+    // What is pulled has its backups here, wherever they are.
+    let source = serving.at("old/a");
+    for folder in [&*absolute, "../out"] {
+        let pull = ["copy", "--ticket-file", "ticket", "--backup-dir", folder, &source, "new"];
+        expect(&home.pump(&pull), 0, &[], folder);
+    }
+    assert_eq!(content(&home, "out/a"), "newer a");
     // A free name that the other host's folder has, too.
     make_folder(&home, "third");
     fs::write(home.path("third/a"), "was a").expect("room");
     let source = serving.at("old/");
-    let pull = [&*source, "third"];
+    let pull = ["--exclude", "away", &*source, "third"];
     expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull a and a~");
     let third = ["a", "a~", "a.~1~"].map(|name| content(&home, &format!("third/{name}")));
     assert_eq!(third, ["newer a", "a", "was a"]);

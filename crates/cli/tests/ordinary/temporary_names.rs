@@ -460,7 +460,12 @@ fn the_list_of_an_unfinished_copy_is_left_out_of_copies_and_named_by_verify() {
     let copied = run(&home, "copy --json from to", 0, &["unfinished copy"]);
     assert_eq!(number(&copied, "skipped"), 1);
     assert!(!home.path("to/.pump-job").exists());
-    run(&home, "verify --content-only from to", 1, &["from/.pump-job': is missing"]);
+    run(
+        &home,
+        "verify --content-only from to",
+        1,
+        &["to/.pump-job': is missing: there is only 'from/.pump-job'"],
+    );
 }
 
 #[test]

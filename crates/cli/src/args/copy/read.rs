@@ -84,6 +84,7 @@ fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -
         }
         ErrorKind::UnknownArgument => {
             remove_tip(&mut error);
+            remove_opposite(&mut error);
             add_hints(&mut error, command, words);
         }
         _ => {}
@@ -143,9 +144,20 @@ fn remove_tip(error: &mut Error) {
     }
 }
 
+/// The flag that is spelled most alike may do the opposite: `--delete` for `--no-delte`.
+fn remove_opposite(error: &mut Error) {
+    let is_negative = |kind| match error.get(kind) {
+        Some(ContextValue::String(flag)) => Some(flag.starts_with("--no")),
+        _ => None,
+    };
+    if is_negative(ContextKind::InvalidArg) != is_negative(ContextKind::SuggestedArg) {
+        error.remove(ContextKind::SuggestedArg);
+    }
+}
+
 /// What users of cp, dd and rsync type out of habit gets an answer: all such flags of a command at once.
 fn add_hints(error: &mut Error, command: &mut Command, words: &[OsString]) {
-    let Some(first) = unknown_habit(error) else { return };
+    let Some(first) = unknown_habit(error, command, words) else { return };
     let (mut left, mut habits, mut next) = (words.to_vec(), Vec::new(), Some(first));
     let mut is_idle = !names_a_port(words);
     while let Some(habit) = next.take() {
@@ -153,7 +165,7 @@ fn add_hints(error: &mut Error, command: &mut Command, words: &[OsString]) {
         if take_out(command, &mut left, &habit.0) {
             // Whatever else is wrong is told when these are gone.
             let again = command.try_get_matches_from_mut(&left).err();
-            next = again.as_ref().and_then(unknown_habit);
+            next = again.as_ref().and_then(|error| unknown_habit(error, command, words));
             is_idle &= next.is_some() || again.is_none();
         } else {
             is_idle = false;
@@ -163,7 +175,7 @@ fn add_hints(error: &mut Error, command: &mut Command, words: &[OsString]) {
         }
     }
     let mut lines = match &habits[..] {
-        [(_, hint)] => vec![StyledStr::from(*hint)],
+        [(_, hint)] => vec![StyledStr::from(hint.clone())],
         all => all.iter().map(|(flag, hint)| StyledStr::from(format!("{flag}: {hint}"))).collect(),
     };
     if is_idle {
@@ -176,11 +188,21 @@ fn add_hints(error: &mut Error, command: &mut Command, words: &[OsString]) {
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(lines));
 }
 
-/// The flag that this error is about, with its answer, if it is a habit.
-fn unknown_habit(error: &Error) -> Option<(String, &'static str)> {
+/// The flag that this error is about, with its answer, if there is one.
+fn unknown_habit(error: &Error, command: &Command, words: &[OsString]) -> Option<(String, String)> {
     let about = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
     let Some(ContextValue::String(flag)) = about else { return None };
-    hints::hint(flag).map(|hint| (flag.clone(), hint))
+    hints::answer(typed_command(command, words), flag).map(|hint| (flag.clone(), hint))
+}
+
+/// The command that was typed, down to one of the lab.
+fn typed_command<'a>(command: &'a Command, words: &[OsString]) -> &'a Command {
+    let mut names = words.iter().skip(1);
+    let mut found = command;
+    while let Some(below) = names.next().and_then(|name| found.find_subcommand(name)) {
+        found = below;
+    }
+    found
 }
 
 /// scp's -P is followed by a port.

@@ -222,7 +222,7 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     }
     let root = served(state, &options, (begin.way, &shown))?;
     let options = link_dest::found_here(&root, options, (begin.way, &shown))?;
-    refuse_backups_elsewhere(&root, &options, &shown)?;
+    refuse_backups_elsewhere(&root, (&options, begin.way), &shown)?;
     make_path(&root, (&options, begin.way), &shown)?;
     let target = match (begin.way, &root) {
         (Direction::Push, ServedRoot::Folder(root)) => Some(target(root, &shown)?),

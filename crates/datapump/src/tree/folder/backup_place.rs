@@ -43,7 +43,7 @@ impl BackupPlace {
         let Ok(Folder::Os(base)) = at.folder() else { return Ok(BackupPlace::default()) };
         let base = (Arc::clone(base), PathBuf::from(at.name().unwrap_or_default()));
         let place = BackupPlace { base: Some(base), ..BackupPlace::default() };
-        let wrong = |errno: Errno| Problem::system(Operation::BackUp, folder, errno.0);
+        let wrong = |errno: Errno| not_kept(settings, folder, errno);
         let there = place.found(settings).map_err(wrong)?;
         let target = at.is_folder().then(|| at.metadata().ok()).flatten();
         let roots = [target, source.is_here().then_some(source.meta)];
@@ -104,6 +104,16 @@ impl BackupPlace {
         let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         open_below(&open, &way.join(relative)).map(Some)
     }
+}
+
+/// Why there is no backup. EXDEV: link(2) does not leave a file system, and openat2(2) not a folder that is served.
+pub(crate) fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Problem {
+    if errno == Errno::EXDEV && settings.is_confined {
+        let words =
+            "--backup-dir leads out of the target, or to another file system; name a folder below the target";
+        return Problem::new(Class::Refused, Operation::BackUp, path, words);
+    }
+    Problem::system(Operation::BackUp, path, errno.0)
 }
 
 /// Whether a tree has a name that its copy would put where the folder of backups is.

@@ -11,6 +11,7 @@ use datapump_engine::Errno;
 use crate::job::options::Sync;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
+use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::root::Root;
@@ -51,7 +52,7 @@ pub(crate) fn aside_in_tree(
     (folder, name): (&File, &OsStr),
 ) -> Result<UndoRename, Problem> {
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
-    let wrong = |errno: Errno| Problem::system(Operation::BackUp, &target.path_of(name), errno.0);
+    let wrong = |errno: Errno| not_kept(&shared.settings, &target.path_of(name), errno);
     let Some(stood) = stands(folder, name).map_err(wrong)? else { return Ok(UndoRename::default()) };
     let to = root.backups.below(&shared.settings, &target.relative()).map_err(wrong)?;
     let is_beside = to.is_none();
@@ -106,7 +107,7 @@ pub(crate) fn of_file<T>(
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let aside = aside_of_file(shared, at, source);
-    let aside = aside.map_err(|errno| Problem::system(Operation::BackUp, path, errno.0))?;
+    let aside = aside.map_err(|errno| not_kept(&shared.settings, path, errno))?;
     replace().inspect_err(|_| aside.undo(at))
 }
 

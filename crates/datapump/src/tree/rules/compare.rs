@@ -49,7 +49,7 @@ pub(crate) fn compare(
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
     let Some(there) = cursor.there(&name.name)? else {
-        return Err(differs(&path, format!("is missing: there is no '{}'", shown_path(&other_path))));
+        return Err(differs(&other_path, format!("is missing: there is only '{}'", shown_path(&path))));
     };
     if there.kind != meta.kind {
         let (one, other) = (change::what(meta.kind), change::what(there.kind));

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use datapump_core::wire::session::Direction;
 use minicbor::bytes::ByteVec;
@@ -47,20 +47,28 @@ pub(super) fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
     }
 }
 
-/// Nothing is written outside of the served folder: a path that begins elsewhere is refused, others are confined.
+/// Nothing is written outside of the served folder: a path that begins elsewhere, or goes up, is refused, and links on
+/// it are confined. What is pulled has its backups at the client.
 pub(super) fn refuse_backups_elsewhere(
     root: &ServedRoot,
-    options: &Options,
+    (options, way): (&Options, Direction),
     shown: &Path,
 ) -> Result<(), Problem> {
     let folder = options.backup.as_ref().and_then(|backup| backup.folder.as_ref());
-    match root {
-        ServedRoot::Folder(_) if folder.is_some_and(|folder| folder.is_absolute()) => Err(refused(
+    let (ServedRoot::Folder(_), Direction::Push, Some(folder)) = (root, way, folder) else { return Ok(()) };
+    if folder.is_absolute() {
+        return Err(refused(
             shown,
             "an absolute --backup-dir is refused by pump serve; name a path relative to the target",
-        )),
-        _ => Ok(()),
+        ));
     }
+    if folder.components().any(|part| part == Component::ParentDir) {
+        return Err(refused(
+            shown,
+            "a --backup-dir with '..' in it is refused by pump serve; name a folder below the target",
+        ));
+    }
+    Ok(())
 }
 
 /// Makes the folders that are missing above what is written.
