@@ -110,7 +110,10 @@ fn a_hard_link_of_another_source_is_replaced_and_never_written_into() {
         expect(&home.pump(&words(&line)), 2, &[part], &line);
         assert_eq!(listing(&home.path("")), before, "{line}: nothing is written");
     }
-    expect(&home.pump(&words("copy s/x s/t l")), 0, &[], "replaced");
+    // Its number of links changes with that: whoever reads it at that moment tells of a change.
+    let run = home.pump(&words("copy s/x s/t l"));
+    assert!([0, 24].contains(&run.status), "replaced: {run:?}");
+    expect(&home.pump(&words("copy s/x s/t l")), 0, &[], "and again");
     for (name, content) in [("s/x", "s/x"), ("s/t", "s/t"), ("l/x", "s/x"), ("l/t", "s/t")] {
         has_content(&home.path(name), content.as_bytes(), "replaced");
     }
