@@ -265,7 +265,7 @@ fn another_host_keeps_them_too() {
     let pull = ["--exclude", "*~", "--exclude", "away", &serving.at("old/"), "new"];
     expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull");
     assert_eq!((content(&home, "new/a"), content(&home, "new/a~")), ("newer a".into(), "new a".into()));
-    // What is pulled has its backups here, wherever they are.
+    // A copy that is pulled has its backups here, in any folder.
     let source = serving.at("old/a");
     for folder in [&*absolute, "../out"] {
         let pull = ["copy", "--ticket-file", "ticket", "--backup-dir", folder, &source, "new"];
