@@ -254,10 +254,18 @@ fn target_folder<'at>(
             Err(items::no_folder(found, path, "several sources need an existing folder as target"))
         }
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
-        (false, _, false) if wants_folder && options.make_path && options.dry_run => Err(usage(
-            path,
-            "not a directory yet (--mkpath creates nothing in a dry run); create it, or run without -n",
-        )),
+        // On another host: here it is promised.
+        (false, _, false)
+            if wants_folder
+                && options.make_path
+                && options.dry_run
+                && found.metadata().err() == Some(Errno::ENOENT) =>
+        {
+            Err(usage(
+                path,
+                "not a directory yet (--mkpath creates nothing in a dry run); create it, or run without -n",
+            ))
+        }
         (false, _, false) if wants_folder => {
             Err(items::no_folder(found, path, "not a directory; create it, or drop the trailing slash"))
         }

@@ -2,13 +2,16 @@
 //!
 //! Must not know: how it is done.
 
+use datapump_engine::Errno;
+
 use super::Job;
+use crate::job::options::Options;
 use crate::open::copy_method::{Facts, decide};
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::target::place::{Fill, Place};
 use crate::target::{Item, Target, change};
 use crate::tree::names::make_way;
-use datapump_files::disk::FileKind;
+use datapump_files::disk::{FileKind, folder_of};
 
 /// One line of what a job would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,15 +32,23 @@ impl Job {
     /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
     /// [`crate::Options::dry_run`] tells its changes as it finds them.)
     ///
-    /// Errors: what would be refused before anything is written, sources that are missing, and a link, pipe or device
-    /// in the place of a folder that is not empty.
-    pub fn plan(&self) -> Result<Vec<Planned>, Problem> {
-        let (items, problems) = self.items()?;
-        if let Some(problem) = problems.into_iter().next() {
-            return Err(problem);
+    /// Beside it stand the problems of single sources where there are several: the others would be copied.
+    ///
+    /// Errors: what would be refused before anything is written, and the problem of the only source: it is missing, or
+    /// the folder of its target is, or it is a link, pipe or device in the place of a folder that is not empty.
+    pub fn plan(&self) -> Result<(Vec<Planned>, Vec<Problem>), Problem> {
+        let (items, mut problems) = self.items()?;
+        let mut planned = Vec::new();
+        for item in &items {
+            match refuse_no_folder(item, &self.options).and_then(|()| refuse_folder(item)) {
+                Ok(()) => planned.push(self.planned(item)),
+                Err(problem) => problems.push(problem),
+            }
         }
-        items.iter().try_for_each(refuse_folder)?;
-        Ok(items.iter().map(|item| self.planned(item)).collect())
+        match problems.is_empty() || self.sources.len() > 1 {
+            true => Ok((planned, problems)),
+            false => Err(problems.remove(0)),
+        }
     }
 
     fn planned(&self, item: &Item) -> Planned {
@@ -61,6 +72,21 @@ impl Job {
         let how = made.unwrap_or_else(|| decide(&facts, &self.options).why).to_string();
         let bytes = item.bytes().filter(|_| made.is_none());
         Planned { source: item.source.clone(), target, bytes, made, how }
+    }
+}
+
+/// What a run would tell when it opens the folder of a target. One that it would make may be missing.
+pub(crate) fn refuse_no_folder(item: &Item, options: &Options) -> Result<(), Problem> {
+    let (operation, at, path) = match &item.target {
+        _ if item.is_left_out => return Ok(()),
+        Target::File(at) => (Operation::OpenFolder, at, &*at.path),
+        Target::Entry(at) => (Operation::Open, at, folder_of(&at.path)),
+        _ => return Ok(()),
+    };
+    let is_made = options.make_path && at.folder().err() == Some(Errno::ENOENT);
+    match at.folder_to_sync() {
+        Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0)),
+        _ => Ok(()),
     }
 }
 
