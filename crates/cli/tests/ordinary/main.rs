@@ -50,6 +50,7 @@ mod lists;
 mod mirror_command;
 mod mirrors;
 mod moved;
+mod nothing_to_do;
 mod opposites;
 mod over_ssh;
 mod readme;

@@ -363,7 +363,10 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     let synced = journal.as_ref().filter(|_| is_known_by_list).map_or(Ok(()), TreeJournal::sync);
     let parent = Folder::Os(Arc::clone(&parent_folder));
     match synced.and_then(|()| parent.rename_new(&temporary, name)) {
-        Ok(()) => Ok(Some((parent_folder, folder, journal))),
+        Ok(()) => {
+            shared.ledger.tally().folders_made += 1;
+            Ok(Some((parent_folder, folder, journal)))
+        }
         Err(errno) => {
             // FUSE keeps what is open under another name in the folder, which then does not go.
             let _ = journal.map(|journal| journal.remove());
