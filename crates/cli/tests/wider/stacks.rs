@@ -66,6 +66,12 @@ fn struct_ops() -> String {
     }
 }
 
+/// The kernel frees what was unloaded when it comes to it, and later where all CPUs are busy.
+fn is_gone(name: &str) {
+    eventually("no connection can have it", || !kernel_has(name));
+    eventually("the kernel has freed it", || !struct_ops().contains(name));
+}
+
 impl Stacks {
     fn run(&self, before: &[&str], words: &[&str]) -> Outcome {
         let program = self.program.display().to_string();
@@ -110,13 +116,13 @@ fn nothing_is_left_by_one_that_ends_or_is_killed() {
         let again = stacks.run(&[], &["scalable"]);
         expect(&again, 0, &["this kernel has scalable: nothing is to be loaded for it"], "twice");
         assert_eq!(holding.end(signal), status, "{signal:?}");
-        eventually("the kernel has dropped it", || !kernel_has("scalable"));
-        assert!(!struct_ops().contains("scalable"), "{signal:?}");
+        is_gone("scalable");
     }
     let both = stacks.hold(&[]);
     assert!(kernel_has("scalable") && kernel_has("highspeed"));
     assert_eq!(both.end(Signal::TERM), Some(0));
-    assert!(!kernel_has("scalable") && !kernel_has("highspeed"));
+    is_gone("scalable");
+    is_gone("highspeed");
 }
 
 #[test]
@@ -277,7 +283,7 @@ fn a_study_loads_what_the_kernel_lacks() {
         (&"completed".into(), &"scalable".into()),
         "{row}"
     );
-    assert!(!kernel_has("scalable") && !struct_ops().contains("scalable"));
+    is_gone("scalable");
     let row = row_with(Path::new("/nonexistent/pump-stacks"));
     assert_eq!(row["outcome"], "unavailable", "{row}");
     let why = row["message"].as_str().unwrap_or_default();
