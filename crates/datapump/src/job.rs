@@ -9,7 +9,7 @@ mod ended;
 pub(crate) mod mirror;
 pub(crate) mod neighbours;
 pub(crate) mod options;
-pub(crate) mod planned;
+mod planned;
 pub(crate) mod platform;
 mod refusals;
 pub(crate) mod request_plan;

@@ -29,7 +29,7 @@ fn dry(words: &str) -> Vec<&str> {
     words
 }
 
-/// What is typed; the status; what is said.
+/// Words of a command, its status, and a part of what is said.
 const REFUSED: &[(&str, i32, &str)] = &[
     ("copy s/ none/m", 1, "open 'none': No such file or directory"),
     ("copy s none/m", 1, "open 'none': No such file or directory"),
@@ -83,12 +83,12 @@ fn folders_that_mkpath_makes_may_be_missing() {
 #[test]
 fn of_several_sources_those_that_are_there_are_planned() {
     let home = furnished();
-    let before = names(&home);
     let missing = "open 'missing': No such file or directory";
     for (words, said) in [
         ("copy s/x missing d", &[missing, "'s/x' -> 'd/x'"][..]),
         ("copy missing other d", &[missing, "open 'other': No such file or directory"]),
     ] {
+        let before = names(&home);
         expect(&home.pump(&dry(words)), 23, said, &format!("{words}, dry"));
         assert_eq!(names(&home), before, "{words}, dry");
         expect(&home.pump(&words.split(' ').collect::<Vec<_>>()), 23, &[missing], words);

@@ -38,7 +38,7 @@ fn told_once(run: &dyn Fn() -> Outcome, said: &str, row: &str) {
     expect(&again, 0, &["Nothing to do: 1 file up to date.\n"], row);
 }
 
-/// What is changed in the source, one after the other, and what is said of it.
+/// Changes the source, one thing after the other, and looks for what is said of it.
 fn check(home: &Home, from: &str, to: &str, run: &dyn Fn() -> Outcome, row: &str) {
     expect(&run(), 0, &["300 B in "], row);
     expect(&run(), 0, &["Nothing to do: 1 file up to date.\n"], row);

@@ -2,16 +2,13 @@
 //!
 //! Must not know: how it is done.
 
-use datapump_engine::Errno;
-
 use super::Job;
-use crate::job::options::Options;
 use crate::open::copy_method::{Facts, decide};
-use crate::problem::{Operation, Problem};
+use crate::problem::Problem;
 use crate::target::place::{Fill, Place};
-use crate::target::{Item, Target, change};
+use crate::target::{Item, Target, change, refuse_no_folder};
 use crate::tree::names::make_way;
-use datapump_files::disk::{FileKind, folder_of};
+use datapump_files::disk::FileKind;
 
 /// One line of what a job would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,21 +69,6 @@ impl Job {
         let how = made.unwrap_or_else(|| decide(&facts, &self.options).why).to_string();
         let bytes = item.bytes().filter(|_| made.is_none());
         Planned { source: item.source.clone(), target, bytes, made, how }
-    }
-}
-
-/// What a run would tell when it opens the folder of a target. One that it would make may be missing.
-pub(crate) fn refuse_no_folder(item: &Item, options: &Options) -> Result<(), Problem> {
-    let (operation, at, path) = match &item.target {
-        _ if item.is_left_out => return Ok(()),
-        Target::File(at) => (Operation::OpenFolder, at, &*at.path),
-        Target::Entry(at) => (Operation::Open, at, folder_of(&at.path)),
-        _ => return Ok(()),
-    };
-    let is_made = options.make_path && at.folder().err() == Some(Errno::ENOENT);
-    match at.folder_to_sync() {
-        Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0)),
-        _ => Ok(()),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{FileKind, Meta, PathAt, make_above, names, would_make};
+use datapump_files::disk::{FileKind, Meta, PathAt, folder_of, make_above, names, would_make};
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
@@ -208,5 +208,20 @@ impl Goal<'_> {
             within::refuse_into_itself(hosts.disk, (from, at), (options, select))?;
         }
         Ok(resolved)
+    }
+}
+
+/// What a run would tell when it opens the folder of a target. One that it would make may be missing.
+pub(crate) fn refuse_no_folder(item: &Item, options: &Options) -> Result<(), Problem> {
+    let (operation, at, path) = match &item.target {
+        _ if item.is_left_out => return Ok(()),
+        Target::File(at) => (Operation::OpenFolder, at, &*at.path),
+        Target::Entry(at) => (Operation::Open, at, folder_of(&at.path)),
+        _ => return Ok(()),
+    };
+    let is_made = options.make_path && at.folder().err() == Some(Errno::ENOENT);
+    match at.folder_to_sync() {
+        Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0)),
+        _ => Ok(()),
     }
 }

@@ -49,7 +49,7 @@ fn is_folder(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// What is missing on the way, the deepest folder first.
+/// The folders that are missing on the way, the deepest first.
 fn missing_above<'path>(path: &'path Path, open: &impl Fn(&Path) -> Outcome<File>) -> Vec<&'path Path> {
     let wanted = if is_folder(path) { path } else { folder_of(path) };
     let is_missing =

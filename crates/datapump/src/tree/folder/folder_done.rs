@@ -86,7 +86,7 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Pr
     let (from, to) = (directory.source.origin()?, target.file()?.0);
     let was_right = is_right(shared, directory, (&from, &to));
     // Looked at before they are set.
-    let differed = !was_right && differed(shared, directory, (&from, &to));
+    let differed = differed(shared, directory, (&from, &to), was_right);
     if !was_right || directory.traits.keeps_own {
         set_attributes(shared, directory, target, (&from, &to))?;
     }
@@ -187,12 +187,21 @@ fn is_as(shared: &Shared<'_>, meta: &Meta, there: &Meta) -> bool {
 
 /// Whether a folder that stood there was not right when it was found: each name that this run made in it has changed
 /// its times since. Counted where what is right is left alone.
-fn differed(shared: &Shared<'_>, directory: &Directory, (from, to): (&Origin, &File)) -> bool {
+fn differed(
+    shared: &Shared<'_>,
+    directory: &Directory,
+    (from, to): (&Origin, &File),
+    is_right: bool,
+) -> bool {
     let Some(found) = directory.target.as_ref().map(|target| target.meta) else { return false };
     let is_counted = shared.trees.rules.leaves_some() && !directory.traits.keeps_own;
     let keep = shared.settings.options.keep;
+    let hidden_differ = || {
+        let differ = attributes::hidden_differ(from.bearer(), AttributeHolder::Open(to), keep);
+        !is_right && matches!(differ, Ok(true))
+    };
+    // A mode that lets fewer in is set when the folder is entered.
     is_counted
         && !was_made(shared, directory, to)
-        && (!is_as(shared, &directory.source.meta, &found)
-            || matches!(attributes::hidden_differ(from.bearer(), AttributeHolder::Open(to), keep), Ok(true)))
+        && (!is_as(shared, &directory.source.meta, &found) || hidden_differ())
 }
