@@ -274,10 +274,11 @@ impl Job {
         self.refuse_wrong_pieces()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
         let find = |path| self.found.clone().unwrap_or_else(|| PathAt::find(&self.platform.disk, path));
-        if let (Some(path), None, true) = (self.target.local_path(), &self.found, self.options.make_path) {
-            target::make_path(&self.hosts(), &self.sources, path, &self.options)?;
-        }
-        let found = self.target.local_path().map(find);
+        let promised = match (self.target.local_path(), &self.found, self.options.make_path) {
+            (Some(path), None, true) => target::make_path(&self.hosts(), &self.sources, path, &self.options)?,
+            _ => None,
+        };
+        let found = promised.or_else(|| self.target.local_path().map(find));
         let target = (&self.target, found.as_ref());
         let items = target::items(&self.hosts(), &self.sources, target, &self.options)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;

@@ -175,6 +175,11 @@ pub struct Report {
     pub links: u64,
     /// Symbolic links that stay as they are at the target.
     pub links_unchanged: u64,
+    /// Names that stay at the target and got other attributes: files, and with --update folders too. 0 where an older
+    /// version wrote.
+    pub adjusted: u64,
+    /// Folders that were made. 0 where an older version wrote.
+    pub folders_made: u64,
     /// Names that were left out for what they are: sockets, and files in use by a running or cut pump.
     pub skipped: u64,
     /// Names that were removed, because the source does not have them.
@@ -280,6 +285,8 @@ impl Report {
             files_existing: self.files_existing + before.files_existing,
             links: self.links + before.links,
             links_unchanged: self.links_unchanged + before.links_unchanged,
+            adjusted: self.adjusted + before.adjusted,
+            folders_made: self.folders_made + before.folders_made,
             elapsed_ns: later(self.elapsed_ns),
             first_done_ns: later(self.first_done_ns),
             last_done_ns: later(self.last_done_ns),

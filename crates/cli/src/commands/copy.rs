@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use datapump::{Event, Job, Place, Selection};
+use datapump::{Event, Job, Place, Selection, Status};
 
 use crate::args::{CopyArguments, MirrorArguments, relative};
 use crate::commands::trace::Trace;
@@ -235,10 +235,11 @@ fn remote(arguments: &CopyArguments, wish: RemoteWish, trace: Trace, runner: &Ru
 
 /// `-n`: a line for each file on standard output.
 fn plan(job: &Job, output: &Output) -> i32 {
-    let planned = match job.plan() {
-        Ok(planned) => planned,
+    let (planned, problems) = match job.plan() {
+        Ok(plan) => plan,
         Err(problem) => return output.refusal(&problem),
     };
+    problems.iter().for_each(|problem| output.problem(problem));
     for file in &planned {
         if output.json {
             output.result(&json::plan(file));
@@ -249,6 +250,8 @@ fn plan(job: &Job, output: &Output) -> i32 {
         }
     }
     output.tell_dry_run();
-    output.ended(0, None);
-    0
+    let class = problems.first().map(|problem| problem.class);
+    let status = class.map_or(Status::Done, |_| Status::Partial) as i32;
+    output.ended(status, class);
+    status
 }

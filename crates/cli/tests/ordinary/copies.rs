@@ -438,8 +438,8 @@ fn verify_of_streams_lengths_and_trouble() {
     for (words, status, part) in [
         ("- a", 0, ""),
         ("- longer", 1, "longer"),
-        ("- shorter", 1, "shorter"),
-        ("- empty", 1, "empty"),
+        ("- shorter", 1, "compare 'shorter' at byte 599999: ends where 'standard input' goes on"),
+        ("- empty", 1, "compare 'empty' at byte 0: ends where 'standard input' goes on"),
         ("a longer", 1, "compare 'a': has 600000 bytes, 'longer' has 600001"),
         ("a shorter", 1, "compare 'a': has 600000 bytes, 'shorter' has 599999"),
         ("a empty", 1, ""),

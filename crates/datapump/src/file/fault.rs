@@ -13,6 +13,7 @@ use crate::file::task::Task;
 use crate::net::folder::refusal;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
+use datapump_files::disk::{FileCalls, FileKind, is_made_up};
 use datapump_files::identity;
 
 /// The same for another host that asked for the block.
@@ -75,10 +76,26 @@ fn of_kind(
         }
         FaultKind::Differs => {
             let other = crate::shown(std::os::unix::ffi::OsStrExt::as_bytes(task.source_name.as_os_str()));
-            Problem::new(Class::Mismatch, Operation::Compare, name, format!("differs from '{other}'"))
-                .at(fault.at)
+            let (words, at) = match end_before(task, fault.at) {
+                Some(end) => (format!("ends where '{other}' goes on"), end),
+                None => (format!("differs from '{other}'"), fault.at),
+            };
+            Problem::new(Class::Mismatch, Operation::Compare, name, words).at(at)
         }
     }
+}
+
+/// Where the file that is compared ends, if it has nothing at this place: of several blocks behind its end any may be
+/// the first to be compared. Of a device, and of what the kernel makes up, the size does not tell.
+fn end_before(task: &Task, at: u64) -> Option<u64> {
+    let Sink::Compare(file) = &task.sink else { return None };
+    let (end, is_over) = match file.handle.meta() {
+        Ok(meta) if meta.kind == FileKind::Regular && !is_made_up(&file.handle) => {
+            (meta.size_bytes, meta.size_bytes <= at)
+        }
+        _ => (at, file.handle.peek(at, &mut [0]).is_ok_and(|bytes| bytes == 0)),
+    };
+    is_over.then_some(end)
 }
 
 /// What another host said of a block that it could not give.

@@ -30,7 +30,7 @@ pub(crate) fn items(
     let (mut items, problems) = target::items(hosts, sources, (&null, None), options)?;
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
-    if there.kind == FileKind::Fifo {
+    if matches!(there.kind, FileKind::Fifo | FileKind::CharDevice) {
         return Err(no_file(hosts, sources, target));
     }
     for item in &mut items {

@@ -6,7 +6,7 @@ use super::Job;
 use crate::open::copy_method::{Facts, decide};
 use crate::problem::Problem;
 use crate::target::place::{Fill, Place};
-use crate::target::{Item, Target, change};
+use crate::target::{Item, Target, change, refuse_no_folder};
 use crate::tree::names::make_way;
 use datapump_files::disk::FileKind;
 
@@ -29,15 +29,23 @@ impl Job {
     /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
     /// [`crate::Options::dry_run`] tells its changes as it finds them.)
     ///
-    /// Errors: what would be refused before anything is written, sources that are missing, and a link, pipe or device
-    /// in the place of a folder that is not empty.
-    pub fn plan(&self) -> Result<Vec<Planned>, Problem> {
-        let (items, problems) = self.items()?;
-        if let Some(problem) = problems.into_iter().next() {
-            return Err(problem);
+    /// Beside it stand the problems of single sources where there are several: the others would be copied.
+    ///
+    /// Errors: what would be refused before anything is written, and the problem of the only source: it is missing, or
+    /// the folder of its target is, or it is a link, pipe or device in the place of a folder that is not empty.
+    pub fn plan(&self) -> Result<(Vec<Planned>, Vec<Problem>), Problem> {
+        let (items, mut problems) = self.items()?;
+        let mut planned = Vec::new();
+        for item in &items {
+            match refuse_no_folder(item, &self.options).and_then(|()| refuse_folder(item)) {
+                Ok(()) => planned.push(self.planned(item)),
+                Err(problem) => problems.push(problem),
+            }
         }
-        items.iter().try_for_each(refuse_folder)?;
-        Ok(items.iter().map(|item| self.planned(item)).collect())
+        match problems.is_empty() || self.sources.len() > 1 {
+            true => Ok((planned, problems)),
+            false => Err(problems.remove(0)),
+        }
     }
 
     fn planned(&self, item: &Item) -> Planned {

@@ -212,6 +212,7 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
     let there = at.metadata().map_err(system(Operation::LookAt))?;
     if !shared.settings.options.dry_run {
         set_attributes(shared, item, (at, &there))?;
+        shared.ledger.tally().adjusted += 1;
     }
     // The names of one file have the same attributes: the run sets them once.
     let is_first =

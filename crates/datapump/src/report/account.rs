@@ -166,6 +166,8 @@ impl Account<'_> {
             files_existing: self.tally.files_existing,
             links: self.tally.links,
             links_unchanged: self.tally.links_unchanged,
+            adjusted: self.tally.adjusted,
+            folders_made: self.tally.folders_made,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,
             first_done_ns: done().min().unwrap_or(elapsed_ns),

@@ -34,6 +34,7 @@ impl Report {
             .chain(others)
             .filter(|(count, _)| *count > 0)
             .map(|(count, words)| format!("{} {words}", with_commas(count)))
+            .chain(self.changes_without_content())
             .collect();
         let besides = if besides.is_empty() { String::new() } else { format!("; {}", besides.join(", ")) };
         format!("{} in {}{rate}{besides}", done.join(", "), time_words(self.elapsed_ns))
@@ -41,7 +42,9 @@ impl Report {
 
     /// `Nothing to do: 400 files up to date, 2 newer at the target.`, if that is so.
     pub fn nothing_to_do(&self) -> Option<String> {
-        if self.exit_status != 0 || self.files + self.links + self.bytes + self.deleted + self.skipped > 0 {
+        let moved = self.files + self.links + self.bytes;
+        let besides = self.deleted + self.skipped + self.adjusted + self.folders_made;
+        if self.exit_status != 0 || moved + besides > 0 {
             return None;
         }
         let mut standing = self.standing().into_iter().filter(|(count, _)| *count > 0);
@@ -54,6 +57,15 @@ impl Report {
     fn links_up_to_date(&self) -> Option<String> {
         let links = Some(self.links_unchanged).filter(|count| *count > 0)?;
         Some(format!("Nothing to do: {} up to date.", counted(links, "link")))
+    }
+
+    /// `attributes of 3 names set`, `2 folders made`. Where something was copied, folders are made for it.
+    fn changes_without_content(&self) -> impl Iterator<Item = String> {
+        let folders = if self.files + self.links == 0 { self.folders_made } else { 0 };
+        let adjusted =
+            (self.adjusted > 0).then(|| format!("attributes of {} set", counted(self.adjusted, "name")));
+        let made = (folders > 0).then(|| format!("{} made", counted(folders, "folder")));
+        adjusted.into_iter().chain(made)
     }
 
     /// Files that stay as they are at the target, by why they do.
@@ -154,6 +166,15 @@ mod tests {
                 "4.0 MiB in 1.0 s, 1.00 MiB/s",
             ),
             (Report { files_unchanged: 4, exit_status: 23, ..second() }, "0 files in 1.0 s; 4 up to date"),
+            (
+                Report { files_unchanged: 1, adjusted: 1, ..second() },
+                "0 files in 1.0 s; 1 up to date, attributes of 1 name set",
+            ),
+            (Report { folders_made: 2, ..second() }, "0 files in 1.0 s; 2 folders made"),
+            (
+                Report { links: 2, adjusted: 3, folders_made: 1, ..second() },
+                "2 links in 1.0 s; attributes of 3 names set",
+            ),
         ] {
             assert_eq!(report.summary(), words);
             assert_eq!(report.nothing_to_do(), None);

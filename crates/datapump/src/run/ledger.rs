@@ -38,6 +38,9 @@ pub(crate) struct Tally {
     /// Symbolic links that were made, and those that stay as they are at the target.
     pub(crate) links: u64,
     pub(crate) links_unchanged: u64,
+    /// Names that stood at the target and got other attributes, and folders that were made.
+    pub(crate) adjusted: u64,
+    pub(crate) folders_made: u64,
     /// Files that an earlier run committed, and their bytes.
     pub(crate) files_before: u64,
     pub(crate) bytes_before: u64,

@@ -17,7 +17,7 @@ use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{FileKind, Meta, PathAt, make_above, names};
+use datapump_files::disk::{FileKind, Meta, PathAt, folder_of, make_above, names, would_make};
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
@@ -87,18 +87,22 @@ pub(crate) fn called_as_backups(items: &[Item], options: &Options) -> HashSet<Os
     names.filter(|name| backup.is_beside(name)).map(OsStr::to_owned).collect()
 }
 
-/// Makes the folders that are missing above a target, if all sources are there: else they would be of no use.
+/// Makes the folders that are missing above a target, if all sources are there: else they would be of no use. A dry run
+/// makes none, and gets the target itself where that would be one of them.
 pub(crate) fn make_path(
     hosts: &Hosts<'_>,
     sources: &[Place],
     path: &Path,
     options: &Options,
-) -> Result<(), Problem> {
+) -> Result<Option<PathAt>, Problem> {
     let is_missing = |(number, source)| matches!(hosts.meta(number, source), Some(Err(_)));
-    if options.dry_run || (0..).zip(sources).any(is_missing) {
-        return Ok(());
+    if (0..).zip(sources).any(is_missing) {
+        return Ok(None);
     }
-    let made = make_above(path, names::find_folder);
+    let made = match options.dry_run {
+        true => would_make(path, names::find_folder).map(|is_made| is_made.then(|| PathAt::promised(path))),
+        false => make_above(path, names::find_folder).map(|()| None),
+    };
     made.map_err(|errno| Problem::system(Operation::Make, path, errno.0))
 }
 
@@ -204,5 +208,20 @@ impl Goal<'_> {
             within::refuse_into_itself(hosts.disk, (from, at), (options, select))?;
         }
         Ok(resolved)
+    }
+}
+
+/// What a run would tell when it opens the folder of a target. One that it would make may be missing.
+pub(crate) fn refuse_no_folder(item: &Item, options: &Options) -> Result<(), Problem> {
+    let (operation, at, path) = match &item.target {
+        _ if item.is_left_out => return Ok(()),
+        Target::File(at) => (Operation::OpenFolder, at, &*at.path),
+        Target::Entry(at) => (Operation::Open, at, folder_of(&at.path)),
+        _ => return Ok(()),
+    };
+    let is_made = options.make_path && at.folder().err() == Some(Errno::ENOENT);
+    match at.folder_to_sync() {
+        Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0)),
+        _ => Ok(()),
     }
 }

@@ -30,6 +30,8 @@ pub struct PathAt {
     pub path: PathBuf,
     /// A symbolic link under the name is followed: the user named it, or the folder it stands in.
     follows: bool,
+    /// It does not stand there, and a run would make it as a folder.
+    is_promised: bool,
 }
 
 impl PathAt {
@@ -43,7 +45,7 @@ impl PathAt {
                 (found, _) => (found.map(of_file), None),
             },
         };
-        PathAt { folder, name, path: path.to_path_buf(), follows: true }
+        PathAt { folder, name, path: path.to_path_buf(), follows: true, is_promised: false }
     }
 
     /// Finds a target beneath an open folder, which nothing leads out of. A link under its name is not followed.
@@ -56,7 +58,19 @@ impl PathAt {
             (found, _) => (found?, None),
         };
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        Ok(PathAt { folder: Ok(of_file(folder)), name, path: path.to_path_buf(), follows: false })
+        Ok(PathAt {
+            folder: Ok(of_file(folder)),
+            name,
+            path: path.to_path_buf(),
+            follows: false,
+            is_promised: false,
+        })
+    }
+
+    /// A folder that a run would make: in a dry run it stands for what will be there.
+    pub fn promised(path: &Path) -> PathAt {
+        let folder = Err(Errno::ENOENT);
+        PathAt { folder, name: None, path: path.to_path_buf(), follows: true, is_promised: true }
     }
 
     /// The same target under the name that its user knows.
@@ -64,9 +78,9 @@ impl PathAt {
         PathAt { path: path.to_path_buf(), ..self }
     }
 
-    /// A folder that stands there.
+    /// A folder that stands there, or is promised.
     pub fn is_folder(&self) -> bool {
-        self.name.is_none() && self.folder.is_ok()
+        self.name.is_none() && (self.folder.is_ok() || self.is_promised)
     }
 
     /// A name in this folder.
@@ -212,7 +226,7 @@ impl PathAt {
         let folder = names::find_folder_from(folder, parent).map(of_file);
         // The path is only shown, never opened.
         let path = self.path.parent().unwrap_or(Path::new("")).join(content);
-        Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false })
+        Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false, is_promised: false })
     }
 }
 

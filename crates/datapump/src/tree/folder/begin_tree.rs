@@ -18,7 +18,7 @@ use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::directory::{Directory, LinkDest, Traits};
-use crate::tree::folder::open_root::{open_target, simulated};
+use crate::tree::folder::open_root::{open_if_there, open_parent, open_target, simulated};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::Visited;
 use crate::tree::folder::walk;
@@ -139,11 +139,15 @@ fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<L
 /// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
 fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<(), Problem> {
     let to = &*at.path;
-    let target = match open_target(at) {
-        Ok(folder) => Some(FolderSide::root_of(to, folder, &shared.trees.keeper)?),
-        Err(problem) if problem.class == Class::Missing && !shared.settings.compares => None,
-        Err(problem) => return Err(problem),
+    let (backups, opened) = match shared.settings.compares {
+        true => (BackupPlace::default(), Some(open_target(at)?)),
+        false => {
+            let backups = BackupPlace::of(&shared.settings, &source, at)?;
+            (backups, open_if_there(at, shared.settings.options.make_path)?)
+        }
     };
+    let side = |folder| FolderSide::root_of(to, folder, &shared.trees.keeper);
+    let target = opened.map(side).transpose()?;
     let keeps = target.as_ref().is_some_and(|target| keeps_own(shared, &source, target));
     if !shared.settings.compares && !keeps {
         tell_root(shared, &source, to, target.as_deref());
@@ -178,6 +182,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
     root.visited = visited(shared);
     root.shares_target = shared.trees.targets_overlap;
     root.is_copied = !shared.settings.compares;
+    root.backups = backups;
     let directory = Directory::new(None, &Arc::new(root), (source, target), traits, link_dest);
     shared.trees.walk(1);
     shared.trees.begin_tree();
@@ -336,11 +341,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     if at.metadata_of_name().is_ok() {
         return Ok(None);
     }
-    let parent_folder = match at.folder_to_sync() {
-        Ok(Folder::Os(folder)) => folder,
-        Ok(Folder::Sim(_)) => return Err(simulated(path)),
-        Err(errno) => return Err(Problem::system(Operation::Open, path.parent().unwrap_or(path), errno.0)),
-    };
+    let parent_folder = open_parent(at)?;
     let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
     made::check_root(&parent_folder, &folder, path)?;
     let begun =
@@ -362,7 +363,10 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     let synced = journal.as_ref().filter(|_| is_known_by_list).map_or(Ok(()), TreeJournal::sync);
     let parent = Folder::Os(Arc::clone(&parent_folder));
     match synced.and_then(|()| parent.rename_new(&temporary, name)) {
-        Ok(()) => Ok(Some((parent_folder, folder, journal))),
+        Ok(()) => {
+            shared.ledger.tally().folders_made += 1;
+            Ok(Some((parent_folder, folder, journal)))
+        }
         Err(errno) => {
             // FUSE keeps what is open under another name in the folder, which then does not go.
             let _ = journal.map(|journal| journal.remove());

@@ -35,6 +35,7 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
             return shared.trees.trees_done().push(done);
         };
         if is_empty_for_lack_of_room(shared, &done) {
+            shared.ledger.tally().folders_made -= 1;
             shared.ledger.leave_missing(0);
             done.root.fail();
             done = parent;
@@ -61,7 +62,7 @@ fn is_empty_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool
 
 /// A name changed in a folder that may be finished: it gets its attributes once more. A root gets them last.
 pub(crate) fn finish_again(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    if directory.parent.is_none() { Ok(()) } else { finish_folder(shared, directory) }
+    if directory.parent.is_none() { Ok(()) } else { put_attributes(shared, directory).map(|_| ()) }
 }
 
 fn deal_with_put_off(shared: &Shared<'_>, directory: Arc<Directory>, name: Name) {
@@ -74,9 +75,18 @@ fn deal_with_put_off(shared: &Shared<'_>, directory: Arc<Directory>, name: Name)
 
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
+    let differed = put_attributes(shared, directory)?;
+    shared.ledger.tally().adjusted += u64::from(differed);
+    Ok(())
+}
+
+/// Whether it had others when it was found.
+fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Problem> {
+    let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
     let (from, to) = (directory.source.origin()?, target.file()?.0);
     let was_right = is_right(shared, directory, (&from, &to));
+    // Looked at before they are set.
+    let differed = differed(shared, directory, (&from, &to), was_right);
     if !was_right || directory.traits.keeps_own {
         set_attributes(shared, directory, target, (&from, &to))?;
     }
@@ -88,7 +98,7 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Resul
             Problem::system(Operation::SyncFolder, &target.path(), error.raw_os_error().unwrap_or(5))
         })?;
     }
-    Ok(())
+    Ok(differed)
 }
 
 /// Removes what killed runs left in a folder that this run did not make.
@@ -162,10 +172,36 @@ fn is_right(shared: &Shared<'_>, directory: &Directory, (from, to): (&Origin, &F
     let rules = &shared.trees.rules;
     rules.leaves_some()
         && !was_made(shared, directory, to)
-        && rules.time_is_right(meta, &there)
-        && matches!(rules.kept(meta, &there), Action::Leave(_))
+        && is_as(shared, meta, &there)
         && matches!(
             attributes::hidden_differ(from.bearer(), AttributeHolder::Open(to), shared.settings.options.keep),
             Ok(false)
         )
+}
+
+/// Whether time, owner and mode are right.
+fn is_as(shared: &Shared<'_>, meta: &Meta, there: &Meta) -> bool {
+    let rules = &shared.trees.rules;
+    rules.time_is_right(meta, there) && matches!(rules.kept(meta, there), Action::Leave(_))
+}
+
+/// Whether a folder that stood there was not right when it was found: each name that this run made in it has changed
+/// its times since. Counted where what is right is left alone.
+fn differed(
+    shared: &Shared<'_>,
+    directory: &Directory,
+    (from, to): (&Origin, &File),
+    is_right: bool,
+) -> bool {
+    let Some(found) = directory.target.as_ref().map(|target| target.meta) else { return false };
+    let is_counted = shared.trees.rules.leaves_some() && !directory.traits.keeps_own;
+    let keep = shared.settings.options.keep;
+    let hidden_differ = || {
+        let differ = attributes::hidden_differ(from.bearer(), AttributeHolder::Open(to), keep);
+        !is_right && matches!(differ, Ok(true))
+    };
+    // A mode that lets fewer in is set when the folder is entered.
+    is_counted
+        && !was_made(shared, directory, to)
+        && (!is_as(shared, &directory.source.meta, &found) || hidden_differ())
 }

@@ -1,4 +1,4 @@
-//! Opens the target of a tree that stands there.
+//! Opens the target of a tree that stands there, or the folder in which it is made.
 //!
 //! Must not know: what it becomes.
 
@@ -6,6 +6,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+
+use datapump_engine::Errno;
 
 use crate::problem::{Class, Operation, Problem};
 use datapump_files::disk::{Folder, PathAt, names};
@@ -19,6 +21,29 @@ pub(crate) fn open_target(at: &PathAt) -> Result<Arc<File>, Problem> {
         Err(errno) => Err(errno),
     };
     opened.map(Arc::new).map_err(|errno| Problem::system(Operation::Open, &at.path, errno.0))
+}
+
+/// Opens the folder in which a target is made.
+pub(crate) fn open_parent(at: &PathAt) -> Result<Arc<File>, Problem> {
+    let path = &*at.path;
+    match at.folder_to_sync() {
+        Ok(Folder::Os(folder)) => Ok(folder),
+        Ok(Folder::Sim(_)) => Err(simulated(path)),
+        Err(errno) => Err(Problem::system(Operation::Open, path.parent().unwrap_or(path), errno.0)),
+    }
+}
+
+/// Opens the target of a dry run, if it stands there: else a run could make it. With `makes_path` it makes what is
+/// missing above it, too.
+pub(crate) fn open_if_there(at: &PathAt, makes_path: bool) -> Result<Option<Arc<File>>, Problem> {
+    let is_made = makes_path && at.folder().err() == Some(Errno::ENOENT);
+    if !is_made && at.name().is_some() && at.metadata_of_name().is_err() {
+        open_parent(at)?;
+    }
+    match open_target(at) {
+        Err(problem) if problem.class == Class::Missing && (is_made || at.name().is_some()) => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 pub(crate) fn simulated(path: &Path) -> Problem {

@@ -237,6 +237,7 @@ fn target_of(
     if fresh && !cursor.directory.claim(&side.meta, &name.name) {
         return Err(datapump_files::commit::taken(&path));
     }
+    shared.ledger.tally().folders_made += u64::from(fresh);
     Ok(Some((Some(side), fresh)))
 }
 

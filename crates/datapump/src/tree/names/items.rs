@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use crate::open;
 use crate::open::existing;
 use crate::open::existing::FileNext;
-use crate::problem::shown_path;
+use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::target::other_names;
-use crate::target::{Item, Target};
+use crate::target::{Item, Target, refuse_no_folder};
 use crate::tree::folder::begin_tree;
 use crate::tree::names::entry_argument;
 use datapump_core::verdict::Waits;
@@ -66,8 +66,18 @@ fn open_file(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     other_names::parted(shared, item).iter().for_each(|item| open_one(shared, waits, item));
 }
 
+/// The work that is left for a file. A run finds out when it opens the folder of the target whether that is there; a
+/// dry run opens none.
+fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem> {
+    let next = existing::next(shared, item)?;
+    if matches!(next, FileNext::Copy(_)) && shared.settings.options.dry_run {
+        refuse_no_folder(item, shared.settings.options)?;
+    }
+    Ok(next)
+}
+
 fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
-    match existing::next(shared, item) {
+    match next(shared, item) {
         Ok(FileNext::Copy(change)) if shared.settings.options.dry_run => {
             shared.ledger.tell(change);
             other_names::link_others(shared, item, None);

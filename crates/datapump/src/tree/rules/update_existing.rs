@@ -101,6 +101,7 @@ pub(crate) fn adjust(
         return left(shared, entry, (meta, there), "its attributes would be set");
     }
     set_attributes(shared, entry, meta, there)?;
+    shared.ledger.tally().adjusted += 1;
     shared.ledger.tell(change);
     left(shared, entry, (meta, there), "its attributes were set")
 }

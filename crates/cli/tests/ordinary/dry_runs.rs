@@ -1,0 +1,107 @@
+//! A dry run promises what the run does: it is refused for the same, with the same status, and writes nothing.
+
+use std::path::PathBuf;
+
+use crate::support::listing::listing;
+use crate::support::{Home, expect, make_folder, make_symlink, noise_file};
+
+/// A source with a file, a folder and a link, a file, and a target with what a copy deletes or keeps.
+fn furnished() -> Home {
+    let home = Home::new();
+    for folder in ["s", "s/sub", "d", "d/kept"] {
+        make_folder(&home, folder);
+    }
+    for file in ["s/x", "s/sub/y", "f", "d/gone", "d/kept/old"] {
+        noise_file(&home, file, 100, 1);
+    }
+    make_symlink(&home, "x", "s/link");
+    home
+}
+
+fn names(home: &Home) -> Vec<PathBuf> {
+    listing(&home.path("")).into_keys().collect()
+}
+
+/// The words with `-n` behind the command.
+fn dry(words: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.insert(1, "-n");
+    words
+}
+
+/// Words of a command, its status, and a part of what is said.
+const REFUSED: &[(&str, i32, &str)] = &[
+    ("copy s/ none/m", 1, "open 'none': No such file or directory"),
+    ("copy s none/m", 1, "open 'none': No such file or directory"),
+    ("copy s f/m", 1, "open 'f': Not a directory"),
+    ("copy s/x d/missing/x", 1, "open the folder of 'd/missing/x': No such file or directory"),
+    ("copy -i s/x d/missing/x", 1, "open the folder of 'd/missing/x': No such file or directory"),
+    ("copy s/x f/y", 1, "open the folder of 'f/y': Not a directory"),
+    ("copy -a s/link none/l", 1, "open 'none': No such file or directory"),
+    ("copy --relative s/sub/y nod/e", 1, "open 'nod': No such file or directory"),
+    ("copy --backup-dir ../s/q s/ d", 1, "--backup-dir is the source or the target, or lies in the source"),
+    ("copy --mkpath s/x f/a/y", 1, "open the folder of 'f/a/y': Not a directory"),
+    ("copy --mkpath s/x f/a/", 2, "'f/a/': not a directory; create it"),
+    ("copy missing d", 1, "open 'missing': No such file or directory"),
+    ("mirror s missing/d", 1, "open 'missing': No such file or directory"),
+];
+
+#[test]
+fn what_the_run_refuses_is_refused_and_nothing_is_written() {
+    let home = furnished();
+    let before = names(&home);
+    for (words, status, said) in REFUSED {
+        expect(&home.pump(&dry(words)), *status, &[said], &format!("{words}, dry"));
+        assert_eq!(names(&home), before, "{words}, dry");
+        let run = home.pump(&words.split(' ').collect::<Vec<_>>());
+        expect(&run, *status, &[said], words);
+        assert_eq!(names(&home), before, "{words}");
+    }
+}
+
+#[test]
+fn folders_that_mkpath_makes_may_be_missing() {
+    let home = furnished();
+    for (words, made) in [
+        ("copy --mkpath s/x a/q/r/", "a/q/r/x"),
+        ("copy --mkpath -i s/x b/q/r/", "b/q/r/x"),
+        ("copy --mkpath s/x c/q/y", "c/q/y"),
+        ("copy --mkpath s/x s/sub/y e/q/", "e/q/y"),
+        ("copy --mkpath s g/q/", "g/q/s/sub/y"),
+        ("copy --mkpath s/ h/q", "h/q/sub/y"),
+        ("mirror --mkpath s i/q", "i/q/sub/y"),
+    ] {
+        let before = names(&home);
+        let said = if words.contains("-i") { ">f+++++++++ x" } else { made };
+        expect(&home.pump(&dry(words)), 0, &[said, "dry run: nothing was copied"], &format!("{words}, dry"));
+        assert_eq!(names(&home), before, "{words}, dry");
+        expect(&home.pump(&words.split(' ').collect::<Vec<_>>()), 0, &[], words);
+        assert!(home.path(made).exists(), "{words}");
+    }
+}
+
+#[test]
+fn of_several_sources_those_that_are_there_are_planned() {
+    let home = furnished();
+    let missing = "open 'missing': No such file or directory";
+    for (words, said) in [
+        ("copy s/x missing d", &[missing, "'s/x' -> 'd/x'"][..]),
+        ("copy missing other d", &[missing, "open 'other': No such file or directory"]),
+    ] {
+        let before = names(&home);
+        expect(&home.pump(&dry(words)), 23, said, &format!("{words}, dry"));
+        assert_eq!(names(&home), before, "{words}, dry");
+        expect(&home.pump(&words.split(' ').collect::<Vec<_>>()), 23, &[missing], words);
+    }
+}
+
+#[test]
+fn the_folder_of_backups_is_not_among_what_would_be_deleted() {
+    let home = furnished();
+    let words = "copy --delete -i --backup-dir kept s/ d";
+    let planned = home.pump(&dry(words));
+    expect(&planned, 0, &["*deleting   gone"], "dry");
+    assert!(!planned.out.contains("*deleting   kept"), "{planned:?}");
+    expect(&home.pump(&words.split(' ').collect::<Vec<_>>()), 0, &["*deleting   gone"], "run");
+    assert!(home.path("d/kept/old").exists());
+}

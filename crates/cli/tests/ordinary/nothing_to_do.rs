@@ -1,0 +1,99 @@
+//! "Nothing to do" is said where nothing was done: attributes that were set and folders that were made are told.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use crate::support::serving::Serving;
+use crate::support::{Home, Outcome, expect, make_folder, noise_file, set_mode};
+
+const NOON: u64 = 1_500_000_000_000_000_000;
+const MORNING: u64 = NOON - 3_600_000_000_000;
+
+/// Of a file or a folder.
+fn set_time(path: &Path, ns: u64) {
+    let opened = fs::File::open(path).expect("it is there");
+    opened.set_modified(SystemTime::UNIX_EPOCH + Duration::from_nanos(ns)).expect("a time can be set");
+}
+
+/// A folder with a file and a folder, whose times do not change by themselves.
+fn lay(home: &Home, from: &str) {
+    make_folder(home, from);
+    make_folder(home, &format!("{from}/sub"));
+    noise_file(home, &format!("{from}/x"), 300, 1);
+    for (name, mode) in [("x", 0o644), ("sub", 0o755), ("", 0o755)] {
+        let path = home.path(from).join(name);
+        set_mode(&path, mode);
+        set_time(&path, NOON);
+    }
+}
+
+/// Runs once where something differs, which is told, and once more where nothing does.
+fn told_once(run: &dyn Fn() -> Outcome, said: &str, row: &str) {
+    let first = run();
+    expect(&first, 0, &[" -> ", "0 files in ", &format!("; 1 up to date, {said}\n")], row);
+    assert!(!first.err.contains("Nothing to do"), "{row}: {first:?}");
+    let again = run();
+    expect(&again, 0, &["Nothing to do: 1 file up to date.\n"], row);
+}
+
+/// Changes the source, one thing after the other, and looks for what is said of it.
+fn check(home: &Home, from: &str, to: &str, run: &dyn Fn() -> Outcome, row: &str) {
+    expect(&run(), 0, &["300 B in "], row);
+    expect(&run(), 0, &["Nothing to do: 1 file up to date.\n"], row);
+    let (from, to) = (home.path(from), home.path(to));
+    set_mode(&from.join("x"), 0o600);
+    told_once(run, "attributes of 1 name set", &format!("{row}: a file's mode"));
+    set_mode(&from.join("sub"), 0o700);
+    told_once(run, "attributes of 1 name set", &format!("{row}: a folder's mode"));
+    set_time(&from.join("sub"), MORNING);
+    set_mode(&from.join("x"), 0o640);
+    told_once(run, "attributes of 2 names set", &format!("{row}: a folder's time and a file's mode"));
+    set_time(&from, MORNING);
+    told_once(run, "attributes of 1 name set", &format!("{row}: the root's time"));
+    fs::create_dir(from.join("empty")).expect("room");
+    // The root is as it was: that the copy gives it its time once more is nothing that differed.
+    set_time(&from, MORNING);
+    told_once(run, "1 folder made", &format!("{row}: an empty folder"));
+    let mode = |name: &str| fs::metadata(to.join(name)).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!((mode("x"), mode("sub")), (0o640, 0o700), "{row}");
+    let time = |path: &Path| fs::metadata(path).expect("it is there").mtime() as u64 * 1_000_000_000;
+    assert_eq!((time(&to), time(&to.join("sub"))), (MORNING, MORNING), "{row}");
+}
+
+#[test]
+fn attributes_that_are_set_and_folders_that_are_made_are_told_on_every_way() {
+    for words in [&["mirror"][..], &["copy", "-u"]] {
+        let home = Home::new();
+        make_folder(&home, "served");
+        let serving = Serving::new(&home, &[]);
+        for (from, to, shown) in [
+            ("here", "there", ["here/".to_owned(), "there".to_owned()]),
+            ("pushed", "served/pushed", ["pushed/".to_owned(), serving.at("pushed")]),
+            ("served/pulled", "pulled", [serving.at("pulled/"), "pulled".to_owned()]),
+        ] {
+            lay(&home, from);
+            let line = [words, &["--ticket-file", "ticket", shown[0].as_str(), shown[1].as_str()]].concat();
+            check(&home, from, to, &|| home.pump(&line), &format!("{words:?} {from} {to}"));
+        }
+    }
+}
+
+#[test]
+fn a_file_alone_and_the_report_say_so_too() {
+    let home = Home::new();
+    lay(&home, "from");
+    let run = || home.pump(&["copy", "-u", "from/x", "y"]);
+    expect(&run(), 0, &["300 B in "], "new");
+    set_mode(&home.path("from/x"), 0o600);
+    told_once(&run, "attributes of 1 name set", "a file");
+    expect(&home.pump(&["mirror", "from", "to"]), 0, &[], "new");
+    set_mode(&home.path("from/x"), 0o644);
+    fs::create_dir(home.path("from/sub/empty")).expect("room");
+    set_time(&home.path("from/sub"), NOON);
+    let run = home.pump(&["mirror", "--json", "from", "to"]);
+    let last = run.out.lines().last().unwrap_or_default();
+    let report: serde_json::Value = serde_json::from_str(last).expect("a report");
+    assert_eq!((&report["adjusted"], &report["folders_made"]), (&1.into(), &1.into()), "{run:?}");
+}
