@@ -154,5 +154,8 @@ pub fn leave_temporary(home: &Home, source: &str, target: &str) -> String {
     assert_eq!(running.end().status, 128 + Signal::KILL.as_raw());
     let mut leftovers = super::leftovers(home);
     assert_eq!(leftovers.len(), 1, "{leftovers:?}");
+    let left = std::fs::File::open(home.path(&leftovers[0])).expect("it is left");
+    // Requests of a ring hold the file, and its lock, until the kernel has ended them behind the process.
+    eventually("its lock is free", || left.try_lock().is_ok());
     leftovers.remove(0)
 }
