@@ -68,17 +68,17 @@ impl Wire {
     }
 }
 
-/// A session that has begun: its control connection, and its number. As any client it comes again while others that end
+/// A session that has started: its control connection, and its number. As any client it comes again while others that end
 /// have the memory.
 fn begin(address: &str, way: Direction, connections: u32) -> (Wire, [u8; 16]) {
-    let begun = (0..200).find_map(|_| {
-        let begun = try_begin(address, way, connections);
-        if begun.is_none() {
+    let session = (0..200).find_map(|_| {
+        let session = try_begin(address, way, connections);
+        if session.is_none() {
             std::thread::sleep(Duration::from_millis(50));
         }
-        begun
+        session
     });
-    begun.expect("sessions end, and their memory is given back")
+    session.expect("sessions end, and their memory is given back")
 }
 
 /// Nothing where the server has not so much memory free.

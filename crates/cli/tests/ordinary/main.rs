@@ -21,6 +21,7 @@ mod dry_runs;
 mod file_flags;
 mod given;
 mod habits;
+mod habits_printed;
 mod hard_links;
 mod hosts;
 mod hosts_attributes;

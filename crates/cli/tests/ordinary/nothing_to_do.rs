@@ -30,7 +30,7 @@ fn lay(home: &Home, from: &str) {
 }
 
 /// Runs once where something differs, which is told, and once more where nothing does.
-fn told_once(run: &dyn Fn() -> Outcome, said: &str, row: &str) {
+fn reported_once(run: &dyn Fn() -> Outcome, said: &str, row: &str) {
     let first = run();
     expect(&first, 0, &[" -> ", "0 files in ", &format!("; 1 up to date, {said}\n")], row);
     assert!(!first.err.contains("Nothing to do"), "{row}: {first:?}");
@@ -44,18 +44,18 @@ fn check(home: &Home, from: &str, to: &str, run: &dyn Fn() -> Outcome, row: &str
     expect(&run(), 0, &["Nothing to do: 1 file up to date.\n"], row);
     let (from, to) = (home.path(from), home.path(to));
     set_mode(&from.join("x"), 0o600);
-    told_once(run, "attributes of 1 name set", &format!("{row}: a file's mode"));
+    reported_once(run, "attributes of 1 name set", &format!("{row}: a file's mode"));
     set_mode(&from.join("sub"), 0o700);
-    told_once(run, "attributes of 1 name set", &format!("{row}: a folder's mode"));
+    reported_once(run, "attributes of 1 name set", &format!("{row}: a folder's mode"));
     set_time(&from.join("sub"), MORNING);
     set_mode(&from.join("x"), 0o640);
-    told_once(run, "attributes of 2 names set", &format!("{row}: a folder's time and a file's mode"));
+    reported_once(run, "attributes of 2 names set", &format!("{row}: a folder's time and a file's mode"));
     set_time(&from, MORNING);
-    told_once(run, "attributes of 1 name set", &format!("{row}: the root's time"));
+    reported_once(run, "attributes of 1 name set", &format!("{row}: the root's time"));
     fs::create_dir(from.join("empty")).expect("room");
     // The root is as it was: that the copy gives it its time once more is nothing that differed.
     set_time(&from, MORNING);
-    told_once(run, "1 folder made", &format!("{row}: an empty folder"));
+    reported_once(run, "1 folder made", &format!("{row}: an empty folder"));
     let mode = |name: &str| fs::metadata(to.join(name)).expect("it is there").permissions().mode() & 0o777;
     assert_eq!((mode("x"), mode("sub")), (0o640, 0o700), "{row}");
     let time = |path: &Path| fs::metadata(path).expect("it is there").mtime() as u64 * 1_000_000_000;
@@ -87,7 +87,7 @@ fn a_file_alone_and_the_report_say_so_too() {
     let run = || home.pump(&["copy", "-u", "from/x", "y"]);
     expect(&run(), 0, &["300 B in "], "new");
     set_mode(&home.path("from/x"), 0o600);
-    told_once(&run, "attributes of 1 name set", "a file");
+    reported_once(&run, "attributes of 1 name set", "a file");
     expect(&home.pump(&["mirror", "from", "to"]), 0, &[], "new");
     set_mode(&home.path("from/x"), 0o644);
     fs::create_dir(home.path("from/sub/empty")).expect("room");

@@ -163,7 +163,7 @@ fn link_change(
     first: &TreeEntry,
 ) -> Option<Box<Change>> {
     let change = findings::change(shared, &entry.directory, ChangeKind::Link, &entry.name, meta, stands);
-    let first = findings::told_path(shared, &first.directory, &first.name);
+    let first = findings::reported_path(shared, &first.directory, &first.name);
     change.map(|change| Box::new(Change { leads_to: Some(first), ..*change }))
 }
 

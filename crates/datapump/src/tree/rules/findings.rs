@@ -97,7 +97,7 @@ pub(crate) fn change(
 ) -> Option<Box<Change>> {
     shared.settings.tells_changes().then(|| {
         let target = directory.target_path().join(name);
-        let paths = [directory.source.path_of(name), target, told_path(shared, directory, name)];
+        let paths = [directory.source.path_of(name), target, reported_path(shared, directory, name)];
         let findings = of_name(shared, directory, name, (meta, there));
         Box::new(Change::new(kind, paths, meta, there, findings))
     })
@@ -105,7 +105,7 @@ pub(crate) fn change(
 
 /// The path of a name from the target that the user named on, as rsync prints it; of what gets another name there, the
 /// name of the source.
-pub(crate) fn told_path(shared: &Shared<'_>, directory: &Directory, name: &OsStr) -> PathBuf {
+pub(crate) fn reported_path(shared: &Shared<'_>, directory: &Directory, name: &OsStr) -> PathBuf {
     let root = shared.settings.below_target(&directory.root.target_path);
     directory.source.path_below(root).join(directory.source.own(name))
 }
