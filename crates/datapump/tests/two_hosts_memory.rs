@@ -68,8 +68,8 @@ impl Wire {
     }
 }
 
-/// A session that has started: its control connection, and its number. As any client it comes again while others that end
-/// have the memory.
+/// A session that has started: its control connection, and its number. As any client it comes again while others
+/// that end have the memory.
 fn begin(address: &str, way: Direction, connections: u32) -> (Wire, [u8; 16]) {
     let session = (0..200).find_map(|_| {
         let session = try_begin(address, way, connections);

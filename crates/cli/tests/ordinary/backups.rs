@@ -367,7 +367,7 @@ fn no_backup_replaces_what_another_source_of_the_command_is_copied_to() {
     }
 }
 
-/// Nothing stands under that name when the backup is made. A large file is started first, and a small one is done first.
+/// Nothing stands under that name when the backup is made. A large file starts first, and a small one is done first.
 #[test]
 fn no_backup_takes_a_free_name_that_another_source_is_to_get() {
     for (flag, taken, backup) in [
