@@ -334,7 +334,7 @@ impl Job {
         let lanes_ended = self.platform.thread_time();
         let opened = |state: GrowthState| format!("{} connections: {}", results.len(), state.words());
         shared.gate.why().into_iter().for_each(|state| shared.ledger.note(|| opened(state)));
-        shared.ledger.full.told().into_iter().for_each(|problem| events(Event::Problem(problem)));
+        shared.ledger.tell_full();
         let mut waits = Waits::default();
         let unfinished = shared.unfinished();
         if unfinished.iter().any(|task| !task.has_failed()) {

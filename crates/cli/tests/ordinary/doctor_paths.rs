@@ -12,6 +12,7 @@ use datapump_core::wire::session::{HostSettings, LinkFacts, Message, ShortText};
 use datapump_core::wire::{VERSION, decode, encode};
 use serde_json::Value;
 
+use crate::support::programs::script;
 use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, PUMP, expect, make_folder, outcome, schema, set_mode};
 
@@ -138,8 +139,7 @@ fn what_is_no_place_and_a_missing_ticket_are_usage_errors_before_anything_is_sen
 fn over_ssh_both_ways_of_connections_are_looked_at() {
     for (row, connection) in [("direct", Some("127.0.0.1 1 127.0.0.1 22")), ("through ssh", None)] {
         let home = Home::new();
-        std::fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
-        set_mode(&home.path("rsh"), 0o755);
+        script(home.path("rsh"), "shift; exec sh -c \"$*\"");
         let words = ["doctor", "--json", "--ssh=./rsh", "--remote-bin", PUMP, "user@host:"];
         let mut command: Command = home.command(&words);
         command.env_remove("SSH_CONNECTION");

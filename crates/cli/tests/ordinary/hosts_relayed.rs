@@ -4,11 +4,12 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
+use crate::support::programs::script;
 use crate::support::running::Running;
 use crate::support::small_tree::small_tree;
 use crate::support::{
-    Home, Outcome, PUMP, expect, has_content, make_folder, make_symlink, noise_file, outcome, set_mode,
-    set_xattr, xattr,
+    Home, Outcome, PUMP, expect, has_content, make_folder, make_symlink, noise_file, outcome, set_xattr,
+    xattr,
 };
 use rustix::process::Signal;
 
@@ -17,9 +18,8 @@ fn home(more: &str) -> Home {
     let home = Home::new();
     make_folder(&home, "one");
     make_folder(&home, "two");
-    let script = format!("#!/bin/sh\nNAME=$1; shift; export HOME=$PWD/$NAME; {more}\nexec sh -c \"$*\"\n");
-    std::fs::write(home.path("rsh"), script).expect("room");
-    set_mode(&home.path("rsh"), 0o755);
+    let text = format!("NAME=$1; shift; export HOME=$PWD/$NAME; {more}\nexec sh -c \"$*\"");
+    script(home.path("rsh"), &text);
     home
 }
 

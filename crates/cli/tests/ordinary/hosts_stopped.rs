@@ -4,13 +4,14 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::support::programs::script;
 use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
-use crate::support::{Home, expect, make_folder, noise_file, set_mode};
+use crate::support::{Home, expect, make_folder, noise_file};
 use rustix::process::Signal;
 
 /// Signals are answered within a second; a machine that is busy with other tests has more. Calls may take ten.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(4);
+const ANSWERED_WITHIN: Duration = Duration::from_secs(8);
 
 /// A folder with a file, and a ticket that a server has let in before.
 fn home() -> (Home, Serving) {
@@ -132,9 +133,7 @@ fn an_ssh_that_hangs_ends_with_a_stop() {
     for (name, text) in
         [("silent", ":"), ("noisy", "echo Welcome"), ("waiting", "exec >&-"), ("deaf", "trap '' INT TERM")]
     {
-        let script = format!("#!/bin/sh\n{text}\ntouch {name}.runs\nexec sleep 1000 2>&-\n");
-        std::fs::write(home.path(name), script).expect("room");
-        set_mode(&home.path(name), 0o755);
+        script(home.path(name), &format!("{text}\ntouch {name}.runs\nexec sleep 1000 2>&-"));
         let ssh = format!("--ssh=./{name}");
         let mark = home.path(format!("{name}.runs"));
         for words in [["file", "host:there"], ["host:there", "back"]] {

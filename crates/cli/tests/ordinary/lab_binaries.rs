@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use crate::support::programs::{copy_program, script};
 use crate::support::schema;
-use crate::support::{Home, Outcome, PUMP, expect, set_mode};
+use crate::support::{Home, Outcome, expect};
 use serde_json::Value;
 
 const JOB: &str = r#"
@@ -37,7 +38,7 @@ fn furnished() -> Home {
     fs::write(home.path("commands.toml"), COMMAND).expect("room");
     for name in ["a", "b"] {
         fs::create_dir(home.path(name)).expect("room");
-        fs::copy(PUMP, home.path(name).join("pump")).expect("room");
+        copy_program(home.path(name).join("pump"));
     }
     home
 }
@@ -86,8 +87,7 @@ fn two_programs_run_a_study_side_by_side_and_are_judged_in_pairs() {
     assert_eq!(verdicts(&alone), verdicts(&run));
     expect(&home.pump(&["lab", "rerun", "rows.jsonl"]), 2, &["pump lab compare --a"], "rerun");
     // A program that was built anew is not taken for the one before.
-    fs::write(home.path("b/pump"), "#!/bin/sh\necho 'pump 0.9.0 (cafe)'\n").expect("room");
-    set_mode(&home.path("b/pump"), 0o755);
+    script(home.path("b/pump"), "echo 'pump 0.9.0 (cafe)'");
     expect(&compare(&home, words), 1, &["has rows of the build", "cafe", "--out"], "another build");
 }
 
@@ -98,12 +98,11 @@ fn bytes(size: &str) -> u64 {
 #[test]
 fn a_program_that_fails_is_told_and_its_rows_are_no_figures() {
     let home = furnished();
-    let script =
-        "#!/bin/sh\n[ \"$1\" = lab ] && { echo 'no such command' >&2; exit 2; }\necho 'pump 0.0.1'\n";
-    fs::write(home.path("b/pump"), script).expect("room");
+    let text = "[ \"$1\" = lab ] && { echo 'no such command' >&2; exit 2; }\necho 'pump 0.0.1'";
+    script(home.path("b/pump"), text);
     let run = compare(&home, "--a a/pump --b b/pump jobs.toml --out rows.jsonl");
     expect(&run, 1, &["b/pump lab run", "no such command"], "no lab");
-    fs::write(home.path("b/pump"), "#!/bin/sh\necho hello\n").expect("room");
+    script(home.path("b/pump"), "echo hello");
     let run = compare(&home, "--a a/pump --b b/pump jobs.toml --out rows.jsonl");
     expect(&run, 1, &["b/pump", "no pump", "hello"], "another program");
     expect(&compare(&home, "--a a/pump --b nothing jobs.toml"), 1, &["nothing"], "no program");

@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use crate::support::programs::script;
 use crate::support::serving::Serving;
-use crate::support::{Home, PUMP, expect, make_folder, set_mode};
+use crate::support::{Home, PUMP, expect, make_folder};
 
 /// `from` with three files, of which `monday` has one and `tuesday` two; all in this folder.
 fn home(below: &str) -> Home {
@@ -58,8 +59,7 @@ fn the_first_folder_that_has_a_file_counts() {
 fn links_are_made_where_the_copy_is_written() {
     let home = home("far");
     let far = home.path("far").display().to_string();
-    fs::write(home.path("rsh"), format!("#!/bin/sh\nshift; HOME={far} exec sh -c \"$*\"\n")).expect("room");
-    set_mode(&home.path("rsh"), 0o755);
+    script(home.path("rsh"), &format!("shift; HOME={far} exec sh -c \"$*\""));
     let over_ssh = ["copy", "--ssh=./rsh", "--remote-bin", PUMP];
     let dest = ["--link-dest", "monday", "--link-dest", "tuesday"];
     let push = [&over_ssh[..], &dest, &["from/", "host:wednesday"]].concat();

@@ -5,8 +5,9 @@ use std::fs;
 
 use crate::support;
 use crate::support::listing::{listing, stamps};
+use crate::support::programs::script;
 use crate::support::serving::Serving;
-use crate::support::{Home, expect, has_content, make_folder, make_symlink, noise_file, set_mode, set_mtime};
+use crate::support::{Home, expect, has_content, make_folder, make_symlink, noise_file, set_mtime};
 
 const FUTURE: u64 = 4_000_000_000_000_000_000;
 
@@ -90,8 +91,7 @@ fn a_mirror_goes_over_ssh_there_and_back() {
     for folder in ["far", "far/from"] {
         make_folder(&home, folder);
     }
-    fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
-    set_mode(&home.path("rsh"), 0o755);
+    script(home.path("rsh"), "shift; exec sh -c \"$*\"");
     source(&home, "from");
     astray(&home, "far/to");
     astray(&home, "to");

@@ -10,7 +10,7 @@ use crate::support::running::{Running, eventually};
 use crate::support::small_tree::small_tree;
 use crate::support::{
     Home, Outcome, PUMP, expect, has_attributes_of, has_content, make_folder, make_symlink, noise_file,
-    outcome, set_mode, set_xattr,
+    outcome, set_xattr,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -28,8 +28,7 @@ fn home() -> Home {
 
 /// A program of the shell.
 fn script(home: &Home, name: &str, text: &str) {
-    std::fs::write(home.path(name), format!("#!/bin/sh\n{text}\n")).expect("room");
-    set_mode(&home.path(name), 0o755);
+    crate::support::programs::script(home.path(name), text);
 }
 
 /// A copy whose far end is this program.

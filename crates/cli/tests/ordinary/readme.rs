@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use crate::support::{Home, PUMP, make_folder, noise_file, outcome, set_mode};
+use crate::support::programs::script;
+use crate::support::{Home, PUMP, make_folder, noise_file, outcome};
 
 const README: &str = include_str!("../../../../README.md");
 
@@ -27,9 +28,7 @@ fn the_commands_of_the_readme_work() {
     symlink(PUMP, home.path("bin/pump")).expect("room");
     // ssh leads to this program, whose home folder is `far`.
     let far = home.path("far").display().to_string();
-    fs::write(home.path("rsh"), format!("#!/bin/sh\nshift; cd {far}; HOME={far} exec sh -c \"$*\"\n"))
-        .expect("room");
-    set_mode(&home.path("rsh"), 0o755);
+    script(home.path("rsh"), &format!("shift; cd {far}; HOME={far} exec sh -c \"$*\""));
     let commands = commands();
     assert!(commands.len() >= 7, "{commands:?}");
     for line in commands {

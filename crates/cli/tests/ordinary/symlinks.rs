@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::{CWD, FileType, Mode};
 
 use crate::support::listing::paths;
+use crate::support::programs::script;
 use crate::support::serving::Serving;
-use crate::support::{Home, PUMP, expect, make_fifo, make_folder, make_symlink, noise_file, set_mode};
+use crate::support::{Home, PUMP, expect, make_fifo, make_folder, make_symlink, noise_file};
 
 /// A tree with links to files and folders inside and outside of it.
 fn home() -> Home {
@@ -204,8 +205,7 @@ fn between_two_hosts_they_are_the_same() {
         assert_eq!((again.out.as_str(), kinds(&home, "served/to").len()), ("", expected.len()), "{flag}");
         fs::remove_dir_all(home.path("served/to")).expect("it is there");
         // Over ssh the other host reads as its user does.
-        fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
-        set_mode(&home.path("rsh"), 0o755);
+        script(home.path("rsh"), "shift; exec sh -c \"$*\"");
         let far = format!("host:{}/", home.path("tree").display());
         let over_ssh = ["--ssh=./rsh", "--remote-bin", PUMP, flag, &far, "back"];
         expect(&home.pump(&[&["copy"], &over_ssh[..]].concat()), 0, &[], flag);

@@ -3,8 +3,9 @@
 use std::fs;
 
 use crate::doctor_paths;
+use crate::support::programs::script;
 use crate::support::serving::Serving;
-use crate::support::{Home, Outcome, PUMP, expect, make_folder, make_symlink, set_mode};
+use crate::support::{Home, Outcome, PUMP, expect, make_folder, make_symlink};
 use crate::symlinks::{NAMED_KEPT, home_of_named, kinds, words_of};
 
 /// A host from which the links of `served` are pulled: one that is called, or one that ssh reaches.
@@ -18,8 +19,7 @@ impl FarLinks {
         let home = home_of_named();
         expect(&home.pump(&["copy", "dir/", "served"]), 0, &[], "to be pulled");
         make_symlink(&home, "../dir/plain", "served/out");
-        fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
-        set_mode(&home.path("rsh"), 0o755);
+        script(home.path("rsh"), "shift; exec sh -c \"$*\"");
         let serving = is_called.then(|| Serving::new(&home, &[]));
         FarLinks { serving, home }
     }

@@ -168,7 +168,7 @@ fn what_is_in_use_or_can_be_resumed_is_left_out_and_counted() {
     }
     assert!(!home.path("single").exists() && !home.path("served/one").exists());
     // The holder of the lock is gone: it is a file like any other.
-    drop(lock);
+    lock.unlock().expect("it is ours");
     let copied = run(&home, &far(&format!("{} single", serving.at(&format!("from/{NAME}")))), 0, &[]);
     assert_eq!((number(&copied, "files"), number(&copied, "skipped")), (1, 0));
     run(&home, &far(&format!("-T {} pulled", serving.at("from"))), 0, &[]);
@@ -220,7 +220,7 @@ fn a_single_file_spares_what_bears_its_temporary_name() {
     let lock = locked(&home.path(format!("to/{of_it}")));
     run(&home, &format!("copy from/{of_it} to"), 1, &["another pump is writing it"]);
     run(&home, "copy -T from to", 23, &["another pump is writing it"]);
-    drop(lock);
+    lock.unlock().expect("it is ours");
     has_content(&home.path(format!("to/{of_it}")), &other, "the other");
 }
 
@@ -429,7 +429,7 @@ fn deleting_takes_them_for_what_they_are() {
     for name in [".pump-1111111111111111", &cut, &format!("{cut}.journal"), NAME] {
         assert!(home.path("to").join(name).exists(), "{name}");
     }
-    drop(lock);
+    lock.unlock().expect("it is ours");
     run(&home, "copy -uT --delete from to", 0, &[]);
     assert!(!home.path("to/.pump-1111111111111111").exists(), "nobody uses it any more");
     let pair = [cut.clone(), format!("{cut}.journal")];
@@ -439,7 +439,7 @@ fn deleting_takes_them_for_what_they_are() {
     let lock = locked(&home.path("to").join(&cut));
     run(&home, "copy -uT --delete from to", 0, &[cut.as_str()]);
     assert!(!home.path("to/large").exists() && stands() == 2, "a pump uses it");
-    drop(lock);
+    lock.unlock().expect("it is ours");
     run(&home, "copy -uT --delete -n from to", 0, &[]);
     assert_eq!(stands(), 2, "a dry run");
     run(&home, "copy -uT --delete --max-delete=1 from to", 0, &[]);

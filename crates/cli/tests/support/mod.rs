@@ -7,6 +7,7 @@
 pub mod home;
 pub mod listing;
 pub mod nested;
+pub mod programs;
 pub mod running;
 pub mod schema;
 pub mod serving;
@@ -165,9 +166,7 @@ pub fn as_ordinary_user(home: &Home, words: &[&str]) -> Option<Outcome> {
     set_mode(&home.path(""), 0o755);
     let program = home.path(".program");
     if !program.exists() && std::fs::hard_link(PUMP, &program).is_err() {
-        // Not by this process: a file that is open for writing here, or in a child just forked, cannot be run.
-        let copied = Command::new("cp").arg(PUMP).arg(&program).status();
-        assert!(copied.expect("cp is installed").success());
+        programs::copy_program(&program);
     }
     let mut command = Command::new(&program);
     forget_variables(&mut command);

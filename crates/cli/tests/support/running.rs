@@ -1,5 +1,6 @@
 //! A run of `pump` that goes on while the test acts: its words are gathered as they come.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -154,8 +155,14 @@ pub fn leave_temporary(home: &Home, source: &str, target: &str) -> String {
     assert_eq!(running.end().status, 128 + Signal::KILL.as_raw());
     let mut leftovers = super::leftovers(home);
     assert_eq!(leftovers.len(), 1, "{leftovers:?}");
-    let left = std::fs::File::open(home.path(&leftovers[0])).expect("it is left");
+    let left = File::open(home.path(&leftovers[0])).expect("it is left");
     // Requests of a ring hold the file, and its lock, until the kernel has ended them behind the process.
-    eventually("its lock is free", || left.try_lock().is_ok());
+    eventually("its lock is free", || is_unlocked(&left));
     leftovers.remove(0)
+}
+
+/// Whether nobody has the lock of a file. It is given back here and now: closed alone it stays with a child that another
+/// test has forked meanwhile, until that has become its own program.
+pub fn is_unlocked(file: &File) -> bool {
+    file.try_lock().is_ok() && file.unlock().is_ok()
 }

@@ -357,7 +357,7 @@ impl Who {
         let program = home.path("program");
         if self == Who::OrdinaryUser {
             set_mode(&home.path(""), 0o755);
-            std::fs::copy(crate::support::PUMP, &program).expect("room");
+            crate::support::programs::copy_program(&program);
         }
         let ssh = (self == Who::RootOverSsh).then(|| Sshd::ssh(home, ""));
         Means { ssh, program: (self == Who::OrdinaryUser).then_some(program) }

@@ -93,6 +93,25 @@ fn traffic_goes_in_packets_of_the_size_that_was_asked() {
     }
 }
 
+/// Between two blocks of the traffic.
+#[test]
+fn traffic_is_counted_beside_a_command_that_ends_at_once() {
+    let functions = Functions::new();
+    for (command, status) in [("echo done", 0), ("sh -c 'echo done; exit 3'", 3)] {
+        let line = format!(". ./cable.sh; beside_traffic 9000 20MB {} {command}", crate::support::PUMP);
+        let run = functions.run("loop0", &line);
+        if run.err.contains("no cable") {
+            return eprintln!("not tested: network namespaces: {}", run.err);
+        }
+        expect(&run, status, &[], command);
+        let (told, output) = run.out.split_once('\n').expect("two lines");
+        let told: Value = serde_json::from_str(told).expect("what was reached");
+        let packet = told["packet_bytes"].as_u64().expect("a number");
+        assert!((4500..=9014).contains(&packet) && output == "done\n", "{command}: {run:?}");
+        assert!(told["traffic_bytes_per_s"].as_u64() > Some(0), "{command}: {told}");
+    }
+}
+
 /// A program without which there is no file system of this kind.
 #[test]
 fn a_file_system_that_cannot_be_made_is_a_row_that_says_so() {
@@ -121,6 +140,7 @@ impl Functions {
         };
         write("host.sh", format!("HOST={folder}\nPORT_IN_HEX=0000"));
         write("disk.sh", format!(". {folder}/host.sh"));
+        write("cable.sh", format!(". {folder}/disk.sh"));
         Functions { home }
     }
 

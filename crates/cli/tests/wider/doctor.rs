@@ -83,14 +83,14 @@ fn the_side_whose_buffer_is_too_small_is_named_with_the_command() {
 #[test]
 fn segments_that_were_lost_are_counted_by_the_host_that_sent_them() {
     let Some(path) = BoxPath::lay("doctor-loss", &["--rtt", "20ms", "--loss", "1/200"]) else { return };
-    let (run, events) = over(&path, [&[], &[("tcp_congestion_control", "cubic")]]);
+    let (run, events) = over(&path, [&[], &[("tcp_congestion_control", "reno")]]);
     expect(&run, 0, &[], "losses");
     let loss = finding(&events, "path", "loss");
     assert!(
         text(loss, "value").contains("were sent again") && !text(loss, "value").starts_with("0 of"),
         "{loss}"
     );
-    assert!(text(finding(&events, "remote", "congestion"), "value").starts_with("cubic (available: "));
+    assert!(text(finding(&events, "remote", "congestion"), "value").starts_with("reno (available: "));
     path.end();
 }
 

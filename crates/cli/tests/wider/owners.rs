@@ -5,10 +5,9 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::programs::script;
 use crate::support::serving::Serving;
-use crate::support::{
-    Home, Outcome, PUMP, expect, is_root, make_folder, outcome, set_mode, set_xattr, xattr,
-};
+use crate::support::{Home, Outcome, PUMP, expect, is_root, make_folder, outcome, set_xattr, xattr};
 use crate::wider_parts::sshd::Sshd;
 
 const ACL: &str = "system.posix_acl_access";
@@ -40,11 +39,9 @@ fn host(home: &Home, name: &str, users: &[(&str, u32)], groups: &[(&str, u32)]) 
     std::fs::write(&group, groups.iter().map(of_group).collect::<String>()).expect("room");
     let (passwd, group) = (passwd.display(), group.display());
     let mounts = format!("mount --bind {passwd} /etc/passwd && mount --bind {group} /etc/group");
-    let script = home.path(name);
-    let text = format!("#!/bin/sh\nexec unshare -m sh -c '{mounts} && exec \"$@\"' sh {PUMP} \"$@\"\n");
-    std::fs::write(&script, text).expect("room");
-    set_mode(&script, 0o755);
-    script
+    let path = home.path(name);
+    script(&path, &format!("exec unshare -m sh -c '{mounts} && exec \"$@\"' sh {PUMP} \"$@\""));
+    path
 }
 
 /// Two hosts: `here` and `there`.

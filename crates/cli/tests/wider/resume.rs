@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::running::is_unlocked;
 use crate::support::told::{Left, left};
 use crate::support::{Home, expect, outcome};
 use crate::wider_parts::random::{Random, seeds};
 use crate::wider_parts::{pump_command, report, with_content};
-use rustix::fs::{FlockOperation, flock};
 
 const MIB: u64 = 1 << 20;
 const BYTES: usize = 96 << 20 | 777;
@@ -158,8 +158,7 @@ impl Drop for Ground {
 }
 
 fn is_free(left: &Left) -> bool {
-    let file = std::fs::File::open(&left.file);
-    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
+    std::fs::File::open(&left.file).is_ok_and(|file| is_unlocked(&file))
 }
 
 #[test]

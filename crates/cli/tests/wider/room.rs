@@ -284,7 +284,7 @@ fn leave_inodes(mount: &Mount, left: u32) {
     (0..left).for_each(|number| std::fs::remove_file(filler(number)).expect("it was made"));
 }
 
-/// The list has the one inode, and a folder of the tree, or none, the other.
+/// Folders of the tree have the inodes, and the list has one or comes too late for it.
 #[test]
 fn a_tree_without_room_for_its_folders_counts_what_lies_in_them() {
     let home = Home::new();
@@ -303,6 +303,32 @@ fn a_tree_without_room_for_its_folders_counts_what_lies_in_them() {
         expect(&run, 23, &["No space left on device", ": 12 names with 400000 bytes ("], &row);
         assert_eq!(run.err.matches("No space left").count(), 1, "{row}: {run:?}");
         assert_eq!(crate::wider_parts::report(&run)["problems"]["no_space"], 12, "{row}: {run:?}");
-        assert_eq!(listing::paths(Path::new(&mount.at("new"))).len(), 1, "{row}: the list alone");
+        assert_eq!(listing::paths(Path::new(&mount.at("new"))).len(), 1, "{row}: the folder alone");
     }
+}
+
+/// The folders stand, and the list is begun with the first file: neither has room.
+#[test]
+fn a_list_without_room_is_not_told_beside_the_files_that_have_none() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path("tree/below")).expect("room");
+    for file in 0..4 {
+        with_content(&home.path(&format!("tree/below/{file}")).display().to_string(), 100_000, file);
+    }
+    let shown = format!("{}/", home.path("tree").display());
+    let mount = Mount::ext4(64, &["-N", "64"]);
+    std::fs::create_dir_all(mount.at("new/below")).expect("room");
+    leave_inodes(&mount, 0);
+    let copy = ["copy", "--json", "--update", &shown, &mount.at("new")];
+    let run = pump(&copy);
+    expect(&run, 23, &["create '", ": 4 names with 400000 bytes ("], "no inode");
+    assert_eq!(
+        (run.err.matches("No space left").count(), run.err.contains("no list")),
+        (1, false),
+        "{run:?}"
+    );
+    assert_eq!(crate::wider_parts::report(&run)["problems"]["no_space"], 4, "{run:?}");
+    // With one inode it is the file, since those that have no list are synced alone.
+    std::fs::remove_file(mount.at("filler-0")).expect("it was made");
+    expect(&pump(&copy), 23, &[": 4 names with 400000 bytes ("], "the list has the inode");
 }

@@ -5,8 +5,9 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::time::Instant;
 
+use crate::support::programs::script;
 use crate::support::running::{Running, eventually};
-use crate::support::{Home, Outcome, PUMP, expect, has_content, is_root, noise_file, outcome, set_mode};
+use crate::support::{Home, Outcome, PUMP, expect, has_content, is_root, noise_file, outcome};
 use crate::wider_parts::judge::{same_tree, same_tree_apart_from_owners};
 use crate::wider_parts::program;
 use crate::wider_parts::sshd::Sshd;
@@ -85,8 +86,7 @@ fn hosts_and_keys_that_are_not_right_are_refused_and_nothing_is_written() {
         home.pump(&["copy", "--ssh", &Sshd::ssh(&home, ""), "--remote-bin", "no/pump", "file", "loop:x"]);
     expect(&run, 5, &["no 'no/pump' at the far end", "--remote-bin"], "no pump");
     let newer = home.path("newer");
-    std::fs::write(&newer, "#!/bin/sh\necho pump-far-end: 3.1 77.0\n").expect("room");
-    set_mode(&newer, 0o755);
+    script(&newer, "echo pump-far-end: 3.1 77.0");
     let newer = newer.display().to_string();
     let run = home.pump(&["copy", "--ssh", &Sshd::ssh(&home, ""), "--remote-bin", &newer, "file", "loop:x"]);
     expect(&run, 5, &["pump 77.0", env!("CARGO_PKG_VERSION")], "another version");

@@ -29,6 +29,8 @@ pub(crate) struct Full {
     first: Mutex<Option<Problem>>,
     names: AtomicU64,
     bytes: AtomicU64,
+    /// What the lack of room led to besides, for people.
+    put_off: Mutex<Vec<String>>,
 }
 
 impl Full {
@@ -58,6 +60,17 @@ impl Full {
     /// So many bytes of what was taken, or left out, are missing.
     pub(crate) fn add_bytes(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A warning that room is lacking, for something that the copy can do without. The one line says enough, if it
+    /// comes to that.
+    pub(crate) fn put_off(&self, warning: String) {
+        self.put_off.lock().unwrap_or_else(PoisonError::into_inner).push(warning);
+    }
+
+    /// The warnings that were put off.
+    pub(crate) fn take_put_off(&self) -> Vec<String> {
+        std::mem::take(&mut *self.put_off.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The problem to report for all of it.

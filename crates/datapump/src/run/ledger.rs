@@ -122,6 +122,14 @@ impl Ledger<'_> {
         self.report(problem);
     }
 
+    /// Tells in one line what did not fit. Where all names had room in the end, warnings that were put off are told.
+    pub(crate) fn tell_full(&self) {
+        match self.full.told() {
+            Some(problem) => (self.events)(Event::Problem(problem)),
+            None => self.full.take_put_off().into_iter().for_each(|warning| self.warn(warning)),
+        }
+    }
+
     /// A name is not copied, because no room is left.
     pub(crate) fn leave_missing(&self, bytes: u64) {
         *self.tally().problems.entry(Class::NoSpace).or_insert(0) += 1;

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::job::options::Options;
-use crate::problem::shown_path;
+use crate::problem::{Class, shown_path};
 use crate::run::ledger::Ledger;
 use crate::tree::list::header::SourceRoot;
 use crate::tree::list::journal::TreeJournal;
@@ -83,11 +83,16 @@ impl List {
         match TreeJournal::begin(folder, path, (source, options), false) {
             Ok(kept) => kept.told(ledger),
             Err(problem) => {
-                ledger.warn(format!(
+                let warning = format!(
                     "'{}': no list is kept, and each file is synced alone: {}",
                     shown_path(path),
                     problem.message
-                ));
+                );
+                // The file that the list is for has hardly room, either.
+                match problem.class {
+                    Class::NoSpace => ledger.full.put_off(warning),
+                    _ => ledger.warn(warning),
+                }
                 None
             }
         }

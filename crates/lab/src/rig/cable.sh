@@ -25,13 +25,9 @@ with_traffic() {
     sleep 0.01
   done
   "$PROGRAM" copy --quiet --insecure=bare --bwlimit="$RATE" null:1PiB pump://198.18.0.2:7000/x &
-  ENDS="$ENDS $!"
-  for ROUND in $(seq 1000); do
-    sent
-    if [ "$BYTES" -ge 1000000 ] || ! kill -0 $! 2> /dev/null; then break; fi
-    sleep 0.02
-  done
-  [ "$BYTES" -ge 1000000 ] || unavailable "no traffic goes over the cable"
+  TRAFFIC=$!
+  ENDS="$ENDS $TRAFFIC"
+  await_sent 1000000 || unavailable "no traffic goes over the cable"
   # At first all buffers on the way are filled, faster than the rate.
   sleep 1
   sent
@@ -40,8 +36,9 @@ with_traffic() {
   BEGUN=$(date +%s%N)
   OUTPUT=$("$@")
   RESULT=$?
+  # It may have ended between two blocks of the traffic, and a few packets have no mean: the time until then counts.
+  await_sent $((BYTES_BEFORE + 1000000)) || unavailable "no traffic went over the cable beside the command"
   ENDED=$(date +%s%N)
-  sent
   tell_traffic $((BYTES - BYTES_BEFORE)) $((PACKETS - PACKETS_BEFORE)) $((ENDED - BEGUN))
   printf '%s\n' "$OUTPUT"
   return "$RESULT"
@@ -71,8 +68,18 @@ sent() {
   PACKETS=$9
 }
 
+# Waits until so many bytes went out in all, unless the traffic ends.
+await_sent() {
+  for ROUND in $(seq 1000); do
+    sent
+    if [ "$BYTES" -ge "$1" ]; then return 0; fi
+    kill -0 "$TRAFFIC" 2> /dev/null || return 1
+    sleep 0.02
+  done
+  return 1
+}
+
 tell_traffic() {
-  [ "$2" -gt 0 ] || unavailable "no traffic went over the cable beside the command"
   PACKET=$(($1 / $2))
   # 14 bytes are the head of the frame.
   [ "$PACKET" -le $((MTU + 14)) ] || unavailable "packets of $PACKET bytes went over a cable of MTU $MTU"

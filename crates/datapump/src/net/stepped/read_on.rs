@@ -23,7 +23,7 @@ fn happens(stage: &TwoHosts, trips: u32, act: impl FnOnce() + 'static) {
 #[test]
 fn what_is_under_way_is_more_than_there_are_slots() {
     let stage = TwoHosts::new();
-    fs::write(stage.path("large"), noise(8 << 20)).expect("room");
+    write_source(&stage.path("large"), &noise(8 << 20));
     for way in [Direction::Pull, Direction::Push] {
         let target = format!("{way:?}");
         let outcome = stage.copy(way, ("large", &target), of_blocks(&stage));
