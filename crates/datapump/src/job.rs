@@ -55,6 +55,7 @@ use crate::run::{Shared, Work};
 use crate::target::other_names;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item};
+use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::{self, Trees, count_ahead};
 use datapump_files::disk::{FileKind, PathAt};
 
@@ -308,6 +309,7 @@ impl Job {
         let reads = request_plan::reads(&items, self.remote_host.is_some());
         let shape = request_plan::of(&items, &self.options, reads, self.hashes());
         trees.targets_overlap = neighbours::overlap(&items);
+        trees.written_places = WrittenPlaces::of(&items, &self.options);
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);

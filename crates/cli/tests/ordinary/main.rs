@@ -65,6 +65,7 @@ mod sparse;
 mod special_arguments;
 mod stripe;
 mod symlinks;
+mod symlinks_into_target;
 mod symlinks_pulled;
 mod target_in_source;
 mod target_is_source;
