@@ -55,6 +55,8 @@ use crate::run::{Shared, Work};
 use crate::target::other_names;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item};
+use crate::tree::folder::backup_place::foreign_link;
+use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::{self, Trees, count_ahead};
 use datapump_files::disk::{FileKind, PathAt};
 
@@ -284,6 +286,7 @@ impl Job {
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
         neighbours::refuse_clashes(&items.0, &self.options)?;
+        foreign_link::refuse(&items.0, &self.options)?;
         Ok(items)
     }
 
@@ -308,6 +311,7 @@ impl Job {
         let reads = request_plan::reads(&items, self.remote_host.is_some());
         let shape = request_plan::of(&items, &self.options, reads, self.hashes());
         trees.targets_overlap = neighbours::overlap(&items);
+        trees.written_places = WrittenPlaces::of(&items, &self.options);
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);

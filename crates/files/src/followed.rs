@@ -2,6 +2,8 @@
 //!
 //! Must not know: what is done with a name, where the folder lies in its tree but how deep.
 
+pub mod behind;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::disk::{
     DirEntry, FileKind, Meta, Outcome, file_meta, folder_of, is_descriptor, metadata_of_name, names,
 };
+
+use behind::{PlaceBehind, places_behind};
 
 /// Which symbolic links of a tree stand for what they point to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +72,11 @@ impl OriginFolder {
         self.follow != FollowLinks::Never
             && names::read_symlink(&self.file, name)
                 .is_ok_and(|to| self.follow == FollowLinks::Always || leads_out(self.depth, &to))
+    }
+
+    /// The places that a name leads to, if it is a link that is followed.
+    pub fn places_behind(&self, name: &OsStr) -> Vec<PlaceBehind> {
+        if self.follows(name) { places_behind(&self.file, name) } else { Vec::new() }
     }
 
     /// What a name is. Two names that lead to one file are two files.

@@ -1,6 +1,6 @@
 //! What the page of `pump copy` says of cp, rsync and scp: each of its differences is one.
 
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, chown, lchown};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
@@ -24,6 +24,8 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("rsync -i shows", "copy -i a b into", 0, ">f+++++++++ a/x"),
     ("rsync -i says nothing of what", "copy -i --link-dest=a2 a/ new", 0, "hf+++++++++ x"),
     ("rsync --relative follows a link", "copy --relative to-a/x new", 2, "is a symbolic link"),
+    ("rsync --chmod g=o", "copy --chmod=g=o f new", 2, "name them, as in g=rX"),
+    ("cp -L and rsync -L follow a link", "copy -L --exclude socket a/ into", 23, "which this copy replaces"),
     ("rsync -D copies sockets", "copy a/ new", 0, "is a socket"),
     ("rsync --devices keeps device nodes", "copy --write-devices f new", 2, "--devices reads and writes"),
     ("cp -f replaces a link", "copy f loop", 1, "Too many levels of symbolic links"),
@@ -49,6 +51,8 @@ fn home() -> (Home, UnixListener) {
     make_symlink(&home, "loop", "loop");
     make_symlink(&home, "f", "link");
     make_symlink(&home, "a", "to-a");
+    make_symlink(&home, "../into/x", "a/leads-there");
+    noise_file(&home, "into/x", 10, 3);
     std::fs::write(home.path("list"), "d/./x\n").expect("room");
     std::fs::write(home.path("key"), "-----BEGIN OPENSSH PRIVATE KEY-----\n").expect("room");
     let socket = UnixListener::bind(home.path("a/socket")).expect("room");
@@ -168,5 +172,52 @@ fn neither_the_umask_nor_a_default_list_has_a_say_in_a_copy() {
             let list = xattr(&home.path("listed/from"), "system.posix_acl_access");
             assert_eq!(list.is_some(), has_a_say, "{words}: a list of the folder's");
         }
+    }
+}
+
+#[test]
+fn backups_are_kept_where_rsync_keeps_none() {
+    let page = page();
+    for (others, words, kept) in [
+        (
+            "rsync --delete --backup removes backups that a rule puts at risk",
+            &["--backup", "--delete", "--filter", "R *~"][..],
+            ["old~", "gone~"],
+        ),
+        (
+            "rsync --safe-links --backup replaces a link at the target that leads out",
+            &["--backup", "--safe-links"],
+            ["old~", "x~"],
+        ),
+    ] {
+        assert!(page.contains(others), "the page does not say {others:?}");
+        let (home, _socket) = home();
+        for name in ["b/old~", "b/gone"] {
+            noise_file(&home, name, 10, 4);
+        }
+        make_symlink(&home, "/etc/hosts", "b/x");
+        expect(&home.pump(&[&["copy"], words, &["a2/", "b"]].concat()), 0, &[], others);
+        for name in kept {
+            assert!(home.path("b").join(name).symlink_metadata().is_ok(), "{others}: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_target_behind_the_link_of_another_user_is_written_and_backups_there_are_not() {
+    assert!(page().contains("named through the symbolic link of another user"));
+    if !is_root() {
+        return;
+    }
+    for (words, status) in [
+        (&["a2/", "theirs"][..], 0),
+        (&["a2/", "theirs/"], 0),
+        (&["f", "theirs/"], 0),
+        (&["--backup-dir", "../theirs", "a2/", "b"], 2),
+    ] {
+        let (home, _socket) = home();
+        make_symlink(&home, "into", "theirs");
+        lchown(home.path("theirs"), Some(OTHER), Some(OTHER)).expect("root");
+        expect(&home.pump(&[&["copy"], words].concat()), status, &[], &words.join(" "));
     }
 }

@@ -185,7 +185,7 @@ fn a_followed_link_into_the_copy_is_no_endless_one() {
     make_folder(&home, "to");
     make_symlink(&home, "../../to/sub", "tree/sub/into");
     let run = home.pump(&["copy", "-L", "tree/", "to"]);
-    expect(&run, 23, &["is the folder that is copied into"], "-L");
+    expect(&run, 23, &["which this copy replaces"], "-L");
     assert!(home.path("to/sub/up").is_file() && !home.path("to/sub/into/into").exists());
 }
 

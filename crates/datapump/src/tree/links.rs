@@ -14,8 +14,10 @@
 //!
 //! Must not know: how files are copied or linked.
 
+pub(crate) mod followed_links;
 pub(crate) mod linking;
 pub(crate) mod waiting;
+pub(crate) mod written_places;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

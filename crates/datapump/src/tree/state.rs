@@ -17,6 +17,7 @@ use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::Keeper;
 use crate::tree::links::Links;
 use crate::tree::links::waiting::WaitingNames;
+use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::names::twins::Twins;
 use crate::tree::rules::decide::Rules;
@@ -38,6 +39,8 @@ pub(crate) struct Trees {
     pub(crate) keeper: Arc<Keeper>,
     /// The target of one source lies in that of another.
     pub(crate) targets_overlap: bool,
+    /// Where the sources go, if links of theirs are followed.
+    pub(crate) written_places: WrittenPlaces,
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
     trees_started: AtomicUsize,
@@ -98,6 +101,7 @@ impl Trees {
             adjusted: Mutex::default(),
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
+            written_places: WrittenPlaces::default(),
             walking: AtomicUsize::new(0),
             trees_started: AtomicUsize::new(0),
             trees_done: Mutex::default(),

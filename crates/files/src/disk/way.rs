@@ -49,6 +49,29 @@ pub fn folders_above(target: &PathAt) -> Vec<(u64, u64)> {
     }
 }
 
+/// A folder on the way up.
+#[derive(Debug)]
+pub struct UpStep {
+    /// Its device and inode.
+    pub id: (u64, u64),
+    /// Its name in the folder above; none of the root, nor where the system does not tell names.
+    pub name: Option<OsString>,
+}
+
+/// A folder and those above it, from its own upwards.
+pub fn way_up(folder: &Arc<File>) -> Vec<UpStep> {
+    let ids: Vec<(u64, u64)> = upwards(folder).collect();
+    let path = path_of(folder).filter(|path| path.is_absolute());
+    let names = path.iter().flat_map(|path| path.components().rev()).filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        _ => None,
+    });
+    let names: Vec<OsString> = names.collect();
+    let are_all = names.len() + 1 == ids.len();
+    let names = names.into_iter().filter(|_| are_all).map(Some).chain(std::iter::repeat(None));
+    ids.into_iter().zip(names).map(|(id, name)| UpStep { id, name }).collect()
+}
+
 /// The devices of the folders from this one up to the one below `top`.
 fn devices_up_to(top: (u64, u64), folder: &Arc<File>) -> Option<Vec<u64>> {
     let mut devices = Vec::new();

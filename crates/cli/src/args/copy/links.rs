@@ -13,9 +13,9 @@ use crate::args::TREES;
 pub struct LinkArguments {
     /// Copy what symbolic links point to, not the links
     ///
-    /// As cp's and rsync's, also with -a. A link to nothing is an error. Names that lead to one file become several
-    /// files. Not of folders that `pump serve` serves. Default: links in folders stay links, links that are named are
-    /// followed, or stay links, too, with -a and -d.
+    /// As cp's and rsync's, also with -a. A link to nothing is an error, and one to what the same copy replaces or
+    /// removes. Names that lead to one file become several files. Not of folders that `pump serve` serves. Default:
+    /// links in folders stay links, links that are named are followed, or stay links, too, with -a and -d.
     ///
     /// Example: pump copy -L site/ /mnt/stick/site
     #[arg(short = 'L', long, alias = "dereference", env = "PUMP_COPY_LINKS", help_heading = TREES)]

@@ -43,8 +43,8 @@ pub struct TreeArguments {
 
     /// Read patterns from a file, one a line
     ///
-    /// Lines that begin with '+ ' include, others exclude; empty lines and those that begin with # or ; are passed
-    /// over. Default: none.
+    /// Lines that begin with '+ ' include, others exclude; empty lines are passed over, and those that begin with # or
+    /// ;, which are patterns with -0. Default: none.
     ///
     /// Example: pump copy --exclude-from .pumpignore project/ /backup/project
     #[arg(long, value_name = "FILE", env = "PUMP_EXCLUDE_FROM", help_heading = TREES)]

@@ -4,7 +4,7 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 31] = [
+pub const DIFFERENCES: [(&str, &str); 36] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
@@ -115,6 +115,28 @@ pub const DIFFERENCES: [(&str, &str); 31] = [
         "rsync --devices keeps device nodes",
         "So does every copy of a folder, where pump runs as root. pump's --devices reads and writes what is on block \
          devices, as rsync's --copy-devices and --write-devices.",
+    ),
+    (
+        "rsync --delete --backup removes backups that a rule puts at risk (R *~)",
+        "Names that end as this run's backups do stay, whatever a rule says.",
+    ),
+    (
+        "rsync --safe-links --backup replaces a link at the target that leads out, and keeps no backup of it",
+        "It is kept as the backup, as all that is replaced.",
+    ),
+    (
+        "rsync --chmod g=o copies permissions of others",
+        "Refused (status 2): the permissions are named, as in g=rX.",
+    ),
+    (
+        "rsync 3.5 refuses a target that is named through the symbolic link of another user",
+        "It is followed, as with cp and rsync --insecure-links. A --backup-dir through such a link is refused \
+         (status 2).",
+    ),
+    (
+        "cp -L and rsync -L follow a link to what the same command replaces or removes",
+        "Such a link is refused by name (status 23), since what it leads to depends on the order. Other links into \
+         the target are followed.",
     ),
     ("rsync -D copies sockets", "They are left out with a line: a socket without its server is no use."),
     (

@@ -29,6 +29,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Beside, Looked};
 use crate::tree::folder::walk;
 use crate::tree::links::TreeEntry;
+use crate::tree::links::followed_links;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::list::doubts;
 use crate::tree::names::batch_cursor::BatchCursor;
@@ -101,6 +102,7 @@ impl BatchCursor {
             return Ok(None);
         }
         left_out::refuse_clash(shared, self, name)?;
+        followed_links::refuse_written(shared, (&self.directory, &self.source), name)?;
         if self.is_passed_by(shared, name)? {
             return Ok(None);
         }

@@ -1,0 +1,165 @@
+//! Links that are followed and lead into what is copied to: refused where the same copy replaces or removes what they
+//! lead to, and followed everywhere else.
+
+use std::fs;
+
+use crate::support::{Home, expect, make_folder, make_symlink};
+
+/// Trees `tree` and `other`, a target `t` with a part of both, and what lies outside of them.
+fn home() -> Home {
+    let home = Home::new();
+    for folder in ["tree/sub", "tree/in", "other", "t/sub", "t/pool", "t/n", "t/other", "t/tree", "t/album"] {
+        fs::create_dir_all(home.path(folder)).expect("room");
+    }
+    make_folder(&home, "out");
+    for (name, content) in [
+        ("tree/f", "new"),
+        ("tree/sub/g", "new"),
+        ("tree/n", "new"),
+        ("tree/k", "new"),
+        ("tree/in/f", "older"),
+        ("tree/in/free", "free"),
+        ("other/o", "new"),
+        ("file", "new"),
+        ("t/f", "older"),
+        ("t/sub/g", "older"),
+        ("t/sub/free", "free"),
+        ("t/pool/p", "free"),
+        ("t/n/below", "older"),
+        ("t/other/o", "older"),
+        ("t/other/free", "free"),
+        ("t/tree/f", "older"),
+        ("t/file", "older"),
+        ("t/l", "older"),
+        ("out/o", "free"),
+    ] {
+        fs::write(home.path(name), content).expect("room");
+    }
+    for (to, name) in [("t", "alias"), ("../out/o", "t/k"), ("../out/o", "t/m"), ("t/sub", "deep")] {
+        make_symlink(&home, to, name);
+    }
+    home
+}
+
+/// The line, the link and what it leads to.
+type Row = (&'static [&'static str], &'static str, &'static str);
+
+const REPLACED: &[Row] = &[
+    (&["-L", "tree/", "t"], "tree/l", "../t/f"),
+    (&["-L", "tree/", "t"], "tree/sub/l", "../../t/sub/g"),
+    (&["-L", "tree/.", "t/"], "tree/l", "../tree/../t/./sub/../f"),
+    (&["--copy-unsafe-links", "tree/", "t"], "tree/l", "../t/f"),
+    (&["-L", "--update=differs", "tree/", "t"], "tree/l", "../t/f"),
+    (&["-L", "--lanes=3", "-n", "tree/", "t"], "tree/l", "../t/f"),
+    // Whatever it is called: what counts is the folder.
+    (&["-L", "tree/", "t"], "tree/l", "../alias/f"),
+    (&["-L", "tree/", "t"], "tree/l", "../deep/g"),
+    (&["-L", "tree/", "alias"], "tree/l", "../t/f"),
+    // A name that the link has itself, a link on the way, a folder that a file takes the place of.
+    (&["-L", "tree/", "t"], "tree/l", "../t/l"),
+    (&["-L", "tree/", "t"], "tree/l", "../t/k"),
+    (&["-L", "tree/", "t"], "tree/l", "../t/n/below"),
+    // Folders.
+    (&["-L", "tree/", "t"], "tree/l", "../t/sub"),
+    (&["-L", "tree/", "t"], "tree/l", "../t/n"),
+    // Another source is copied there.
+    (&["-L", "tree", "other", "t"], "tree/l", "../t/other/o"),
+    (&["-L", "tree", "other", "t"], "tree/l", "../t/other"),
+    (&["-L", "tree", "other", "t"], "other/l", "../t/tree/f"),
+    (&["-L", "tree", "file", "t"], "tree/l", "../t/file"),
+    (&["-L", "tree", "file", "t"], "tree/l", "../t"),
+    (&["-L", "--exclude", "/in", "tree/.", "tree/in"], "tree/l", "in/f"),
+];
+
+#[test]
+fn a_link_to_what_the_copy_replaces_is_refused_by_name_and_the_rest_is_copied() {
+    for (words, link, to) in REPLACED {
+        let home = home();
+        make_symlink(&home, to, link);
+        let row = format!("{link} -> {to}: {words:?}");
+        for run in ["the first run", "the second run"] {
+            let run_row = format!("{row}: {run}");
+            let parts = ["which this copy replaces", "without -L and --copy-unsafe-links", "run of its own"];
+            let parts =
+                if *to == "../t" { &["is what this copy replaces", "reached by"][..] } else { &parts };
+            expect(&home.pump(&[&["copy"], *words].concat()), 23, parts, &run_row);
+            let read = |name: &str| fs::read_to_string(home.path(name)).unwrap_or_default();
+            let target = words[words.len() - 1];
+            let (copied, is_named) = (format!("{target}/sub/g"), words.contains(&"tree"));
+            let copied = if is_named { "t/tree/sub/g".into() } else { copied };
+            let expected = if words.contains(&"-n") { "older" } else { "new" };
+            assert_eq!(read(&copied), expected, "{run_row}");
+            assert_eq!(read("t/l"), "older", "{run_row}");
+            let is_copied = ["t/tree/l/o", "t/tree/l/tree", "t/other/l", "tree/in/l"]
+                .map(|name| home.path(name).exists());
+            assert_eq!(is_copied, [false; 4], "{run_row}");
+        }
+    }
+}
+
+const REMOVED: &[Row] = &[
+    (&["-L", "--delete", "tree/", "t"], "tree/l", "../t/pool/p"),
+    (&["-L", "--delete", "tree/", "t"], "tree/l", "../t/pool"),
+    (&["-L", "--delete", "tree/", "t"], "tree/l", "../t/m"),
+    (&["-L", "--delete", "tree/", "t"], "tree/l", "../t/sub/free"),
+    (&["-L", "--delete", "--exclude", "/pool", "--delete-excluded", "tree/", "t"], "tree/l", "../t/pool/p"),
+    (&["-L", "--delete", "--filter", "H /pool", "tree/", "t"], "tree/l", "../t/pool/p"),
+    (&["-L", "--delete", "--filter", "P /pool/q", "tree/", "t"], "tree/l", "../t/pool/p"),
+];
+
+#[test]
+fn a_link_to_what_delete_removes_is_refused_and_nothing_is_removed() {
+    for (words, link, to) in REMOVED {
+        let home = home();
+        make_symlink(&home, to, link);
+        fs::remove_file(home.path("tree/n")).expect("it is there");
+        let row = format!("{link} -> {to}: {words:?}");
+        for flag in ["-n", "-v"] {
+            let parts = ["which this copy removes (--delete)", "run of its own"];
+            expect(&home.pump(&[&["copy", flag], *words].concat()), 23, &parts, &row);
+            assert!(home.path("t/pool/p").exists() && home.path("t/m").is_symlink(), "{row}");
+        }
+    }
+}
+
+/// The line, the link, what it leads to, and what was copied for it.
+type Followed = (&'static [&'static str], &'static str, &'static str, &'static str);
+
+const FOLLOWED: &[Followed] = &[
+    (&["-L", "tree/", "t"], "tree/l", "../t/pool/p", "t/l"),
+    (&["-L", "tree/", "t"], "tree/link", "../t/pool", "t/link/p"),
+    (&["-L", "tree/", "t"], "tree/l", "../t/sub/free", "t/l"),
+    (&["-L", "tree/", "t"], "tree/l", "../t/m", "t/l"),
+    (&["-L", "tree/", "t"], "tree/l", "../out/o", "t/l"),
+    (&["-L", "--exclude", "/k", "tree/", "t"], "tree/l", "../t/k", "t/l"),
+    (&["-L", "-n", "tree/", "t"], "tree/l", "../t/pool/p", "t/pool/p"),
+    (&["--copy-unsafe-links", "tree/", "t"], "tree/l", "../t/pool/p", "t/l"),
+    // Names that lie in a target, and not in this one.
+    (&["-L", "t/album/", "t"], "t/album/l", "../pool/p", "t/l"),
+    (&["-L", "t/album/", "t"], "t/album/link", "../pool", "t/link/p"),
+    (&["-L", "tree/", "t/new"], "tree/l", "../t/f", "t/sub/free"),
+    (&["-L", "tree", "other", "t"], "tree/l", "../t/other/free", "t/tree/l"),
+    (&["-L", "tree", "other", "t"], "tree/link", "../t/pool", "t/tree/link/p"),
+    (&["-L", "--exclude", "/in", "tree/.", "tree/in"], "tree/l", "in/free", "tree/in/l"),
+    // What a rule spares stays.
+    (&["-L", "--delete", "--exclude", "/pool", "tree/", "t"], "tree/l", "../t/pool/p", "t/l"),
+    (&["-L", "--delete", "--filter", "P /pool", "tree/", "t"], "tree/l", "../t/pool/p", "t/l"),
+    (&["-L", "--delete", "--filter", "P /pool/p", "tree/", "t"], "tree/l", "../t/pool/p", "t/l"),
+    (&["-L", "--delete", "tree/", "t"], "tree/l", "../out/o", "t/l"),
+];
+
+#[test]
+fn a_link_to_what_the_copy_leaves_alone_is_followed() {
+    for (words, link, to, copied) in FOLLOWED {
+        let home = home();
+        make_symlink(&home, to, link);
+        // A file never takes the place of this folder without --delete.
+        fs::remove_file(home.path("tree/n")).expect("it is there");
+        for run in ["the first run", "the second run"] {
+            let row = format!("{link} -> {to}: {words:?}: {run}");
+            expect(&home.pump(&[&["copy"], *words].concat()), 0, &[], &row);
+            assert_eq!(fs::read_to_string(home.path(copied)).expect("copied"), "free", "{row}");
+            assert!(!home.path(copied).is_symlink(), "{row}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A folder of backups that is named through the symbolic link of another user is refused: that user could lead what is
+//! replaced, and what is removed, to anywhere.
+//!
+//! Must not know: what has a backup, how the folder is opened.
+
+use crate::job::options::{Backup, Options};
+use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::target::{Item, Target};
+use datapump_files::disk::{FileKind, Folder, file_meta};
+use datapump_files::followed::behind::places_on;
+use datapump_files::identity::id;
+
+const ROOT: u32 = 0;
+
+/// Refuses such a folder, as each of the items would find it.
+pub(crate) fn refuse(items: &[Item], options: &Options) -> Result<(), Problem> {
+    let Some(Backup { folder: Some(backups), .. }) = &options.backup else { return Ok(()) };
+    let own = rustix::process::geteuid().as_raw();
+    let mut last = None;
+    for item in items {
+        let (Target::File(at) | Target::Tree(at) | Target::Entry(at)) = &item.target else { continue };
+        let Ok(Folder::Os(base)) = at.folder() else { continue };
+        let base_id = file_meta(base).ok().map(|meta| id(&meta));
+        // Most items go into one folder.
+        if last == Some(base_id) {
+            continue;
+        }
+        last = Some(base_id);
+        let mut places = places_on(base, backups.as_os_str()).into_iter();
+        let is_foreign = |uid: u32| uid != ROOT && uid != own;
+        let link = places.find(|place| place.meta.kind == FileKind::Symlink && is_foreign(place.meta.uid));
+        if let Some(link) = link {
+            let (shown, uid) = (link.path(), link.meta.uid);
+            let words = format!(
+                "--backup-dir goes through '{}', a symbolic link of another user (uid {uid}), who could lead it \
+                 elsewhere; name the folder that it leads to, or another one",
+                shown_path(&shown)
+            );
+            return Err(Problem::new(Class::Usage, Operation::BackUp, backups, words));
+        }
+    }
+    Ok(())
+}
