@@ -19,6 +19,7 @@ mod differences;
 mod doctor_paths;
 mod dry_runs;
 mod file_flags;
+mod fingers;
 mod given;
 mod habits;
 mod habits_printed;
