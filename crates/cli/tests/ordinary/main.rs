@@ -55,6 +55,7 @@ mod moved;
 mod nothing_to_do;
 mod opposites;
 mod over_ssh;
+mod prompts;
 mod readme;
 mod refusals;
 mod report_file;
