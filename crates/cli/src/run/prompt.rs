@@ -23,7 +23,7 @@ const TERMINAL_LINE_BYTES_MAX: usize = 4096;
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub enum Unanswered {
+pub enum NoAnswer {
     /// Nobody is there to answer.
     NoTerminal,
     /// The terminal is gone.
@@ -31,19 +31,19 @@ pub enum Unanswered {
 }
 
 /// Asks for a word. Ends the program if the user ends the question: nothing was done before, so nothing is reported.
-pub fn hidden_word(question: &str) -> Result<String, Unanswered> {
+pub fn hidden_word(question: &str) -> Result<String, NoAnswer> {
     if !std::io::stdin().is_terminal() {
-        return Err(Unanswered::NoTerminal);
+        return Err(NoAnswer::NoTerminal);
     }
     let opened = File::options().read(true).write(true).open("/dev/tty");
-    let terminal = opened.map_err(|_| Unanswered::NoTerminal)?;
-    let before = tcgetattr(&terminal).map_err(|_| Unanswered::NoTerminal)?;
-    let signals = PromptSignals::watched().map_err(|_| Unanswered::NoTerminal)?;
+    let terminal = opened.map_err(|_| NoAnswer::NoTerminal)?;
+    let before = tcgetattr(&terminal).map_err(|_| NoAnswer::NoTerminal)?;
+    let signals = PromptSignals::watched().map_err(|_| NoAnswer::NoTerminal)?;
     let answer = answer(&terminal, (question, &before), &signals);
     let _ = tcsetattr(&terminal, OptionalActions::Flush, &before);
     let _ = (&terminal).write_all(b"\n");
     signals.end_if_set();
-    answer.map_err(Unanswered::Failed)
+    answer.map_err(NoAnswer::Failed)
 }
 
 /// A line, or what there was when a signal came.

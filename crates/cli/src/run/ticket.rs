@@ -15,7 +15,7 @@ use datapump::{Class, Operation, Problem, Ticket};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::run::prompt::{Unanswered, hidden_word};
+use crate::run::prompt::{NoAnswer, hidden_word};
 
 /// A file of tickets is not longer.
 const FILE_BYTES_MAX: u64 = 4096;
@@ -117,9 +117,9 @@ fn fill(mut file: &File, word: &str) -> Result<(), Errno> {
 /// Asks on the terminal, without showing what is typed.
 fn asked() -> Result<String, String> {
     hidden_word("Ticket: ").map_err(|why| match why {
-        Unanswered::NoTerminal => {
+        NoAnswer::NoTerminal => {
             "a ticket is needed: set PUMP_TICKET, or name a file with --ticket-file".into()
         }
-        Unanswered::Failed(errno) => format!("the ticket on the terminal: {}", io::Error::from(errno)),
+        NoAnswer::Failed(errno) => format!("the ticket on the terminal: {}", io::Error::from(errno)),
     })
 }

@@ -122,7 +122,7 @@ fn a_file_with_a_colon_is_hashed_and_a_list_of_such_name_is_read() {
     let elsewhere = home.pump(&["hash", "host:file"]);
     expect(
         &elsewhere,
-        1,
+        2,
         &["files of this host alone are read here", "written ./host:file"],
         "no host is called",
     );

@@ -10,8 +10,8 @@ use crate::support::{Home, PUMP};
 /// A shell on a terminal of its own that starts a copy and tells what became of it. `script` passes on what is typed.
 fn started(home: &Home) -> Running {
     let shell = format!(
-        "ulimit -c 0; trap : INT QUIT TERM; '{PUMP}' copy pump://127.0.0.1:9/x new; echo status=$?; stty -a | tr ' ;' '\\n\\n' \
-         | grep -x -e echo -e -echo"
+        "ulimit -c 0; trap : INT QUIT TERM; '{PUMP}' copy pump://127.0.0.1:9/x new; echo status=$?; stty -a \
+         | tr ' ;' '\\n\\n' | grep -x -e echo -e -echo"
     );
     let mut command = Command::new("script");
     command.args(["-qfec", &shell, "/dev/null"]).current_dir(home.path(""));
@@ -34,10 +34,12 @@ fn pump_below(run: &Running) -> Option<u32> {
     None
 }
 
+/// Bytes that are typed, or a signal.
+type PromptEnd = Result<&'static [u8], Signal>;
+
 #[test]
 fn what_ends_the_question_for_a_ticket_gives_the_echo_back() {
-    // Bytes that are typed, or a signal, and the status that the shell tells.
-    let cases: [(&str, Result<&[u8], Signal>, &str); 5] = [
+    let cases: [(&str, PromptEnd, &str); 5] = [
         ("Ctrl-C", Ok(b"\x03"), "status=20"),
         ("Ctrl-\\", Ok(b"\x1c"), "status=131"),
         ("SIGTERM", Err(Signal::TERM), "status=20"),

@@ -31,10 +31,7 @@ const OF_HASH: Hints = &[
     (&["-r", "--recursive"], "folders are hashed with all that is in them; leave it out"),
     (&["-b", "--binary", "-t", "--text", "-w", "--warn", "--strict"], "it is so anyway; leave it out"),
     (&["--status"], "--quiet prints files alone that do not match, and the exit status says the rest"),
-    (
-        &["--num-threads"],
-        "how many blocks are read at once is --depth COUNT, and how many files --lanes COUNT",
-    ),
+    (&["--num-threads"], "--lanes COUNT and --depth COUNT say how much is read at once"),
     (
         &["--keyed", "--derive-key", "--length", "--seek", "--raw", "--no-names", "-l"],
         "plain BLAKE3 of 32 bytes with names is all there is; b3sum has it",

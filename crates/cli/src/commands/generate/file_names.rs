@@ -19,7 +19,7 @@ pub fn with_file_names(script: &str, root: &Command) -> String {
     let (mut text, mut takes_files) = (String::with_capacity(script.len()), false);
     for line in script.lines() {
         if let Some(name) = line.strip_prefix(BELOW).and_then(|rest| rest.strip_suffix(')')) {
-            takes_files = root.find_subcommand(name).is_some_and(|command| is_about_files(command));
+            takes_files = root.find_subcommand(name).is_some_and(is_about_files);
         }
         let changed = match line {
             _ if line.starts_with("            if [[ ${cur} == -* ||") && takes_files => {

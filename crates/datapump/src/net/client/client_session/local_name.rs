@@ -1,5 +1,5 @@
-//! A name of a local file that holds a colon is read as a place on another host. When that host is not reached, the words
-//! say how the file is written.
+//! A name of a local file that holds a colon is read as a place on another host. When that host is not reached, the
+//! words say how the file is written.
 //!
 //! Must not know: why the host was not reached.
 
@@ -42,7 +42,7 @@ fn local_path(remote: &Remote) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(&bytes)))
 }
 
-/// Whoever names a user, or a path from the root, means a host.
+/// A user, a path from the root or none at all is named on a host.
 fn resembles_name(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     !bytes.contains(&b'@') && !bytes.ends_with(b":") && !bytes.windows(2).any(|pair| pair == b":/")
