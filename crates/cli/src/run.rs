@@ -5,6 +5,7 @@
 pub(crate) mod guard;
 pub(crate) mod inspection;
 pub(crate) mod mover;
+pub(crate) mod prompt;
 pub(crate) mod remote;
 pub(crate) mod signals;
 pub(crate) mod ticket;

@@ -178,6 +178,14 @@ impl Problem {
         Problem { cause, ..Problem::new(class_of(errno), operation, path, system_words(errno)) }
     }
 
+    /// The same of the folder that a target is to lie in.
+    pub fn of_folder_above(mut self) -> Problem {
+        if self.class == Class::Missing {
+            self.message.push_str("; create the folder, or add --mkpath");
+        }
+        self
+    }
+
     /// The same of a name that was listed: what is gone, or is no folder any more, changed while it was walked.
     pub fn vanished(mut self) -> Problem {
         if self.class == Class::Missing {

@@ -210,7 +210,8 @@ impl Hosts<'_> {
             }
             (Place::Remote(remote), Some(remote_host)) => remote_host.look(number, &remote.path).transpose(),
             (Place::Remote(_), None) => Some(Err(Problem::usage(format!(
-                "'{source}' is on another host, and there is no session with it"
+                "'{source}' is on another host, and files of this host alone are read here; a local path with a colon \
+                 is written ./{source}"
             )))),
             (Place::Web(web), _) => Some(web.file(self.patience, self.stop).map(|file| web::meta(&file))),
             (Place::Stripe(stripe), _) => Some(stripe.source(self.disk).map(|source| source.meta())),

@@ -381,7 +381,8 @@ fn found_or_created(
 fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
     let path = &target.path;
     let folder = target.folder_to_sync();
-    let folder = folder.map_err(|errno| Problem::system(Operation::OpenFolder, path, errno.0))?;
+    let system = |errno: Errno| Problem::system(Operation::OpenFolder, path, errno.0).of_folder_above();
+    let folder = folder.map_err(system)?;
     let name = target
         .name()
         .ok_or_else(|| Problem::new(Class::Usage, Operation::Create, path, "this is no name of a file"))?;

@@ -2,9 +2,12 @@
 //!
 //! Must not know: our own flags beyond their names (`opposites` looks at them).
 
+mod commands;
 mod opposites;
 
 use clap::Command;
+
+pub use commands::of_words;
 
 /// Flags, and the answer to whoever types them. Letters on which cp, rsync and scp disagree come first.
 const HABITS: &[(&[&str], &str)] = &[
@@ -50,7 +53,10 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (&["--delay-updates"], "each file appears whole under its name when it is; leave it out"),
     (&["--fsync"], "copies are put on stable storage unless --sync=none"),
-    (&["--append", "--append-verify"], "a target is replaced as a whole"),
+    (
+        &["--append", "--append-verify"],
+        "a target is replaced as a whole, and the same command resumes a copy that was cut; leave it out",
+    ),
     (&["--block-size", "--bs"], "the size of a request is --request-size, as in --request-size 1MiB"),
     (&["--no-clobber"], "what stands there stays with --ignore-existing"),
     (
@@ -58,7 +64,7 @@ const HABITS: &[(&[&str], &str)] = &[
         "a copy is written beside its target, under a name of its own, until it is whole; leave it out",
     ),
     (
-        &["-K", "--keep-dirlinks"],
+        &["-K", "--keep-dirlinks", "--keep-directory-symlink"],
         "a symbolic link named as DST is followed, links below it are not; name the folder itself",
     ),
     (
@@ -66,7 +72,20 @@ const HABITS: &[(&[&str], &str)] = &[
         "links inside folders stay links unless -L; copy the folder that the link leads to by its name",
     ),
     (
-        &["--out-format", "--log-format", "--log-file-format", "--info", "--debug"],
+        &["--info"],
+        "progress of the whole is shown on a terminal, or with --progress=always (rsync's --info=progress2); each file \
+         is a line with -i, or an event with --json",
+    ),
+    (
+        &["--copy-contents"],
+        "a pipe that is named as SRC is read; in folders pipes and devices are copied as what they are; leave it out",
+    ),
+    (
+        &["-j", "--jobs", "--threads", "--parallel", "--transfers"],
+        "several files are moved at once anyway, by --lanes COUNT on this host and --connections COUNT between hosts",
+    ),
+    (
+        &["--out-format", "--log-format", "--log-file-format", "--debug"],
         "each file is a line with -i (as rsync's), or an event with --json; -v says what was decided",
     ),
     (&["--list-only"], "what would be copied is shown by -n -i; a folder is listed by ls or find"),
@@ -309,7 +328,10 @@ pub fn hint(flag: &str) -> Option<&'static str> {
 
 /// The answer to a flag that this command does not have, if there is one: habits first.
 pub fn answer(command: &Command, flag: &str) -> Option<String> {
-    hint(flag).map(str::to_owned).or_else(|| opposites::answer(command, flag))
+    commands::hint(command.get_name(), flag)
+        .or_else(|| hint(flag))
+        .map(str::to_owned)
+        .or_else(|| opposites::answer(command, flag))
 }
 
 #[cfg(test)]

@@ -71,7 +71,8 @@ pub struct VerifyArguments {
 /// Print BLAKE3 hashes exactly as b3sum does
 ///
 /// Of a folder all files in it, in the order of their names; links are not followed. `b3sum --check` reads the output.
-/// A name with a backslash or a newline is escaped, and its line begins with a backslash.
+/// A name with a backslash or a newline is escaped, and its line begins with a backslash; all other bytes stand as they
+/// are, except on a terminal. Files of this host alone are hashed: one with a colon in its name is taken for that file.
 ///
 /// With --check the files are such lists, of this program or of b3sum: each file that they name is hashed and compared.
 /// Files that are on no list are not looked at.
@@ -87,7 +88,7 @@ pub struct HashArguments {
     /// read. Default: off.
     ///
     /// Example: pump hash --check hashes.b3
-    #[arg(long, env = "PUMP_CHECK", help_heading = WHAT)]
+    #[arg(short = 'c', long, env = "PUMP_CHECK", help_heading = WHAT)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub check: bool,
 

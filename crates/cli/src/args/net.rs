@@ -375,7 +375,7 @@ pub struct ServeArguments {
 
     /// Most bytes per second of all sessions together, in both directions
     ///
-    /// A size (per second), as in 100MiB, or bits, as in 90Mbit. Default: no limit.
+    /// A size (per second), as in 100MiB, or bits, as in 90Mbit; 0 is no limit. Default: no limit.
     ///
     /// Example: pump serve --bwlimit 50MB /data
     #[arg(long, value_name = "RATE", env = "PUMP_BWLIMIT", help_heading = TUNING, value_parser = parse_limit)]
@@ -425,7 +425,7 @@ impl ServeArguments {
             connections_max: self.max_connections,
             memory_bytes: self.memory,
             peer_timeout: self.peer_timeout,
-            bytes_per_second: self.bwlimit,
+            bytes_per_second: self.bwlimit.filter(|rate| *rate > 0),
             datagram_bytes_per_second: self.allow_udp,
             sockets: self.sockets.options(),
             insecure: self.insecure.is_some_and(Insecure::is_open),

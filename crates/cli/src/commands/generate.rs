@@ -3,15 +3,17 @@
 //! Must not know: single flags.
 
 mod differences;
+mod file_names;
 mod sections;
 
 use std::io;
 
 use clap::Command;
-use clap_complete::Generator;
+use clap_complete::{Generator, Shell};
 use clap_mangen::Man;
 
 use crate::args::{CompletionsArguments, ManArguments, STATUSES, command};
+use crate::commands::generate::file_names::with_file_names;
 use crate::output::Output;
 
 /// Prints the completions for a shell.
@@ -25,6 +27,9 @@ pub fn completions(arguments: &CompletionsArguments) -> i32 {
     if let Err(error) = arguments.shell.try_generate(&command, &mut text) {
         output.line(&format!("pump: completions: {error}"));
         return 1;
+    }
+    if arguments.shell == Shell::Bash {
+        text = with_file_names(&String::from_utf8_lossy(&text), &command).into_bytes();
     }
     output.bytes(&text);
     output.status(0)

@@ -7,27 +7,39 @@ mod check;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{IsTerminal, stdout};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use datapump::{Class, Event, Job, Operation, Place, Problem, Report, Status};
+use datapump::{Class, Event, Job, Operation, Place, PlaceError, Problem, Report, Status};
 
 use crate::args::HashArguments;
 use crate::output::Output;
 use crate::output::path_words::path_words;
 use crate::output::progress::shown;
-use crate::run::{Runner, Sum, places};
+use crate::run::{Runner, Sum};
 
 /// Hashes each file in turn. Gives the exit status.
 pub fn hash(arguments: &HashArguments) -> i32 {
     let output = Output::new(&arguments.output);
-    let in_folder =
-        |word: &OsString| if word == "-" { word.clone() } else { in_folder(arguments, word).into() };
-    let status = match places(&arguments.files.iter().map(in_folder).collect::<Vec<_>>()) {
+    let sources: Result<Vec<_>, _> = arguments.files.iter().map(|word| place(arguments, word)).collect();
+    let status = match sources {
+        _ if arguments.check => checked(arguments, &output),
         Err(error) => output.usage(error.to_string()),
-        Ok(_) if arguments.check => checked(arguments, &output),
         Ok(sources) => perform(arguments, &sources, &output),
     };
     output.status(status)
+}
+
+/// Other hosts are not read here, so that a file with a colon in its name is that file.
+fn place(arguments: &HashArguments, word: &OsString) -> Result<Place, PlaceError> {
+    if word == "-" {
+        return Ok(Place::Stream);
+    }
+    let path = in_folder(arguments, word);
+    match Place::parse(path.as_os_str()) {
+        Ok(Place::Remote(_)) | Err(_) if path.symlink_metadata().is_ok() => Ok(Place::Path(path)),
+        parsed => parsed,
+    }
 }
 
 fn perform(arguments: &HashArguments, sources: &[Place], output: &Output) -> i32 {
@@ -59,7 +71,7 @@ fn ended(arguments: &HashArguments, report: &Report, output: &Output) -> i32 {
 fn print(runner: &Runner<'_>, arguments: &HashArguments, (source, name): (&Place, &OsStr), sum: &mut Sum) {
     let report = hash_one(runner, arguments, source);
     if let (false, Some(root)) = (runner.output.json, &report.blake3) {
-        runner.output.result(&line(name, root, stdout().is_terminal()));
+        runner.output.bytes(&line(name, root, stdout().is_terminal()));
     }
     sum.add(report);
 }
@@ -153,33 +165,39 @@ fn hash_one(runner: &Runner<'_>, arguments: &HashArguments, source: &Place) -> R
 }
 
 /// A line as b3sum prints it: the hash, two spaces, the name; escaped names begin with a backslash before the hash.
-/// On a terminal other control characters are escaped as well, where b3sum would let them through.
-fn line(name: &OsStr, root: &str, terminal: bool) -> String {
-    let name = name.to_string_lossy();
-    let escaped = name.replace('\\', "\\\\").replace('\n', "\\n");
-    let mark = if escaped == name { "" } else { "\\" };
-    let escaped = if terminal { crate::output::name(escaped.as_bytes()) } else { escaped };
-    format!("{mark}{root}  {escaped}")
+/// Other bytes stand as they are, also where they are no UTF-8 (b3sum replaces them, and then does not find the file).
+/// On a terminal control characters are escaped as well, where b3sum would let them through.
+fn line(name: &OsStr, root: &str, terminal: bool) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(name.len());
+    for &byte in name.as_bytes() {
+        match byte {
+            b'\\' => escaped.extend(b"\\\\"),
+            b'\n' => escaped.extend(b"\\n"),
+            byte => escaped.push(byte),
+        }
+    }
+    let mark = if escaped == name.as_bytes() { "" } else { "\\" };
+    let escaped = if terminal { crate::output::name(&escaped).into_bytes() } else { escaped };
+    [mark.as_bytes(), root.as_bytes(), b"  ", &escaped, b"\n"].concat()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn lines_are_those_of_b3sum() {
         for (name, expected) in [
-            (&b"plain"[..], "00  plain"),
-            (b"-", "00  -"),
-            (b"two words", "00  two words"),
-            (b"new\nline", "\\00  new\\nline"),
-            (b"back\\slash", "\\00  back\\\\slash"),
-            (b"bad\xff", "00  bad\u{fffd}"),
-            (b"esc\x1b[1m", "00  esc\x1b[1m"),
+            (&b"plain"[..], &b"00  plain\n"[..]),
+            (b"-", b"00  -\n"),
+            (b"two words", b"00  two words\n"),
+            (b"new\nline", b"\\00  new\\nline\n"),
+            (b"back\\slash", b"\\00  back\\\\slash\n"),
+            (b"bad\xff", b"00  bad\xff\n"),
+            (b"esc\x1b[1m", b"00  esc\x1b[1m\n"),
         ] {
             assert_eq!(line(OsStr::from_bytes(name), "00", false), expected);
         }
-        assert_eq!(line(OsStr::new("esc\x1b[1m"), "00", true), "00  esc\\u{1b}[1m");
+        assert_eq!(line(OsStr::new("esc\x1b[1m"), "00", true), b"00  esc\\u{1b}[1m\n");
     }
 }

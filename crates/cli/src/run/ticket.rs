@@ -7,14 +7,15 @@ use crate::output::path_words::path_words;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write, stderr};
+use std::io::{self, Read, Write, stderr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use datapump::{Class, Operation, Problem, Ticket};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use crate::run::prompt::{NoAnswer, hidden_word};
 
 /// A file of tickets is not longer.
 const FILE_BYTES_MAX: u64 = 4096;
@@ -115,20 +116,10 @@ fn fill(mut file: &File, word: &str) -> Result<(), Errno> {
 
 /// Asks on the terminal, without showing what is typed.
 fn asked() -> Result<String, String> {
-    let missing = "a ticket is needed: set PUMP_TICKET, or name a file with --ticket-file";
-    if !std::io::stdin().is_terminal() {
-        return Err(missing.into());
-    }
-    let terminal =
-        File::options().read(true).write(true).open("/dev/tty").map_err(|_| missing.to_string())?;
-    let before = tcgetattr(&terminal).map_err(|_| missing.to_string())?;
-    let mut quiet = before.clone();
-    quiet.local_modes.remove(LocalModes::ECHO);
-    let _ = tcsetattr(&terminal, OptionalActions::Flush, &quiet);
-    let _ = (&terminal).write_all(b"Ticket: ");
-    let mut word = String::new();
-    let read = BufReader::new(&terminal).read_line(&mut word);
-    let _ = tcsetattr(&terminal, OptionalActions::Flush, &before);
-    let _ = (&terminal).write_all(b"\n");
-    read.map(|_| word).map_err(|error| format!("the ticket on the terminal: {error}"))
+    hidden_word("Ticket: ").map_err(|why| match why {
+        NoAnswer::NoTerminal => {
+            "a ticket is needed: set PUMP_TICKET, or name a file with --ticket-file".into()
+        }
+        NoAnswer::Failed(errno) => format!("the ticket on the terminal: {}", io::Error::from(errno)),
+    })
 }

@@ -31,7 +31,7 @@ fn wrong_words_are_refused_with_a_hint() {
         ("copy a b --request-size 100B", &["multiple of 1 KiB"]),
         ("copy a b --request-size 1GiB", &["64 MiB"]),
         ("copy a b --bwlimit 10M", &["--bwlimit", "write 10MiB"]),
-        ("copy a b --bwlimit 0B", &["--bwlimit", "never end"]),
+        ("copy a b --bwlimit 4bit", &["--bwlimit", "never end"]),
         ("copy a b --depth 0", &["--depth", "1..=4096"]),
         ("copy a b --sink-depth 4097", &["--sink-depth", "1..=4096"]),
         ("copy a b --lanes 257", &["--lanes", "1..=256"]),

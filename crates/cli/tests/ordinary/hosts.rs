@@ -106,7 +106,7 @@ fn rates_and_sockets_are_as_asked_or_refused_at_once() {
         ("--congestion", "no-such-one", "available: "),
         ("--socket-buffer", "1GiB", "sysctl -w net.core."),
         ("--socket-buffer", "1KiB", "64KiB to 1GiB"),
-        ("--bwlimit", "0MB", "rate limit of 0"),
+        ("--bwlimit", "4bit", "rate limit of 0"),
     ] {
         let refused = format!("{target}-refused");
         let run = home.pump(&["copy", "--ticket-file", "ticket", flag, value, "file", &refused]);

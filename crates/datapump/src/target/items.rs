@@ -221,7 +221,7 @@ pub(crate) fn refuse_no_folder(item: &Item, options: &Options) -> Result<(), Pro
     };
     let is_made = options.make_path && at.folder().err() == Some(Errno::ENOENT);
     match at.folder_to_sync() {
-        Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0)),
+        Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0).of_folder_above()),
         _ => Ok(()),
     }
 }

@@ -31,11 +31,17 @@ fn without_human_readable(command: &Command, mut words: Vec<OsString>) -> Vec<Os
     let name = words.get(1).and_then(|word| word.to_str()).filter(|name| ["copy", "mirror"].contains(name));
     let Some(command) = name.and_then(|name| command.find_subcommand(name)) else { return words };
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let mut left_out = Vec::new();
     for number in 2..end {
         let is_value = words[number - 1].to_str().is_some_and(|before| has_value_behind(command, before));
-        if let Some(letters) = words[number].to_str().filter(|_| !is_value).and_then(cluster) {
-            words[number] = format!("-{letters}").into();
+        match words[number].to_str().filter(|_| !is_value).and_then(cluster) {
+            Some(letters) if letters.is_empty() => left_out.push(number),
+            Some(letters) => words[number] = format!("-{letters}").into(),
+            None => {}
         }
+    }
+    for number in left_out.into_iter().rev() {
+        words.remove(number);
     }
     words
 }
@@ -54,13 +60,13 @@ fn has_value_behind(command: &Command, word: &str) -> bool {
     }
 }
 
-/// The letters of several flags, without h; `None` where there is no h among them, or nothing else. A value follows
-/// the letter e, and =.
+/// The letters of several flags, without h, of which rsync takes two; `None` where there is no h among them, or one
+/// alone. A value follows the letter e, and =.
 fn cluster(word: &str) -> Option<String> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     let (flags, value) = letters.split_at(letters.find(['e', '=']).unwrap_or(letters.len()));
     let left = flags.replace('h', "") + value;
-    (flags.contains('h') && flags.chars().all(char::is_alphanumeric) && !left.is_empty()).then_some(left)
+    (flags.contains('h') && flags.chars().all(char::is_alphanumeric) && letters != "h").then_some(left)
 }
 
 fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
@@ -75,7 +81,11 @@ fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
 
 fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -> Error {
     match error.kind() {
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation => name_the_variable(&mut error, command, words),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            name_the_variable(&mut error, command, words);
+            tell_missing_value(&mut error, words);
+        }
+        ErrorKind::InvalidSubcommand => add_command(&mut error, command, words),
         ErrorKind::InvalidUtf8 => {
             if let Some(variable) = unreadable_variable(command) {
                 let text = format!("the value of the environment variable {variable} is not UTF-8");
@@ -84,6 +94,7 @@ fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -
         }
         ErrorKind::UnknownArgument => {
             remove_tip(&mut error);
+            add_command(&mut error, command, words);
             remove_opposite(&mut error);
             add_hints(&mut error, command, words);
         }
@@ -133,6 +144,30 @@ fn unreadable_variable(command: &Command) -> Option<String> {
     let variables = all_arguments(command).into_iter().filter_map(Arg::get_env);
     let unreadable = |name: &&OsStr| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
     variables.into_iter().find(unreadable).map(|name| name.to_string_lossy().into_owned())
+}
+
+/// Flags that have no value with rsync, or need none with cp, and what they mean there.
+const OFTEN_WITHOUT_VALUE: [(&str, &str); 2] = [
+    ("--sparse", "rsync's --sparse is --sparse=always"),
+    ("--reflink", "cp's --reflink is --reflink=always"),
+];
+
+/// `--sparse a b`: the file is no value, nor is it one that is spelled wrongly.
+fn tell_missing_value(error: &mut Error, words: &[OsString]) {
+    let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else { return };
+    let is_meant =
+        |flag: &str| shown.starts_with(&format!("{flag} ")) && words.iter().any(|word| word == flag);
+    let Some((_, words)) = OFTEN_WITHOUT_VALUE.iter().find(|(flag, _)| is_meant(flag)) else { return };
+    error.remove(ContextKind::SuggestedValue);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(*words)]));
+}
+
+/// What clap guesses by the spelling (`hash` for `a`) gives way to what was meant.
+fn add_command(error: &mut Error, command: &Command, words: &[OsString]) {
+    let is_missing = words.get(1).is_some_and(|word| command.find_subcommand(word).is_none());
+    let Some(hint) = hints::of_words(words).filter(|_| is_missing) else { return };
+    error.remove(ContextKind::SuggestedSubcommand);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(hint)]));
 }
 
 /// An unknown flag is hardly ever a file's name, as clap's tip has it: "to pass '-I' as a value, use '-- -I'".

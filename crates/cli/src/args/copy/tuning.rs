@@ -95,7 +95,7 @@ pub struct TuningArguments {
 
     /// Most bytes per second
     ///
-    /// A size (per second), as in 100MiB, or bits, as in 90Mbit. Default: no limit.
+    /// A size (per second), as in 100MiB, or bits, as in 90Mbit; 0 is no limit, as for rsync. Default: no limit.
     ///
     /// Example: pump copy --bwlimit 50MB big.bin /backup/
     #[arg(long, value_name = "RATE", env = "PUMP_BWLIMIT", help_heading = TUNING)]
@@ -166,7 +166,7 @@ impl TuningArguments {
             engine: self.engine,
             wait: self.wait,
             direct: self.direct,
-            bytes_per_second: self.bwlimit,
+            bytes_per_second: self.bwlimit.filter(|rate| *rate > 0),
             ..Options::default()
         }
     }
@@ -181,9 +181,11 @@ pub(in crate::args) fn parse_request_size(text: &str) -> Result<u32, String> {
     Ok(small)
 }
 
-/// Reads `--bwlimit`.
+/// Reads `--bwlimit`; 0 is no limit, and what is less than a byte is no 0.
 pub(crate) fn parse_limit(text: &str) -> Result<u64, String> {
-    let rate = parse_rate(text)?;
-    Options { bytes_per_second: Some(rate), ..Options::default() }.check()?;
+    let rate = if text == "0" { 0 } else { parse_rate(text)? };
+    if text.contains(|letter: char| ('1'..='9').contains(&letter)) {
+        Options { bytes_per_second: Some(rate), ..Options::default() }.check()?;
+    }
     Ok(rate)
 }

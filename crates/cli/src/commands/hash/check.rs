@@ -32,11 +32,13 @@ pub fn read(list: &OsStr) -> Result<Vec<Expected>, Problem> {
     let shown = datapump::shown(list.as_bytes());
     read.map_err(|error| Problem::usage(format!("read '{shown}': {error}")))?;
     let lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    // A list that an editor of Windows wrote; of one name alone it belongs to the name.
+    let has_returns = lines.clone().all(|(_, line)| line.ends_with(b"\r"));
     lines
         .map(|(number, line)| {
             let wrong =
                 || Problem::usage(format!("'{shown}', line {}: no line of b3sum: HASH  NAME", number + 1));
-            parsed(line.strip_suffix(b"\r").unwrap_or(line)).ok_or_else(wrong)
+            parsed(line.strip_suffix(b"\r").filter(|_| has_returns).unwrap_or(line)).ok_or_else(wrong)
         })
         .collect()
 }
@@ -62,6 +64,7 @@ fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
             b'\\' => match bytes.next()? {
                 b'\\' => b'\\',
                 b'n' => b'\n',
+                b'r' => b'\r',
                 _ => return None,
             },
             byte => byte,

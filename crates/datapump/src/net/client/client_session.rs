@@ -2,6 +2,7 @@
 //!
 //! Must not know: command lines, how blocks are moved, what follows when the session is lost.
 
+mod local_name;
 mod patterns;
 mod wishes;
 
@@ -22,6 +23,7 @@ use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::job::options::{Choice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::request_plan::{self, LaneRange};
+use crate::net::client::client_session::local_name::{local_spelling, with_local_name};
 use crate::net::client::remote_copy::{
     Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionBefore, SessionStart,
 };
@@ -57,13 +59,12 @@ impl RemoteCopy {
                 match sources.iter().all(|source| source.host == first.host) {
                     true => Ok((Direction::Pull, first.clone())),
                     false => {
-                        Err(Problem::usage("the sources are on several hosts; copy from one after the other"))
+                        let words = "the sources are on several hosts; copy from one after the other";
+                        Err(usage_with_spelling(words, &sources))
                     }
                 }
             }
-            ([_, ..], None) => {
-                Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
-            }
+            ([_, ..], None) => Err(here_and_there(&sources)),
             ([_, ..], Some(_)) if self.compares => {
                 Err(Problem::usage("both places are on other hosts; copy one here, and compare that"))
             }
@@ -73,9 +74,7 @@ impl RemoteCopy {
                      here first: mkdir TMP && pump copy {first} TMP/ && pump copy TMP/ {target}"
                 )))
             }
-            ([_, ..], Some(_)) => {
-                Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
-            }
+            ([_, ..], Some(_)) => Err(here_and_there(&sources)),
             ([], Some(_)) => Err(Problem::usage(
                 "a web source cannot be copied to another host directly; copy it here first",
             )),
@@ -161,7 +160,8 @@ impl RemoteCopy {
             }
             // A peer that speaks another protocol is not going to learn it meanwhile.
             Err(NetFault::Protocol(words)) if !was_begun() => return Err(lost(NetFault::Refused(words))),
-            session => session.map_err(lost)?,
+            session if was_begun() => session.map_err(lost)?,
+            session => session.map_err(|fault| lost(with_local_name(fault, remote)))?,
         };
         match (session, answer) {
             (_, Message::Begun { has_links: None, .. }) if self.asks_links(way) => {
@@ -314,6 +314,16 @@ fn lanes_for(round_trip_ns: u64, buffer_bytes: u64) -> u32 {
     const BYTES_PER_S: u64 = 125_000_000;
     let path_bytes = BYTES_PER_S.saturating_mul(round_trip_ns) / 1_000_000_000;
     path_bytes.div_ceil(buffer_bytes.max(1)).clamp(1, u64::from(LONG_PATH_CONNECTIONS / 2)) as u32
+}
+
+fn here_and_there(sources: &[Remote]) -> Problem {
+    usage_with_spelling("some sources are here and some on another host; copy in two steps", sources)
+}
+
+/// A pattern of the shell (`*.log`) may have found files with a colon in their names.
+fn usage_with_spelling(words: &str, sources: &[Remote]) -> Problem {
+    let local = sources.iter().find_map(local_spelling).unwrap_or_default();
+    Problem::usage(format!("{words}{local}"))
 }
 
 /// What a lost session made is not taken for a folder that was there to receive.

@@ -29,7 +29,10 @@ pub(crate) fn open_parent(at: &PathAt) -> Result<Arc<File>, Problem> {
     match at.folder_to_sync() {
         Ok(Folder::Os(folder)) => Ok(folder),
         Ok(Folder::Sim(_)) => Err(simulated(path)),
-        Err(errno) => Err(Problem::system(Operation::Open, path.parent().unwrap_or(path), errno.0)),
+        Err(errno) => {
+            let folder = path.parent().unwrap_or(path);
+            Err(Problem::system(Operation::Open, folder, errno.0).of_folder_above())
+        }
     }
 }
 
