@@ -358,6 +358,8 @@ impl Job {
         } else if self.options.remove_sources && shared.settings.writes && is_complete {
             tree::moved::remove_sources(shared, &[]);
         }
+        // Of files, and of trees that were cut.
+        tree::names::backup::finish_folders(shared);
     }
 
     /// Over a long path the other host begins at once.
