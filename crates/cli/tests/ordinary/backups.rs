@@ -162,13 +162,13 @@ fn files_that_are_named_have_backups_too() {
         expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 2, &[said], line);
     }
     let before = (found(&home, "new"), found(&home, "old"));
-    for (folder, said) in [
-        (".", "--backup-dir is the source or the target"),
-        ("../old", "--backup-dir is the source or the target"),
-        ("../new/kept", "--backup-dir is the source or the target"),
-        ("sub", "--backup-dir has a name of the source"),
+    for (folder, status, said) in [
+        (".", 2, "--backup-dir is the target itself"),
+        ("../old", 2, "--backup-dir is the target itself"),
+        ("../new/kept", 2, "--backup-dir is the source 'new/' or lies in it"),
+        ("sub", 1, "--backup-dir has a name of the source"),
     ] {
-        expect(&home.pump(&["copy", "--backup-dir", folder, "new/", "old"]), 1, &[said], folder);
+        expect(&home.pump(&["copy", "--backup-dir", folder, "new/", "old"]), status, &[said], folder);
         assert_eq!((found(&home, "new"), found(&home, "old")), before, "{folder}: nothing is written");
     }
     let home = self::home();
@@ -177,8 +177,8 @@ fn files_that_are_named_have_backups_too() {
     fs::write(home.path("file"), "").expect("room");
     expect(
         &home.pump(&["copy", "--backup-dir", "../file", "new/a", "old"]),
-        1,
-        &["back up", "old/a"],
+        2,
+        &["'../file'", "--backup-dir is no folder"],
         "no folder",
     );
     assert_eq!(content(&home, "old/a"), "new a", "what has no backup is not replaced");

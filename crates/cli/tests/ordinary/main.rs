@@ -9,6 +9,7 @@ mod support;
 mod attributes_compared;
 mod attributes_left;
 mod attributes_skipped;
+mod backup_places;
 mod backups;
 mod bill;
 mod changes;

@@ -2,6 +2,8 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
+mod backup_dir;
+
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -55,6 +57,7 @@ pub(crate) fn items(
         existing::refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
+    backup_dir::refuse_misplaced(hosts, &items, (options, &select))?;
     if options.delete {
         deleting::refuse_what_is_needed(hosts.disk, &items, (options, &select))?;
     }

@@ -34,9 +34,10 @@ pub struct BackupArguments {
     /// Keep what is replaced or removed in a folder of its own
     ///
     /// Under the same path as below DST, and under its own name unless --suffix says otherwise. A relative DIR begins
-    /// in DST, where --delete leaves it alone if the same DIR is given. It must be of DST's file system, and neither be
-    /// DST nor lie in a source; behind pump serve it is below DST, without `..`. Its folders are made for you alone
-    /// (0700). Implies --backup. Default: beside the file.
+    /// in DST, where --delete leaves it alone if the same DIR is given. It must be on DST's file system, and neither be
+    /// DST nor lie in a source, unless --exclude leaves it out there; behind pump serve it is below DST, without `..`.
+    /// Folders that are made get mode, owner and times of those in DST that they stand for. Implies --backup. Default:
+    /// beside the file.
     ///
     /// Example: pump mirror --backup-dir /backup/old-2026-11-26 photos/ /backup/photos
     #[arg(long, value_name = "DIR", env = "PUMP_BACKUP_DIR", help_heading = HOW)]

@@ -14,7 +14,7 @@ use crate::job::settings::Settings;
 use crate::problem::{Class, Operation, Problem};
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::backup_folders::{BackupFolders, Originals};
-use datapump_files::disk::{Folder, Outcome, PathAt, file_meta, path_of};
+use datapump_files::disk::{Folder, Outcome, PathAt, file_meta};
 use datapump_files::identity::{FileId, id};
 
 /// Where the backups of a tree go, if they do not lie beside their files.
@@ -31,7 +31,7 @@ pub(crate) struct BackupPlace {
 impl BackupPlace {
     /// That of a tree which goes to this place.
     ///
-    /// Errors: the folder of backups is, or lies in, what is copied, or is what is copied to.
+    /// Errors: the folder of backups is what is copied, or what is copied to.
     pub(crate) fn of(
         settings: &Settings<'_>,
         source: &FolderSide,
@@ -51,8 +51,9 @@ impl BackupPlace {
             let own = file_meta(there).ok().map(|meta| id(&meta));
             own.is_some() && roots.iter().flatten().any(|root| Some(id(root)) == own)
         };
-        if there.as_deref().is_some_and(is_a_root) || place.lies_in(source, folder) {
-            return Err(refused(folder, "is the source or the target, or lies in the source"));
+        // Before anything was written that was refused with what lies in a source; this is what stands there now.
+        if there.as_deref().is_some_and(is_a_root) {
+            return Err(refused(folder, "is the source or the target"));
         }
         match folder.components().find(|part| *part != Component::CurDir) {
             Some(Component::Normal(first)) if source_has(source, at.name(), first)? => {
@@ -60,15 +61,6 @@ impl BackupPlace {
             }
             _ => Ok(place),
         }
-    }
-
-    /// Whether the folder lies, or would lie, in a source of this host.
-    fn lies_in(&self, source: &FolderSide, folder: &Path) -> bool {
-        let Some((base, _)) = self.base.as_ref().filter(|_| source.is_here()) else { return false };
-        let Some(full) = path_of(base).map(|path| path.join(folder)) else { return false };
-        let there = full.ancestors().find_map(|path| path.canonicalize().ok());
-        let source = source.path().canonicalize();
-        there.zip(source.ok()).is_some_and(|(there, source)| there.starts_with(source))
     }
 
     /// The folder of backups, if it is there.
@@ -130,6 +122,12 @@ pub(crate) fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Pr
         let words =
             "--backup-dir leads out of the target, or to another file system; name a folder below the target";
         return Problem::new(Class::Refused, Operation::BackUp, path, words);
+    }
+    if errno == Errno::EXDEV {
+        // A mount in the target: where the target itself lies was looked at before anything was written.
+        let words = "is on another file system than --backup-dir, which backups do not leave; --exclude it, or copy it \
+                     by itself with a --backup-dir there";
+        return Problem::new(Class::Io, Operation::BackUp, path, words);
     }
     Problem::system(Operation::BackUp, path, errno.0)
 }
