@@ -11,6 +11,7 @@ mod attributes_left;
 mod attributes_skipped;
 mod backup_places;
 mod backups;
+mod backups_of_links;
 mod bill;
 mod changes;
 mod charges;

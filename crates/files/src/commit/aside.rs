@@ -76,6 +76,17 @@ impl Backup {
         self.folder.is_none() && is_right
     }
 
+    /// The name that a simple backup would take from what stands there; none where nothing does, or it gets a number.
+    pub fn name_taken(&self, to: &File, name: &OsStr) -> Option<OsString> {
+        let simple = OsString::from_vec([name.as_bytes(), &self.suffix].concat());
+        let is_simple = || match self.numbering {
+            Numbering::Simple => true,
+            Numbering::Numbered => false,
+            Numbering::Existing => highest_number(to, name) == Ok(0),
+        };
+        (names::metadata(to, &simple).is_ok() && is_simple()).then_some(simple)
+    }
+
     /// The folder of all backups, seen from the target folder; made if it is not there, where that `makes` it. Links
     /// are followed as far as the user named them; who `is_confined` may not leave the target.
     pub fn open(&self, target: &File, makes: bool, is_confined: bool) -> Outcome<Option<File>> {

@@ -1,6 +1,6 @@
 //! Where a folder of backups may not lie: in what is copied, at the target itself, on another file system.
 //!
-//! Must not know: which names have backups, how backups are made.
+//! Must not know: which names have backups (`given_up`), how backups are made.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -60,6 +60,14 @@ pub(super) fn refuse_misplaced(
         goal.refuse_elsewhere(&found, (path, at))?;
     }
     Ok(())
+}
+
+/// The folder that the backup of what stands in this one goes to, if it is there.
+pub(super) fn whole(backup: &Backup, folder: &Arc<File>, is_confined: bool) -> Option<Arc<File>> {
+    match backup.folder {
+        None => Some(Arc::clone(folder)),
+        Some(_) => backup.open(folder, false, is_confined).ok().flatten().map(Arc::new),
+    }
 }
 
 impl BackupGoal {

@@ -66,7 +66,10 @@ pub(crate) fn aside_in_tree(
         None => Some(false),
     };
     let is_shared = shared.trees.targets_overlap;
-    let may_replace = |backup: &OsStr, _: &Meta| !has_cut && !is_shared && source_has(backup) == Some(false);
+    let may_replace = |backup: &OsStr, there: &Meta| {
+        let is_source = shared.settings.source_files.contains(&id(there));
+        !has_cut && !is_shared && !is_source && source_has(backup) == Some(false)
+    };
     let is_needed = |backup: &OsStr| match source_has(backup) {
         None => None,
         Some(true) if is_chosen(shared, &target.relative(), backup) => Some(true),
@@ -122,7 +125,8 @@ fn aside_of_file(
     let Some(stood) = stands(folder, name)? else { return Ok(UndoRename::default()) };
     let to = folder_of_file(shared, backup, folder)?;
     let may_replace = |backup: &OsStr, there: &Meta| {
-        Some(id(there)) != source && is_of_another(shared, backup) == Some(false)
+        let is_source = Some(id(there)) == source || shared.settings.source_files.contains(&id(there));
+        !is_source && is_of_another(shared, backup) == Some(false)
     };
     let is_needed = |backup: &OsStr| match to {
         Some(_) => Some(false),
