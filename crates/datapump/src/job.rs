@@ -362,6 +362,8 @@ impl Job {
         } else if self.options.remove_sources && shared.settings.writes && is_complete {
             tree::moved::remove_sources(shared, &[]);
         }
+        // Of files, and of trees that were cut.
+        tree::names::backup::finish_folders(shared);
     }
 
     /// Over a long path the other host begins at once.
@@ -415,6 +417,7 @@ impl Job {
             options: &self.options,
             target: self.target.local_path(),
             backup_names: target::called_as_backups(items, &self.options),
+            source_files: target::source_files(items, &self.options),
             targets: target::names_of(items),
             began_ns: datapump_files::disk::coarse_now_ns(),
             moved: if self.options.remove_sources { tree::moved::named(items) } else { Vec::new() },

@@ -38,7 +38,7 @@ use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
-pub(crate) use items::{called_as_backups, items, make_path, names_of, refuse_no_folder};
+pub(crate) use items::{called_as_backups, items, make_path, names_of, refuse_no_folder, source_files};
 pub(crate) use within::UNSAFE_LINK;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
@@ -342,6 +342,9 @@ fn resolve(
             usage(&folder.path, words)
         })?),
     };
+    if items::given_up::gives_way(&at, options) {
+        return Ok(Target::File(at.itself()));
+    }
     match at.metadata() {
         Ok(meta) => existing(hosts, at, &meta, options),
         Err(errno) if at.is_symlink() => Err(unfollowed(&at.path, errno)),

@@ -13,6 +13,7 @@
 //! Must not know: where the bytes come from, who writes them, plans.
 
 pub mod aside;
+pub mod backup_folders;
 pub mod made;
 pub mod partial;
 pub mod reserved;

@@ -18,6 +18,7 @@ use crate::job::options::Options;
 use crate::job::platform::Platform;
 use crate::target::Target;
 use crate::target::place::Fill;
+use datapump_files::identity::FileId;
 
 /// Which null ends take the engine's queue instead of completing where they stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) target: Option<&'run Path>,
     /// The names of targets that are called as backups beside them would be.
     pub(crate) backup_names: HashSet<OsString>,
+    /// The files of this host that are copied by name: no backup replaces one.
+    pub(crate) source_files: HashSet<FileId>,
     /// The real name of each target, as far as the report has room.
     pub(crate) targets: Vec<String>,
     /// When the run began, by the clock of file systems.

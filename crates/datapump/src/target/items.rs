@@ -2,6 +2,9 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
+mod backup_dir;
+pub(super) mod given_up;
+
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -18,6 +21,7 @@ use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt, folder_of, make_above, names, would_make};
+use datapump_files::identity::{FileId, id};
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
@@ -55,6 +59,8 @@ pub(crate) fn items(
         existing::refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
+    backup_dir::refuse_misplaced(hosts, &items, (options, &select))?;
+    given_up::refuse_sources(hosts, &items, options)?;
     if options.delete {
         deleting::refuse_what_is_needed(hosts.disk, &items, (options, &select))?;
     }
@@ -85,6 +91,15 @@ pub(crate) fn called_as_backups(items: &[Item], options: &Options) -> HashSet<Os
     let Some(backup) = &options.backup else { return HashSet::new() };
     let names = items.iter().flat_map(Item::names).filter_map(|item| item.target.path()?.file_name());
     names.filter(|name| backup.is_beside(name)).map(OsStr::to_owned).collect()
+}
+
+/// The files of this host that are copied by name, where backups are made.
+pub(crate) fn source_files(items: &[Item], options: &Options) -> HashSet<FileId> {
+    let names = items.iter().filter(|_| options.backup.is_some()).flat_map(Item::names);
+    names
+        .filter_map(|item| item.meta.filter(|_| item.source.local_path().is_some()))
+        .map(|meta| id(&meta))
+        .collect()
 }
 
 /// Makes the folders that are missing above a target, if all sources are there: else they would be of no use. A dry run

@@ -175,7 +175,7 @@ pub(super) fn refuse_remote_link(
 }
 
 /// Whether every name on the way is one that the copy deals with; the last is the target's own.
-fn is_dealt_with(select: &Select, steps: &[WayStep], is_folder: bool) -> bool {
+pub(super) fn is_dealt_with(select: &Select, steps: &[WayStep], is_folder: bool) -> bool {
     let mut folder = PathBuf::new();
     steps.iter().enumerate().all(|(index, WayStep { name, .. })| {
         let listed = match select.listing(|| &folder) {

@@ -19,6 +19,7 @@ use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
 use crate::tree::folder::side::WRITABLE;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::unsettled;
+use crate::tree::names::backup;
 use crate::tree::root::Root;
 use crate::tree::{delete, moved};
 use datapump_files::attributes;
@@ -49,6 +50,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         }
     }
     let start_ns = shared.settings.platform.clock.now_ns();
+    backup::finish_folders(shared);
     if shared.settings.options.sync == Sync::End && shared.settings.writes {
         sync_devices(shared, &trees_done);
     }

@@ -22,6 +22,7 @@ use crate::tree::list::doubt::Doubt;
 use crate::tree::names::twins::Twins;
 use crate::tree::rules::decide::Rules;
 use crate::tree::rules::select::Select;
+use datapump_files::commit::backup_folders::BackupFolders;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
 
@@ -48,6 +49,8 @@ pub(crate) struct Trees {
     pub(crate) trees_done: Mutex<Vec<Arc<Directory>>>,
     /// A folder on each device that is written to, to sync it at the end.
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
+    /// Folders that were made for backups.
+    pub(crate) backup_folders: BackupFolders,
     /// Names that wait for a folder in their place to go.
     pub(crate) waiting: Mutex<WaitingNames>,
     /// Of folders that hold files that the user named: what is in doubt in them.
@@ -106,6 +109,7 @@ impl Trees {
             trees_started: AtomicUsize::new(0),
             trees_done: Mutex::default(),
             devices: Mutex::default(),
+            backup_folders: BackupFolders::default(),
             waiting: Mutex::default(),
             doubts: Mutex::default(),
             entered: Mutex::default(),

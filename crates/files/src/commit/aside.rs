@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,17 @@ impl Backup {
         self.folder.is_none() && is_right
     }
 
+    /// The name that a simple backup would take from what stands there; none where nothing does, or it gets a number.
+    pub fn name_taken(&self, to: &File, name: &OsStr) -> Option<OsString> {
+        let simple = OsString::from_vec([name.as_bytes(), &self.suffix].concat());
+        let is_simple = || match self.numbering {
+            Numbering::Simple => true,
+            Numbering::Numbered => false,
+            Numbering::Existing => highest_number(to, name) == Ok(0),
+        };
+        (names::metadata(to, &simple).is_ok() && is_simple()).then_some(simple)
+    }
+
     /// The folder of all backups, seen from the target folder; made if it is not there, where that `makes` it. Links
     /// are followed as far as the user named them; who `is_confined` may not leave the target.
     pub fn open(&self, target: &File, makes: bool, is_confined: bool) -> Outcome<Option<File>> {
@@ -138,30 +149,8 @@ impl Backup {
     }
 }
 
-/// A folder below another one, made for this user alone if it is not there: the files in it may be readable where the
-/// folder that they came from let nobody in. No link is followed, whoever put it there: what is no folder, a backup of
-/// what stood in the place of one, gets a number.
-pub fn open_below(folder: &File, below: &Path) -> Outcome<File> {
-    let mut open = names::open_folder(folder, OsStr::new("."))?;
-    for part in below.components() {
-        let Component::Normal(name) = part else { return Err(Errno::EXDEV) };
-        match names::make_folder(&open, name) {
-            Ok(()) | Err(Errno::EEXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-        open = match names::open_folder(&open, name) {
-            Err(Errno::ENOTDIR | Errno::ELOOP) => {
-                number(&open, name)?;
-                names::make_folder(&open, name).and_then(|()| names::open_folder(&open, name))?
-            }
-            opened => opened?,
-        };
-    }
-    Ok(open)
-}
-
 /// Gives a name the next number that is free.
-fn number(folder: &File, name: &OsStr) -> Outcome<()> {
+pub(super) fn number(folder: &File, name: &OsStr) -> Outcome<()> {
     let highest = highest_number(folder, name)?;
     with_next_number(name, highest, |numbered| names::rename_new(folder, name, numbered))
 }
@@ -251,7 +240,9 @@ fn number_of(backup: &OsStr, name: Option<&OsStr>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commit::backup_folders::{BackupFolders, Originals};
     use std::fs;
+    use std::sync::Arc;
 
     fn backup(numbering: Numbering, folder: Option<&str>) -> Backup {
         Backup { suffix: b"~".to_vec(), folder: folder.map(PathBuf::from), numbering }
@@ -359,14 +350,17 @@ mod tests {
         let inside = backup(Numbering::Simple, Some("old/er"));
         assert_eq!(inside.open(&target, false, true).err(), Some(Errno::ENOENT));
         let open = inside.open(&target, true, true).expect("room").expect("a folder");
-        open_below(&open, Path::new("sub/deep")).expect("room");
+        let (folders, open) = (BackupFolders::default(), Arc::new(open));
+        let originals = Originals { base: &target, found: &|_| None };
+        let open_below = |below: &str| folders.open_below(&open, Path::new(below), originals);
+        open_below("sub/deep").expect("room");
         assert!(home.path().join("old/er/sub/deep").is_dir());
         std::os::unix::fs::symlink("/etc", home.path().join("old/er/etc")).expect("room");
-        open_below(&open, Path::new("etc/sub")).expect("the link is a backup like any other");
+        open_below("etc/sub").expect("the link is a backup like any other");
         assert!(
             home.path().join("old/er/etc/sub").is_dir() && home.path().join("old/er/etc.~1~").is_symlink()
         );
-        assert!(open_below(&open, Path::new("../x")).is_err());
+        assert!(open_below("../x").is_err());
         fs::create_dir(home.path().join("sub")).expect("room");
         let sub = File::open(home.path().join("sub")).expect("a folder");
         let absolute = home.path().join("there").display().to_string();

@@ -152,6 +152,11 @@ impl PathAt {
         self.follows
     }
 
+    /// The name itself, whatever a link under it leads to.
+    pub fn itself(self) -> PathAt {
+        PathAt { follows: false, ..self }
+    }
+
     /// Opens what stands there.
     pub fn open(&self, access: Access) -> Outcome<Handle> {
         let name = self.name.as_deref().unwrap_or(OsStr::new("."));

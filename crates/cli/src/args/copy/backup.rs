@@ -21,7 +21,9 @@ pub struct BackupArguments {
     /// numbered (or t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones exist), none (or off).
     /// The old file keeps its name until the new one replaces it. A simple backup replaces the one before it, as with
     /// cp and rsync; --backup=numbered keeps all of them. Where a source has the backup's name, or may have it (SRC/
-    /// beside other sources), or a cut copy is resumed, the new backup is numbered. With --delete, names that end as
+    /// beside other sources), or a cut copy is resumed, the new backup is numbered; one that would replace what another
+    /// named source is or leads to is refused. A symbolic link in the place of a named target becomes the backup
+    /// itself, and what it leads to stays. With --delete, names that end as
     /// this run's backups do stay; a later run with --delete and other flags for backups, or none, removes them as all
     /// that the source does not have, unless --exclude '*~' (or what the suffix is) leaves them out. Folders have no
     /// backup. Not with --inplace. Default: off.
@@ -35,9 +37,10 @@ pub struct BackupArguments {
     ///
     /// Under the same path as below DST, and under its own name unless --suffix says otherwise. A relative DIR begins
     /// in DST, where --delete leaves it alone if the same DIR is given; a symbolic link to it goes, as with rsync. It
-    /// must be of DST's file system, and neither be DST nor lie in a source, nor be named through the symbolic link of
-    /// another user than you and root; behind pump serve it is below DST, without `..`. Its folders are made for you
-    /// alone (0700). Implies --backup. Default: beside the file.
+    /// must be on DST's file system, and neither be DST nor lie in a source, unless --exclude leaves it out there, nor
+    /// be named through the symbolic link of another user than you and root; behind pump serve it is below DST, without
+    /// `..`. Folders that are made get mode, owner and times of those in DST that they stand for. Implies --backup.
+    /// Default: beside the file.
     ///
     /// Example: pump mirror --backup-dir /backup/old-2026-11-26 photos/ /backup/photos
     #[arg(long, value_name = "DIR", env = "PUMP_BACKUP_DIR", help_heading = HOW)]

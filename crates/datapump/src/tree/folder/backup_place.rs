@@ -15,8 +15,8 @@ use crate::job::options::Backup;
 use crate::job::settings::Settings;
 use crate::problem::{Class, Operation, Problem};
 use crate::tree::folder::side::FolderSide;
-use datapump_files::commit::aside::open_below;
-use datapump_files::disk::{Folder, Outcome, PathAt, file_meta, path_of};
+use datapump_files::commit::backup_folders::{BackupFolders, Originals};
+use datapump_files::disk::{Folder, Outcome, PathAt, file_meta};
 use datapump_files::identity::{FileId, id};
 
 /// Where the backups of a tree go, if they do not lie beside their files.
@@ -33,7 +33,7 @@ pub(crate) struct BackupPlace {
 impl BackupPlace {
     /// That of a tree which goes to this place.
     ///
-    /// Errors: the folder of backups is, or lies in, what is copied, or is what is copied to.
+    /// Errors: the folder of backups is what is copied, or what is copied to.
     pub(crate) fn of(
         settings: &Settings<'_>,
         source: &FolderSide,
@@ -53,8 +53,9 @@ impl BackupPlace {
             let own = file_meta(there).ok().map(|meta| id(&meta));
             own.is_some() && roots.iter().flatten().any(|root| Some(id(root)) == own)
         };
-        if there.as_deref().is_some_and(is_a_root) || place.lies_in(source, folder) {
-            return Err(refused(folder, "is the source or the target, or lies in the source"));
+        // Before anything was written that was refused with what lies in a source; this is what stands there now.
+        if there.as_deref().is_some_and(is_a_root) {
+            return Err(refused(folder, "is the source or the target"));
         }
         match folder.components().find(|part| *part != Component::CurDir) {
             Some(Component::Normal(first)) if source_has(source, at.name(), first)? => {
@@ -64,30 +65,30 @@ impl BackupPlace {
         }
     }
 
-    /// Whether the folder lies, or would lie, in a source of this host.
-    fn lies_in(&self, source: &FolderSide, folder: &Path) -> bool {
-        let Some((base, _)) = self.base.as_ref().filter(|_| source.is_here()) else { return false };
-        let Some(full) = path_of(base).map(|path| path.join(folder)) else { return false };
-        let there = full.ancestors().find_map(|path| path.canonicalize().ok());
-        let source = source.path().canonicalize();
-        there.zip(source.ok()).is_some_and(|(there, source)| there.starts_with(source))
-    }
-
     /// The folder of backups, if it is there.
     fn found(&self, settings: &Settings<'_>) -> Outcome<Option<Arc<File>>> {
-        match self.opened(settings, false) {
+        match self.opened(settings, None) {
             Err(Errno::ENOENT) => Ok(None),
             found => found,
         }
     }
 
-    fn opened(&self, settings: &Settings<'_>, makes: bool) -> Outcome<Option<Arc<File>>> {
-        let (Some(backup), Some((base, _))) = (&settings.options.backup, &self.base) else {
+    fn opened(&self, settings: &Settings<'_>, makes: Option<Making<'_>>) -> Outcome<Option<Arc<File>>> {
+        let (Some(backup), Some((base, way))) = (&settings.options.backup, &self.base) else {
             return Ok(None);
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_none() {
-            *open = backup.open(base, makes, settings.is_confined)?.map(Arc::new);
+            *open = match (backup.open(base, false, settings.is_confined), makes) {
+                (Err(Errno::ENOENT), Some((folders, target))) => {
+                    let made = backup.open(base, true, settings.is_confined)?.map(Arc::new);
+                    let root = target.ancestors().last().filter(|_| way.as_os_str().is_empty());
+                    let found = root.map(|root| root.meta);
+                    made.iter().for_each(|made| folders.made_root(made, base, found));
+                    made
+                }
+                (found, _) => found?.map(Arc::new),
+            };
         }
         Ok(open.clone())
     }
@@ -98,15 +99,24 @@ impl BackupPlace {
         open.and_then(|open| file_meta(&open).ok()).is_some_and(|meta| id(&meta) == there)
     }
 
-    /// The folder for backups of what lies at this place in the tree; none where they lie beside. One lane after the
+    /// The folder for backups of what lies in this folder of the tree; none where they lie beside. One lane after the
     /// other: what is no folder there gets another name, which must not happen to the folder that then takes it.
-    pub(crate) fn below(&self, settings: &Settings<'_>, relative: &Path) -> Outcome<Option<File>> {
-        let Some((_, way)) = &self.base else { return Ok(None) };
-        let Some(open) = self.opened(settings, true)? else { return Ok(None) };
+    pub(crate) fn below(
+        &self,
+        settings: &Settings<'_>,
+        (folders, target): Making<'_>,
+    ) -> Outcome<Option<File>> {
+        let Some((base, way)) = &self.base else { return Ok(None) };
+        let Some(open) = self.opened(settings, Some((folders, target)))? else { return Ok(None) };
         let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        open_below(&open, &way.join(relative)).map(Some)
+        let found = |levels| target.ancestors().nth(levels).map(|side| side.meta);
+        let originals = Originals { base, found: &found };
+        folders.open_below(&open, &way.join(target.relative()), originals).map(Some)
     }
 }
+
+/// What keeps in mind the folders that are made, and the folder of the tree that they are made for.
+type Making<'run> = (&'run BackupFolders, &'run FolderSide);
 
 /// Why there is no backup. EXDEV: link(2) does not leave a file system, and openat2(2) not a folder that is served.
 pub(crate) fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Problem {
@@ -114,6 +124,12 @@ pub(crate) fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Pr
         let words =
             "--backup-dir leads out of the target, or to another file system; name a folder below the target";
         return Problem::new(Class::Refused, Operation::BackUp, path, words);
+    }
+    if errno == Errno::EXDEV {
+        // A mount in the target: where the target itself lies was looked at before anything was written.
+        let words = "is on another file system than --backup-dir, which backups do not leave; --exclude it, or copy it \
+                     by itself with a --backup-dir there";
+        return Problem::new(Class::Io, Operation::BackUp, path, words);
     }
     Problem::system(Operation::BackUp, path, errno.0)
 }

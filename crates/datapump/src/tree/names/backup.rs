@@ -5,11 +5,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::job::options::Sync;
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::job::options::{Backup, Sync};
+use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::Shared;
 use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
@@ -54,7 +55,8 @@ pub(crate) fn aside_in_tree(
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let wrong = |errno: Errno| not_kept(&shared.settings, &target.path_of(name), errno);
     let Some(stood) = stands(folder, name).map_err(wrong)? else { return Ok(UndoRename::default()) };
-    let to = root.backups.below(&shared.settings, &target.relative()).map_err(wrong)?;
+    let making = (&shared.trees.backup_folders, target);
+    let to = root.backups.below(&shared.settings, making).map_err(wrong)?;
     let is_beside = to.is_none();
     // What stands there may be of the run that was cut, and the backup what stood there before it. And a backup that is
     // a name of the source, or may be of another source, is copied for itself.
@@ -64,7 +66,10 @@ pub(crate) fn aside_in_tree(
         None => Some(false),
     };
     let is_shared = shared.trees.targets_overlap;
-    let may_replace = |backup: &OsStr, _: &Meta| !has_cut && !is_shared && source_has(backup) == Some(false);
+    let may_replace = |backup: &OsStr, there: &Meta| {
+        let is_source = shared.settings.source_files.contains(&id(there));
+        !has_cut && !is_shared && !is_source && source_has(backup) == Some(false)
+    };
     let is_needed = |backup: &OsStr| match source_has(backup) {
         None => None,
         Some(true) if is_chosen(shared, &target.relative(), backup) => Some(true),
@@ -118,18 +123,48 @@ fn aside_of_file(
 ) -> Outcome<UndoRename> {
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let Some(stood) = stands(folder, name)? else { return Ok(UndoRename::default()) };
-    let to = backup.open(folder, true, shared.settings.is_confined)?;
+    let to = folder_of_file(shared, backup, folder)?;
     let may_replace = |backup: &OsStr, there: &Meta| {
-        Some(id(there)) != source && is_of_another(shared, backup) == Some(false)
+        let is_source = Some(id(there)) == source || shared.settings.source_files.contains(&id(there));
+        !is_source && is_of_another(shared, backup) == Some(false)
     };
     let is_needed = |backup: &OsStr| match to {
         Some(_) => Some(false),
         None => is_of_another(shared, backup),
     };
-    let into = to.as_ref().unwrap_or(folder);
+    let into = to.as_deref().unwrap_or(folder);
     let aside = backup.set_aside((folder, name, &stood), into, may_replace, is_needed)?;
-    made_durable(shared, to.as_ref())?;
+    made_durable(shared, to.as_deref())?;
     Ok(UndoRename::new(aside, into))
+}
+
+/// The folder for the backup of a file that the user named; none where that lies beside.
+fn folder_of_file(shared: &Shared<'_>, backup: &Backup, folder: &File) -> Outcome<Option<Arc<File>>> {
+    let is_confined = shared.settings.is_confined;
+    match backup.open(folder, false, is_confined) {
+        Err(Errno::ENOENT) => {
+            let made = backup.open(folder, true, is_confined)?.map(Arc::new);
+            made.iter().for_each(|made| shared.trees.backup_folders.made_root(made, folder, None));
+            Ok(made)
+        }
+        found => Ok(found?.map(Arc::new)),
+    }
+}
+
+/// All backups are made: their folders get what they wait for. One sync for each file system follows, if there are
+/// trees.
+pub(crate) fn finish_folders(shared: &Shared<'_>) {
+    let is_synced = shared.settings.options.sync != Sync::None && !shared.settings.has_trees;
+    let done = |folder: &File| match is_synced {
+        true => folder.sync_all().map_err(|error| Errno::of(&error)),
+        false => Ok(()),
+    };
+    if let Err(errno) = shared.trees.backup_folders.finish(done) {
+        let why = system_words(errno.0);
+        shared
+            .ledger
+            .warn(format!("not all folders of backups got the modes and times of their originals: {why}"));
+    }
 }
 
 /// Whether another source of this command is copied to the name of a backup; `None` where it may be.

@@ -1,0 +1,256 @@
+//! `--backup-dir`: where it may not lie, which is said before anything is written, and what its folders are like.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use crate::support::listing::paths;
+use crate::support::{Home, as_ordinary_user, expect, is_root, make_folder, make_symlink, set_mode};
+
+/// Two sources, and a target that has older names of theirs.
+fn home() -> Home {
+    let home = Home::new();
+    for folder in ["one", "one/sub", "two", "two/sub", "old", "old/one", "old/two", "out"] {
+        make_folder(&home, folder);
+    }
+    for name in ["one/a", "one/sub/b", "two/c", "file", "old/one/a", "old/two/c", "old/file", "old/a"] {
+        fs::write(home.path(name), name).expect("room");
+    }
+    make_symlink(&home, "two", "by");
+    home
+}
+
+fn content(home: &Home, name: &str) -> String {
+    fs::read_to_string(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap_or_else(|error| panic!("{}: {error}", path.display())).mode() & 0o7777
+}
+
+/// Refused, dry or not, and nothing is written.
+fn refused(home: &Home, line: &str, said: &[&str]) {
+    let before = paths(&home.path(""));
+    let contents = || ["old/one/a", "old/two/c", "old/file", "old/a"].map(|name| content(home, name));
+    let kept = contents();
+    for dry in [&["-n"][..], &[]] {
+        let words: Vec<&str> = line.split(' ').collect();
+        expect(&home.pump(&[&words[..], dry].concat()), 2, said, &format!("{line} {dry:?}"));
+        assert_eq!(paths(&home.path("")), before, "{line} {dry:?}");
+        assert_eq!(contents(), kept, "{line} {dry:?}");
+    }
+}
+
+#[test]
+fn a_folder_of_backups_in_any_source_is_refused() {
+    for (line, source) in [
+        ("copy --backup-dir ../two one two old", "two"),
+        ("copy --backup-dir ../two/new/er one two old", "two"),
+        ("copy --backup-dir ../two/sub two one old", "two"),
+        ("copy --backup-dir ../by/kept one two old", "two"),
+        ("copy --backup-dir ../by/kept file two old", "two"),
+        ("copy --backup-dir ../none/../one/kept one old", "one"),
+        ("copy --backup-dir ../one/sub one/ old", "one/"),
+        ("copy --backup-dir ../one/sub --exclude=other one/ old", "one/"),
+        ("mirror --backup-dir ../one/kept one/ old", "one/"),
+    ] {
+        refused(&home(), line, &["--backup-dir is the source", source, "or lies in it"]);
+    }
+    let home = home();
+    let kept = home.path("two/kept").display().to_string();
+    refused(&home, &format!("copy --backup-dir {kept} one two old"), &["is the source 'two' or lies in it"]);
+}
+
+/// What the rules leave out is not copied, whatever is put there.
+#[test]
+fn a_folder_of_backups_that_is_excluded_may_lie_in_the_source() {
+    for line in [
+        "copy --backup-dir ../one/kept --exclude=/kept one/ old",
+        "copy --backup-dir ../one/kept/deep --exclude=/kept one/ old",
+    ] {
+        let home = home();
+        for _ in 0..2 {
+            expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], line);
+            assert!(!home.path("old/kept").exists(), "{line}");
+        }
+        assert_eq!(content(&home, "old/a"), "one/a", "{line}");
+    }
+}
+
+#[test]
+fn the_target_itself_is_no_folder_of_backups_and_the_words_say_what_to_write() {
+    for (line, said) in [
+        ("copy --backup-dir . --suffix .bak one/ old", "write --backup --suffix=.bak for backups beside"),
+        ("copy --backup-dir . --suffix .bak one two old", "write --backup --suffix=.bak for backups beside"),
+        ("copy --backup-dir . --suffix .bak file old", "write --backup --suffix=.bak for backups beside"),
+        ("copy --backup-dir ./ file old", "write --backup for backups beside"),
+        ("copy --backup-dir ../old one/ old", "--backup-dir is the target itself"),
+        ("copy --backup-dir one one old", "--backup-dir is the target itself"),
+    ] {
+        refused(&home(), line, &[said]);
+    }
+}
+
+#[test]
+fn what_is_no_folder_is_refused_before_anything_is_written() {
+    for line in ["copy --backup-dir ../file one/ old", "copy --backup-dir ../file/x file old"] {
+        refused(&home(), line, &["--backup-dir is no folder"]);
+    }
+    let home = home();
+    make_symlink(&home, "nowhere", "gone");
+    refused(&home, "copy --backup-dir ../gone file old", &["--backup-dir leads to nothing"]);
+}
+
+#[test]
+fn another_file_system_is_refused_before_anything_is_written() {
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
+    let home = home();
+    let device = |path: &Path| path.metadata().expect("it is there").dev();
+    if device(other.path()) == device(&home.path("")) {
+        return;
+    }
+    for kept in [other.path().to_path_buf(), other.path().join("new/er")] {
+        let kept = kept.display();
+        for rest in ["one/ old", "one two old", "file old", "file old/file", "one new", "file new"] {
+            let said = ["is not on the file system of the target", "name a folder on that one"];
+            refused(&home, &format!("copy --backup-dir {kept} {rest}"), &said);
+        }
+        let line = format!("copy -n --mkpath --backup-dir {kept} file new/er/");
+        expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 2, &["not on the file system"], &line);
+    }
+    assert_eq!(fs::read_dir(other.path()).expect("it is there").count(), 0);
+}
+
+#[test]
+fn folders_of_backups_are_like_those_that_they_stand_for() {
+    for (flags, kept, line) in [
+        ("", "kept", "copy --backup-dir ../kept new/ old"),
+        ("", "kept", "copy --backup-dir ../kept --delete new/ old"),
+        ("", "old/kept", "copy --backup-dir kept --delete new/ old"),
+        ("--sync=none ", "kept", "copy --backup-dir ../kept new/ old"),
+    ] {
+        let home = Home::new();
+        for folder in ["new", "new/sub", "new/sub/deep", "old", "old/sub", "old/sub/deep", "old/gone"] {
+            make_folder(&home, folder);
+        }
+        for name in ["a", "sub/b", "sub/deep/c"] {
+            fs::write(home.path(format!("new/{name}")), "new").expect("room");
+            fs::write(home.path(format!("old/{name}")), name).expect("room");
+        }
+        fs::write(home.path("old/gone/d"), "d").expect("room");
+        let modes = [("old", 0o751), ("old/sub", 0o500), ("old/sub/deep", 0o1770), ("old/gone", 0o705)];
+        for (folder, mode) in modes.into_iter().rev() {
+            let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+            fs::File::open(home.path(folder)).and_then(|open| open.set_modified(then)).expect("it is ours");
+            set_mode(&home.path(folder), mode);
+        }
+        let row = format!("{line} {flags}");
+        let row = row.trim_end();
+        expect(&home.pump(&row.split(' ').collect::<Vec<_>>()), 0, &[], row);
+        for (folder, expected) in modes {
+            if folder.ends_with("gone") && !line.contains("--delete") {
+                continue;
+            }
+            let backup = home.path(format!("{kept}{}", folder.trim_start_matches("old")));
+            assert_eq!(mode(&backup), expected, "{row}: {}", backup.display());
+            assert_eq!(backup.metadata().expect("it is there").mtime(), 1_000_000_000, "{row}: {folder}");
+        }
+        // More backups go into a folder that is closed, and it is closed again.
+        fs::write(home.path("new/sub/b"), "newer").expect("room");
+        let again = row.replace("copy", "copy --backup=numbered");
+        expect(&home.pump(&again.split(' ').collect::<Vec<_>>()), 0, &[], &again);
+        assert_eq!(content(&home, &format!("{kept}/sub/b.~1~")), "new", "{again}");
+        assert_eq!(mode(&home.path(format!("{kept}/sub"))), 0o500, "{again}");
+        if kept != "kept" {
+            continue;
+        }
+        // What was copied back is as it was, folders too.
+        expect(&home.pump(&["copy", "kept/", "old"]), 0, &[], "back");
+        for (folder, expected) in &modes[..3] {
+            assert_eq!(mode(&home.path(folder)), *expected, "{row}: {folder} again");
+        }
+        assert_eq!(
+            ["a", "sub/b"].map(|name| content(&home, &format!("old/{name}"))),
+            ["a", "sub/b"],
+            "{row}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_for_backups_of_named_files_is_like_the_target() {
+    let home = home();
+    set_mode(&home.path("old"), 0o2711);
+    expect(&home.pump(&["copy", "--backup-dir", "../kept/er", "file", "old"]), 0, &[], "a file");
+    assert_eq!((mode(&home.path("kept/er")), content(&home, "kept/er/file")), (0o2711, "old/file".into()));
+    // A folder that stands there keeps what it has.
+    set_mode(&home.path("out"), 0o700);
+    expect(&home.pump(&["copy", "--backup-dir", "../out", "file", "one", "old"]), 0, &[], "it stood there");
+    assert_eq!((mode(&home.path("out")), content(&home, "out/file")), (0o700, "file".into()));
+    assert_eq!(mode(&home.path("out/one")), mode(&home.path("old/one")));
+}
+
+/// Where a mode closes a folder to its owner, backups go into it all the same.
+#[test]
+fn an_ordinary_user_fills_folders_of_backups_that_are_closed() {
+    const NOBODY: u32 = 65_534;
+    let home = Home::new();
+    for folder in ["new", "new/sub", "old", "old/sub"] {
+        make_folder(&home, folder);
+    }
+    for round in ["one", "two", "three"] {
+        for name in ["new/sub/b", "new/sub/c"] {
+            fs::write(home.path(name), format!("{round}{name}")).expect("room");
+        }
+        if round == "one" {
+            fs::write(home.path("old/sub/b"), "b").expect("room");
+            fs::write(home.path("old/sub/c"), "c").expect("room");
+            set_mode(&home.path("old/sub"), 0o555);
+            set_mode(&home.path("new/sub"), 0o555);
+            let all = paths(&home.path("")).into_iter().map(|path| home.path(path));
+            all.filter(|_| is_root())
+                .for_each(|path| chown(path, Some(NOBODY), Some(NOBODY)).expect("root may"));
+        }
+        let copy = ["copy", "--backup=numbered", "--backup-dir", "../kept", "new/", "old"];
+        let Some(outcome) = as_ordinary_user(&home, &copy) else { return };
+        expect(&outcome, 0, &[], round);
+        assert_eq!(mode(&home.path("kept/sub")), 0o555, "{round}");
+    }
+    let found = paths(&home.path("kept"));
+    assert_eq!(found.iter().filter(|path| path.starts_with("sub")).count(), 7, "{found:?}");
+}
+
+/// `--delete` leaves it alone wherever it lies in the target, and what it removes has a backup there.
+#[test]
+fn delete_spares_the_folder_of_backups_and_every_name_of_a_file_has_its_backup() {
+    for kept in ["kept", "deep/er/kept"] {
+        let home = home();
+        fs::write(home.path("old/x"), "x").expect("room");
+        fs::hard_link(home.path("old/x"), home.path("old/y")).expect("links");
+        fs::hard_link(home.path("old/x"), home.path("old/two/z")).expect("links");
+        for (round, copied) in ["one/", "one/"].into_iter().enumerate() {
+            let copy = ["copy", "--delete", "--backup-dir", kept, copied, "old"];
+            expect(&home.pump(&copy), 0, &[], &format!("{kept}, round {round}"));
+            let names = ["x", "y", "two/z", "one/a", "file"];
+            let found = names.map(|name| content(&home, &format!("old/{kept}/{name}")));
+            assert_eq!(found, ["x", "x", "x", "old/one/a", "old/file"], "{kept}, round {round}");
+        }
+    }
+    for (flag, backups) in [
+        ("--backup", ["x~", "y~"]),
+        ("--backup=numbered", ["x.~1~", "y.~1~"]),
+        ("--backup=existing", ["x~", "y~"]),
+    ] {
+        let home = home();
+        for name in ["old/x", "old/x~"] {
+            fs::write(home.path(name), name).expect("room");
+        }
+        fs::hard_link(home.path("old/x"), home.path("old/y")).expect("links");
+        fs::hard_link(home.path("old/x"), home.path("old/z~")).expect("links");
+        expect(&home.pump(&["copy", "--delete", flag, "one/", "old"]), 0, &[], flag);
+        let found = backups.map(|name| content(&home, &format!("old/{name}")));
+        assert_eq!(found, ["old/x", "old/x"], "{flag}");
+        assert!(fs::metadata(home.path("old/x")).is_err() && fs::metadata(home.path("old/y")).is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! The folders that backups lie in: made like those that the backups come from, so that a copy back changes no folder's
+//! mode, and open to this user until the run ends.
+//!
+//! Must not know: what has a backup, what backups are called.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datapump_engine::Errno;
+
+use crate::attributes;
+use crate::attributes::keep::{Keep, New};
+use crate::commit::aside;
+use crate::disk::{AttributeHolder, Meta, Outcome, file_meta, names};
+use crate::identity::{FileId, id};
+
+/// The owner lists it and changes what it holds.
+const OPEN: u32 = 0o700;
+
+/// The folders that backups of a tree come from.
+#[derive(Clone, Copy)]
+pub struct Originals<'tree> {
+    /// Where the ways to them begin.
+    pub base: &'tree File,
+    /// What the one so many levels above the last was before the run, if that is known.
+    pub found: &'tree dyn Fn(usize) -> Option<Meta>,
+}
+
+/// What a folder gets when nothing more is put into it.
+#[derive(Debug)]
+struct DueAttributes {
+    folder: FileId,
+    meta: Meta,
+}
+
+/// The folders that a run made for backups, or opened to itself.
+#[derive(Debug, Default)]
+pub struct BackupFolders {
+    state: Mutex<DueFolders>,
+}
+
+#[derive(Debug, Default)]
+struct DueFolders {
+    /// By the folder of all backups, and the way from there.
+    due: BTreeMap<(FileId, PathBuf), DueAttributes>,
+    roots: BTreeMap<FileId, Arc<File>>,
+}
+
+impl BackupFolders {
+    /// A folder below that of all backups, made if it is not there. No link is followed, whoever put it there: what is
+    /// no folder, a backup of what stood in the place of one, gets a number.
+    pub fn open_below(&self, root: &Arc<File>, below: &Path, originals: Originals<'_>) -> Outcome<File> {
+        let mut open = names::open_folder(root, OsStr::new("."))?;
+        let (levels, mut way) = (below.components().count(), PathBuf::new());
+        for (index, part) in below.components().enumerate() {
+            let Component::Normal(name) = part else { return Err(Errno::EXDEV) };
+            way.push(name);
+            let (next, is_made) = self.enter((root, &way), &open, name)?;
+            if is_made {
+                let found = (originals.found)(levels - 1 - index);
+                self.dress((root, &way), &next, (at_end(originals.base, &way), found));
+            }
+            open = next;
+        }
+        Ok(open)
+    }
+
+    /// The folder of all backups was made for what comes from this one.
+    pub fn made_root(&self, root: &Arc<File>, original: &File, found: Option<Meta>) {
+        let original = names::open_folder(original, OsStr::new(".")).ok();
+        if let Ok(open) = names::open_folder(root, OsStr::new(".")) {
+            self.dress((root, Path::new("")), &open, (original, found));
+        }
+    }
+
+    /// Owner and lists at once, lest somebody looks in who could not. What cannot be set prevents no backup.
+    fn dress(&self, at: (&Arc<File>, &Path), made: &File, (original, found): (Option<File>, Option<Meta>)) {
+        let now = || original.as_ref().and_then(|original| file_meta(original).ok());
+        let Some(meta) = found.or_else(now) else { return };
+        let from = match &original {
+            Some(original) => AttributeHolder::Open(original),
+            None => AttributeHolder::Told(&[]),
+        };
+        let (to, new) = (AttributeHolder::Open(made), New { made: true, ..New::default() });
+        let _ = attributes::copy(from, &Meta { mode: meta.mode | OPEN, ..meta }, to, Keep::default(), new);
+        if let Ok(own) = to.meta() {
+            self.owe(at, id(&own), meta);
+        }
+    }
+
+    /// Opens a folder, and makes it for this user alone if it is not there: the files in it may be readable where the
+    /// folder that they came from lets nobody in. An earlier run may have left it as its original is: closed to its
+    /// owner, too.
+    fn enter(&self, at: (&Arc<File>, &Path), above: &File, name: &OsStr) -> Outcome<(File, bool)> {
+        let made = || names::make_folder(above, name).and_then(|()| names::open_folder(above, name));
+        match made() {
+            Err(Errno::EEXIST) => {}
+            made => return Ok((made?, true)),
+        }
+        match names::open_folder(above, name) {
+            Err(Errno::ENOTDIR | Errno::ELOOP) => {
+                aside::number(above, name)?;
+                Ok((made()?, true))
+            }
+            Err(Errno::EACCES) => {
+                let held = names::hold(above, name)?;
+                self.open_up(at, AttributeHolder::Held(&held))?;
+                Ok((names::open_folder(above, name)?, false))
+            }
+            opened => {
+                let opened = opened?;
+                self.open_up(at, AttributeHolder::Open(&opened))?;
+                Ok((opened, false))
+            }
+        }
+    }
+
+    fn open_up(&self, at: (&Arc<File>, &Path), folder: AttributeHolder<'_>) -> Outcome<()> {
+        let meta = folder.meta()?;
+        if meta.uid == rustix::process::geteuid().as_raw() && meta.mode & OPEN != OPEN {
+            folder.set_mode(meta.mode | OPEN)?;
+            self.owe(at, id(&meta), meta);
+        }
+        Ok(())
+    }
+
+    fn owe(&self, (root, way): (&Arc<File>, &Path), folder: FileId, meta: Meta) {
+        let Ok(root_id) = file_meta(root) else { return };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.roots.entry(id(&root_id)).or_insert_with(|| Arc::clone(root));
+        state.due.entry((id(&root_id), way.to_owned())).or_insert(DueAttributes { folder, meta });
+    }
+
+    /// Gives all their times, and closes those that were closed; `done` gets each of them.
+    ///
+    /// Errors: the first that the system had; the others have theirs.
+    pub fn finish(&self, mut done: impl FnMut(&File) -> Outcome<()>) -> Outcome<()> {
+        let state = std::mem::take(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut first = Ok(());
+        // Those below come behind: closed, a folder lets nobody in.
+        for ((root, way), due) in state.due.iter().rev() {
+            let Some(root) = state.roots.get(root) else { continue };
+            first = first.and(finish_one(root, way, due, &mut done));
+        }
+        first
+    }
+}
+
+fn finish_one(
+    root: &File,
+    way: &Path,
+    due: &DueAttributes,
+    done: &mut impl FnMut(&File) -> Outcome<()>,
+) -> Outcome<()> {
+    let Some(folder) = at_end(root, way) else { return Ok(()) };
+    let now = file_meta(&folder)?;
+    // Another one by now, which is none of this run's.
+    if id(&now) != due.folder {
+        return Ok(());
+    }
+    let holder = AttributeHolder::Open(&folder);
+    let mode = now.mode & !OPEN | due.meta.mode & OPEN;
+    if mode != now.mode {
+        holder.set_mode(mode)?;
+    }
+    attributes::copy_times(&due.meta, holder)?;
+    done(&folder)
+}
+
+/// The folder at the end of a way, no link followed.
+fn at_end(base: &File, way: &Path) -> Option<File> {
+    let base = names::open_folder(base, OsStr::new(".")).ok()?;
+    way.components().try_fold(base, |above, part| names::open_folder(&above, part.as_os_str()).ok())
+}
