@@ -42,7 +42,8 @@ pub(crate) fn items(
     let folder = target_folder(hosts, sources, (target, found), options)?;
     let (select, several) = (Select::new(&options.selection)?, sources.len() > 1);
     let goal = Goal { hosts, target: (target, found), folder, options, select: &select, several };
-    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), TargetNames::default());
+    let (mut items, mut problems) = (Vec::new(), Vec::new());
+    let mut names = TargetNames::new(several, options.inplace);
     for (number, source) in (0..).zip(sources) {
         match goal.item(&mut names, number, source) {
             Ok(item) => items.extend(item),
@@ -146,6 +147,7 @@ impl Goal<'_> {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }
         names.take(self.folder, &target).map_err(Unfit::All)?;
+        names.take_place(&target, meta.as_ref()).map_err(Unfit::All)?;
         let is_partial = || neighbours::is_partial(hosts, number, source).map_err(Unfit::All);
         let is_left_out = is_copied(&target) && is_partial()?;
         let source = source.clone();
