@@ -284,6 +284,7 @@ impl Job {
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
         neighbours::refuse_clashes(&items.0, &self.options)?;
+        mirror::refuse_home(&items.0, &self.options)?;
         Ok(items)
     }
 

@@ -50,6 +50,7 @@ mod link_dest;
 mod lists;
 mod mirror_command;
 mod mirrors;
+mod mirrors_of_home;
 mod moved;
 mod nothing_to_do;
 mod opposites;
