@@ -54,6 +54,7 @@ mod mirrors_of_home;
 mod moved;
 mod nothing_to_do;
 mod opposites;
+mod other_sources;
 mod over_ssh;
 mod readme;
 mod refusals;
