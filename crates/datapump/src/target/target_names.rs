@@ -25,7 +25,7 @@ use datapump_files::identity::{FileId, id};
 pub(crate) struct TargetNames {
     paths: BTreeSet<PathBuf>,
     /// What the targets are, whatever they are called; of one source nobody asks.
-    places: Option<HashMap<TargetId, (PathBuf, Option<FileId>)>>,
+    places: Option<HashMap<PlaceKey, (PathBuf, Option<FileId>)>>,
     is_inplace: bool,
     /// Their names in the target's folder.
     names: Vec<OsString>,
@@ -33,7 +33,7 @@ pub(crate) struct TargetNames {
 
 /// What tells targets apart.
 #[derive(PartialEq, Eq, Hash)]
-enum TargetId {
+enum PlaceKey {
     /// A name in the folder with this device and inode.
     Name(FileId, OsString),
     /// What stands there.
@@ -54,7 +54,7 @@ impl TargetNames {
         let source = source.map(id);
         for place in places_of(target, self.is_inplace) {
             // Names of one file that were copied stay names of one file.
-            let may_be_one = source.is_some() && matches!(place, TargetId::Existing(_));
+            let may_be_one = source.is_some() && matches!(place, PlaceKey::Existing(_));
             match places.entry(place) {
                 Entry::Vacant(free) => drop(free.insert((path.to_path_buf(), source))),
                 Entry::Occupied(taken) if may_be_one && taken.get().1 == source => {}
@@ -107,12 +107,12 @@ impl TargetNames {
 }
 
 /// A file that has several names gets another one under each of them, unless it is written where it stands.
-fn places_of(target: &Target, is_inplace: bool) -> Vec<TargetId> {
-    let existing = |meta: Meta| TargetId::Existing(id(&meta));
+fn places_of(target: &Target, is_inplace: bool) -> Vec<PlaceKey> {
+    let existing = |meta: Meta| PlaceKey::Existing(id(&meta));
     let is_replaced = |meta: &Meta| meta.kind != FileKind::Folder && meta.links > 1 && !is_inplace;
     let (at, there) = match target {
         Target::Device(at) => {
-            let device = at.metadata().ok().map(|meta| TargetId::BlockDevice(meta.special_device));
+            let device = at.metadata().ok().map(|meta| PlaceKey::BlockDevice(meta.special_device));
             return device.into_iter().collect();
         }
         Target::File(at) | Target::Tree(at) => (at, at.metadata().ok()),
@@ -120,7 +120,7 @@ fn places_of(target: &Target, is_inplace: bool) -> Vec<TargetId> {
         _ => return Vec::new(),
     };
     let name =
-        at.name().zip(at.folder_id().ok()).map(|(name, folder)| TargetId::Name(folder, name.to_owned()));
+        at.name().zip(at.folder_id().ok()).map(|(name, folder)| PlaceKey::Name(folder, name.to_owned()));
     name.into_iter().chain(there.filter(|there| !is_replaced(there)).map(existing)).collect()
 }
 

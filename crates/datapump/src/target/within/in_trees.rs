@@ -115,7 +115,7 @@ pub(in crate::target) fn is_spared(
 }
 
 /// What the user named: the source, its number, and whether it is a link that stays one.
-type Named<'job> = (&'job Place, u32, bool);
+type NamedSource<'job> = (&'job Place, u32, bool);
 
 /// No tree of the copy may bring a name to where a source lies, nor to where another source goes. `excluded` are
 /// sources that a pattern leaves out: they are not copied, and must not go, either.
@@ -153,7 +153,7 @@ enum NameFate {
 
 fn refuse_source(
     trees: &TreeTargets<'_>,
-    (named, at): (Named<'_>, &PathAt),
+    (named, at): (NamedSource<'_>, &PathAt),
     job: (&Options, &Select),
 ) -> Result<(), Problem> {
     let (source, number, _) = named;
@@ -184,7 +184,7 @@ fn refuse_source(
     Ok(())
 }
 
-fn written_over((tree, (source, number, _)): (&Item, Named<'_>), below: &Path) -> String {
+fn written_over((tree, (source, number, _)): (&Item, NamedSource<'_>), below: &Path) -> String {
     let from = &tree.source;
     match tree.number == number {
         true => format!(
