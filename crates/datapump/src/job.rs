@@ -287,6 +287,7 @@ impl Job {
         items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
         neighbours::refuse_clashes(&items.0, &self.options)?;
         foreign_link::refuse(&items.0, &self.options)?;
+        mirror::refuse_home(&items.0, &self.options)?;
         Ok(items)
     }
 

@@ -1,22 +1,28 @@
-//! Refusal of what is no mirror: a source that is not one folder, and an empty one whose copy is not, as a disk leaves
-//! that is not mounted.
+//! Refusal of what is no mirror: a source that is not one folder, an empty one whose copy is not, as a disk leaves that
+//! is not mounted, and a home folder as the copy.
 //!
 //! Must not know: how trees are walked, how names are removed.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use datapump_engine::os::linux::user_home;
 
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
-use crate::target::Hosts;
 use crate::target::listed::Name;
 use crate::target::place::Place;
+use crate::target::{Hosts, Item, Target};
 use crate::tree::folder::open_root::open_target;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, PathAt};
 use datapump_files::followed::OriginFolder;
+use datapump_files::identity::id;
 
 /// A mirror is one of a folder. A missing folder is no usage error: it may come back.
 pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {
@@ -32,6 +38,39 @@ pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Opti
             Err(Problem::usage(format!("'{source}' is no folder, and a mirror is of one; use pump copy")))
         }
     }
+}
+
+/// A home folder holds more than a copy of something, and so does the root folder: `host:` alone names the one, a slash
+/// too much the other. A user who says how many names may go means it.
+pub(crate) fn refuse_home(items: &[Item], options: &Options) -> Result<(), Problem> {
+    if !options.delete || options.max_delete.is_some() {
+        return Ok(());
+    }
+    for item in items {
+        let Target::Tree(at) = &item.target else { continue };
+        let Ok(there) = at.metadata().map(|there| id(&there)) else { continue };
+        let is_one =
+            |path: &Path| std::fs::metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == there);
+        let words = match () {
+            () if is_one(Path::new("/")) => "the root folder",
+            () if homes().iter().any(|home| is_one(home)) => "the home folder of this user",
+            () => continue,
+        };
+        let (command, source) = (if options.mirror { "a mirror" } else { "--delete" }, &item.source);
+        let words = format!(
+            "is {words}, and {command} would remove all in it that '{source}' does not have; copy into a folder in \
+             it, or say with --max-delete how many names may go"
+        );
+        return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
+    }
+    Ok(())
+}
+
+/// What the environment says, and what the system says.
+fn homes() -> Vec<PathBuf> {
+    let named = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let of_user = user_home(rustix::process::geteuid().as_raw()).map(OsString::from_vec).map(PathBuf::from);
+    named.into_iter().chain(of_user.filter(|home| home.is_absolute())).collect()
 }
 
 /// Before anything is made or removed. A user who says how many names may go means it.

@@ -1,45 +1,42 @@
-//! With `--delete`: what is copied from, or copied to, must not lie where it would be removed.
+//! With `--delete`: what is copied to, or linked to, must not lie where it would be removed.
 //!
 //! Must not know: how names are removed, how patterns match.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::within::in_trees::{TreeTargets, is_spared, places_of};
 use super::{Item, Target, usage};
-use crate::job::neighbours::target_path;
 use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{Disk, folder_of};
+use datapump_files::disk::{Disk, PathAt};
 
-/// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.
+/// With `delete`, no target may lie in another one, nor may what `link_dest` names, which is copied from as well.
 pub(super) fn refuse_what_is_needed(
     disk: &Disk,
     items: &[Item],
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
-    let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
-    let sources = items.iter().filter_map(|item| Some((item.source.local_path()?, item.is_entry())));
-    let links_to = options.link_dest.iter().map(|path| (path.as_path(), false));
-    let needed: Vec<(&Path, bool)> = sources.chain(links_to).collect();
-    for (index, item) in items.iter().enumerate() {
-        let Target::Tree(at) = &item.target else { continue };
-        let Ok(root) = at.metadata_of_name().map(|meta| (meta.device, meta.inode)) else { continue };
-        let tree = &at.path;
-        for (path, is_entry) in &needed {
-            let full = full_path(path, *is_entry);
-            let above = full.ancestors().skip(1).find(|above| id(above) == Some(root));
-            let below = above.and_then(|above| full.strip_prefix(above).ok());
-            if below.is_some_and(|below| !is_spared(select, below, options.delete_excluded)) {
-                let path = shown_path(path);
-                return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
-            }
-        }
-        let holds = |(other, item): (usize, &Item)| {
-            other != index && target_path(item).is_some_and(|path| path.starts_with(tree))
+    if !options.delete || !matches!(disk, Disk::Os) {
+        return Ok(());
+    }
+    let trees = TreeTargets::new(items);
+    for path in &options.link_dest {
+        // The target itself stays.
+        let stays = |below: &Path| {
+            below.as_os_str().is_empty() || is_spared(select, (below, true), options.delete_excluded)
         };
-        if items.iter().enumerate().any(holds) {
+        let mut found = places_of(path, false).into_iter().flat_map(|at| trees.holding(&at));
+        if let Some(inside) = found.find(|inside| !inside.below.as_deref().is_some_and(stays)) {
+            let words = format!("--delete would remove '{}', which is copied from", shown_path(path));
+            return Err(usage(inside.tree.target.path().unwrap_or(path), &words));
+        }
+    }
+    let others = items.iter().filter_map(|item| Some((item, place(&item.target)?)));
+    for (item, at) in others {
+        if let Some(inside) = trees.holding(at).iter().find(|inside| inside.tree.number != item.number) {
             return Err(usage(
-                tree,
+                inside.tree.target.path().unwrap_or(&at.path),
                 "--delete here would remove what another source is copied to; copy them one by one",
             ));
         }
@@ -47,17 +44,9 @@ pub(super) fn refuse_what_is_needed(
     Ok(())
 }
 
-/// A path from the root. A link that stays one is where its name stands.
-fn full_path(path: &Path, is_entry: bool) -> PathBuf {
-    let found = match path.file_name().filter(|_| is_entry) {
-        Some(name) => std::fs::canonicalize(folder_of(path)).map(|folder| folder.join(name)),
-        None => std::fs::canonicalize(path),
-    };
-    found.unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// Whether a folder in the target is protected, or one that it lies in: nothing in it is removed.
-fn is_spared(select: &Select, below: &Path, excluded_go: bool) -> bool {
-    let mut chain = below.ancestors().filter_map(|path| Some((path.parent()?, path.file_name()?)));
-    chain.any(|(folder, name)| select.protects(|| folder, (name, true), excluded_go))
+fn place(target: &Target) -> Option<&PathAt> {
+    match target {
+        Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(at),
+        _ => None,
+    }
 }

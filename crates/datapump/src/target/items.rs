@@ -19,6 +19,7 @@ use crate::run::event::Event;
 use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
+use crate::target::within::in_trees;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt, folder_of, make_above, names, would_make};
 use datapump_files::identity::{FileId, id};
@@ -46,24 +47,25 @@ pub(crate) fn items(
     let folder = target_folder(hosts, sources, (target, found), options)?;
     let (select, several) = (Select::new(&options.selection)?, sources.len() > 1);
     let goal = Goal { hosts, target: (target, found), folder, options, select: &select, several };
-    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), TargetNames::default());
+    let (mut items, mut problems, mut excluded) = (Vec::new(), Vec::new(), Vec::new());
+    let mut names = TargetNames::new(several, options.inplace);
     for (number, source) in (0..).zip(sources) {
         match goal.item(&mut names, number, source) {
-            Ok(item) => items.extend(item),
+            Ok(Some(item)) => items.push(item),
+            Ok(None) => excluded.push((number, source)),
             Err(Unfit::Alone(problem)) => problems.push(problem),
             Err(Unfit::All(problem)) => return Err(problem),
         }
     }
     within::refuse_other_sources(&items, folder, (options, &select))?;
+    in_trees::refuse_what_lies_in_trees(hosts.disk, (&items, &excluded), (options, &select))?;
     if problems.is_empty() {
         existing::refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
     backup_dir::refuse_misplaced(hosts, &items, (options, &select))?;
     given_up::refuse_sources(hosts, &items, options)?;
-    if options.delete {
-        deleting::refuse_what_is_needed(hosts.disk, &items, (options, &select))?;
-    }
+    deleting::refuse_what_is_needed(hosts.disk, &items, (options, &select))?;
     // It makes folders for a moment: after all that may refuse.
     if let Some(folder) = folder.filter(|_| !options.dry_run) {
         names.refuse_what_is_one(folder)?;
@@ -161,6 +163,7 @@ impl Goal<'_> {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }
         names.take(self.folder, &target).map_err(Unfit::All)?;
+        names.take_place(&target, meta.as_ref()).map_err(Unfit::All)?;
         let is_partial = || neighbours::is_partial(hosts, number, source).map_err(Unfit::All);
         let is_left_out = is_copied(&target) && is_partial()?;
         let source = source.clone();
@@ -218,9 +221,11 @@ impl Goal<'_> {
         let Goal { hosts, target, folder, options, select, several } = self;
         let resolved = resolve_tree((source, goes_on), target, folder)?;
         if let (Place::Path(from), Target::Tree(at)) = (source, &resolved) {
-            // A source that is copied beside it goes into the same folder.
-            let at = folder.filter(|_| several).unwrap_or(at);
             within::refuse_into_itself(hosts.disk, (from, at), (options, select))?;
+            // A source that is copied beside it goes into the same folder.
+            if let Some(beside) = folder.filter(|_| several) {
+                within::refuse_into_itself(hosts.disk, (from, beside), (options, select))?;
+            }
         }
         Ok(resolved)
     }

@@ -6,27 +6,64 @@
 //!
 //! Must not know: cp's rules for targets, how files are copied.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, Operation, Problem};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::Target;
 use datapump_files::commit::reserved;
-use datapump_files::disk::{self, Folder, PathAt, names};
+use datapump_files::disk::{self, FileKind, Folder, Meta, PathAt, names};
+use datapump_files::identity::{FileId, id};
 
 /// The targets that were given to sources.
 #[derive(Default)]
 pub(crate) struct TargetNames {
     paths: BTreeSet<PathBuf>,
+    /// What the targets are, whatever they are called; of one source nobody asks.
+    places: Option<HashMap<PlaceKey, (PathBuf, Option<FileId>)>>,
+    is_inplace: bool,
     /// Their names in the target's folder.
     names: Vec<OsString>,
 }
 
+/// What tells targets apart.
+#[derive(PartialEq, Eq, Hash)]
+enum PlaceKey {
+    /// A name in the folder with this device and inode.
+    Name(FileId, OsString),
+    /// What stands there.
+    Existing(FileId),
+    /// A block device, by its number.
+    BlockDevice(u64),
+}
+
 impl TargetNames {
+    pub(crate) fn new(several: bool, is_inplace: bool) -> TargetNames {
+        TargetNames { places: several.then(HashMap::new), is_inplace, ..TargetNames::default() }
+    }
+
+    /// Refuses a target that is another's by links, or by a second mount. `source` is what is copied there.
+    pub(crate) fn take_place(&mut self, target: &Target, source: Option<&Meta>) -> Result<(), Problem> {
+        let Some(places) = &mut self.places else { return Ok(()) };
+        let Some(path) = target.path() else { return Ok(()) };
+        let source = source.map(id);
+        for place in places_of(target, self.is_inplace) {
+            // Names of one file that were copied stay names of one file.
+            let may_be_one = source.is_some() && matches!(place, PlaceKey::Existing(_));
+            match places.entry(place) {
+                Entry::Vacant(free) => drop(free.insert((path.to_path_buf(), source))),
+                Entry::Occupied(taken) if may_be_one && taken.get().1 == source => {}
+                Entry::Occupied(taken) => return Err(is_one(path, &taken.get().0)),
+            }
+        }
+        Ok(())
+    }
+
     /// Gives a target to a source that goes into this folder, if into one.
     pub(crate) fn take(&mut self, folder: Option<&PathAt>, target: &Target) -> Result<(), Problem> {
         let (Target::File(at) | Target::Tree(at) | Target::Entry(at)) = target else { return Ok(()) };
@@ -67,6 +104,33 @@ impl TargetNames {
             )),
         }
     }
+}
+
+/// A file that has several names gets another one under each of them, unless it is written where it stands.
+fn places_of(target: &Target, is_inplace: bool) -> Vec<PlaceKey> {
+    let existing = |meta: Meta| PlaceKey::Existing(id(&meta));
+    let is_replaced = |meta: &Meta| meta.kind != FileKind::Folder && meta.links > 1 && !is_inplace;
+    let (at, there) = match target {
+        Target::Device(at) => {
+            let device = at.metadata().ok().map(|meta| PlaceKey::BlockDevice(meta.special_device));
+            return device.into_iter().collect();
+        }
+        Target::File(at) | Target::Tree(at) => (at, at.metadata().ok()),
+        Target::Entry(at) => (at, None),
+        _ => return Vec::new(),
+    };
+    let name =
+        at.name().zip(at.folder_id().ok()).map(|(name, folder)| PlaceKey::Name(folder, name.to_owned()));
+    name.into_iter().chain(there.filter(|there| !is_replaced(there)).map(existing)).collect()
+}
+
+fn is_one(path: &Path, other: &Path) -> Problem {
+    let other = shown_path(other);
+    let words = format!(
+        "is the same place as '{other}' (by a link or a mount), and two of the sources would get it; copy them one by \
+         one to names of their own"
+    );
+    refused(path, &words)
 }
 
 const TWO_CONTENTS: &str =

@@ -4,6 +4,8 @@
 //!
 //! Must not know: how a tree is walked, how patterns match.
 
+pub(super) mod in_trees;
+
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -178,15 +180,19 @@ pub(super) fn refuse_remote_link(
 pub(super) fn is_dealt_with(select: &Select, steps: &[WayStep], is_folder: bool) -> bool {
     let mut folder = PathBuf::new();
     steps.iter().enumerate().all(|(index, WayStep { name, .. })| {
-        let listed = match select.listing(|| &folder) {
-            Listing::Folder | Listing::Both(_) => true,
-            Listing::Listed(names) => names.iter().any(|listed| listed.name == *name),
-        };
         let is_folder = is_folder || index + 1 < steps.len();
-        let is_dealt_with = listed && select.includes(|| &folder, name, is_folder);
+        let is_dealt_with = is_listed(select, &folder, name) && select.includes(|| &folder, name, is_folder);
         folder.push(name);
         is_dealt_with
     })
+}
+
+/// Whether no list leaves out a name of this folder.
+fn is_listed(select: &Select, folder: &Path, name: &OsStr) -> bool {
+    match select.listing(|| folder) {
+        Listing::Folder | Listing::Both(_) => true,
+        Listing::Listed(names) => names.iter().any(|listed| listed.name == *name),
+    }
 }
 
 /// No target may be another source of the copy, which a symbolic link under the target's name may lead to.

@@ -38,7 +38,7 @@ pub use mapped::{
     MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, WORD_BYTES, fill_words, sum_words,
 };
 pub use net_space::{in_net_space, make_net_space, remove_net_space};
-pub use owners::{group_id, group_name, user_id, user_name};
+pub use owners::{group_id, group_name, user_home, user_id, user_name};
 pub use socket::{TcpInfo, set_busy_poll, set_pacing, tcp_info};
 pub use standard::was_closed;
 pub use xattr::list_xattrs_at;

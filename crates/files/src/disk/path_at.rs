@@ -117,8 +117,13 @@ impl PathAt {
 
     /// The device that the folder lies on.
     pub fn folder_device(&self) -> Outcome<u64> {
+        self.folder_id().map(|(device, _)| device)
+    }
+
+    /// What tells the folder from all others: its device and inode.
+    pub fn folder_id(&self) -> Outcome<(u64, u64)> {
         match self.folder()? {
-            Folder::Os(folder) => os::file_metadata(folder).map(|meta| meta.device),
+            Folder::Os(folder) => os::file_metadata(folder).map(|meta| (meta.device, meta.inode)),
             Folder::Sim(_) => Err(Errno::ENOENT),
         }
     }

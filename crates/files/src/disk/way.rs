@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Folder, PathAt, names, os, proc};
@@ -39,6 +39,36 @@ pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<WayStep>> {
     };
     steps.extend(to.name().map(own));
     Some(steps)
+}
+
+/// The folders that a name lies in, from its own upwards, as far as can be looked at, with the way down from each.
+#[derive(Debug, Default)]
+pub struct FoldersAbove {
+    ids: Vec<(u64, u64)>,
+    /// What the system calls each of them in the next one; nothing where it does not say.
+    names: Option<Vec<OsString>>,
+}
+
+impl FoldersAbove {
+    /// Those of what stands under a name, or will; or of a folder, which is the first of them.
+    pub fn of(at: &PathAt) -> FoldersAbove {
+        let Ok(Folder::Os(folder)) = at.folder() else { return FoldersAbove::default() };
+        let ids: Vec<_> = upwards(folder).collect();
+        let names =
+            path_of(folder).filter(|path| path.is_absolute()).map(|path| names_upwards(&path).collect());
+        let is_whole = |names: &Vec<OsString>| names.len() + 1 >= ids.len();
+        FoldersAbove { names: names.filter(is_whole), ids }
+    }
+
+    /// Their devices and inodes.
+    pub fn ids(&self) -> &[(u64, u64)] {
+        &self.ids
+    }
+
+    /// The path from one of them, counted from below, down to the first.
+    pub fn way_from(&self, index: usize) -> Option<PathBuf> {
+        Some(self.names.as_ref()?.get(..index)?.iter().rev().collect())
+    }
 }
 
 /// The folders that a target lies in, by device and inode, from its own upwards, as far as can be looked at.
@@ -106,12 +136,17 @@ pub fn path_of(folder: &File) -> Option<PathBuf> {
 /// What the system calls the last folders of a folder's path, from above; `devices` are from below.
 fn steps(folder: &File, devices: Vec<u64>) -> Option<Vec<WayStep>> {
     let path = path_of(folder)?;
-    let names = path.components().rev().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        _ => None,
-    });
     let count = devices.len();
-    let mut steps: Vec<WayStep> = names.zip(devices).map(|(name, device)| WayStep { name, device }).collect();
+    let mut steps: Vec<WayStep> =
+        names_upwards(&path).zip(devices).map(|(name, device)| WayStep { name, device }).collect();
     steps.reverse();
     (path.is_absolute() && steps.len() == count).then_some(steps)
+}
+
+/// The names of a path, the last one first.
+fn names_upwards(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        _ => None,
+    })
 }

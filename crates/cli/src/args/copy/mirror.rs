@@ -40,7 +40,8 @@ all else went well; a file that only grows meanwhile, as logs do, hinders nothin
 nothing. Excluded names are neither copied nor removed.
 
 A SRC that is missing is status 1, and nothing is removed. So is an empty one, if DST is not: a disk may not be \
-mounted. Give --max-delete with the number of names that may go to remove them.
+mounted. And nothing is removed from a DST that is a home folder or the root folder (status 2): `host:` alone is the \
+home folder there. Give --max-delete with the number of names that may go to remove them.
 
 The variables PUMP_UPDATE, PUMP_IGNORE_EXISTING and PUMP_FILES_FROM are not for mirrors, which -v tells. For all else \
 see `pump copy --help`.";

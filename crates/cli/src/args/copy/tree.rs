@@ -161,8 +161,8 @@ pub struct TreeArguments {
 
     /// Refuse to remove more than so many names
     ///
-    /// They are counted before the first is removed; if there are more, none is, and the status is 1. Has no
-    /// environment variable. Default: no limit.
+    /// They are counted before the first is removed; if there are more, none is, and the status is 1. A home folder
+    /// and the root folder are targets of --delete with this flag only. Has no environment variable. Default: no limit.
     ///
     /// Example: pump copy --delete --max-delete 100 photos/ /backup/photos
     #[arg(long, value_name = "COUNT", help_heading = TREES)]

@@ -19,6 +19,15 @@ pub fn user_name(id: u32) -> Option<Vec<u8>> {
     )
 }
 
+/// The path of a user's home folder.
+pub fn user_home(id: u32) -> Option<Vec<u8>> {
+    // SAFETY: as in `user_name`.
+    looked_up(
+        |entry, room, len, found| unsafe { libc::getpwuid_r(id, entry, room, len, found) },
+        |user| (!user.pw_dir.is_null()).then(|| name_of(user.pw_dir)),
+    )?
+}
+
 /// The name of a group.
 pub fn group_name(id: u32) -> Option<Vec<u8>> {
     // SAFETY: as in `user_name`.
@@ -80,6 +89,11 @@ mod tests {
     fn root_is_known_by_name_and_by_number() {
         assert_eq!((user_name(0).as_deref(), user_id(c"root")), (Some(&b"root"[..]), Some(0)));
         assert_eq!((group_name(0).as_deref(), group_id(c"root")), (Some(&b"root"[..]), Some(0)));
+    }
+
+    #[test]
+    fn root_has_a_home_folder() {
+        assert!(user_home(0).is_some_and(|path| path.starts_with(b"/")));
     }
 
     #[test]

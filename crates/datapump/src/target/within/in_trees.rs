@@ -1,0 +1,302 @@
+//! A source that lies where a tree of the same copy goes: refused if the tree has a name there, or `--delete` would
+//! remove it. So is a source that another one's tree has the target of, and a tree whose names would land in itself.
+//!
+//! What lies where is told by the folders above it, by device and inode, never by the words of a path.
+//!
+//! Must not know: how a tree is walked, how patterns match.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::super::{Item, Target, usage};
+use super::is_listed;
+use crate::job::options::Options;
+use crate::problem::{Problem, shown_path};
+use crate::target::place::Place;
+use crate::tree::rules::select::Select;
+use datapump_files::commit::aside::Numbering;
+use datapump_files::disk::{Disk, FileKind, FoldersAbove, Meta, PathAt, folder_of, metadata_of_name, names};
+use datapump_files::followed::OriginFolder;
+use datapump_files::identity::{FileId, id};
+
+const FIRST: &str = "copy that source first, by itself, or choose another target";
+
+/// The trees whose targets stand there already: in a new one nothing lies.
+pub(in crate::target) struct TreeTargets<'items> {
+    roots: HashMap<FileId, &'items Item>,
+    /// The folders above those that were looked at, by path.
+    above: RefCell<HashMap<PathBuf, Rc<FoldersAbove>>>,
+}
+
+/// A tree in whose target a name lies, and the way from there to the name, if the system tells it.
+pub(in crate::target) struct InTree<'items> {
+    pub(in crate::target) tree: &'items Item,
+    pub(in crate::target) below: Option<PathBuf>,
+}
+
+impl<'items> TreeTargets<'items> {
+    pub(in crate::target) fn new(items: &'items [Item]) -> TreeTargets<'items> {
+        let root = |item: &'items Item| match &item.target {
+            Target::Tree(at) => Some((id(&at.metadata().ok()?), item)),
+            _ => None,
+        };
+        TreeTargets { roots: items.iter().filter_map(root).collect(), above: RefCell::default() }
+    }
+
+    /// The trees in whose targets a name lies, or that have it as their target.
+    pub(in crate::target) fn holding(&self, at: &PathAt) -> Vec<InTree<'items>> {
+        if self.roots.is_empty() {
+            return Vec::new();
+        }
+        let above = self.above(at);
+        let inside = |(index, folder): (usize, &FileId)| {
+            let tree = *self.roots.get(folder)?;
+            let way = above.way_from(index);
+            let below = way.map(|way| at.name().map_or_else(|| way.clone(), |name| way.join(name)));
+            Some(InTree { tree, below })
+        };
+        above.ids().iter().enumerate().filter_map(inside).collect()
+    }
+
+    /// Sources that lie side by side have the same folders above.
+    fn above(&self, at: &PathAt) -> Rc<FoldersAbove> {
+        let Some(folder) = at.name().and_then(|_| at.path.parent()) else {
+            return Rc::new(FoldersAbove::of(at));
+        };
+        let mut known = self.above.borrow_mut();
+        match known.get(folder) {
+            Some(above) => Rc::clone(above),
+            None => {
+                let above = Rc::new(FoldersAbove::of(at));
+                known.insert(folder.to_path_buf(), Rc::clone(&above));
+                above
+            }
+        }
+    }
+}
+
+/// Where a path of the user stands: its name, and what that leads to. A link that stays one (`is_entry`) is its name.
+pub(in crate::target) fn places_of(path: &Path, is_entry: bool) -> Vec<PathAt> {
+    // Without what stands for the content of a folder.
+    let plain = path.components().as_path();
+    let find = |path| PathAt::find(&Disk::Os, path);
+    let is_link = metadata_of_name(plain).is_ok_and(|meta| meta.kind == FileKind::Symlink);
+    let folder = Some(find(folder_of(plain))).filter(PathAt::is_folder);
+    let named = plain.file_name().zip(folder).map(|(name, folder)| folder.child(name));
+    match named {
+        Some(named) if is_entry => vec![named],
+        Some(named) if is_link => {
+            let behind = Some(find(path)).filter(PathAt::is_folder);
+            let behind = behind.or_else(|| named.clone().behind_links().ok());
+            [named].into_iter().chain(behind).collect()
+        }
+        named => {
+            let folder = Some(find(path)).filter(PathAt::is_folder);
+            folder.or(named).into_iter().collect()
+        }
+    }
+}
+
+/// Whether a rule keeps a name of the target, or a folder that it lies in: nothing in that is removed.
+pub(in crate::target) fn is_spared(
+    select: &Select,
+    (below, is_folder): (&Path, bool),
+    excluded_go: bool,
+) -> bool {
+    let chain = below.ancestors().filter_map(|path| Some((path, path.parent()?, path.file_name()?)));
+    chain
+        .map(|(path, folder, name)| (folder, name, is_folder || path != below))
+        .any(|(folder, name, is_folder)| select.protects(|| folder, (name, is_folder), excluded_go))
+}
+
+/// What the user named: the source, its number, and whether it is a link that stays one.
+type NamedSource<'job> = (&'job Place, u32, bool);
+
+/// No tree of the copy may bring a name to where a source lies, nor to where another source goes. `excluded` are
+/// sources that a pattern leaves out: they are not copied, and must not go, either.
+pub(in crate::target) fn refuse_what_lies_in_trees(
+    disk: &Disk,
+    (items, excluded): (&[Item], &[(u32, &Place)]),
+    job: (&Options, &Select),
+) -> Result<(), Problem> {
+    let trees = TreeTargets::new(items);
+    if trees.roots.is_empty() || !matches!(disk, Disk::Os) {
+        return Ok(());
+    }
+    let copied = items.iter().filter(|item| !item.is_left_out);
+    let named = copied.clone().map(|item| (&item.source, item.number, item.is_entry()));
+    for source in named.chain(excluded.iter().map(|(number, source)| (*source, *number, false))) {
+        let Some(path) = source.0.local_path() else { continue };
+        places_of(path, source.2).iter().try_for_each(|at| refuse_source(&trees, (source, at), job))?;
+    }
+    for item in copied {
+        if let Target::File(at) | Target::Tree(at) | Target::Entry(at) = &item.target {
+            refuse_target(&trees, (item, at), job)?;
+        }
+    }
+    Ok(())
+}
+
+/// What becomes of a name in the target of a tree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NameFate {
+    Stays,
+    /// The tree has this name.
+    WrittenOver,
+    Removed,
+}
+
+fn refuse_source(
+    trees: &TreeTargets<'_>,
+    (named, at): (NamedSource<'_>, &PathAt),
+    job: (&Options, &Select),
+) -> Result<(), Problem> {
+    let (source, number, _) = named;
+    for InTree { tree, below } in trees.holding(at) {
+        let root = tree.target.path().unwrap_or(&at.path);
+        let from = &tree.source;
+        match below {
+            None => return Err(usage(root, &format!("holds the source '{source}'; copy that by itself"))),
+            // A tree that goes to itself is refused elsewhere, unless it leaves that out.
+            Some(below) if below.as_os_str().is_empty() && tree.number == number => {}
+            Some(below) if below.as_os_str().is_empty() => {
+                let words = format!("is the source '{source}', and the copy of '{from}' goes there; {FIRST}");
+                return Err(usage(root, &words));
+            }
+            Some(below) => match fate(tree, (&below, at.is_folder()), job) {
+                NameFate::Removed => {
+                    let words = "which is copied from; exclude it, or move it away";
+                    return Err(usage(root, &format!("--delete would remove '{source}', {words}")));
+                }
+                NameFate::WrittenOver => {
+                    let words = written_over((tree, named), &below);
+                    return Err(usage(&root.join(below), &words));
+                }
+                NameFate::Stays => refuse_backup((tree, source), (&below, at), job)?,
+            },
+        }
+    }
+    Ok(())
+}
+
+fn written_over((tree, (source, number, _)): (&Item, NamedSource<'_>), below: &Path) -> String {
+    let from = &tree.source;
+    match tree.number == number {
+        true => format!(
+            "is the source '{source}' itself, which has a name '{}': its copy would write into it while it is read; \
+             choose another target, or exclude that name",
+            shown_path(below)
+        ),
+        false => format!("is the source '{source}', and the copy of '{from}' would write over it; {FIRST}"),
+    }
+}
+
+/// A backup replaces an earlier one, which must not be a source.
+fn refuse_backup(
+    (tree, source): (&Item, &Place),
+    (below, at): (&Path, &PathAt),
+    job: (&Options, &Select),
+) -> Result<(), Problem> {
+    let stays = |name: PathBuf| fate(tree, (&name, false), job) == NameFate::Stays;
+    if backed_up(below, at, job.0).is_none_or(stays) {
+        return Ok(());
+    }
+    let words = format!(
+        "is the source '{source}', and a backup that the copy of '{}' makes would take its name; choose another \
+         suffix, or copy the sources one by one",
+        tree.source
+    );
+    Err(usage(&at.path, &words))
+}
+
+/// The name in a tree that would have this one as its backup.
+fn backed_up(below: &Path, at: &PathAt, options: &Options) -> Option<PathBuf> {
+    let backup = options.backup.as_ref().filter(|backup| backup.numbering != Numbering::Numbered)?;
+    let name = at.name().filter(|name| backup.is_beside(name))?.as_bytes();
+    Some(below.with_file_name(OsStr::from_bytes(name.strip_suffix(&*backup.suffix)?)))
+}
+
+/// Two sources must not give one name.
+fn refuse_target(
+    trees: &TreeTargets<'_>,
+    (item, at): (&Item, &PathAt),
+    job: (&Options, &Select),
+) -> Result<(), Problem> {
+    for InTree { tree, below } in trees.holding(at) {
+        let Some(below) = below.filter(|_| tree.number != item.number) else { continue };
+        if !has_name(tree, &below, job) {
+            continue;
+        }
+        let also = if job.0.remove_sources { ", and --remove-source-files would remove both" } else { "" };
+        let (one, other) = (&tree.source, &item.source);
+        let words = format!(
+            "two of the sources would get this name, '{one}' and '{other}'{also}; copy them one by one"
+        );
+        return Err(usage(&at.path, &words));
+    }
+    Ok(())
+}
+
+fn has_name(tree: &Item, below: &Path, job: (&Options, &Select)) -> bool {
+    matches!(Descent::of(tree, below, job), Descent::Found(_))
+}
+
+/// What a copy of the tree does to a name in its target.
+fn fate(tree: &Item, (below, is_folder): (&Path, bool), (options, select): (&Options, &Select)) -> NameFate {
+    match Descent::of(tree, below, (options, select)) {
+        Descent::Found(meta) => {
+            let is_left_alone = options.ignore_existing && !is_folder && meta.kind != FileKind::Folder;
+            if is_left_alone { NameFate::Stays } else { NameFate::WrittenOver }
+        }
+        Descent::Missing
+            if options.delete && !is_spared(select, (below, is_folder), options.delete_excluded) =>
+        {
+            NameFate::Removed
+        }
+        Descent::Missing | Descent::Unknown => NameFate::Stays,
+    }
+}
+
+/// What a tree's source has under a path of its target.
+enum Descent {
+    Found(Meta),
+    /// Nothing that is copied, or no folder where one is on the way.
+    Missing,
+    /// It is on another host, or cannot be looked at.
+    Unknown,
+}
+
+impl Descent {
+    fn of(tree: &Item, below: &Path, (options, select): (&Options, &Select)) -> Descent {
+        let Some(Ok(root)) = tree.source.local_path().map(names::find_folder) else {
+            return Descent::Unknown;
+        };
+        let follow = options.follow;
+        let mut folder = OriginFolder { follow, ..OriginFolder::of(Arc::new(root)) };
+        let (mut path, mut names) = (PathBuf::new(), below.iter().peekable());
+        while let Some(name) = names.next() {
+            let Ok(meta) = folder.metadata(name) else { return Descent::Missing };
+            let is_folder = meta.kind == FileKind::Folder;
+            if !is_listed(select, &path, name) || !select.includes(|| &path, name, is_folder) {
+                return Descent::Missing;
+            }
+            if names.peek().is_none() {
+                return Descent::Found(meta);
+            }
+            let stays_out =
+                options.one_file_system && tree.meta.is_some_and(|root| root.device != meta.device);
+            if !is_folder || stays_out {
+                return Descent::Missing;
+            }
+            let Ok(next) = folder.open_folder(name) else { return Descent::Unknown };
+            folder = OriginFolder { file: Arc::new(next), depth: folder.depth + 1, ..folder };
+            path.push(name);
+        }
+        Descent::Missing
+    }
+}
