@@ -20,6 +20,7 @@ mod doctor_paths;
 mod dry_runs;
 mod file_flags;
 mod given;
+mod growing;
 mod habits;
 mod habits_printed;
 mod hard_links;
