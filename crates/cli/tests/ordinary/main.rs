@@ -55,6 +55,7 @@ mod moved;
 mod nothing_to_do;
 mod opposites;
 mod over_ssh;
+mod own_list;
 mod readme;
 mod refusals;
 mod report_file;
