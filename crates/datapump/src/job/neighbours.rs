@@ -3,6 +3,7 @@
 //!
 //! Must not know: how files are copied, trees.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -121,9 +122,10 @@ fn named(item: &Item) -> Option<(&PathAt, &OsStr)> {
 
 /// Whether the target of one source lies in that of another: then what stands there may be of either.
 pub(crate) fn overlap(items: &[Item]) -> bool {
-    let paths = || items.iter().filter_map(target_path);
     let trees = items.iter().filter(|item| item.is_tree()).filter_map(target_path);
-    trees.into_iter().any(|tree| paths().any(|path| path != tree && path.starts_with(tree)))
+    let trees: HashSet<&Path> = trees.collect();
+    let mut above = items.iter().filter_map(target_path).flat_map(|path| path.ancestors().skip(1));
+    above.any(|folder| trees.contains(folder))
 }
 
 /// Where a file, a tree or a link goes.

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how names are removed, how patterns match.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::{Item, Target, usage};
@@ -10,6 +11,7 @@ use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{Disk, folder_of};
+use datapump_files::identity::{self, FileId};
 
 /// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.
 pub(super) fn refuse_what_is_needed(
@@ -17,27 +19,21 @@ pub(super) fn refuse_what_is_needed(
     items: &[Item],
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
-    let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
     let sources = items.iter().filter_map(|item| Some((item.source.local_path()?, item.is_entry())));
     let links_to = options.link_dest.iter().map(|path| (path.as_path(), false));
     let needed: Vec<(&Path, bool)> = sources.chain(links_to).collect();
-    for (index, item) in items.iter().enumerate() {
+    let (lying_in, targets_in) = (LyingIn::new(disk, &needed), targets_in(items));
+    for item in items {
         let Target::Tree(at) = &item.target else { continue };
         let Ok(root) = at.metadata_of_name().map(|meta| (meta.device, meta.inode)) else { continue };
         let tree = &at.path;
-        for (path, is_entry) in &needed {
-            let full = full_path(path, *is_entry);
-            let above = full.ancestors().skip(1).find(|above| id(above) == Some(root));
-            let below = above.and_then(|above| full.strip_prefix(above).ok());
-            if below.is_some_and(|below| !is_spared(select, below, options.delete_excluded)) {
+        for (path, below) in lying_in.folder(root) {
+            if !is_spared(select, below, options.delete_excluded) {
                 let path = shown_path(path);
                 return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
             }
         }
-        let holds = |(other, item): (usize, &Item)| {
-            other != index && target_path(item).is_some_and(|path| path.starts_with(tree))
-        };
-        if items.iter().enumerate().any(holds) {
+        if targets_in.get(&**tree).is_some_and(|count| *count > 1) {
             return Err(usage(
                 tree,
                 "--delete here would remove what another source is copied to; copy them one by one",
@@ -45,6 +41,44 @@ pub(super) fn refuse_what_is_needed(
         }
     }
     Ok(())
+}
+
+/// How many of the targets lie in a folder, or are it.
+fn targets_in(items: &[Item]) -> HashMap<&Path, usize> {
+    let mut counts = HashMap::new();
+    for path in items.iter().filter_map(target_path).flat_map(Path::ancestors) {
+        *counts.entry(path).or_default() += 1;
+    }
+    counts
+}
+
+/// Sources and the like, by the folders that they lie in: those of one command lie in the same ones.
+struct LyingIn<'job> {
+    folders: HashMap<FileId, Vec<(&'job Path, PathBuf)>>,
+}
+
+impl<'job> LyingIn<'job> {
+    fn new(disk: &Disk, needed: &[(&'job Path, bool)]) -> LyingIn<'job> {
+        let (mut ids, mut folders) = (HashMap::new(), HashMap::<_, Vec<_>>::new());
+        for (path, is_entry) in needed {
+            let (full, mut seen) = (full_path(path, *is_entry), HashSet::new());
+            for above in full.ancestors().skip(1) {
+                let id = ids.entry(above.to_path_buf());
+                let id = id.or_insert_with(|| disk.metadata(above).ok().map(|meta| identity::id(&meta)));
+                let (Some(id), Ok(below)) = (*id, full.strip_prefix(above)) else { continue };
+                // By a bind mount a folder may stand above itself.
+                if seen.insert(id) {
+                    folders.entry(id).or_default().push((*path, below.to_path_buf()));
+                }
+            }
+        }
+        LyingIn { folders }
+    }
+
+    /// What lies in a folder, each with its path from there.
+    fn folder(&self, id: FileId) -> &[(&'job Path, PathBuf)] {
+        self.folders.get(&id).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// A path from the root. A link that stays one is where its name stands.
