@@ -244,15 +244,15 @@ impl Job {
     }
 
     fn hosts(&self) -> Hosts<'_> {
+        let makes_names = self.options.rehearsal_bytes.is_none() && matches!(self.target, Place::Path(_));
         Hosts {
             disk: &self.platform.disk,
             remote_host: self.remote_host.as_ref(),
             is_confined: self.is_confined,
             patience: self.retry_for,
             stop: &self.stop,
-            keeps_links: self.options.keep_links
-                && self.options.rehearsal_bytes.is_none()
-                && matches!(self.target, Place::Path(_)),
+            keeps_links: self.options.keep_links && makes_names,
+            keeps_pipes: self.options.keep_pipes && makes_names,
         }
     }
 

@@ -197,6 +197,8 @@ pub(crate) struct Hosts<'job> {
     pub(crate) stop: &'job Arc<AtomicBool>,
     /// A symbolic link that is named here is itself the source.
     pub(crate) keeps_links: bool,
+    /// A pipe that is named here is made at the target, and not read.
+    pub(crate) keeps_pipes: bool,
 }
 
 impl Hosts<'_> {
@@ -298,7 +300,7 @@ fn source_meta(
     let Some(meta) = hosts.meta(number, source).transpose()? else { return Ok(None) };
     let path = source.path().unwrap_or(Path::new(""));
     match meta.kind {
-        _ if argument::is_entry(several, source, &meta, options) => Ok(Some(meta)),
+        _ if argument::is_entry(hosts, several, (source, &meta), options) => Ok(Some(meta)),
         FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice
             if matches!(source, Place::Remote(_)) =>
         {

@@ -187,7 +187,7 @@ impl Goal<'_> {
         }
         let resolved = match is_folder {
             true => self.tree((source, goes_on)),
-            false if meta.is_some_and(|meta| argument::is_entry(several, source, meta, options)) => {
+            false if meta.is_some_and(|meta| argument::is_entry(hosts, several, (source, meta), options)) => {
                 argument::as_entry(source, meta, (target.1, folder))
             }
             false => resolve(hosts, source, target, folder, options),
