@@ -38,7 +38,7 @@ use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
-pub(crate) use items::{called_as_backups, items, make_path, names_of, refuse_no_folder};
+pub(crate) use items::{called_as_backups, items, names_of, refuse_no_folder};
 pub(crate) use within::UNSAFE_LINK;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
@@ -256,18 +256,6 @@ fn target_folder<'at>(
             Err(items::no_folder(found, path, "several sources need an existing folder as target"))
         }
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
-        // On another host: here it is promised.
-        (false, _, false)
-            if wants_folder
-                && options.make_path
-                && options.dry_run
-                && found.metadata().err() == Some(Errno::ENOENT) =>
-        {
-            Err(usage(
-                path,
-                "not a directory yet (--mkpath creates nothing in a dry run); create it, or run without -n",
-            ))
-        }
         (false, _, false) if wants_folder => {
             Err(items::no_folder(found, path, "not a directory; create it, or drop the trailing slash"))
         }

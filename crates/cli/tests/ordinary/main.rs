@@ -51,6 +51,7 @@ mod link_dest;
 mod lists;
 mod mirror_command;
 mod mirrors;
+mod mkpath;
 mod moved;
 mod nothing_to_do;
 mod opposites;

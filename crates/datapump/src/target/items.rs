@@ -17,7 +17,7 @@ use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{FileKind, Meta, PathAt, folder_of, make_above, names, would_make};
+use datapump_files::disk::{FileKind, Meta, PathAt, folder_of};
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
@@ -85,25 +85,6 @@ pub(crate) fn called_as_backups(items: &[Item], options: &Options) -> HashSet<Os
     let Some(backup) = &options.backup else { return HashSet::new() };
     let names = items.iter().flat_map(Item::names).filter_map(|item| item.target.path()?.file_name());
     names.filter(|name| backup.is_beside(name)).map(OsStr::to_owned).collect()
-}
-
-/// Makes the folders that are missing above a target, if all sources are there: else they would be of no use. A dry run
-/// makes none, and gets the target itself where that would be one of them.
-pub(crate) fn make_path(
-    hosts: &Hosts<'_>,
-    sources: &[Place],
-    path: &Path,
-    options: &Options,
-) -> Result<Option<PathAt>, Problem> {
-    let is_missing = |(number, source)| matches!(hosts.meta(number, source), Some(Err(_)));
-    if (0..).zip(sources).any(is_missing) {
-        return Ok(None);
-    }
-    let made = match options.dry_run {
-        true => would_make(path, names::find_folder).map(|is_made| is_made.then(|| PathAt::promised(path))),
-        false => make_above(path, names::find_folder).map(|()| None),
-    };
-    made.map_err(|errno| Problem::system(Operation::Make, path, errno.0))
 }
 
 /// Why a source gives no item.

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, PathBuf};
 use std::sync::Arc;
 
-use super::{Folder, PathAt, names, os, proc};
+use super::{PathAt, names, os, proc};
 
 /// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
 const ABOVE_MAX: usize = 2048;
@@ -25,28 +25,25 @@ pub struct WayStep {
 /// The steps from a folder, by its device and inode, to a target: the last is the target's own. None are told for the
 /// folder itself, and where the system does not tell names. `None`: it lies elsewhere, as far as can be looked at.
 pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<WayStep>> {
-    let Ok(Folder::Os(folder)) = to.folder() else { return None };
+    let (folder, promised) = to.known_folder()?;
     let own_device = to.metadata().map(|meta| (meta.device, meta.inode));
     if own_device == Ok(from) {
         return Some(Vec::new());
     }
     let devices = devices_up_to(from, folder)?;
     let Some(mut steps) = steps(folder, devices) else { return Some(Vec::new()) };
-    // A new file lies where its folder does.
+    // A new name lies where its folder does.
     let own = |name: &std::ffi::OsStr| WayStep {
         name: name.to_owned(),
         device: own_device.map_or(from.0, |id| id.0),
     };
-    steps.extend(to.name().map(own));
+    steps.extend(promised.iter().map(OsString::as_os_str).chain(to.name()).map(own));
     Some(steps)
 }
 
 /// The folders that a target lies in, by device and inode, from its own upwards, as far as can be looked at.
 pub fn folders_above(target: &PathAt) -> Vec<(u64, u64)> {
-    match target.folder() {
-        Ok(Folder::Os(folder)) => upwards(folder).collect(),
-        _ => Vec::new(),
-    }
+    target.known_folder().map_or_else(Vec::new, |(folder, _)| upwards(folder).collect())
 }
 
 /// The devices of the folders from this one up to the one below `top`.
