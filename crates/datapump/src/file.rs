@@ -8,6 +8,7 @@ pub(crate) mod completing;
 pub(crate) mod fault;
 pub(crate) mod finish;
 pub(crate) mod goal;
+pub(crate) mod growth;
 pub(crate) mod hash;
 pub(crate) mod settled;
 pub(crate) mod task;

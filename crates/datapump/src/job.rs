@@ -55,10 +55,9 @@ use crate::run::{Shared, Work};
 use crate::target::other_names;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item};
-use crate::tree::folder::backup_place::foreign_link;
 use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::{self, Trees, count_ahead};
-use datapump_files::disk::{FileKind, PathAt};
+use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
 /// The kind of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +82,8 @@ pub struct Job {
     remote_host: Option<Arc<RemoteHost>>,
     /// The target, where it was found before.
     found: Option<PathAt>,
+    /// The folders above it, which may be missing.
+    above: Option<PathAbove>,
     /// Somebody else says where the target is: links in its place are not followed.
     is_confined: bool,
     /// What makes or inspects its blocks, and which of them are all that is moved.
@@ -132,6 +133,7 @@ impl Job {
             watch,
             remote_host: None,
             found: None,
+            above: None,
             is_confined: false,
             hook: None,
             pieces: None,
@@ -174,6 +176,11 @@ impl Job {
     /// The target is what was found before; its path is only shown.
     pub(crate) fn found(self, found: Option<PathAt>) -> Job {
         Job { found, ..self }
+    }
+
+    /// Folders that are missing above the target are made.
+    pub(crate) fn above(self, above: Option<PathAbove>) -> Job {
+        Job { above, ..self }
     }
 
     /// A target that is a symbolic link is refused.
@@ -246,49 +253,20 @@ impl Job {
     }
 
     fn hosts(&self) -> Hosts<'_> {
+        let makes_names = self.options.rehearsal_bytes.is_none() && matches!(self.target, Place::Path(_));
         Hosts {
             disk: &self.platform.disk,
             remote_host: self.remote_host.as_ref(),
             is_confined: self.is_confined,
             patience: self.retry_for,
             stop: &self.stop,
-            keeps_links: self.options.keep_links
-                && self.options.rehearsal_bytes.is_none()
-                && matches!(self.target, Place::Path(_)),
+            keeps_links: self.options.keep_links && makes_names,
+            keeps_pipes: self.options.keep_pipes && makes_names,
         }
     }
 
     fn hashes(&self) -> bool {
         self.work == JobKind::Hash || self.options.verify
-    }
-
-    /// The items: which source is copied where; an error refuses the job as a whole.
-    fn items(&self) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
-        self.options.check().map_err(Problem::usage)?;
-        if self.sources.is_empty() {
-            return Err(Problem::usage("there is nothing to copy: name a source and a target"));
-        }
-        if self.work == JobKind::Compare {
-            return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
-        }
-        self.refuse_missing_link_dest()?;
-        self.refuse_unsafe_names()?;
-        self.refuse_wrong_pieces()?;
-        mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
-        let find = |path| self.found.clone().unwrap_or_else(|| PathAt::find(&self.platform.disk, path));
-        let promised = match (self.target.local_path(), &self.found, self.options.make_path) {
-            (Some(path), None, true) => target::make_path(&self.hosts(), &self.sources, path, &self.options)?,
-            _ => None,
-        };
-        let found = promised.or_else(|| self.target.local_path().map(find));
-        let target = (&self.target, found.as_ref());
-        let items = target::items(&self.hosts(), &self.sources, target, &self.options)?;
-        items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
-        items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
-        neighbours::refuse_clashes(&items.0, &self.options)?;
-        foreign_link::refuse(&items.0, &self.options)?;
-        mirror::refuse_home(&items.0, &self.options)?;
-        Ok(items)
     }
 
     /// Performs the job and returns when it is done, committed and synced as the options say, or has failed.
@@ -303,12 +281,11 @@ impl Job {
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let found = self.options.find_given().map_err(Problem::usage);
         self.read_ahead();
-        let ((items, problems), mut trees) =
-            match found.and_then(|()| self.items()).and_then(|items| Ok((items, Trees::new(&self.options)?)))
-            {
-                Ok(ready) => ready,
-                Err(problem) => return self.refused(problem, events),
-            };
+        let trees = found.and_then(|()| Trees::new(&self.options));
+        let ((items, problems), mut trees) = match trees.and_then(|trees| Ok((self.items()?, trees))) {
+            Ok(ready) => ready,
+            Err(problem) => return self.refused(problem, events),
+        };
         let reads = request_plan::reads(&items, self.remote_host.is_some());
         let shape = request_plan::of(&items, &self.options, reads, self.hashes());
         trees.targets_overlap = neighbours::overlap(&items);

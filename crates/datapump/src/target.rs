@@ -38,7 +38,7 @@ use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
-pub(crate) use items::{called_as_backups, items, make_path, names_of, refuse_no_folder, source_files};
+pub(crate) use items::{called_as_backups, items, names_of, refuse_no_folder, source_files};
 pub(crate) use within::UNSAFE_LINK;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
@@ -197,6 +197,8 @@ pub(crate) struct Hosts<'job> {
     pub(crate) stop: &'job Arc<AtomicBool>,
     /// A symbolic link that is named here is itself the source.
     pub(crate) keeps_links: bool,
+    /// A pipe that is named here is made at the target, and not read.
+    pub(crate) keeps_pipes: bool,
 }
 
 impl Hosts<'_> {
@@ -255,18 +257,6 @@ fn target_folder<'at>(
             Err(items::no_folder(found, path, "several sources need an existing folder as target"))
         }
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
-        // On another host: here it is promised.
-        (false, _, false)
-            if wants_folder
-                && options.make_path
-                && options.dry_run
-                && found.metadata().err() == Some(Errno::ENOENT) =>
-        {
-            Err(usage(
-                path,
-                "not a directory yet (--mkpath creates nothing in a dry run); create it, or run without -n",
-            ))
-        }
         (false, _, false) if wants_folder => {
             Err(items::no_folder(found, path, "not a directory; create it, or drop the trailing slash"))
         }
@@ -299,7 +289,7 @@ fn source_meta(
     let Some(meta) = hosts.meta(number, source).transpose()? else { return Ok(None) };
     let path = source.path().unwrap_or(Path::new(""));
     match meta.kind {
-        _ if argument::is_entry(several, source, &meta, options) => Ok(Some(meta)),
+        _ if argument::is_entry(hosts, several, (source, &meta), options) => Ok(Some(meta)),
         FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice
             if matches!(source, Place::Remote(_)) =>
         {

@@ -17,7 +17,7 @@ mod sim;
 mod umask;
 mod way;
 
-pub use above::{make_above, would_make};
+pub use above::{PathAbove, make_above};
 pub use attribute_holder::{AttributeHolder, handed_down, xattr_names_at};
 pub use file_calls::FileCalls;
 pub use names::DirEntry;

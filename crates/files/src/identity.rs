@@ -2,6 +2,8 @@
 //!
 //! Must not know: where the copy goes.
 
+pub mod prefix;
+
 use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
@@ -21,7 +23,7 @@ pub fn id(meta: &Meta) -> FileId {
 /// What happened to a source.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SourceChange {
-    /// It became longer; nothing tells that what it had before is another now.
+    /// It became longer; what it had before may be another now, too ([`prefix::is_shared`]).
     Grew(String),
     /// Anything else, in words.
     Other(String),
@@ -78,7 +80,7 @@ pub fn changed(path: &Path, words: &str, target_is_kept: bool) -> Problem {
     )
 }
 
-/// The problem of a log that was written to while it was copied.
+/// The problem of a log that was written to while it was copied: what it held before is copied.
 pub fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
     let words = format!(
         "the source {words} while it was copied; its first {bytes} bytes are copied, with the time that it had then"

@@ -5,7 +5,6 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -21,22 +20,13 @@ const SOURCE_BYTES: usize = 3 << 20;
 type Change = fn(&Home);
 
 /// What happens to a source, and what is said of it.
-const CHANGES: [(&str, Change, &str); 6] = [
-    (
-        "append",
-        append,
-        "the source was appended to: it grew from 3145728 to 3145738 bytes while it was copied",
-    ),
+const CHANGES: [(&str, Change, &str); 5] = [
     ("truncate", truncate, "the source was truncated"),
     ("rewrite in place", rewrite, "the source was rewritten in place while it was copied"),
     ("replace by rename", replace, "the source was replaced by another file while it was copied"),
     ("delete", delete, "the source was deleted while it was copied"),
     ("restrict", restrict, "the source had its attributes or its content changed while it was copied"),
 ];
-
-fn append(home: &Home) {
-    append_to(&home.path("a"));
-}
 
 fn append_to(path: &Path) {
     let mut file = OpenOptions::new().append(true).open(path).expect("the source");
@@ -143,30 +133,6 @@ fn a_change_of_one_of_several_sources() {
         assert!(last.contains("\"event\":\"report\"") && last.contains("\"exit_status\":24"), "{last}");
     }
     has_content(&home.path("folder/a"), &content, "the other one is copied");
-}
-
-#[test]
-fn a_growing_log() {
-    let home = Home::new();
-    noise_file(&home, "a", SOURCE_BYTES, 1);
-    let ended = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                append(&home);
-                thread::sleep(Duration::from_millis(1));
-            }
-        });
-        for flags in ["--engine=auto", "--engine=inline", "--direct=never", "--verify", "--sync=none"] {
-            let words = ["copy", "--bwlimit=6MiB", "--request-size=64KiB", flags, "a", "b"];
-            let copied = home.pump(&words);
-            expect(&copied, 24, &["copy 'a': the source was appended to: it grew from "], flags);
-            assert!(!home.path("b").exists() && support::leftovers(&home).is_empty(), "{flags}");
-        }
-        ended.store(true, Ordering::Relaxed);
-    });
-    expect(&home.pump(&["copy", "a", "b"]), 0, &[], "a quiet log");
-    has_content(&home.path("b"), &std::fs::read(home.path("a")).expect("the log"), "a quiet log");
 }
 
 /// A log in a tree is copied as it was when it was opened; the next update copies it again.

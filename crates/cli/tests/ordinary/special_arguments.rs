@@ -128,3 +128,30 @@ fn what_is_read_from_a_device_becomes_a_file_like_any_new_one() {
         std::fs::remove_file(home.path("new")).expect("it is ours");
     }
 }
+
+/// As `cp -a` and `rsync -a` do; without -a it is read.
+#[test]
+fn a_pipe_that_is_named_stays_one_with_a() {
+    let home = Home::new();
+    make_fifo(&home.path("pipe"));
+    set_mode(&home.path("pipe"), 0o640);
+    make_folder(&home, "to");
+    noise_file(&home, "old", 100, 1);
+    for (words, made) in
+        [("copy -a pipe new", "new"), ("copy --archive pipe to", "to/pipe"), ("copy -a pipe old", "old")]
+    {
+        let words: Vec<&str> = words.split(' ').collect();
+        let planned = home.pump(&[&words[..1], &["-n"], &words[1..]].concat());
+        expect(&planned, 0, &["dry run: nothing was copied"], made);
+        expect(&home.pump(&words), 0, &[], made);
+        let meta = home.path(made).symlink_metadata().expect("it was made");
+        assert!(meta.file_type().is_fifo() && meta.permissions().mode() & 0o7777 == 0o640, "{made}");
+    }
+    // What goes to standard output is read.
+    let read = outcome(after(&home, "(echo text > pipe &)", &["copy", "-qa", "pipe", "-"]), b"");
+    expect(&read, 0, &[], "standard output");
+    assert_eq!(read.out, "text\n");
+    let read = outcome(after(&home, "(echo text > pipe &)", &["copy", "-q", "pipe", "content"]), b"");
+    expect(&read, 0, &[], "without -a");
+    has_content(&home.path("content"), b"text\n", "without -a");
+}

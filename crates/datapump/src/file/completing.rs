@@ -9,6 +9,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::end::Sink;
 use crate::file::changed::{check_unchanged, find_change};
+use crate::file::growth;
 use crate::file::task::{Finish, Task, TreeFile};
 use crate::job::options::Keep;
 use crate::open::held::{Held, Original};
@@ -24,7 +25,7 @@ use datapump_files::disk::{
     AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
     umask,
 };
-use datapump_files::identity::{SourceChange, changed, cut_short, id};
+use datapump_files::identity::{SourceChange, changed, id};
 use datapump_files::resume::Journal;
 
 fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
@@ -36,26 +37,14 @@ fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     }
 }
 
-/// A file of a tree that only grew is kept as it was when it was opened, and told: a log is never quiet.
-fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
-    let (Some(tree_file), Some(original)) = (&task.tree_file, &task.original) else {
-        return source_stood_still(shared, task);
-    };
-    if !original.watched {
-        return Ok(());
-    }
+/// A file that only grew is kept as it was when it was opened, and told: a log is never quiet.
+fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Result<(), Problem> {
+    let Some(original) = task.original.as_ref().filter(|original| original.watched) else { return Ok(()) };
     match find_change(&shared.settings.platform.disk, original)? {
-        None => {}
-        Some(SourceChange::Grew(words)) => {
-            let problem = cut_short(&original.path, &words, original.meta.size_bytes);
-            tree_file.entry.directory.root.fail();
-            shared.ledger.report_grown(problem);
-        }
-        Some(SourceChange::Other(words)) => {
-            return Err(changed(&original.path, &words, task.target_is_kept()));
-        }
+        None => Ok(()),
+        Some(SourceChange::Grew(words)) => growth::accept(shared, task, (original, staged), &words),
+        Some(SourceChange::Other(words)) => Err(changed(&original.path, &words, task.target_is_kept())),
     }
-    Ok(())
 }
 
 /// The target of a task that gets a name.
@@ -67,7 +56,7 @@ fn staged(task: &Task) -> &StagedFile {
 /// Looks whether the source is what it was, and, of a comparison, whether the other file ends where it does.
 pub(crate) fn check_source(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     match &task.finish {
-        Finish::Commit(_) => source_is_whole_or_longer(shared, task),
+        Finish::Commit(staged) => source_is_whole_or_longer(shared, task, staged),
         _ => source_stood_still(shared, task).and_then(|()| nothing_is_behind(task)),
     }
 }

@@ -285,6 +285,9 @@ pub struct Options {
     pub follow: FollowLinks,
     /// A symbolic link that is named as a source is copied as a link.
     pub keep_links: bool,
+    /// A pipe of this host that is named as a source is made at the target, and never read.
+    #[serde(skip)]
+    pub keep_pipes: bool,
     /// Symbolic links that lead out of their tree are left out.
     pub safe_links: bool,
     /// Folders on other file systems than their tree's root are left out.

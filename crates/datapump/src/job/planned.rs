@@ -1,14 +1,20 @@
-//! What a job would do with files, told without doing it.
+//! The items of a job, refused as a whole or settled before anything is made; and what it would do with them, told
+//! without doing it.
 //!
 //! Must not know: how it is done.
 
-use super::Job;
+use std::path::Path;
+
+use datapump_engine::Errno;
+
+use super::{Job, JobKind, comparison, mirror, neighbours};
 use crate::open::copy_method::{Facts, decide};
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::target::place::{Fill, Place};
-use crate::target::{Item, Target, change, refuse_no_folder};
+use crate::target::{self, Item, Target, change, refuse_no_folder};
+use crate::tree::folder::backup_place::foreign_link;
 use crate::tree::names::make_way;
-use datapump_files::disk::FileKind;
+use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
 /// One line of what a job would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +31,73 @@ pub struct Planned {
     pub how: String,
 }
 
+/// Which source is copied where, and the sources that cannot be copied.
+type JobItems = (Vec<Item>, Vec<Problem>);
+
 impl Job {
+    /// The items; an error refuses the job as a whole.
+    pub(super) fn items(&self) -> Result<JobItems, Problem> {
+        self.options.check().map_err(Problem::usage)?;
+        if self.sources.is_empty() {
+            return Err(Problem::usage("there is nothing to copy: name a source and a target"));
+        }
+        if self.work == JobKind::Compare {
+            return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
+        }
+        self.refuse_missing_link_dest()?;
+        self.refuse_unsafe_names()?;
+        self.refuse_wrong_pieces()?;
+        mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
+        match self.missing_above()? {
+            Some((above, promised)) => self.items_in_new_folder(&above, &promised),
+            None => self.items_at(self.found_again()?.as_ref()),
+        }
+    }
+
+    /// The target as it was found before. Somebody else may have made what was missing above it.
+    fn found_again(&self) -> Result<Option<PathAt>, Problem> {
+        let Some(path) = self.target.local_path() else { return Ok(None) };
+        match (&self.found, &self.above) {
+            (Some(found), Some(above)) if found.is_promised() => above.find().map(Some),
+            (Some(found), _) => Ok(Some(found.clone())),
+            (None, _) => Ok(Some(PathAt::find(&self.platform.disk, path))),
+        }
+        .map_err(|errno| self.cannot_make(errno))
+    }
+
+    /// The folders above the target, and the target in them, where some are missing and are to be made.
+    fn missing_above(&self) -> Result<Option<(PathAbove, PathAt)>, Problem> {
+        let here = self.target.local_path().filter(|_| self.options.make_path && self.found.is_none());
+        let here = here.map(|path| PathAbove::of(path.to_path_buf(), path));
+        let Some(above) = self.above.clone().or(here) else { return Ok(None) };
+        let promised = above.promised().map_err(|errno| self.cannot_make(errno))?;
+        Ok(promised.map(|promised| (above, promised)))
+    }
+
+    /// The folders are made when nothing refuses the copy any more, and something is there to be copied.
+    fn items_in_new_folder(&self, above: &PathAbove, promised: &PathAt) -> Result<JobItems, Problem> {
+        let planned = self.items_at(Some(promised))?;
+        if self.options.dry_run || planned.0.is_empty() {
+            return Ok(planned);
+        }
+        let found = above.make().and_then(|()| above.find()).map_err(|errno| self.cannot_make(errno))?;
+        self.items_at(Some(&found))
+    }
+
+    fn cannot_make(&self, errno: Errno) -> Problem {
+        Problem::system(Operation::Make, self.target.local_path().unwrap_or(Path::new("")), errno.0)
+    }
+
+    fn items_at(&self, found: Option<&PathAt>) -> Result<JobItems, Problem> {
+        let items = target::items(&self.hosts(), &self.sources, (&self.target, found), &self.options)?;
+        items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
+        items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
+        neighbours::refuse_clashes(&items.0, &self.options)?;
+        foreign_link::refuse(&items.0, &self.options)?;
+        mirror::refuse_home(&items.0, &self.options)?;
+        Ok(items)
+    }
+
     /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
     /// [`crate::Options::dry_run`] tells its changes as it finds them.)
     ///

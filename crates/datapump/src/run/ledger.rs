@@ -24,7 +24,7 @@ pub(crate) struct Tally {
     pub(crate) problems: BTreeMap<Class, u64>,
     /// Those of the problems that cost an attribute alone.
     pub(crate) attributes_lost: u64,
-    /// Those of the problems that are of files of trees which only grew: what each held when it was opened is copied.
+    /// Those of the problems that are of files which only grew: what each held when it was opened is copied.
     pub(crate) files_grown: u64,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
@@ -115,7 +115,7 @@ impl Ledger<'_> {
         (self.events)(Event::Problem(problem));
     }
 
-    /// Tells of a file of a tree that only grew. It stands in the source, and what it held when it was opened is
+    /// Tells of a file that only grew. It stands in the source, and what it held when it was opened is
     /// copied: nothing waits for more.
     pub(crate) fn report_grown(&self, problem: Problem) {
         self.tally().files_grown += 1;

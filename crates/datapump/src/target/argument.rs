@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{FOLLOW_INSTEAD, Target, own_name, stands_for_content};
+use super::{FOLLOW_INSTEAD, Hosts, Target, own_name, stands_for_content};
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
@@ -14,8 +14,14 @@ use datapump_files::disk::{FileKind, Meta, PathAt};
 use datapump_files::followed::names_descriptor;
 
 /// Whether it is dealt with as in a tree: a name that a shell put among others must not be waited for, nor read
-/// without end. Named alone, a pipe or device is a stream. A link is followed before it comes here, unless it is kept.
-pub(super) fn is_entry(several: bool, source: &Place, meta: &Meta, options: &Options) -> bool {
+/// without end. Named alone, a device is a stream, and so is a pipe unless pipes are kept. A link is followed before it
+/// comes here, unless it is kept.
+pub(super) fn is_entry(
+    hosts: &Hosts<'_>,
+    several: bool,
+    (source, meta): (&Place, &Meta),
+    options: &Options,
+) -> bool {
     let special = match meta.kind {
         FileKind::Fifo | FileKind::CharDevice | FileKind::Socket => true,
         FileKind::BlockDevice => !options.devices,
@@ -24,7 +30,9 @@ pub(super) fn is_entry(several: bool, source: &Place, meta: &Meta, options: &Opt
         }
         FileKind::Regular | FileKind::Folder => false,
     };
-    several && special && matches!(source, Place::Path(_))
+    let Some(path) = source.local_path().filter(|_| special) else { return false };
+    // What a shell writes for `<(...)` is there to be read.
+    several || (hosts.keeps_pipes && meta.kind == FileKind::Fifo && !names_descriptor(path))
 }
 
 pub(super) fn as_entry(
@@ -37,7 +45,8 @@ pub(super) fn as_entry(
         let words = "is open already and is read once, to its end: name it as the only source";
         return Err(Problem::new(Class::Usage, Operation::Copy, path, words));
     }
-    let new_name = found.filter(|at| is_link && folder.is_none() && at.name().is_some());
+    // Where several are named there is a folder.
+    let new_name = found.filter(|at| folder.is_none() && at.name().is_some());
     if let Some(at) = new_name {
         return entry(at.clone(), is_link);
     }

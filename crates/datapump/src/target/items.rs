@@ -21,7 +21,7 @@ use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::target::within::in_trees;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{FileKind, Meta, PathAt, folder_of, make_above, names, would_make};
+use datapump_files::disk::{FileKind, Meta, PathAt, folder_of};
 use datapump_files::identity::{FileId, id};
 
 use super::{
@@ -102,25 +102,6 @@ pub(crate) fn source_files(items: &[Item], options: &Options) -> HashSet<FileId>
         .filter_map(|item| item.meta.filter(|_| item.source.local_path().is_some()))
         .map(|meta| id(&meta))
         .collect()
-}
-
-/// Makes the folders that are missing above a target, if all sources are there: else they would be of no use. A dry run
-/// makes none, and gets the target itself where that would be one of them.
-pub(crate) fn make_path(
-    hosts: &Hosts<'_>,
-    sources: &[Place],
-    path: &Path,
-    options: &Options,
-) -> Result<Option<PathAt>, Problem> {
-    let is_missing = |(number, source)| matches!(hosts.meta(number, source), Some(Err(_)));
-    if (0..).zip(sources).any(is_missing) {
-        return Ok(None);
-    }
-    let made = match options.dry_run {
-        true => would_make(path, names::find_folder).map(|is_made| is_made.then(|| PathAt::promised(path))),
-        false => make_above(path, names::find_folder).map(|()| None),
-    };
-    made.map_err(|errno| Problem::system(Operation::Make, path, errno.0))
 }
 
 /// Why a source gives no item.
@@ -205,7 +186,7 @@ impl Goal<'_> {
         }
         let resolved = match is_folder {
             true => self.tree((source, goes_on)),
-            false if meta.is_some_and(|meta| argument::is_entry(several, source, meta, options)) => {
+            false if meta.is_some_and(|meta| argument::is_entry(hosts, several, (source, meta), options)) => {
                 argument::as_entry(source, meta, (target.1, folder))
             }
             false => resolve(hosts, source, target, folder, options),

@@ -55,6 +55,8 @@ pub(crate) struct Trees {
     pub(crate) waiting: Mutex<WaitingNames>,
     /// Of folders that hold files that the user named: what is in doubt in them.
     doubts: Mutex<BTreeMap<FileId, Doubt>>,
+    /// Folders in which this run has its own list, or will: the doubt by what stood there before.
+    own_lists: Mutex<BTreeMap<FileId, Option<Doubt>>>,
     /// Folders that are written to and that others may give another name.
     entered: Mutex<HashSet<FileId>>,
 }
@@ -112,6 +114,7 @@ impl Trees {
             backup_folders: BackupFolders::default(),
             waiting: Mutex::default(),
             doubts: Mutex::default(),
+            own_lists: Mutex::default(),
             entered: Mutex::default(),
         })
     }
@@ -156,6 +159,10 @@ impl Trees {
 
     pub(crate) fn doubts(&self) -> MutexGuard<'_, BTreeMap<FileId, Doubt>> {
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn own_lists(&self) -> MutexGuard<'_, BTreeMap<FileId, Option<Doubt>>> {
+        self.own_lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn trees_done(&self) -> MutexGuard<'_, Vec<Arc<Directory>>> {

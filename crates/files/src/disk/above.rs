@@ -2,17 +2,79 @@
 //!
 //! Must not know: what is copied there.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use super::{Outcome, names, path_at::folder_of};
+use super::path_at::{Promise, folder_of};
+use super::{Disk, Outcome, PathAt, names};
 
-/// Makes what is missing above the path's name, and the path itself where it ends with a slash, as rsync's --mkpath
-/// does. Each folder's name is on stable storage before the next one is made in it. `open` opens a folder by its path:
-/// so that nothing leads out of where it may be.
+/// A target above which folders may be missing.
+#[derive(Clone, Debug)]
+pub struct PathAbove {
+    path: PathBuf,
+    /// As its user knows it.
+    shown: PathBuf,
+    /// Nothing leads out of it.
+    beneath: Option<Arc<File>>,
+}
+
+impl PathAbove {
+    /// That of a path which the user gave, under the name that he knows.
+    pub fn of(path: PathBuf, shown: &Path) -> PathAbove {
+        PathAbove { path, shown: shown.to_path_buf(), beneath: None }
+    }
+
+    /// That of a path beneath an open folder.
+    pub fn beneath(root: Arc<File>, path: &Path) -> PathAbove {
+        PathAbove { path: path.to_path_buf(), shown: path.to_path_buf(), beneath: Some(root) }
+    }
+
+    /// The target as [`PathAbove::find`] would give it behind [`PathAbove::make`]; nothing is made. `None` where
+    /// nothing is missing that could be made.
+    ///
+    /// Errors: what is missing cannot be made where it is missing.
+    pub fn promised(&self) -> Outcome<Option<PathAt>> {
+        let missing = missing_above(&self.path, &|path: &Path| self.open(path));
+        let Some(first) = missing.last() else { return Ok(None) };
+        let folder = self.open(folder_of(first))?;
+        let is_link_to_nothing = first.file_name().is_some_and(|name| names::metadata(&folder, name).is_ok());
+        if is_link_to_nothing {
+            let says_itself = missing.len() == 1 && is_folder(&self.path);
+            return if says_itself { Ok(None) } else { Err(Errno::ENOENT) };
+        }
+        let names = missing.iter().rev().map(|folder| folder.file_name().map(OsStr::to_owned));
+        let names = names.collect::<Option<Vec<OsString>>>().ok_or(Errno::ENOENT)?;
+        let name = self.path.file_name().filter(|_| !is_folder(&self.path));
+        let promise = Promise { folder: Arc::new(folder), names };
+        Ok(Some(PathAt::promised(&self.shown, (name, promise), self.beneath.is_none())))
+    }
+
+    /// Makes what is missing above the path's name, and the path itself where it ends with a slash, as rsync's --mkpath
+    /// does.
+    pub fn make(&self) -> Outcome<()> {
+        make_above(&self.path, |path| self.open(path))
+    }
+
+    /// Finds the target.
+    pub fn find(&self) -> Outcome<PathAt> {
+        match &self.beneath {
+            Some(root) => PathAt::find_beneath(root, &self.path),
+            None => Ok(PathAt::find(&Disk::Os, &self.path).shown_as(&self.shown)),
+        }
+    }
+
+    fn open(&self, path: &Path) -> Outcome<File> {
+        self.beneath.as_ref().map_or_else(|| names::find_folder(path), |root| names::find_beneath(root, path))
+    }
+}
+
+/// Makes what is missing above the path's name, and the path itself where it ends with a slash. Each folder's name is
+/// on stable storage before the next one is made in it. `open` opens a folder by its path: so that nothing leads out of
+/// where it may be.
 pub fn make_above(path: &Path, open: impl Fn(&Path) -> Outcome<File>) -> Outcome<()> {
     let mut missing = missing_above(path, &open);
     while let Some(folder) = missing.pop() {
@@ -24,24 +86,6 @@ pub fn make_above(path: &Path, open: impl Fn(&Path) -> Outcome<File>) -> Outcome
         }
     }
     Ok(())
-}
-
-/// Whether [`make_above`] would make the path itself; nothing is made.
-///
-/// Errors: what is missing cannot be made where it is missing.
-pub fn would_make(path: &Path, open: impl Fn(&Path) -> Outcome<File>) -> Outcome<bool> {
-    let missing = missing_above(path, &open);
-    let Some(first) = missing.last() else { return Ok(false) };
-    let above = open(folder_of(first))?;
-    let name = first.file_name().ok_or(Errno::ENOENT)?;
-    let is_link_to_nothing = names::metadata(&above, name).is_ok();
-    if is_link_to_nothing && missing.len() == 1 && is_folder(path) {
-        return Ok(false);
-    }
-    match missing.iter().any(|folder| folder.file_name().is_none()) || is_link_to_nothing {
-        true => Err(Errno::ENOENT),
-        false => Ok(is_folder(path)),
-    }
 }
 
 /// The path ends with a slash.
@@ -66,7 +110,7 @@ mod tests {
     use super::*;
 
     fn make(path: &Path) -> Outcome<()> {
-        make_above(path, names::find_folder)
+        PathAbove::of(path.to_path_buf(), path).make()
     }
 
     #[test]
@@ -74,17 +118,25 @@ mod tests {
         let home = tempfile::tempdir().expect("room");
         std::fs::write(home.path().join("file"), "").expect("room");
         std::os::unix::fs::symlink("nothing", home.path().join("link")).expect("room");
+        let root = Arc::new(names::find_folder(home.path()).expect("it is there"));
         for (path, expected) in [
-            ("a/b/c", Ok(false)),
-            ("a/b/", Ok(true)),
-            ("a", Ok(false)),
-            ("file/x/y/", Ok(false)),
-            ("link/", Ok(false)),
+            ("a/b/c", Ok(Some(false))),
+            ("a/b/", Ok(Some(true))),
+            ("a/../b", Err(Errno::ENOENT)),
+            ("a", Ok(None)),
+            ("file/x/y/", Ok(None)),
+            ("link/", Ok(None)),
             ("link/x", Err(Errno::ENOENT)),
             ("link/x/", Err(Errno::ENOENT)),
         ] {
-            let found = would_make(&home.path().join(path), names::find_folder);
-            assert_eq!(found, expected, "{path}");
+            let above = [
+                PathAbove::of(home.path().join(path), Path::new(path)),
+                PathAbove::beneath(Arc::clone(&root), Path::new(path)),
+            ];
+            for above in above {
+                let found = above.promised().map(|found| found.map(|at| at.is_folder()));
+                assert_eq!(found, expected, "{path}");
+            }
         }
         assert_eq!(std::fs::read_dir(home.path()).expect("it is there").count(), 2, "nothing is made");
     }

@@ -30,8 +30,17 @@ pub struct PathAt {
     pub path: PathBuf,
     /// A symbolic link under the name is followed: the user named it, or the folder it stands in.
     follows: bool,
-    /// It does not stand there, and a run would make it as a folder.
-    is_promised: bool,
+    /// Folders are missing on the way, and will be made.
+    promise: Option<Arc<Promise>>,
+}
+
+/// Folders that will be made.
+#[derive(Debug)]
+pub(super) struct Promise {
+    /// Where the first of them will be.
+    pub(super) folder: Arc<File>,
+    /// Their names, each in the one before.
+    pub(super) names: Vec<OsString>,
 }
 
 impl PathAt {
@@ -45,7 +54,7 @@ impl PathAt {
                 (found, _) => (found.map(of_file), None),
             },
         };
-        PathAt { folder, name, path: path.to_path_buf(), follows: true, is_promised: false }
+        PathAt { folder, name, path: path.to_path_buf(), follows: true, promise: None }
     }
 
     /// Finds a target beneath an open folder, which nothing leads out of. A link under its name is not followed.
@@ -63,14 +72,28 @@ impl PathAt {
             name,
             path: path.to_path_buf(),
             follows: false,
-            is_promised: false,
+            promise: None,
         })
     }
 
-    /// A folder that a run would make: in a dry run it stands for what will be there.
-    pub fn promised(path: &Path) -> PathAt {
-        let folder = Err(Errno::ENOENT);
-        PathAt { folder, name: None, path: path.to_path_buf(), follows: true, is_promised: true }
+    /// A target in folders that will be made, or the last of them: it stands for what will be there.
+    pub(super) fn promised(path: &Path, (name, promise): (Option<&OsStr>, Promise), follows: bool) -> PathAt {
+        let (folder, name) = (Err(Errno::ENOENT), name.map(OsStr::to_owned));
+        PathAt { folder, name, path: path.to_path_buf(), follows, promise: Some(Arc::new(promise)) }
+    }
+
+    /// Whether folders were missing on the way when it was found.
+    pub fn is_promised(&self) -> bool {
+        self.promise.is_some()
+    }
+
+    /// The folder where it stands or will be, and the names of those that will be made in between.
+    pub(super) fn known_folder(&self) -> Option<(&Arc<File>, &[OsString])> {
+        match (&self.folder, &self.promise) {
+            (Ok(Folder::Os(folder)), _) => Some((folder, &[])),
+            (Err(_), Some(promise)) => Some((&promise.folder, &promise.names)),
+            _ => None,
+        }
     }
 
     /// The same target under the name that its user knows.
@@ -80,7 +103,7 @@ impl PathAt {
 
     /// A folder that stands there, or is promised.
     pub fn is_folder(&self) -> bool {
-        self.name.is_none() && (self.folder.is_ok() || self.is_promised)
+        self.name.is_none() && (self.folder.is_ok() || self.promise.is_some())
     }
 
     /// A name in this folder.
@@ -236,7 +259,7 @@ impl PathAt {
         let folder = names::find_folder_from(folder, parent).map(of_file);
         // The path is only shown, never opened.
         let path = self.path.parent().unwrap_or(Path::new("")).join(content);
-        Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false, is_promised: false })
+        Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false, promise: None })
     }
 }
 

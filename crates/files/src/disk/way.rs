@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Folder, PathAt, names, os, proc};
+use super::{PathAt, names, os, proc};
 
 /// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
 const ABOVE_MAX: usize = 2048;
@@ -25,58 +25,55 @@ pub struct WayStep {
 /// The steps from a folder, by its device and inode, to a target: the last is the target's own. None are told for the
 /// folder itself, and where the system does not tell names. `None`: it lies elsewhere, as far as can be looked at.
 pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<WayStep>> {
-    let Ok(Folder::Os(folder)) = to.folder() else { return None };
+    let (folder, promised) = to.known_folder()?;
     let own_device = to.metadata().map(|meta| (meta.device, meta.inode));
     if own_device == Ok(from) {
         return Some(Vec::new());
     }
     let devices = devices_up_to(from, folder)?;
     let Some(mut steps) = steps(folder, devices) else { return Some(Vec::new()) };
-    // A new file lies where its folder does.
+    // A new name lies where its folder does.
     let own = |name: &std::ffi::OsStr| WayStep {
         name: name.to_owned(),
         device: own_device.map_or(from.0, |id| id.0),
     };
-    steps.extend(to.name().map(own));
+    steps.extend(promised.iter().map(OsString::as_os_str).chain(to.name()).map(own));
     Some(steps)
 }
 
 /// The folders that a name lies in, from its own upwards, as far as can be looked at, with the way down from each.
 #[derive(Debug, Default)]
 pub struct FoldersAbove {
-    ids: Vec<(u64, u64)>,
-    /// What the system calls each of them in the next one; nothing where it does not say.
-    names: Option<Vec<OsString>>,
+    steps: Vec<UpStep>,
+    /// Folders that will be made in the first of them.
+    promised: Vec<OsString>,
 }
 
 impl FoldersAbove {
     /// Those of what stands under a name, or will; or of a folder, which is the first of them.
     pub fn of(at: &PathAt) -> FoldersAbove {
-        let Ok(Folder::Os(folder)) = at.folder() else { return FoldersAbove::default() };
-        let ids: Vec<_> = upwards(folder).collect();
-        let names =
-            path_of(folder).filter(|path| path.is_absolute()).map(|path| names_upwards(&path).collect());
-        let is_whole = |names: &Vec<OsString>| names.len() + 1 >= ids.len();
-        FoldersAbove { names: names.filter(is_whole), ids }
+        let of = |(folder, promised): (_, &[OsString])| FoldersAbove {
+            steps: way_up(folder),
+            promised: promised.to_vec(),
+        };
+        at.known_folder().map(of).unwrap_or_default()
     }
 
     /// Their devices and inodes.
-    pub fn ids(&self) -> &[(u64, u64)] {
-        &self.ids
+    pub fn ids(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.steps.iter().map(|step| step.id)
     }
 
-    /// The path from one of them, counted from below, down to the first.
+    /// The path from one of them, counted from below, down to what the name is in; nothing where that is not known.
     pub fn way_from(&self, index: usize) -> Option<PathBuf> {
-        Some(self.names.as_ref()?.get(..index)?.iter().rev().collect())
+        let names = self.steps.get(..index)?.iter().rev().map(|step| step.name.as_ref());
+        names.chain(self.promised.iter().map(Some)).collect()
     }
 }
 
 /// The folders that a target lies in, by device and inode, from its own upwards, as far as can be looked at.
 pub fn folders_above(target: &PathAt) -> Vec<(u64, u64)> {
-    match target.folder() {
-        Ok(Folder::Os(folder)) => upwards(folder).collect(),
-        _ => Vec::new(),
-    }
+    target.known_folder().map_or_else(Vec::new, |(folder, _)| upwards(folder).collect())
 }
 
 /// A folder on the way up.
@@ -92,11 +89,7 @@ pub struct UpStep {
 pub fn way_up(folder: &Arc<File>) -> Vec<UpStep> {
     let ids: Vec<(u64, u64)> = upwards(folder).collect();
     let path = path_of(folder).filter(|path| path.is_absolute());
-    let names = path.iter().flat_map(|path| path.components().rev()).filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        _ => None,
-    });
-    let names: Vec<OsString> = names.collect();
+    let names: Vec<OsString> = path.iter().flat_map(|path| names_upwards(path)).collect();
     let are_all = names.len() + 1 == ids.len();
     let names = names.into_iter().filter(|_| are_all).map(Some).chain(std::iter::repeat(None));
     ids.into_iter().zip(names).map(|(id, name)| UpStep { id, name }).collect()

@@ -1,4 +1,5 @@
-//! Letters that users of cp, rsync and scp type: whether a link that is named stays one, and what a copy does anyway.
+//! Letters that users of cp, rsync and scp type: whether a link or a pipe that is named stays one, and what a copy does
+//! anyway.
 //!
 //! Must not know: how a copy is made.
 
@@ -25,12 +26,13 @@ const TRUE_ANYWAY: [&str; 11] = [
 /// Flags that keep links, one whose letters all say what is always done, and -r, which a list refuses.
 #[derive(Debug, Args)]
 pub struct HabitArguments {
-    /// Copy a symbolic link that is named as SRC as a link; all else that others mean by it is always done
+    /// Copy a symbolic link or a pipe that is named as SRC as what it is; all else that is meant by it is always done
     ///
     /// Folders come with all that is in them, attributes and hard links anyway. A link of another host (host:latest)
     /// stays one, too. A name with a slash at its end (latest/) is what the link leads to, and so is every link with
-    /// -L, --copy-unsafe-links or --files-from, as the source of a mirror, and where it goes to standard output.
-    /// Default: off, links that are named are followed.
+    /// -L, --copy-unsafe-links or --files-from, as the source of a mirror, and where it goes to standard output. A pipe
+    /// (FIFO) of this host is made at the target instead of being read; <(...) of a shell is read. Default: off, links
+    /// that are named are followed, and a pipe that is named alone is read.
     ///
     /// Example: pump copy -a photos latest /backup/ makes /backup/latest a link, as does --archive.
     #[arg(short = 'a', long, help_heading = WHAT, action = ArgAction::SetTrue)]
@@ -78,8 +80,8 @@ impl HabitArguments {
     /// The note about what changes nothing.
     pub fn words(&self) -> Option<String> {
         (self.archive || self.always || self.recursive).then(|| {
-            "-r, -p, -H, -A, -X, -W, -f and their like are always on, and so is what -a means besides links that are \
-             named; see --no-preserve for what to leave out"
+            "-r, -p, -H, -A, -X, -W, -f and their like are always on, and so is what -a means besides links \
+             and pipes that are named; see --no-preserve for what to leave out"
                 .into()
         })
     }

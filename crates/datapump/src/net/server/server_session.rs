@@ -52,9 +52,9 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::{Fill, Place, Remote};
 use crate::tree::count_ahead;
-use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
+use datapump_files::disk::{FileKind, Meta, PathAbove, PathAt};
 
-use places::{make_path, of_user, refuse_backups_elsewhere, sources_of, target};
+use places::{above, refuse_backups_elsewhere, sources_of, target};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
@@ -130,6 +130,8 @@ struct Wanted {
     places: Option<Vec<ByteVec>>,
     /// Where is written, as the caller calls it.
     target: Option<PathAt>,
+    /// The folders above it, where those that are missing are to be made.
+    above: Option<PathAbove>,
     options: Options,
     /// What the caller chose and does not get, in words.
     left_out: Option<String>,
@@ -223,13 +225,10 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     let root = served(state, &options, (begin.way, &shown))?;
     let options = link_dest::found_here(&root, options, (begin.way, &shown))?;
     refuse_backups_elsewhere(&root, (&options, begin.way), &shown)?;
-    make_path(&root, (&options, begin.way), &shown)?;
-    let target = match (begin.way, &root) {
-        (Direction::Push, ServedRoot::Folder(root)) => Some(target(root, &shown)?),
-        (Direction::Push, ServedRoot::User(home)) => {
-            Some(PathAt::find(&Disk::Os, &of_user(home, &shown)?).shown_as(&shown))
-        }
-        (Direction::Push, ServedRoot::Null { .. }) | (Direction::Pull, _) => None,
+    let above = above(&root, (&options, begin.way), &shown)?;
+    let target = match begin.way {
+        Direction::Push => target(&root, above.as_ref(), &shown)?,
+        Direction::Pull => None,
     };
     let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::CharDevice);
     let writes_a_pipe = |target: &PathAt| target.metadata().is_ok_and(is_pipe);
@@ -241,7 +240,8 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     let typed = places.as_ref().unwrap_or(&begin.sources);
     let sources = sources_of(&root, begin.way, typed)?;
     let links = kept_links::which_are_links(&root, begin, (typed, &sources));
-    Ok(Wanted { root, sources, links, places, target, options, left_out, ..Wanted::of(begin, connections) })
+    let settled = Wanted { root, sources, links, places, target, above, ..Wanted::of(begin, connections) };
+    Ok(Wanted { options, left_out, ..settled })
 }
 
 impl Wanted {
@@ -253,6 +253,7 @@ impl Wanted {
             links: Vec::new(),
             places: None,
             target: None,
+            above: None,
             options: Options::default(),
             left_out: None,
             connections,
@@ -329,7 +330,7 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
         .tells_files(wanted.tells_files)
         .remote_host(remote_host);
     let job = if matches!(state.root, ServedRoot::User(_)) { job } else { job.confined() };
-    job.found(wanted.target).shared_rate(state.rate.clone())
+    job.found(wanted.target).above(wanted.above).shared_rate(state.rate.clone())
 }
 
 /// This side writes, and asks the caller for what it reads.

@@ -54,13 +54,13 @@ impl<'items> TreeTargets<'items> {
             return Vec::new();
         }
         let above = self.above(at);
-        let inside = |(index, folder): (usize, &FileId)| {
-            let tree = *self.roots.get(folder)?;
+        let inside = |(index, folder): (usize, FileId)| {
+            let tree = *self.roots.get(&folder)?;
             let way = above.way_from(index);
             let below = way.map(|way| at.name().map_or_else(|| way.clone(), |name| way.join(name)));
             Some(InTree { tree, below })
         };
-        above.ids().iter().enumerate().filter_map(inside).collect()
+        above.ids().enumerate().filter_map(inside).collect()
     }
 
     /// Sources that lie side by side have the same folders above.

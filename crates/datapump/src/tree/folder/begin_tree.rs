@@ -227,6 +227,7 @@ fn list_of(
     path: &Path,
 ) -> Result<List, Problem> {
     let folder = target.file()?.0;
+    doubts::expect_own(shared, &folder);
     let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
     if shared.trees.rules.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
@@ -236,7 +237,11 @@ fn list_of(
         Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
         begun => begun,
     };
-    Ok(List::begun(kept?.told(&shared.ledger)))
+    let journal = kept?.told(&shared.ledger);
+    if let Some(journal) = journal.as_ref().filter(|journal| journal.stood()) {
+        doubts::go_on_with(shared, &folder, journal.doubt);
+    }
+    Ok(List::begun(journal))
 }
 
 /// Folders are kept in mind only where that is needed to remove something.
@@ -344,6 +349,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     let parent_folder = open_parent(at)?;
     let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
     made::check_root(&parent_folder, &folder, path)?;
+    doubts::expect_own(shared, &folder);
     let begun =
         TreeJournal::begin(&folder, path, (source, shared.settings.options), true).inspect_err(|_| {
             // Nothing is in it that anybody could miss.

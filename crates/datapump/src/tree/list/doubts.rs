@@ -90,8 +90,23 @@ pub(crate) fn of_root(
 
 /// By any list that stands in a folder or above.
 pub(crate) fn in_and_above(shared: &Shared<'_>, folder: &File, path: &Path) -> Doubt {
-    let here = told(shared, list_file::doubt_in(folder), || path.join(LIST_NAME));
+    let here = by_list(shared, folder, list_file::doubt_in, || path.join(LIST_NAME));
     here.unwrap_or_default().and(above(shared, folder, path))
+}
+
+/// This run is going to have its own list in a folder: the trees that it has in one another see that.
+pub(crate) fn expect_own(shared: &Shared<'_>, folder: &File) {
+    let mut own = shared.trees.own_lists();
+    if let (Some(id), None) = (id(folder), list_file::doubt_in(folder)) {
+        own.insert(id, None);
+    }
+}
+
+/// This run goes on with the list that stood in a folder.
+pub(crate) fn go_on_with(shared: &Shared<'_>, folder: &File, doubt: Doubt) {
+    if let Some(id) = id(folder) {
+        shared.trees.own_lists().insert(id, Some(doubt));
+    }
 }
 
 /// The doubt in a folder that this run did not make, below one of which that is known.
@@ -100,8 +115,9 @@ pub(crate) fn in_target(shared: &Shared<'_>, above: Doubt, target: &FolderSide) 
 }
 
 pub(crate) fn below(shared: &Shared<'_>, above: Doubt, side: &FolderSide) -> Doubt {
-    let found = side.file().ok().and_then(|folder| list_file::doubt_in(&folder.0));
-    above.and(told(shared, found, || side.path_of(OsStr::new(LIST_NAME))))
+    let path = || side.path_of(OsStr::new(LIST_NAME));
+    let folder = side.file().ok();
+    above.and(folder.and_then(|folder| by_list(shared, &folder.0, list_file::doubt_in, path)))
 }
 
 fn leaves_some(shared: &Shared<'_>) -> bool {
@@ -118,7 +134,7 @@ fn above(shared: &Shared<'_>, folder: &File, path: &Path) -> Option<Doubt> {
             break;
         }
         path.push("..");
-        if let Some(doubt) = told(shared, list_file::doubt_above(&above), || path.join(LIST_NAME)) {
+        if let Some(doubt) = by_list(shared, &above, list_file::doubt_above, || path.join(LIST_NAME)) {
             found = Some(doubt.and(found));
         }
         here = Some(above);
@@ -128,6 +144,23 @@ fn above(shared: &Shared<'_>, folder: &File, path: &Path) -> Option<Doubt> {
 
 fn id(folder: &File) -> Option<(u64, u64)> {
     file_meta(folder).ok().map(|meta| (meta.device, meta.inode))
+}
+
+/// By the list in one folder. That of this run is of no other copy: it is not told, and what stood before it counts.
+fn by_list(
+    shared: &Shared<'_>,
+    folder: &File,
+    find: impl Fn(&File) -> Option<Doubt>,
+    path: impl Fn() -> PathBuf,
+) -> Option<Doubt> {
+    let own = shared.trees.own_lists();
+    if let Some(stood) = id(folder).and_then(|id| own.get(&id)) {
+        return *stood;
+    }
+    // Nor can this run begin one meanwhile.
+    let found = find(folder);
+    drop(own);
+    told(shared, found, path)
 }
 
 fn told(shared: &Shared<'_>, doubt: Option<Doubt>, path: impl Fn() -> PathBuf) -> Option<Doubt> {

@@ -15,7 +15,7 @@ use datapump_core::wire::SOURCES_MAX;
 use datapump_core::wire::session::{Begin, Direction};
 use minicbor::bytes::ByteVec;
 
-use super::of_user;
+use super::places::of_user;
 use crate::net::client::root::ServedRoot;
 use crate::problem::{Class, Operation, Problem};
 use datapump_files::disk::names;

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use datapump_core::wire::session::Direction;
 
-use super::{of_user, refused};
+use super::places::of_user;
+use super::refused;
 use crate::job::options::{FollowLinks, Options};
 use crate::net::client::root::ServedRoot;
 use crate::problem::Problem;

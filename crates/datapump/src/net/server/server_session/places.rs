@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use datapump_core::wire::session::Direction;
 use minicbor::bytes::ByteVec;
@@ -14,7 +15,7 @@ use super::refused;
 use crate::job::options::Options;
 use crate::net::client::root::ServedRoot;
 use crate::problem::{Class, Operation, Problem};
-use datapump_files::disk::{PathAt, make_above, names};
+use datapump_files::disk::{Disk, PathAbove, PathAt};
 
 /// Where the places lie that are read: a caller's own as he calls them.
 pub(super) fn sources_of(
@@ -71,25 +72,39 @@ pub(super) fn refuse_backups_elsewhere(
     Ok(())
 }
 
-/// Makes the folders that are missing above what is written.
-pub(super) fn make_path(
+/// The folders above what is written, where those that are missing are to be made.
+pub(super) fn above(
     root: &ServedRoot,
     (options, way): (&Options, Direction),
     shown: &Path,
-) -> Result<(), Problem> {
-    if !options.make_path || options.dry_run || way != Direction::Push {
-        return Ok(());
+) -> Result<Option<PathAbove>, Problem> {
+    if !options.make_path || way != Direction::Push {
+        return Ok(None);
     }
-    let made = match root {
-        ServedRoot::Folder(root) => make_above(shown, |path| names::find_beneath(root, path)),
-        ServedRoot::User(home) => make_above(&of_user(home, shown)?, names::find_folder),
-        ServedRoot::Null { .. } => Ok(()),
-    };
-    made.map_err(|errno| Problem::system(Operation::Make, shown, errno.0))
+    Ok(match root {
+        ServedRoot::Folder(root) => Some(PathAbove::beneath(Arc::clone(root), shown)),
+        ServedRoot::User(home) => Some(PathAbove::of(of_user(home, shown)?, shown)),
+        ServedRoot::Null { .. } => None,
+    })
 }
 
-/// Finds what is written, once, beneath the served folder.
-pub(super) fn target(root: &File, shown: &Path) -> Result<PathAt, Problem> {
+/// Finds what is written, once: beneath the served folder, or as its user would. What is to be made for it is promised.
+pub(super) fn target(
+    root: &ServedRoot,
+    above: Option<&PathAbove>,
+    shown: &Path,
+) -> Result<Option<PathAt>, Problem> {
+    let promised = above.map_or(Ok(None), PathAbove::promised);
+    let promised = promised.map_err(|errno| Problem::system(Operation::Make, shown, errno.0))?;
+    Ok(match root {
+        ServedRoot::Null { .. } => None,
+        _ if promised.is_some() => promised,
+        ServedRoot::Folder(root) => Some(beneath(root, shown)?),
+        ServedRoot::User(home) => Some(PathAt::find(&Disk::Os, &of_user(home, shown)?).shown_as(shown)),
+    })
+}
+
+fn beneath(root: &File, shown: &Path) -> Result<PathAt, Problem> {
     PathAt::find_beneath(root, shown).map_err(|errno| match errno.0 {
         // EXDEV: the way leads out.
         18 => refused(shown, "leads out of the served folder"),

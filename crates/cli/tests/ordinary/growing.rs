@@ -1,0 +1,168 @@
+//! A source that becomes longer while it is copied: as a log does, or because it is written anew.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::running::{Running, eventually};
+use crate::support::serving::Serving;
+use crate::support::{Home, Outcome, expect, has_content, leftovers, make_folder, noise_file};
+
+const BYTES: usize = (3 << 20) + 777;
+const GREW: &str = "the source was appended to: it grew from 3146505 to ";
+const FIRST: &str = "its first 3146505 bytes are copied, with the time that it had then";
+const REWRITTEN: &str = "the source was rewritten, and became longer, while it was copied";
+
+fn append(path: &Path) {
+    let mut file = OpenOptions::new().append(true).open(path).expect("the source");
+    file.write_all(b"ten bytes\n").expect("room");
+}
+
+fn rewrite_longer(path: &Path) {
+    let file = OpenOptions::new().write(true).open(path).expect("the source");
+    file.write_all_at(b"other bytes than before", 100).expect("room");
+    append(path);
+}
+
+/// The temporary file of a folder, once its first bytes are those of the source.
+fn has_begun(folder: &Path, content: &[u8]) -> bool {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = names.map(|entry| entry.path());
+    let is_temporary = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with(".pump-") && name != ".pump-job"
+    };
+    let begins = |path: PathBuf| {
+        let mut first = vec![0; 4096];
+        std::fs::File::open(path).and_then(|file| file.read_exact_at(&mut first, 0)).is_ok()
+            && first == content[..4096]
+    };
+    paths.filter(is_temporary).any(begins)
+}
+
+/// Copies for a second, and changes the source when its first bytes were copied.
+fn changed(home: &Home, words: &[&str], (log, folder): (&str, &str), change: fn(&Path)) -> Outcome {
+    let content = std::fs::read(home.path(log)).expect("the log");
+    let slow = ["copy", "--bwlimit=3MiB", "--request-size=64KiB", "--ticket-file", "ticket"];
+    let mut running = Running::start(home.command(&[&slow, words].concat()));
+    eventually("it is begun", || has_begun(&home.path(folder), &content) || running.has_ended());
+    change(&home.path(log));
+    assert!(!running.has_ended(), "{words:?}: in the middle");
+    running.end()
+}
+
+#[test]
+fn a_log_that_is_named_is_copied_as_far_as_it_was() {
+    for flags in [
+        &["--direct=never"][..],
+        &["--direct=always"],
+        &["--engine=inline"],
+        &["--engine=threads", "--lanes=2"],
+        &["--verify"],
+        &["--sync=none"],
+    ] {
+        let (home, row) = (Home::new(), format!("{flags:?}"));
+        let log = noise_file(&home, "a", BYTES, 1);
+        noise_file(&home, "b", 1000, 2);
+        let before = std::fs::metadata(home.path("a")).expect("the log");
+        let ended = changed(&home, &[flags, &["a", "b"]].concat(), ("a", ""), append);
+        expect(&ended, 24, &["copy 'a'", GREW, FIRST], &row);
+        has_content(&home.path("b"), &log, &row);
+        let after = std::fs::metadata(home.path("b")).expect("it was copied");
+        assert_eq!(after.modified().ok(), before.modified().ok(), "{row}: the time of then");
+        assert!(leftovers(&home).is_empty(), "{row}: {:?}", home.names());
+        expect(&home.pump(&["copy", "--update", "a", "b"]), 0, &[], &row);
+        has_content(&home.path("b"), &std::fs::read(home.path("a")).expect("the log"), &row);
+    }
+}
+
+#[test]
+fn a_log_that_is_written_to_all_the_time_is_copied_as_far_as_it_was() {
+    let home = Home::new();
+    noise_file(&home, "a", BYTES, 1);
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                append(&home.path("a"));
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        for flags in ["--engine=auto", "--direct=never", "--inplace"] {
+            let words = ["copy", "--bwlimit=6MiB", "--request-size=64KiB", flags, "a", "b"];
+            expect(&home.pump(&words), 24, &["copy 'a': the source was appended to: it grew from "], flags);
+            let (copy, log) = (std::fs::read(home.path("b")), std::fs::read(home.path("a")));
+            let (copy, log) = (copy.expect("it was copied"), log.expect("the log"));
+            assert!(copy.len() >= BYTES && log.starts_with(&copy), "{flags}: {} bytes", copy.len());
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A mix of what it was and what it is would be neither.
+#[test]
+fn what_is_rewritten_and_longer_did_not_only_grow() {
+    for flags in [&["--direct=never"][..], &["--direct=always"], &["--verify"]] {
+        let (home, row) = (Home::new(), format!("{flags:?}"));
+        noise_file(&home, "a", BYTES, 1);
+        let old = noise_file(&home, "b", 1000, 2);
+        let ended = changed(&home, &[flags, &["a", "b"]].concat(), ("a", ""), rewrite_longer);
+        let parts =
+            ["copy 'a'", REWRITTEN, "the target was not changed; copy again when the source is quiet"];
+        expect(&ended, 24, &parts, &row);
+        has_content(&home.path("b"), &old, &row);
+        assert!(leftovers(&home).is_empty(), "{row}: {:?}", home.names());
+
+        make_folder(&home, "tree");
+        noise_file(&home, "tree/log", BYTES, 3);
+        let ended =
+            changed(&home, &[flags, &["-T", "tree", "to"]].concat(), ("tree/log", "to"), rewrite_longer);
+        expect(&ended, 24, &["copy 'tree/log'", REWRITTEN], &row);
+        assert!(!home.path("to/log").exists() && home.path("to/.pump-job").exists(), "{row}: tree");
+    }
+}
+
+/// Files of another host are not read a second time: one that is named there has changed.
+#[test]
+fn a_log_of_another_host_that_is_named_is_not_copied_by_halves() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    noise_file(&home, "served/log", BYTES, 1);
+    let serving = Serving::new(&home, &[]);
+    let ended = changed(&home, &[&serving.at("log"), "b"], ("served/log", ""), append);
+    expect(&ended, 24, &[GREW, "the target was not changed"], "pulled");
+    assert!(!home.path("b").exists() && leftovers(&home).is_empty(), "{:?}", home.names());
+}
+
+/// Its copy is on the disk, and the next run doubts nothing. That one would go below it, as behind any other run that
+/// has ended.
+#[test]
+fn a_tree_with_a_log_that_grew_keeps_no_list() {
+    let home = Home::new();
+    make_folder(&home, "tree");
+    let log = noise_file(&home, "tree/log", BYTES, 1);
+    let ended = changed(&home, &["tree", "to"], ("tree/log", "to"), append);
+    expect(&ended, 24, &["tree/log'", GREW, FIRST], "the first run");
+    has_content(&home.path("to/log"), &log, "the first run");
+    assert!(!home.path("to/.pump-job").exists());
+    let planned = home.pump(&["copy", "-n", "tree", "to"]);
+    let parts = ["'tree' is copied to 'to/tree'", "to bring 'to' itself up to date write 'tree/'"];
+    expect(&planned, 0, &parts, "the same command again");
+    let snapshot = home.pump(&["copy", "-T", "--update", "tree", "to"]);
+    expect(&snapshot, 0, &[], "an update");
+    assert!(!snapshot.err.contains(".pump-job"), "nothing is in doubt: {snapshot:?}");
+    has_content(&home.path("to/log"), &std::fs::read(home.path("tree/log")).expect("the log"), "an update");
+}
+
+#[test]
+fn a_log_that_grew_is_not_removed_from_the_source() {
+    let home = Home::new();
+    noise_file(&home, "a", BYTES, 1);
+    let ended = changed(&home, &["--remove-source-files", "a", "b"], ("a", ""), append);
+    expect(&ended, 24, &[GREW, "nothing was removed from the source"], "named");
+    assert_eq!(home.path("a").metadata().expect("it stays").len(), BYTES as u64 + 10);
+}
