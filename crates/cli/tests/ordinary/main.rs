@@ -6,6 +6,7 @@ mod server;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod anchors;
 mod attributes_compared;
 mod attributes_left;
 mod attributes_skipped;

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how content is compared.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shell_word, shown_path};
@@ -22,7 +22,7 @@ pub(crate) fn items(
 ) -> Result<ComparedPlaces, Problem> {
     let Place::Path(other) = target else { return Err(no_file(hosts, sources, target)) };
     if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
-        && let Some(answer) = folders(hosts, one, other)?
+        && let Some(answer) = folders(hosts, (one, other), options)?
     {
         return Ok(answer);
     }
@@ -87,7 +87,11 @@ fn typed(place: &Place) -> Option<String> {
 }
 
 /// Two folders become one tree; a folder and a file differ in kind.
-fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<ComparedPlaces>, Problem> {
+fn folders(
+    hosts: &Hosts<'_>,
+    (source, other): (&Place, &Path),
+    options: &Options,
+) -> Result<Option<ComparedPlaces>, Problem> {
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     let (Some(meta), Some(one)) = (hosts.meta(0, source), source.path()) else { return Ok(None) };
@@ -96,6 +100,8 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
     let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
+            let name = source.path().and_then(Path::file_name).filter(|_| options.patterns_begin_above);
+            let patterns_above = name.map(PathBuf::from).unwrap_or_default();
             let (source, target) = (source.clone(), Target::Tree(at));
             let item = Item {
                 source,
@@ -105,6 +111,7 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
                 told: None,
                 is_left_out: false,
                 differs: false,
+                patterns_above,
                 other_names: Vec::new(),
             };
             return Ok(Some((vec![item], Vec::new())));

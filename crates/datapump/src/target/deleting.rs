@@ -29,7 +29,8 @@ pub(super) fn refuse_what_is_needed(
             let full = full_path(path, *is_entry);
             let above = full.ancestors().skip(1).find(|above| id(above) == Some(root));
             let below = above.and_then(|above| full.strip_prefix(above).ok());
-            if below.is_some_and(|below| !is_spared(select, below, options.delete_excluded)) {
+            let is_spared = |below| is_spared(select, (&item.patterns_above, below), options.delete_excluded);
+            if below.is_some_and(|below| !is_spared(below)) {
                 let path = shown_path(path);
                 return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
             }
@@ -57,7 +58,7 @@ fn full_path(path: &Path, is_entry: bool) -> PathBuf {
 }
 
 /// Whether a folder in the target is protected, or one that it lies in: nothing in it is removed.
-fn is_spared(select: &Select, below: &Path, excluded_go: bool) -> bool {
+fn is_spared(select: &Select, (above, below): (&Path, &Path), excluded_go: bool) -> bool {
     let mut chain = below.ancestors().filter_map(|path| Some((path.parent()?, path.file_name()?)));
-    chain.any(|(folder, name)| select.protects(|| folder, (name, true), excluded_go))
+    chain.any(|(folder, name)| select.protects((above, || folder), (name, true), excluded_go))
 }
