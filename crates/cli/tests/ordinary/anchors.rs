@@ -178,6 +178,19 @@ fn a_copy_is_the_same_by_the_patterns_that_it_was_made_with() {
 }
 
 #[test]
+fn patterns_that_leave_out_all_that_is_compared_are_refused() {
+    let home = Home::new();
+    make(&home, &["src/data/f", "p/data/f"]);
+    pump(
+        &home,
+        "verify --exclude data src/data p/data",
+        2,
+        &["'src/data': is left out itself by the patterns"],
+    );
+    pump(&home, "verify --content-only --exclude data src/data/ p/data", 0, &["are the same"]);
+}
+
+#[test]
 fn verify_tells_what_a_mirror_would_change_and_nothing_else() {
     for (patterns, status, said) in [
         ("--exclude *.tmp --exclude kept", 1, &["'src/more/x': is missing: there is only 'p/more/x'"][..]),

@@ -8,6 +8,7 @@ use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shell_word, shown_path};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
+use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// The items to compare, and the differences that are known before anything is read.
@@ -100,8 +101,7 @@ fn folders(
     let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
-            let name = source.path().and_then(Path::file_name).filter(|_| options.patterns_begin_above);
-            let patterns_above = name.map(PathBuf::from).unwrap_or_default();
+            let patterns_above = patterns_above(one, options)?;
             let (source, target) = (source.clone(), Target::Tree(at));
             let item = Item {
                 source,
@@ -120,6 +120,20 @@ fn folders(
         (false, true) => format!("is a file, '{name}' is a folder"),
     };
     Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, Operation::Compare, one, words)])))
+}
+
+/// What paths begin with that patterns are matched against. A folder that they leave out whole was not copied either:
+/// to find it the same would say nothing.
+fn patterns_above(source: &Path, options: &Options) -> Result<PathBuf, Problem> {
+    let Some(name) = source.file_name().filter(|_| options.patterns_begin_above) else {
+        return Ok(PathBuf::new());
+    };
+    if Select::new(&options.selection)?.includes_argument(name, (true, true)) {
+        return Ok(PathBuf::from(name));
+    }
+    let words = "is left out itself by the patterns, and nothing would be compared; to have them begin in it write it \
+                 with a slash at its end";
+    Err(Problem::new(Class::Usage, Operation::Compare, source, words))
 }
 
 /// No blocks, and a page at most: then comparing costs less than finding out.
