@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, expect, make_folder};
 
 /// A folder `src/data`, and another one beside it.
@@ -94,7 +95,7 @@ fn what_is_excluded_stays_at_the_target_by_the_same_paths() {
         ("copy --delete --exclude /kept src/data/ p/", "kept"),
         ("copy --delete --exclude /data/kept src/data/ p/", "data/kept"),
         ("copy --delete --filter P_/data/kept src/data p/", "data/kept kept"),
-        ("mirror --exclude /kept src/data p", "kept"),
+        ("mirror --exclude /kept src/data/ p", "kept"),
         ("mirror --exclude /data/kept src/data/ p", "data/kept"),
     ] {
         let home = Home::new();
@@ -211,5 +212,40 @@ fn verify_tells_what_a_mirror_would_change_and_nothing_else() {
         let line = format!("verify --content-only {patterns} src p");
         let run = pump(&home, &line, status, said);
         assert_eq!(run.out.lines().count(), said.len(), "{line}: {run:?}");
+    }
+}
+
+#[test]
+fn patterns_begin_at_the_same_place_between_two_hosts() {
+    let home = Home::new();
+    make(&home, &SOURCE);
+    make(&home, &["served/p/data/kept", "served/p/kept", "pulled/data/kept", "pulled/kept"]);
+    let serving = Serving::new(&home, &[]);
+    let rules = "--exclude /data/keep --exclude /data/kept";
+    let run = |line: &str, status, parts: &[&str]| {
+        let (command, rest) = line.split_once(' ').expect("a command");
+        pump(&home, &format!("{command} --ticket-file ticket {rest}"), status, parts)
+    };
+    let expected = "data/a/b data/a/keep data/data/keep data/f data/kept kept";
+    run(&format!("copy --delete {rules} src/data {}", serving.at("p/")), 0, &[]);
+    assert_eq!(files(&home, "served/p").join(" "), expected, "pushed");
+    run(
+        &format!("copy --delete {rules} {} pulled/", serving.at("p/data")),
+        0,
+        &["'/data/keep' matched nothing"],
+    );
+    assert_eq!(files(&home, "pulled").join(" "), expected, "pulled");
+    // Whichever of the two is listed: what is hidden in the first and kept at the second is no difference.
+    for (rules, status, said) in [
+        (rules, 0, ""),
+        ("--filter H_/data/keep --filter P_/data/kept", 0, ""),
+        ("--filter H_/data/keep", 1, "'src/data/kept': is missing"),
+        ("--filter P_/data/kept", 1, "keep': is missing: there is only 'src/data/keep'"),
+        ("--filter P_/data/keep --filter H_/data/kept", 1, "is missing"),
+    ] {
+        let there =
+            run(&format!("verify --content-only {rules} src/data {}", serving.at("p/data")), status, &[said]);
+        let here = run(&format!("verify --content-only {rules} src/data served/p/data"), status, &[said]);
+        assert_eq!(there.out.lines().count(), here.out.lines().count(), "{rules}: {there:?} {here:?}");
     }
 }
