@@ -96,10 +96,14 @@ pub(crate) fn begin_tree(
     root.visited = visited(shared);
     root.backups = backups;
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
+    put_up(shared, directory);
+    Ok(())
+}
+
+fn put_up(shared: &Shared<'_>, directory: Arc<Directory>) {
     shared.trees.walk(1);
     shared.trees.begin_tree();
     shared.plan.add_first([Work::List(directory)].into_iter());
-    Ok(())
 }
 
 fn source_of(shared: &Shared<'_>, number: u32, from: &Path) -> Result<Arc<FolderSide>, Problem> {
@@ -192,9 +196,7 @@ fn look_at(
     root.patterns_above = patterns_above.to_path_buf();
     root.backups = backups;
     let directory = Directory::new(None, &Arc::new(root), (source, target), traits, link_dest);
-    shared.trees.walk(1);
-    shared.trees.begin_tree();
-    shared.plan.add_first([Work::List(directory)].into_iter());
+    put_up(shared, directory);
     Ok(())
 }
 

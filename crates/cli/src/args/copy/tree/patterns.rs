@@ -147,7 +147,7 @@ impl PatternArguments {
         !self.order.is_empty()
     }
 
-    /// What is selected; reads the files that are named.
+    /// The rules and the list in their order; reads the files that are named.
     pub fn selection(&self, takes_list: bool) -> Result<Vec<Selection>, String> {
         let mut selection = Vec::new();
         for given in &self.order {
