@@ -19,7 +19,7 @@ pub(crate) mod web;
 mod within;
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -102,6 +102,9 @@ pub(crate) struct Item {
     pub(crate) is_left_out: bool,
     /// Its content was compared with the target's and is another.
     pub(crate) differs: bool,
+    /// The source folder's own name, where paths that patterns are matched against begin with it: it goes to a folder
+    /// under that name.
+    pub(crate) patterns_above: PathBuf,
     /// The user named the same file under these names, too.
     pub(crate) other_names: Vec<Item>,
 }

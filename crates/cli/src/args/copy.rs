@@ -279,7 +279,7 @@ impl CopyArguments {
 
     /// Whether a link that is named stays one. What a list is of is a folder, and so is what is mirrored.
     fn keeps_links(&self, follow: FollowLinks) -> bool {
-        let is_list = self.tree.files_from.is_some() && !self.tree.list_is_default;
+        let is_list = self.tree.patterns.files_from.is_some() && !self.tree.patterns.list_is_default;
         // Devices are named by links (/dev/disk/by-id): what is asked for there is the content.
         let is_content = is_list || self.devices || self.tree.is_mirror;
         self.habits.keeps_links() && follow == FollowLinks::Never && !is_content

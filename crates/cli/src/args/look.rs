@@ -9,6 +9,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use clap_complete::Shell;
 
+use crate::args::copy::tree::patterns::PatternArguments;
 use crate::args::copy::tuning::{OutputArguments, TuningArguments};
 use crate::args::net::{HostArguments, ReachArguments};
 use crate::args::{OUTPUT, WHAT};
@@ -20,6 +21,11 @@ use crate::args::{OUTPUT, WHAT};
 /// `trusted.` and file capabilities). Other times and labels of the system are not compared. Writes
 /// nothing; each difference is a line. One of the two may lie on another host: its content comes here to be compared.
 /// Exit status as with cmp: 0 same, 1 different, 2 trouble.
+///
+/// With the patterns and the list of names of a copy, A is what was copied and B the copy. What they leave out is not
+/// compared: a name of A that is excluded or hidden, and a name of B alone that is excluded or protected. Patterns that
+/// begin with a slash begin in A. Only where A has no slash at its end and B has the name of A, as after
+/// `pump copy src/data p/` in `pump verify src/data p/data`, they begin in the folder that holds A.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     /// One place; standard input (`-`), a pipe, null:SIZE, a URL or a stripe is named here
@@ -57,6 +63,9 @@ pub struct VerifyArguments {
     #[arg(long, env = "PUMP_NUMERIC_IDS", help_heading = WHAT)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub numeric_ids: bool,
+
+    #[command(flatten)]
+    pub patterns: PatternArguments,
 
     #[command(flatten)]
     pub host: HostArguments,

@@ -71,7 +71,8 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
             "a mirror is the same as its source, which --relative would put below; use pump copy".into()
         );
     }
-    if arguments.habits.recursive && arguments.tree.files_from.is_some() && !arguments.tree.is_mirror {
+    if arguments.habits.recursive && arguments.tree.patterns.files_from.is_some() && !arguments.tree.is_mirror
+    {
         return Err(
             "-r does not open folders that --files-from lists; end their names in the list with a slash, \
                     and leave -r out"
@@ -94,7 +95,7 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
     if !arguments.operands.relative {
         return Ok((sources, target, None));
     }
-    if arguments.tree.files_from.is_some() {
+    if arguments.tree.patterns.files_from.is_some() {
         return Err("the names of --files-from have their paths already; leave --relative out".into());
     }
     let (root, names) = relative(&sources)?;

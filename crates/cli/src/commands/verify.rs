@@ -2,6 +2,9 @@
 //!
 //! Must not know: how content is compared.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use datapump::units::with_commas;
 use datapump::{Class, Event, Job, Keep, Options, Place, Report, Status};
 
@@ -33,7 +36,20 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
     let &VerifyArguments { content_only, attributes, numeric_ids, .. } = arguments;
     let keep = Keep { numeric_ids, ..Keep::default() };
     let tuning = arguments.tuning.options();
-    let options = Options { content_only, compare_attributes: attributes, keep, sockets, ..tuning };
+    let selection = match arguments.patterns.selection(true) {
+        Ok(selection) => selection,
+        Err(message) => return output.usage(message),
+    };
+    let options = Options {
+        content_only,
+        compare_attributes: attributes,
+        keep,
+        sockets,
+        selection,
+        patterns_begin_above: arguments.patterns.has_rules() && is_copied_by_name(arguments, &one, &other),
+        list_is_default: arguments.patterns.list_is_default,
+        ..tuning
+    };
     if attributes {
         output.tell_fakeroot();
     }
@@ -57,6 +73,21 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
         summary(&both, &report).filter(|_| !output.quiet).iter().for_each(|words| output.line(words));
     }
     report.exit_status
+}
+
+/// Whether the second place is one that a copy of the first one to the folder around it makes.
+fn is_copied_by_name(arguments: &VerifyArguments, one: &Place, other: &Place) -> bool {
+    let name = |place: &Place| {
+        let path: &Path = match place {
+            Place::Path(path) => path,
+            Place::Remote(remote) => &remote.path,
+            _ => return None,
+        };
+        path.file_name().map(OsStr::to_owned)
+    };
+    let is_content = [&b"/"[..], b"/."].iter().any(|end| arguments.one.as_encoded_bytes().ends_with(end));
+    let is_list = arguments.patterns.files_from.is_some();
+    !is_content && !is_list && name(one).is_some() && name(one) == name(other)
 }
 
 /// `'a' and 'b' are the same: 2 files, 2.9 KiB in 0.01 s`.

@@ -6,6 +6,7 @@ mod server;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod anchors;
 mod attributes_compared;
 mod attributes_left;
 mod attributes_skipped;
@@ -62,8 +63,8 @@ mod nothing_to_do;
 mod opposites;
 mod other_sources;
 mod over_ssh;
-mod prompts;
 mod own_list;
+mod prompts;
 mod readme;
 mod refusals;
 mod report_file;

@@ -139,7 +139,7 @@ impl Asked {
         // links nothing under --ignore-times, and files of other times under --size-only. DIR and DST lie on this host.
         let may_link = is_new && hosts != Hosts::Push && !matches!(way, Way::All | Way::SizeOnly);
         let patterns = if random.in_thousand(350) { 1 + random.below(3) } else { 0 };
-        let patterns = (0..patterns).map(|_| pattern(random, names, form)).collect();
+        let patterns = (0..patterns).map(|_| pattern(random, names)).collect();
         let is_planned = random.in_thousand(250);
         let list =
             (form == Form::Contents && !deletes && random.in_thousand(300)).then(|| list(random, names));
@@ -304,19 +304,12 @@ fn list(random: &mut Random, names: &[PathBuf]) -> Vec<u8> {
 }
 
 /// A pattern, and whether it excludes.
-fn pattern(random: &mut Random, names: &[PathBuf], form: Form) -> (bool, OsString) {
-    // A slash at the front means the folder that is copied, for rsync the one that it lies in.
-    let has_other_root = matches!(form, Form::Into | Form::Names);
-    let known: Vec<&str> = PATTERNS.into_iter().filter(|it| !has_other_root || is_one_name(it)).collect();
+fn pattern(random: &mut Random, names: &[PathBuf]) -> (bool, OsString) {
     let pattern = match random.pick(names).file_name().filter(|_| random.in_thousand(400)) {
         Some(name) => without_wildcards(name.as_bytes()),
-        None => OsString::from(*random.pick(&known)),
+        None => OsString::from(*random.pick(&PATTERNS)),
     };
     (!random.in_thousand(300), pattern)
-}
-
-fn is_one_name(pattern: &str) -> bool {
-    !pattern.trim_end_matches('/').contains('/')
 }
 
 /// A name as a pattern that means it, or at least something.

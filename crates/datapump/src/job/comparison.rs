@@ -2,12 +2,13 @@
 //!
 //! Must not know: how content is compared.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shell_word, shown_path};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
+use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// The items to compare, and the differences that are known before anything is read.
@@ -22,7 +23,7 @@ pub(crate) fn items(
 ) -> Result<ComparedPlaces, Problem> {
     let Place::Path(other) = target else { return Err(no_file(hosts, sources, target)) };
     if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
-        && let Some(answer) = folders(hosts, one, other)?
+        && let Some(answer) = folders(hosts, (one, other), options)?
     {
         return Ok(answer);
     }
@@ -87,7 +88,11 @@ fn typed(place: &Place) -> Option<String> {
 }
 
 /// Two folders become one tree; a folder and a file differ in kind.
-fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<ComparedPlaces>, Problem> {
+fn folders(
+    hosts: &Hosts<'_>,
+    (source, other): (&Place, &Path),
+    options: &Options,
+) -> Result<Option<ComparedPlaces>, Problem> {
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     let (Some(meta), Some(one)) = (hosts.meta(0, source), source.path()) else { return Ok(None) };
@@ -96,6 +101,7 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
     let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
+            let patterns_above = patterns_above(one, options)?;
             let (source, target) = (source.clone(), Target::Tree(at));
             let item = Item {
                 source,
@@ -105,6 +111,7 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
                 told: None,
                 is_left_out: false,
                 differs: false,
+                patterns_above,
                 other_names: Vec::new(),
             };
             return Ok(Some((vec![item], Vec::new())));
@@ -113,6 +120,20 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
         (false, true) => format!("is a file, '{name}' is a folder"),
     };
     Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, Operation::Compare, one, words)])))
+}
+
+/// What paths begin with that patterns are matched against. A folder that they leave out whole was not copied either:
+/// to find it the same would say nothing.
+fn patterns_above(source: &Path, options: &Options) -> Result<PathBuf, Problem> {
+    let Some(name) = source.file_name().filter(|_| options.patterns_begin_above) else {
+        return Ok(PathBuf::new());
+    };
+    if Select::new(&options.selection)?.includes_argument(name, (true, true)) {
+        return Ok(PathBuf::from(name));
+    }
+    let words = "is left out itself by the patterns, and nothing would be compared; to have them begin in it write it \
+                 with a slash at its end";
+    Err(Problem::new(Class::Usage, Operation::Compare, source, words))
 }
 
 /// No blocks, and a page at most: then comparing costs less than finding out.

@@ -35,6 +35,7 @@ impl Job {
         let tally = std::mem::take(&mut *shared.ledger.tally());
         let status = self.status(&tally, shared);
         self.tell_uncompared(shared, status);
+        self.tell_unmatched(shared, status);
         let exit_status = status as i32;
         let syncs = self.options.sync != crate::Sync::None && self.work == JobKind::Copy;
         let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
@@ -124,6 +125,25 @@ impl Job {
         if self.work == JobKind::Compare && !asked && matches!(status, Status::Done | Status::Failed) {
             (shared.ledger.events)(Event::Notice(UNCOMPARED.into()));
         }
+    }
+}
+
+impl Job {
+    /// Patterns that begin in another folder than was meant leave out nothing, and keep nothing. What was not walked
+    /// whole tells nothing.
+    fn tell_unmatched(&self, shared: &Shared<'_>, status: Status) {
+        let is_whole = status == Status::Done || (self.work == JobKind::Compare && status == Status::Failed);
+        if !is_whole || self.options.existing {
+            return;
+        }
+        let (select, begin_above) = (&shared.trees.select, self.options.patterns_begin_above);
+        // Sources that a pattern leaves out by their names are in no tree.
+        for name in self.sources.iter().filter_map(|source| source.path()?.file_name()) {
+            select.includes_argument(name, (true, begin_above));
+            select.includes_argument(name, (false, begin_above));
+        }
+        let notice = select.unmatched().map(Event::Notice);
+        notice.into_iter().for_each(shared.ledger.events);
     }
 }
 

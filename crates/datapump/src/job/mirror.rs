@@ -119,8 +119,9 @@ fn has_names(folder: &Origin, path: &Path, counts: impl Fn(&Name) -> bool) -> Re
 /// Whether nothing keeps a name of the target that the source does not have.
 fn may_go(shared: &Shared<'_>, name: &Name) -> bool {
     let excluded_go = shared.settings.options.delete_excluded;
-    let protects =
-        |is_folder| shared.trees.select.protects(PathBuf::new, (&name.name, is_folder), excluded_go);
+    let protects = |is_folder| {
+        shared.trees.select.protects((Path::new(""), PathBuf::new), (&name.name, is_folder), excluded_go)
+    };
     let is_protected = match name.kind {
         Some(kind) => protects(kind == FileKind::Folder),
         None => protects(true) && protects(false),
@@ -130,7 +131,8 @@ fn may_go(shared: &Shared<'_>, name: &Name) -> bool {
 
 /// Whether a copy deals with it.
 fn counts(shared: &Shared<'_>, name: &Name) -> bool {
-    let includes = |is_folder| shared.trees.select.includes(PathBuf::new, &name.name, is_folder);
+    let includes =
+        |is_folder| shared.trees.select.includes(Path::new(""), PathBuf::new, &name.name, is_folder);
     let is_included = match name.kind {
         Some(kind) => includes(kind == FileKind::Folder),
         // Some file systems do not say what a name is.

@@ -264,6 +264,13 @@ pub struct Options {
     pub max_size_bytes: Option<u64>,
     /// The rules for what is left out, in this order: the first that matches decides.
     pub selection: Vec<Selection>,
+    /// Paths that patterns are matched against begin with a source folder's own name where it goes to a folder under
+    /// that name, as rsync has them. Otherwise they begin in each source folder. Of a comparison: with that of the
+    /// first folder.
+    pub patterns_begin_above: bool,
+    /// Of a comparison: its target is the original, and its source the copy. This side alone compares.
+    #[serde(skip)]
+    pub compares_backwards: bool,
     /// A list of names is told, not refused, where no source is a folder: nobody gave it for this copy alone.
     pub list_is_default: bool,
     /// What the source does not have is removed, once all was copied without an error.

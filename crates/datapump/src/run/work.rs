@@ -40,7 +40,7 @@ impl Worker {
                 charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &directory))
             }
             Work::Others(directory) => {
-                charged(shared, &mut waits.listing, || tree::rules::compare::others(shared, &directory));
+                charged(shared, &mut waits.listing, || tree::rules::extras::others(shared, &directory));
             }
             Work::MakeWay => tree::names::make_way::make_way(shared, waits),
             Work::Batch(batch) => return self.take_batch(shared, waits, batch),

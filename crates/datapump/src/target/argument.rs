@@ -87,6 +87,6 @@ pub(super) fn is_content(source: &Place) -> bool {
 }
 
 /// Whether a pattern leaves out what the user named.
-pub(super) fn is_excluded(select: &Select, source: &Place, is_folder: bool) -> bool {
-    own_name(source).is_some_and(|name| !select.includes_argument(name, is_folder))
+pub(super) fn is_excluded(select: &Select, source: &Place, (is_folder, begin_above): (bool, bool)) -> bool {
+    own_name(source).is_some_and(|name| !select.includes_argument(name, (is_folder, begin_above)))
 }

@@ -2,9 +2,7 @@
 //!
 //! Must not know: how names are removed, how patterns match.
 
-use std::path::Path;
-
-use super::within::in_trees::{TreeTargets, is_spared, places_of};
+use super::within::in_trees::{InTree, TreeTargets, is_spared, places_of};
 use super::{Item, Target, usage};
 use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
@@ -23,11 +21,13 @@ pub(super) fn refuse_what_is_needed(
     let trees = TreeTargets::new(items);
     for path in &options.link_dest {
         // The target itself stays.
-        let stays = |below: &Path| {
-            below.as_os_str().is_empty() || is_spared(select, (below, true), options.delete_excluded)
+        let stays = |inside: &InTree<'_>| {
+            let rules = (select, &*inside.tree.patterns_above);
+            let spared = |below| is_spared(rules, (below, true), options.delete_excluded);
+            inside.below.as_deref().is_some_and(|below| below.as_os_str().is_empty() || spared(below))
         };
         let mut found = places_of(path, false).into_iter().flat_map(|at| trees.holding(&at));
-        if let Some(inside) = found.find(|inside| !inside.below.as_deref().is_some_and(stays)) {
+        if let Some(inside) = found.find(|inside| !stays(inside)) {
             let words = format!("--delete would remove '{}', which is copied from", shown_path(path));
             return Err(usage(inside.tree.target.path().unwrap_or(path), &words));
         }

@@ -7,7 +7,7 @@ pub(super) mod given_up;
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 
@@ -112,6 +112,13 @@ enum Unfit {
     All(Problem),
 }
 
+/// Where a source goes, what is told of that, and what paths of patterns begin with.
+struct Resolved {
+    target: Target,
+    told: Option<Event>,
+    patterns_above: PathBuf,
+}
+
 /// Where all sources of a job go, and which.
 #[derive(Clone, Copy)]
 struct Goal<'job> {
@@ -134,7 +141,9 @@ impl Goal<'_> {
             Class::Usage if !several => Unfit::All(problem),
             _ => Unfit::Alone(problem),
         })?;
-        let Some((target, told)) = self.resolved(source, meta.as_ref())? else { return Ok(None) };
+        let Some(Resolved { target, told, patterns_above }) = self.resolved(source, meta.as_ref())? else {
+            return Ok(None);
+        };
         let named = || self.named(source);
         within::refuse_same_file((source, meta.as_ref()), &target, named).map_err(Unfit::All)?;
         within::refuse_remote_link(hosts, (number, source), (meta.as_ref(), &target), options)
@@ -156,6 +165,7 @@ impl Goal<'_> {
             told,
             is_left_out,
             differs: false,
+            patterns_above,
             other_names: Vec::new(),
         }))
     }
@@ -169,7 +179,7 @@ impl Goal<'_> {
     }
 
     /// Where a source goes, and what is told of that; nothing if it is excluded.
-    fn resolved(self, source: &Place, meta: Option<&Meta>) -> Result<Option<(Target, Option<Event>)>, Unfit> {
+    fn resolved(self, source: &Place, meta: Option<&Meta>) -> Result<Option<Resolved>, Unfit> {
         let Goal { hosts, target, folder, options, select, several } = self;
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
         // What stands for its content goes nowhere else whatever a list says.
@@ -181,31 +191,36 @@ impl Goal<'_> {
         let told = warning.map(Event::Warning).or_else(notice);
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
         let has_name = !is_folder || (into.is_some() && !goes_on && !argument::is_content(source));
-        if has_name && argument::is_excluded(select, source, is_folder) {
+        // Names of a list begin in the folder that is named, and so do patterns beside them.
+        let begin_above = has_name && options.patterns_begin_above && !select.is_list();
+        if has_name && argument::is_excluded(select, source, (is_folder, begin_above)) {
             return Ok(None);
         }
+        let name = own_name(source).filter(|_| is_folder && begin_above);
+        let patterns_above = name.map(PathBuf::from).unwrap_or_default();
         let resolved = match is_folder {
-            true => self.tree((source, goes_on)),
+            true => self.tree((source, goes_on), &patterns_above),
             false if meta.is_some_and(|meta| argument::is_entry(hosts, several, (source, meta), options)) => {
                 argument::as_entry(source, meta, (target.1, folder))
             }
             false => resolve(hosts, source, target, folder, options),
         };
-        resolved.map(|resolved| Some((resolved, told))).map_err(|problem| match problem.class {
+        let resolved = resolved.map(|target| Some(Resolved { target, told, patterns_above }));
+        resolved.map_err(|problem| match problem.class {
             Class::Usage => Unfit::All(problem),
             _ => Unfit::Alone(problem),
         })
     }
 
     /// Where a folder goes, if the copy does not come by there itself.
-    fn tree(self, (source, goes_on): (&Place, bool)) -> Result<Target, Problem> {
+    fn tree(self, (source, goes_on): (&Place, bool), patterns_above: &Path) -> Result<Target, Problem> {
         let Goal { hosts, target, folder, options, select, several } = self;
         let resolved = resolve_tree((source, goes_on), target, folder)?;
         if let (Place::Path(from), Target::Tree(at)) = (source, &resolved) {
-            within::refuse_into_itself(hosts.disk, (from, at), (options, select))?;
+            within::refuse_into_itself(hosts.disk, (from, patterns_above, at), (options, select))?;
             // A source that is copied beside it goes into the same folder.
             if let Some(beside) = folder.filter(|_| several) {
-                within::refuse_into_itself(hosts.disk, (from, beside), (options, select))?;
+                within::refuse_into_itself(hosts.disk, (from, patterns_above, beside), (options, select))?;
             }
         }
         Ok(resolved)

@@ -28,11 +28,11 @@ const REMOVE_LINK: &str =
 
 pub(super) fn refuse_into_itself(
     disk: &Disk,
-    (source, target): (&Path, &PathAt),
+    (source, above, target): (&Path, &Path, &PathAt),
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
     let meta = disk.metadata(source).map_err(|errno| Problem::system(Operation::Open, source, errno.0))?;
-    if !comes_by(&meta, (target, true), (options, select)) {
+    if !comes_by((&meta, above), (target, true), (options, select)) {
         return Ok(());
     }
     let from = shown_path(source);
@@ -42,13 +42,13 @@ pub(super) fn refuse_into_itself(
 
 /// Whether a copy of this folder deals with what stands at the target.
 fn comes_by(
-    source: &Meta,
+    (source, above): (&Meta, &Path),
     (target, is_folder): (&PathAt, bool),
     (options, select): (&Options, &Select),
 ) -> bool {
     let may_pass = |step: &WayStep| !options.one_file_system || step.device == source.device;
     way((source.device, source.inode), target)
-        .is_some_and(|steps| steps.iter().all(may_pass) && is_dealt_with(select, &steps, is_folder))
+        .is_some_and(|steps| steps.iter().all(may_pass) && is_dealt_with((select, above), &steps, is_folder))
 }
 
 /// A source that standard output appends to would grow for ever.
@@ -177,11 +177,12 @@ pub(super) fn refuse_remote_link(
 }
 
 /// Whether every name on the way is one that the copy deals with; the last is the target's own.
-pub(super) fn is_dealt_with(select: &Select, steps: &[WayStep], is_folder: bool) -> bool {
+pub(super) fn is_dealt_with((select, above): (&Select, &Path), steps: &[WayStep], is_folder: bool) -> bool {
     let mut folder = PathBuf::new();
     steps.iter().enumerate().all(|(index, WayStep { name, .. })| {
         let is_folder = is_folder || index + 1 < steps.len();
-        let is_dealt_with = is_listed(select, &folder, name) && select.includes(|| &folder, name, is_folder);
+        let is_dealt_with =
+            is_listed(select, &folder, name) && select.includes(above, || &folder, name, is_folder);
         folder.push(name);
         is_dealt_with
     })
@@ -263,7 +264,8 @@ impl<'items> LocalSources<'items> {
         if self.folders.is_empty() {
             return None;
         }
-        let deals = |item: &&Item| item.meta.is_some_and(|meta| comes_by(&meta, (at, false), job));
+        let comes_by = |item: &Item, meta: &Meta| comes_by((meta, &item.patterns_above), (at, false), job);
+        let deals = |item: &&Item| item.meta.is_some_and(|meta| comes_by(item, &meta));
         let around = |(device, inode): (u64, u64)| self.folders.get(&(false, device, inode)).copied();
         folders_above(at).into_iter().filter_map(around).find(deals)
     }

@@ -22,7 +22,7 @@ use crate::net::client::root::ServedRoot;
 use crate::problem::Problem;
 use crate::report::watch::Watch;
 use crate::target::listed::Name;
-use crate::target::place::Place;
+use crate::target::place::{Place, stands_for_content};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::rules::select::{Listing, Select};
@@ -104,6 +104,9 @@ struct AheadCounter<'run> {
     began: Instant,
     keeper: Arc<Keeper>,
     linked: HashSet<FileId>,
+    /// Paths that patterns are matched against begin with this. Where a folder goes is not known here: to a folder, as
+    /// mostly when patterns begin above it.
+    patterns_above: PathBuf,
     files: u64,
     bytes: u64,
 }
@@ -123,6 +126,7 @@ impl<'run> AheadCounter<'run> {
             began,
             keeper,
             linked: HashSet::new(),
+            patterns_above: PathBuf::new(),
             files: 0,
             bytes: 0,
         })
@@ -161,6 +165,9 @@ impl<'run> AheadCounter<'run> {
     }
 
     fn tree(&mut self, path: &Path, folder: File) -> Option<()> {
+        let begin_above = self.options.patterns_begin_above && !stands_for_content(path);
+        let name = path.file_name().filter(|_| begin_above && !self.select.is_list());
+        self.patterns_above = name.map(PathBuf::from).unwrap_or_default();
         let root = FolderSide::root(path, folder, &self.keeper).ok()?;
         let root = root.following(self.options.follow);
         let device = root.meta.device;
@@ -206,7 +213,7 @@ impl<'run> AheadCounter<'run> {
         let meta = if known.is_some() { None } else { origin.metadata(&name, path).ok() };
         let Some(kind) = known.or(meta.map(|meta| meta.kind)) else { return };
         let is_folder = kind == FileKind::Folder;
-        if !self.select.includes(|| folder.relative(), &name.name, is_folder) {
+        if !self.select.includes(&self.patterns_above, || folder.relative(), &name.name, is_folder) {
             return;
         }
         match meta.filter(|meta| meta.kind == FileKind::Regular) {

@@ -414,10 +414,11 @@ impl DeletePass<'_> {
         let is_backup = backup::is_kept(self.shared, &here.root, folder, (&name.name, kind));
         let ours = (stays && name.name == LIST_NAME) || is_backup;
         let (select, is_folder) = (&self.shared.trees.select, kind == FileKind::Folder);
-        let folder = || here.target.relative();
+        let (folder, above) = (|| here.target.relative(), &here.root.patterns_above);
         let excluded_go = self.shared.settings.options.delete_excluded;
-        let selected = match select.includes(folder, &name.name, is_folder) {
-            _ if ours || select.protects(folder, (&name.name, is_folder), excluded_go) => Selected::Never,
+        let is_protected = || select.protects((above, folder), (&name.name, is_folder), excluded_go);
+        let selected = match select.includes(above, folder, &name.name, is_folder) {
+            _ if ours || is_protected() => Selected::Never,
             true => Selected::Yes,
             false => Selected::No,
         };

@@ -113,7 +113,7 @@ impl SourceRemoval<'_> {
                 let (names, next) = listed(&self.shared.trees.select, (&source, &source.origin()?), from)?;
                 cookie = next.filter(|_| !names.is_empty());
                 for name in names {
-                    folders.extend(self.of_name((&source, &target), &name)?);
+                    folders.extend(self.of_name(&root.root.patterns_above, (&source, &target), &name)?);
                 }
             }
         }
@@ -123,6 +123,7 @@ impl SourceRemoval<'_> {
     /// Removes a name that has its copy. A folder on both sides is given back, to be gone into.
     fn of_name(
         &self,
+        patterns_above: &Path,
         (source, target): (&Arc<FolderSide>, &Arc<FolderSide>),
         name: &Name,
     ) -> Result<Option<BothSides>, Problem> {
@@ -137,7 +138,8 @@ impl SourceRemoval<'_> {
         };
         let is_folder = meta.kind == FileKind::Folder;
         let select = &self.shared.trees.select;
-        if !select.includes(|| source.relative(), name, is_folder) || meta.kind != there.kind {
+        if !select.includes(patterns_above, || source.relative(), name, is_folder) || meta.kind != there.kind
+        {
             return Ok(None);
         }
         if is_folder {

@@ -42,6 +42,8 @@ pub(crate) struct Root {
     pub(crate) is_copied: bool,
     /// What stands at the target may be of another source of the same command.
     pub(crate) shares_target: bool,
+    /// Paths that patterns are matched against begin with this: mostly nothing.
+    pub(crate) patterns_above: PathBuf,
     /// The source of an entry that the user named. The root is then no tree: the folder around that one name.
     pub(crate) named: Option<FileId>,
     failed: AtomicBool,
@@ -62,6 +64,7 @@ impl Root {
             backups: BackupPlace::default(),
             is_copied: true,
             shares_target: false,
+            patterns_above: PathBuf::new(),
             named: None,
             failed: AtomicBool::new(false),
         }

@@ -6,6 +6,7 @@ pub(crate) mod checked;
 pub(crate) mod compare;
 pub(crate) mod compare_attributes;
 pub(crate) mod decide;
+pub(crate) mod extras;
 pub(crate) mod filter;
 pub(crate) mod findings;
 pub(crate) mod pattern;

@@ -73,6 +73,7 @@ fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
     let mut arguments = Arguments::from_arg_matches(matches)?;
     match (&mut arguments.command, matches.subcommand()) {
         (crate::args::Command::Copy(copy), Some((_, matches))) => copy.take_typed(matches),
+        (crate::args::Command::Verify(verify), Some((_, matches))) => verify.patterns.take_order(matches),
         (crate::args::Command::Mirror(mirror), Some((_, matches))) => mirror.0.take_typed(matches),
         _ => {}
     }

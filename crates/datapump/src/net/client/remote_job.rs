@@ -78,6 +78,7 @@ impl RemoteCopy {
         {
             // This side compares, whichever place is named first.
             std::mem::swap(one, &mut self.target);
+            self.options.compares_backwards = true;
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (mut since, mut most, mut pause) = (Instant::now(), 0, PAUSE_MIN);

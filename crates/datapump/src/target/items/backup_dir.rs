@@ -172,7 +172,7 @@ impl BackupFolder {
         let Some(Backup { folder: Some(path), .. }) = &job.0.backup else { return Ok(()) };
         for item in items.iter().filter(|item| item.is_tree()) {
             let Some(source) = item.meta.filter(|_| item.source.local_path().is_some()) else { continue };
-            if self.is_copied_by(&source, job) {
+            if self.is_copied_by((&source, &item.patterns_above), job) {
                 let words = format!(
                     "is the source '{}' or lies in it; name a folder outside, or --exclude it",
                     item.source
@@ -184,13 +184,17 @@ impl BackupFolder {
     }
 
     /// Whether a copy of this folder deals with the folder of backups.
-    fn is_copied_by(&self, source: &Meta, (options, select): (&Options, &Select)) -> bool {
+    fn is_copied_by(
+        &self,
+        (source, patterns_above): (&Meta, &Path),
+        (options, select): (&Options, &Select),
+    ) -> bool {
         let Ok(at) = PathAt::find_beneath(&self.stands, Path::new(".")) else { return false };
         let Some(mut steps) = way((source.device, source.inode), &at) else { return false };
         let device = steps.last().map_or(source.device, |step| step.device);
         steps.extend(self.missing.iter().map(|name| WayStep { name: name.clone(), device }));
         let is_passed = |step: &WayStep| !options.one_file_system || step.device == source.device;
-        steps.iter().all(is_passed) && is_dealt_with(select, &steps, true)
+        steps.iter().all(is_passed) && is_dealt_with((select, patterns_above), &steps, true)
     }
 }
 

@@ -104,14 +104,14 @@ pub(in crate::target) fn places_of(path: &Path, is_entry: bool) -> Vec<PathAt> {
 
 /// Whether a rule keeps a name of the target, or a folder that it lies in: nothing in that is removed.
 pub(in crate::target) fn is_spared(
-    select: &Select,
+    (select, above): (&Select, &Path),
     (below, is_folder): (&Path, bool),
     excluded_go: bool,
 ) -> bool {
     let chain = below.ancestors().filter_map(|path| Some((path, path.parent()?, path.file_name()?)));
     chain
         .map(|(path, folder, name)| (folder, name, is_folder || path != below))
-        .any(|(folder, name, is_folder)| select.protects(|| folder, (name, is_folder), excluded_go))
+        .any(|(folder, name, is_folder)| select.protects((above, || folder), (name, is_folder), excluded_go))
 }
 
 /// What the user named: the source, its number, and whether it is a link that stays one.
@@ -248,16 +248,14 @@ fn has_name(tree: &Item, below: &Path, job: (&Options, &Select)) -> bool {
 
 /// What a copy of the tree does to a name in its target.
 fn fate(tree: &Item, (below, is_folder): (&Path, bool), (options, select): (&Options, &Select)) -> NameFate {
+    let rules = (select, &*tree.patterns_above);
+    let spared = || is_spared(rules, (below, is_folder), options.delete_excluded);
     match Descent::of(tree, below, (options, select)) {
         Descent::Found(meta) => {
             let is_left_alone = options.ignore_existing && !is_folder && meta.kind != FileKind::Folder;
             if is_left_alone { NameFate::Stays } else { NameFate::WrittenOver }
         }
-        Descent::Missing
-            if options.delete && !is_spared(select, (below, is_folder), options.delete_excluded) =>
-        {
-            NameFate::Removed
-        }
+        Descent::Missing if options.delete && !spared() => NameFate::Removed,
         Descent::Missing | Descent::Unknown => NameFate::Stays,
     }
 }
@@ -282,7 +280,9 @@ impl Descent {
         while let Some(name) = names.next() {
             let Ok(meta) = folder.metadata(name) else { return Descent::Missing };
             let is_folder = meta.kind == FileKind::Folder;
-            if !is_listed(select, &path, name) || !select.includes(|| &path, name, is_folder) {
+            if !is_listed(select, &path, name)
+                || !select.includes(&tree.patterns_above, || &path, name, is_folder)
+            {
                 return Descent::Missing;
             }
             if names.peek().is_none() {

@@ -15,6 +15,7 @@ use crate::job::options::Sync;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
+use crate::target::Item;
 use crate::target::change::{Change, ChangeKind};
 use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::directory::{Directory, LinkDest, Traits};
@@ -40,15 +41,16 @@ use datapump_files::disk::{self, Folder, PathAt, kind, names};
 /// Begins a tree.
 pub(crate) fn begin_tree(
     shared: &Shared<'_>,
-    (number, from): (u32, &Path),
-    at: &PathAt,
+    item: &Item,
+    (from, at): (&Path, &PathAt),
 ) -> Result<(), Problem> {
-    let source = source_of(shared, number, from)?;
+    let source = source_of(shared, item.number, from)?;
+    shared.trees.select.begin(from, &item.patterns_above);
     if !shared.settings.compares {
         mirror::refuse_emptied(shared, &source, at)?;
     }
     if !shared.settings.writes {
-        return look_at(shared, source, at);
+        return look_at(shared, source, (at, &item.patterns_above));
     }
     let (to, backups) = (&*at.path, BackupPlace::of(&shared.settings, &source, at)?);
     let link_dest = link_dest(shared, to)?;
@@ -89,14 +91,19 @@ pub(crate) fn begin_tree(
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
     root.shares_target = shared.trees.targets_overlap;
+    root.patterns_above = item.patterns_above.clone();
     root.made_in = made_in;
     root.visited = visited(shared);
     root.backups = backups;
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
+    put_up(shared, directory);
+    Ok(())
+}
+
+fn put_up(shared: &Shared<'_>, directory: Arc<Directory>) {
     shared.trees.walk(1);
     shared.trees.begin_tree();
     shared.plan.add_first([Work::List(directory)].into_iter());
-    Ok(())
 }
 
 fn source_of(shared: &Shared<'_>, number: u32, from: &Path) -> Result<Arc<FolderSide>, Problem> {
@@ -137,7 +144,11 @@ fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<L
 }
 
 /// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
-fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<(), Problem> {
+fn look_at(
+    shared: &Shared<'_>,
+    source: Arc<FolderSide>,
+    (at, patterns_above): (&PathAt, &Path),
+) -> Result<(), Problem> {
     let to = &*at.path;
     let (backups, opened) = match shared.settings.compares {
         true => (BackupPlace::default(), Some(open_target(at)?)),
@@ -182,11 +193,10 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
     root.visited = visited(shared);
     root.shares_target = shared.trees.targets_overlap;
     root.is_copied = !shared.settings.compares;
+    root.patterns_above = patterns_above.to_path_buf();
     root.backups = backups;
     let directory = Directory::new(None, &Arc::new(root), (source, target), traits, link_dest);
-    shared.trees.walk(1);
-    shared.trees.begin_tree();
-    shared.plan.add_first([Work::List(directory)].into_iter());
+    put_up(shared, directory);
     Ok(())
 }
 

@@ -75,11 +75,11 @@ fn harm_by(shared: &Shared<'_>, by: &WrittenBy, place: &BelowTarget<'_>) -> Opti
     match by {
         _ if place.steps.is_empty() => Some(REPLACED),
         WrittenBy::One => None,
-        WrittenBy::Tree(source) => match names::find_folder(source) {
+        WrittenBy::Tree { source, patterns_above } => match names::find_folder(source) {
             Ok(source) => {
                 let follow = shared.settings.options.follow;
                 let source = OriginFolder { follow, ..OriginFolder::of(Arc::new(source)) };
-                place.harm(shared, source)
+                place.harm(shared, (source, patterns_above))
             }
             // It cannot be looked at, and may have a name for it.
             Err(_) => Some(REPLACED),
@@ -89,11 +89,11 @@ fn harm_by(shared: &Shared<'_>, by: &WrittenBy, place: &BelowTarget<'_>) -> Opti
 
 impl BelowTarget<'_> {
     /// What the copy of a tree does to this place: what the source has on the way there decides.
-    fn harm(&self, shared: &Shared<'_>, mut source: OriginFolder) -> Option<&'static str> {
+    fn harm(&self, shared: &Shared<'_>, (mut source, above): (OriginFolder, &Path)) -> Option<&'static str> {
         let mut folder = PathBuf::new();
         for (index, WayStep { name, .. }) in self.steps.iter().enumerate() {
-            match kind_in_source(shared, (&source, &folder), name) {
-                None => return self.is_removed(shared, index).then_some(REMOVED),
+            match kind_in_source(shared, (&source, above, &folder), name) {
+                None => return self.is_removed(shared, above, index).then_some(REMOVED),
                 Some(FileKind::Folder) if index + 1 < self.steps.len() => {
                     let Ok(below) = source.open_folder(name) else { break };
                     source = OriginFolder { file: Arc::new(below), depth: source.depth + 1, ..source };
@@ -106,7 +106,7 @@ impl BelowTarget<'_> {
     }
 
     /// Whether it goes, since the source has no such name from one of its steps on.
-    fn is_removed(&self, shared: &Shared<'_>, missing_from: usize) -> bool {
+    fn is_removed(&self, shared: &Shared<'_>, above: &Path, missing_from: usize) -> bool {
         let options = shared.settings.options;
         let (mut folder, mut device) = (PathBuf::new(), self.device);
         let mut is_spared = false;
@@ -115,8 +115,8 @@ impl BelowTarget<'_> {
             // A mounted folder stays, if the source has nothing in its place.
             let is_mounted = step.device != device && (index >= missing_from || options.one_file_system);
             let select = &shared.trees.select;
-            is_spared |=
-                is_mounted || select.protects(|| &folder, (&step.name, is_folder), options.delete_excluded);
+            let named = (&*step.name, is_folder);
+            is_spared |= is_mounted || select.protects((above, || &folder), named, options.delete_excluded);
             folder.push(&step.name);
             device = step.device;
         }
@@ -128,7 +128,7 @@ impl BelowTarget<'_> {
 /// end; a name that cannot be looked at is no folder.
 fn kind_in_source(
     shared: &Shared<'_>,
-    (source, folder): (&OriginFolder, &Path),
+    (source, above, folder): (&OriginFolder, &Path, &Path),
     name: &OsStr,
 ) -> Option<FileKind> {
     let kind = match source.metadata(name) {
@@ -141,7 +141,7 @@ fn kind_in_source(
         Listing::Folder | Listing::Both(_) => true,
         Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
     };
-    (is_listed && select.includes(|| folder, name, kind == FileKind::Folder)).then_some(kind)
+    (is_listed && select.includes(above, || folder, name, kind == FileKind::Folder)).then_some(kind)
 }
 
 /// Refuses a name of a source on this host that is a link to what this copy replaces or removes, or that was reached by

@@ -31,8 +31,8 @@ pub(crate) struct WrittenFolder {
 pub(crate) enum WrittenBy {
     /// A file, or an entry.
     One,
-    /// The folder at this path.
-    Tree(PathBuf),
+    /// The folder at this path, and what paths begin with that patterns are matched against.
+    Tree { source: PathBuf, patterns_above: PathBuf },
 }
 
 impl WrittenPlaces {
@@ -45,7 +45,10 @@ impl WrittenPlaces {
             let Ok(Folder::Os(folder)) = at.folder() else { continue };
             let Ok(meta) = file_meta(folder) else { continue };
             let tree = item.source.local_path().filter(|_| item.is_tree());
-            let by = tree.map_or(WrittenBy::One, |path| WrittenBy::Tree(path.to_path_buf()));
+            let by = tree.map_or(WrittenBy::One, |path| WrittenBy::Tree {
+                source: path.to_path_buf(),
+                patterns_above: item.patterns_above.clone(),
+            });
             let folder = places.folders.entry(id(&meta)).or_default();
             match at.name() {
                 Some(name) => folder.names.entry(name.to_owned()).or_default().push(by),

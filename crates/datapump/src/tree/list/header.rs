@@ -112,8 +112,16 @@ fn selected(options: &Options) -> u64 {
     let sizes = [options.min_size_bytes, options.max_size_bytes].map(|size| size.map(u64::to_le_bytes));
     let sizes = (11..).zip(&sizes).filter_map(|(tag, size)| Some((tag, &size.as_ref()?[..])));
     let follow = (options.follow != FollowLinks::Never).then_some((14 + options.follow as u64, &b""[..]));
+    let begin_above = options.patterns_begin_above && !options.selection.is_empty();
+    let begin_above = begin_above.then_some((21, &b""[..]));
     let safe_links = options.safe_links.then_some((17, &b""[..]));
-    let others = file_systems.into_iter().chain(existing).chain(sizes).chain(follow).chain(safe_links);
+    let others = file_systems
+        .into_iter()
+        .chain(existing)
+        .chain(sizes)
+        .chain(follow)
+        .chain(safe_links)
+        .chain(begin_above);
     match others.chain(parts).fold(None, |sum, part| Some(tagged(sum.unwrap_or(1), part))) {
         Some(sum) => sum.max(1),
         None => 0,

@@ -72,7 +72,7 @@ pub(crate) fn aside_in_tree(
     };
     let is_needed = |backup: &OsStr| match source_has(backup) {
         None => None,
-        Some(true) if is_chosen(shared, &target.relative(), backup) => Some(true),
+        Some(true) if is_chosen(shared, (&root.patterns_above, &target.relative()), backup) => Some(true),
         Some(_) if is_beside && is_shared => is_of_another(shared, backup),
         Some(_) => Some(false),
     };
@@ -176,13 +176,14 @@ fn is_of_another(shared: &Shared<'_>, backup: &OsStr) -> Option<bool> {
 }
 
 /// Whether a name of a folder of the source may be one that is copied: neither excluded nor missing on a list.
-fn is_chosen(shared: &Shared<'_>, folder: &Path, name: &OsStr) -> bool {
+fn is_chosen(shared: &Shared<'_>, (above, folder): (&Path, &Path), name: &OsStr) -> bool {
     let select = &shared.trees.select;
     let is_listed = match select.listing(|| folder) {
         Listing::Folder | Listing::Both(_) => true,
         Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
     };
-    is_listed && [true, false].into_iter().any(|is_folder| select.includes(|| folder, name, is_folder))
+    let includes = |is_folder| select.includes(above, || folder, name, is_folder);
+    is_listed && [true, false].into_iter().any(includes)
 }
 
 /// What has a backup: no folder.

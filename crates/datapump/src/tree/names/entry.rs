@@ -37,6 +37,7 @@ use crate::tree::names::left_out;
 use crate::tree::names::make_way;
 use crate::tree::names::special;
 use crate::tree::rules::decide::{Action, adjusted};
+use crate::tree::rules::extras;
 use crate::tree::rules::findings;
 use crate::tree::rules::update_existing;
 use datapump_files::commit::reserved::may_be_temporary;
@@ -84,18 +85,21 @@ impl BatchCursor {
             shared.plan.hold();
             return Ok(None);
         }
-        let kind = self.kind(name)?;
+        let kind = self.kind(name).map_err(|problem| match shared.settings.compares {
+            true => extras::of_list(self, name, problem),
+            false => problem,
+        })?;
         if kind != FileKind::Folder
             && shared.trees.select.has_below(|| self.paths.relative(&self.directory), &name.name)
         {
             let words = "is no folder, and names below it are on the list";
             return Err(Problem::new(Class::Missing, Operation::Open, &self.source_path(&name.name), words));
         }
-        if !shared.trees.select.includes(
-            || self.paths.relative(&self.directory),
-            &name.name,
-            kind == FileKind::Folder,
-        ) {
+        let is_dealt_with = match shared.settings.compares {
+            true => extras::is_compared(shared, self, name, kind)?,
+            false => self.is_included(shared, name, kind),
+        };
+        if !is_dealt_with {
             return Ok(None);
         }
         if left_out::is_left_out(shared, self, name, kind)? {
@@ -118,6 +122,16 @@ impl BatchCursor {
                 special::make(shared, self, name).map(|()| None)
             }
         }
+    }
+
+    /// Whether no pattern leaves it out.
+    pub(crate) fn is_included(&self, shared: &Shared<'_>, name: &Name, kind: FileKind) -> bool {
+        shared.trees.select.includes(
+            &self.directory.root.patterns_above,
+            || self.paths.relative(&self.directory),
+            &name.name,
+            kind == FileKind::Folder,
+        )
     }
 
     /// Whether a name is none of those that are asked for, by its size or because nothing stands at the target.

@@ -38,7 +38,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         return open_file(shared, waits, item);
     };
     item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
-    if let Err(problem) = begin_tree::begin_tree(shared, (item.number, from), to) {
+    if let Err(problem) = begin_tree::begin_tree(shared, item, (from, to)) {
         shared
             .ledger
             .failed_whole

@@ -1,10 +1,9 @@
-//! Compares two trees, name by name: what is there, its kind, mode, time of change, link structure, other attributes
+//! Compares two trees, name by name: its kind, mode, time of change, link structure, other attributes
 //! where that is asked for (`compare_attributes`), and content, which the one loop
 //! reads on both sides. Each difference is a problem of class `mismatch`; nothing is written.
 //!
 //! Must not know: how folders are listed, how blocks are moved, how differences are printed.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,11 +13,8 @@ use crate::open::held::Held;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change;
-use crate::target::listed::{self, Name};
-use crate::tree::folder::directory::Directory;
-use crate::tree::folder::folder_done;
+use crate::target::listed::Name;
 use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::names::left_out::SOCKET;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::compare_attributes::{differs, mode_and_time};
 use datapump_files::disk::{FileKind, Meta, names};
@@ -49,7 +45,7 @@ pub(crate) fn compare(
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
     let Some(there) = cursor.there(&name.name)? else {
-        return Err(differs(&other_path, format!("is missing: there is only '{}'", shown_path(&path))));
+        return Err(is_missing(&other_path, &path));
     };
     if there.kind != meta.kind {
         let (one, other) = (change::what(meta.kind), change::what(there.kind));
@@ -70,6 +66,11 @@ pub(crate) fn compare(
         }
         _ => Ok(Compared::Done),
     }
+}
+
+/// The first path is not there, and the other one is.
+pub(super) fn is_missing(path: &Path, other_path: &Path) -> Problem {
+    differs(path, format!("is missing: there is only '{}'", shown_path(other_path)))
 }
 
 /// Which names are one file.
@@ -133,43 +134,4 @@ pub(crate) fn ranges(
     let other_meta = datapump_files::disk::FileCalls::meta(other)?;
     let there = holes::ranges(other, &other_meta, shared.settings.options.ignore_holes, &shared.stop)?;
     Ok(holes::union(here, there, meta.size_bytes))
-}
-
-/// The names of a folder that only the other tree has.
-pub(crate) fn others(shared: &Shared<'_>, directory: &Arc<Directory>) {
-    if let Err(problem) = tell_others(shared, directory) {
-        directory.root.report(&shared.ledger, problem);
-    }
-    folder_done::release(shared, directory);
-}
-
-fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    let Some(target) = &directory.target else { return Ok(()) };
-    let (one, other) = (directory.source.origin()?, target.file()?.0);
-    let (mut cookie, source_path) = (0, directory.source.path());
-    loop {
-        let listed = listed::list(&other, cookie);
-        let (names, next) =
-            listed.map_err(|errno| Problem::system(Operation::List, &target.path(), errno.0))?;
-        if names.is_empty() {
-            return Ok(());
-        }
-        cookie = next;
-        for name in &names {
-            let path = source_path.join(&name.name);
-            if one.if_there(&name.name, || path.clone())?.is_none() {
-                tell_other(shared, &other, name, (&path, &target.path_of(&name.name)));
-            }
-        }
-    }
-}
-
-/// A socket has no content, on whichever side it is.
-fn tell_other(shared: &Shared<'_>, folder: &File, name: &Name, (path, other_path): (&Path, &Path)) {
-    let asked = || names::metadata(folder, &name.name).ok().map(|meta| meta.kind);
-    let other_path = shown_path(other_path);
-    match name.kind.or_else(asked) {
-        Some(FileKind::Socket) => shared.ledger.leave_out(&format!("'{other_path}' {SOCKET}")),
-        _ => shared.ledger.report(differs(path, format!("is missing: there is only '{other_path}'"))),
-    }
 }

@@ -6,8 +6,9 @@
 //!    rule matches is copied.
 //! 2. **An excluded folder hides everything below it**, even what a later or earlier rule includes by name: who walks
 //!    the tree does not go into it. To copy only `a/b/c`, include `a/`, `a/b/` and `a/b/c`, then exclude `*`.
-//! 3. **An include alone changes nothing**, for nothing was excluded; and **a leading slash means the folder being
-//!    copied**, not the root of the file system. The folder's own name is no part of any path here.
+//! 3. **An include alone changes nothing**, for nothing was excluded; and **a leading slash means the folder that paths
+//!    begin in**, not the root of the file system. A folder that goes to a folder under its own name lies in that one,
+//!    so that its name is part of the paths, as with rsync (`Item::patterns_above`); of others it is no part of them.
 //!
 //! What a pattern is matched against:
 //!
@@ -40,12 +41,17 @@
 //! rsync takes `#` and `;` for comments in zero-ended lists too, and so leaves out files that `find -print0` found.
 //!
 //! **A name of a list** is not hidden by the folders above it. **A name that the user gave** is matched as if it lay in
-//! a folder that is copied; only for a folder, patterns with a slash at the front do not count.
+//! a folder that is copied; only for a folder whose name is no part of the paths, patterns with a slash at the front do
+//! not count.
 //!
 //! Must not know: folders, files, who walks the tree, where a list was read from.
 
+pub(crate) mod names;
+pub(crate) mod unmatched;
+
 use crate::problem::shown;
 use crate::tree::rules::pattern::Pattern;
+use unmatched::AnchoredPattern;
 
 /// How much of a text an error shows: a file that is no list may be one line of gigabytes.
 const SHOWN_BYTES_MAX: usize = 200;
@@ -65,14 +71,23 @@ enum RuleSides {
     Target,
 }
 
-/// One rule.
+/// One rule, and the flag that brought it.
 #[derive(Debug)]
-pub(crate) struct Rule(FilterAction);
+pub(crate) struct Rule(FilterAction, &'static str);
 
 /// The rules in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
-    rules: Vec<(RuleSides, Effect, Pattern)>,
+    rules: Vec<PlacedRule>,
+}
+
+#[derive(Debug)]
+struct PlacedRule {
+    sides: RuleSides,
+    effect: Effect,
+    pattern: Pattern,
+    /// Of a pattern with a slash at its front.
+    watched: Option<AnchoredPattern>,
 }
 
 #[derive(Debug)]
@@ -86,41 +101,67 @@ impl Filter {
     /// Rules in the order in which they were given.
     pub(crate) fn new(given: Vec<Rule>) -> Filter {
         let mut rules = Vec::new();
-        for Rule(action) in given {
+        for Rule(action, flag) in given {
             match action {
-                FilterAction::Add(sides, effect, pattern) => rules.push((sides, effect, pattern)),
+                FilterAction::Add(sides, effect, pattern) => {
+                    let watched = pattern.anchored().map(|text| AnchoredPattern::new(flag, text));
+                    rules.push(PlacedRule { sides, effect, pattern, watched });
+                }
                 FilterAction::Clear => rules.clear(),
             }
         }
         Filter { rules }
     }
 
-    /// Whether this path is copied, if the folders above it are. It begins below the folder being copied, without a
-    /// slash: `a/b`.
-    pub(crate) fn includes(&self, relative_path: &[u8], is_folder: bool) -> bool {
-        self.first(is_for_source, |pattern| pattern.matches(relative_path, is_folder)) == Effect::Include
+    /// Whether this path is copied, if the folders above it are. It begins where patterns do, without a slash: `a/b`.
+    pub(crate) fn includes(&self, path: &[u8], is_folder: bool) -> bool {
+        self.first(is_for_source, |pattern| pattern.matches(path, is_folder)) == Effect::Include
     }
 
     /// Whether this path of the target stays, though the source does not have it. With `excluded_go` only what a rule
     /// for the target alone excludes does.
-    pub(crate) fn protects(&self, relative_path: &[u8], is_folder: bool, excluded_go: bool) -> bool {
-        let matches = |pattern: &Pattern| pattern.matches(relative_path, is_folder);
+    pub(crate) fn protects(&self, path: &[u8], is_folder: bool, excluded_go: bool) -> bool {
+        let matches = |pattern: &Pattern| pattern.matches(path, is_folder);
         let is_for = |sides| sides == RuleSides::Target || (sides == RuleSides::Both && !excluded_go);
         self.first(is_for, matches) == Effect::Exclude
     }
 
-    /// What the first rule says that counts and matches.
-    fn first(&self, is_for: impl Fn(RuleSides) -> bool, matches: impl Fn(&Pattern) -> bool) -> Effect {
-        let mut rules = self.rules.iter().filter(|(sides, ..)| is_for(*sides));
-        rules.find(|(.., pattern)| matches(pattern)).map_or(Effect::Include, |(_, effect, _)| *effect)
+    /// Whether some rule keeps names of the target.
+    pub(crate) fn protects_some(&self) -> bool {
+        let mut rules = self.rules.iter();
+        rules.any(|rule| rule.sides != RuleSides::Source && rule.effect == Effect::Exclude)
     }
 
-    /// Whether a name that the user gave is copied. What stands behind a slash at the front of a pattern lies in the
-    /// folder that is given, so that such a pattern never is about that folder itself.
-    pub(crate) fn includes_argument(&self, name: &[u8], is_folder: bool) -> bool {
-        let applies =
-            |pattern: &Pattern| !(is_folder && pattern.is_anchored) && pattern.matches(name, is_folder);
+    /// What the first rule says that counts and matches. Patterns with a slash at their front are tried until they
+    /// match once, whatever was decided.
+    fn first(&self, is_for: impl Fn(RuleSides) -> bool, matches: impl Fn(&Pattern) -> bool) -> Effect {
+        let mut decided = None;
+        for rule in self.rules.iter().filter(|rule| is_for(rule.sides)) {
+            let waits = rule.watched.as_ref().is_some_and(AnchoredPattern::waits);
+            if (decided.is_none() || waits) && matches(&rule.pattern) {
+                rule.watched.iter().for_each(AnchoredPattern::matched);
+                decided.get_or_insert(rule.effect);
+            }
+        }
+        decided.unwrap_or(Effect::Include)
+    }
+
+    /// Whether a name that the user gave is copied. Where patterns begin in a folder, what stands behind a slash at the
+    /// front of one lies in it, so that such a pattern never is about that folder itself.
+    pub(crate) fn includes_argument(&self, name: &[u8], (is_folder, begin_above): (bool, bool)) -> bool {
+        let begins_in_it = is_folder && !begin_above;
+        let applies = |pattern: &Pattern| {
+            !(begins_in_it && pattern.anchored().is_some()) && pattern.matches(name, is_folder)
+        };
         self.first(is_for_source, applies) == Effect::Include
+    }
+
+    /// Patterns with a slash at their front that matched nothing, and whether they are for the target alone.
+    pub(crate) fn unmatched(&self) -> impl Iterator<Item = (&AnchoredPattern, bool)> {
+        self.rules.iter().filter_map(|rule| {
+            let watched = rule.watched.as_ref().filter(|watched| watched.waits())?;
+            Some((watched, rule.sides == RuleSides::Target))
+        })
     }
 }
 
@@ -142,7 +183,7 @@ impl Rule {
     /// The error names the pattern and says what is wrong with it.
     fn new(text: &[u8], default: Effect) -> Result<Rule, String> {
         let (effect, pattern) = match text {
-            b"!" => return Ok(Rule(FilterAction::Clear)),
+            b"!" => return Ok(Rule(FilterAction::Clear, "")),
             [b'-', b' ', pattern @ ..] => (Effect::Exclude, pattern),
             [b'+', b' ', pattern @ ..] => (Effect::Include, pattern),
             pattern => (default, pattern),
@@ -152,14 +193,19 @@ impl Rule {
     }
 
     fn of(sides: RuleSides, effect: Effect, pattern: &[u8]) -> Result<Rule, String> {
-        Ok(Rule(FilterAction::Add(sides, effect, Pattern::new(pattern)?)))
+        Ok(Rule(FilterAction::Add(sides, effect, Pattern::new(pattern)?), ""))
+    }
+
+    /// The same rule, of which messages say that this flag brought it.
+    pub(crate) fn of_flag(self, flag: &'static str) -> Rule {
+        Rule(self.0, flag)
     }
 
     /// As `--filter` has it: a name or letter, perhaps letters that say more, a blank or `_`, and the pattern.
     pub(crate) fn filter(text: &[u8]) -> Result<Rule, String> {
         let wrong = |why: &str| format!("the rule '{}': {why}", beginning(text));
         if matches!(text, b"!" | b"clear") {
-            return Ok(Rule(FilterAction::Clear));
+            return Ok(Rule(FilterAction::Clear, ""));
         }
         let (head, pattern) = split(text).ok_or_else(|| wrong(RULE_USAGE))?;
         let (name, more) = match head.iter().position(|byte| *byte == b',') {
@@ -211,26 +257,6 @@ pub(crate) fn read_lines(
     entries(content, zero_terminated).map(rule).collect()
 }
 
-/// A name of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ListedName {
-    /// The path below the folder being copied, without slashes at its ends, double slashes and `.`. The empty name is
-    /// the folder itself.
-    pub(crate) path: Vec<u8>,
-    /// It ends in a slash (or is `.`): a folder comes with what lies in it.
-    pub(crate) with_contents: bool,
-}
-
-/// The names of a list. Order and repetitions stay.
-pub(crate) fn parse_names(content: &[u8], zero_terminated: bool) -> Result<Vec<ListedName>, String> {
-    let name = |(place, text): (String, &[u8])| {
-        let path = relative(text).map_err(|why| format!("{place}: {why}"))?;
-        let with_contents = matches!(text, b"." | [.., b'/'] | [.., b'/', b'.']);
-        Ok(ListedName { path, with_contents })
-    };
-    entries(content, zero_terminated).map(name).collect()
-}
-
 /// For errors.
 fn beginning(text: &[u8]) -> String {
     let short = shown(&text[..text.len().min(SHOWN_BYTES_MAX)]);
@@ -249,28 +275,6 @@ fn entries(content: &[u8], zero_terminated: bool) -> impl Iterator<Item = (Strin
     lines
         .filter(move |(_, text)| !text.is_empty() && !is_comment(text))
         .map(move |(number, text)| (format!("{what} {number}"), text))
-}
-
-fn relative(text: &[u8]) -> Result<Vec<u8>, String> {
-    let names = || text.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
-    if names().any(|name| name == b"..") {
-        return Err(format!("the name '{}' has '..' in it, which may leave the source", beginning(text)));
-    }
-    let mut path = text;
-    while let Some(rest) = path.strip_prefix(b"./") {
-        path = rest;
-    }
-    if path.windows(3).any(|part| part == b"/./") {
-        return Err(format!(
-            "the name '{}' has '/./' in it: rsync would begin the path of the copy there; give the \
-                            folder before it as the source, and the rest in the list",
-            beginning(text)
-        ));
-    }
-    if text.contains(&0) {
-        return Err(format!("the name '{}' has a zero byte in it, which no name has", beginning(text)));
-    }
-    Ok(names().collect::<Vec<_>>().join(&b'/'))
 }
 
 #[cfg(test)]
@@ -447,50 +451,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_names_are_read() {
-        for (content, zero, expected) in [
-            ("", false, ""),
-            ("a\nb", false, "a|b"),
-            ("a\r\n\r\n# no\n;no\nb#\n", false, "a|b#"),
-            ("/a\n//b//c/\n././d/e\n...\n", false, "a|b/c|d/e|..."),
-            ("b\na\nb\n a \n", false, "b|a|b| a "),
-            (".", false, ""),
-            ("a\n\0#b\0\0;c\0", true, "a\n|#b|;c"),
-        ] {
-            let names = parse_names(content.as_bytes(), zero).expect("in order");
-            let names = names.into_iter().map(|name| name.path).collect::<Vec<_>>().join(&b'|');
-            assert_eq!(String::from_utf8_lossy(&names), expected, "{content:?}");
-        }
-        let itself = ListedName { path: vec![], with_contents: true };
-        assert_eq!(parse_names(b"/\n./.\n", false), Ok(vec![itself.clone(), itself]), "the folder itself");
-    }
-
-    #[test]
-    fn names_that_may_leave_the_source_are_refused() {
-        for (content, zero, message) in [
-            ("a\n../b\n", false, "line 2: the name '../b' has '..' in it, which may leave the source"),
-            ("a/../b", true, "entry 1: the name 'a/../b' has '..' in it, which may leave the source"),
-            (
-                "a/./b",
-                false,
-                "line 1: the name 'a/./b' has '/./' in it: rsync would begin the path of the copy there; \
-              give the folder before it as the source, and the rest in the list",
-            ),
-            ("/..", false, "line 1: the name '/..' has '..' in it, which may leave the source"),
-            ("a\0b", false, "line 1: the name 'a\\u{0}b' has a zero byte in it, which no name has"),
-        ] {
-            assert_eq!(parse_names(content.as_bytes(), zero), Err(message.into()));
-        }
-    }
-
-    #[test]
     fn any_bytes_are_taken() {
         let mut bytes = Vec::new();
         for number in 0..60_000_u32 {
             bytes.clear();
             (0..6)
                 .for_each(|place| bytes.push(b"a/*?[]\\!-:^\0\xff."[(number >> (place * 3)) as usize % 14]));
-            let _ = parse_names(&bytes, number % 2 == 0);
+            let _ = names::parse_names(&bytes, number % 2 == 0);
             if let Ok(rule) = Rule::exclude(&bytes) {
                 Filter::new(vec![rule]).includes(&bytes, number % 3 == 0);
             }

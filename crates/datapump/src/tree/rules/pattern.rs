@@ -11,8 +11,8 @@ const PATTERN_BYTES_MAX: usize = 4095;
 #[derive(Debug)]
 pub(super) struct Pattern {
     folders_only: bool,
-    /// A slash stands at its front.
-    pub(super) is_anchored: bool,
+    /// As it was written, if a slash stands at its front.
+    anchored: Option<Vec<u8>>,
     /// A folder's path is matched with a slash behind it, so that `name/***` matches the folder too.
     slash_behind: bool,
     part: PathPart,
@@ -41,6 +41,7 @@ impl Pattern {
     pub(super) fn new(text: &[u8]) -> Result<Pattern, String> {
         refuse(text)?;
         // A lone slash is a path with no name in it: it matches nothing, as with rsync.
+        let anchored = text.starts_with(b"/").then(|| text.to_vec());
         let folders_only = text.len() > 1 && text.ends_with(b"/");
         let text = &text[..text.len() - usize::from(folders_only)];
         let wild = has_wildcards(text);
@@ -49,11 +50,15 @@ impl Pattern {
         let bare = text.strip_prefix(b"/").unwrap_or(text);
         let shape =
             if wild { PatternShape::Wild(Wildcard::new(bare)?) } else { PatternShape::Plain(bare.to_vec()) };
-        let is_anchored = text.starts_with(b"/");
-        Ok(Pattern { folders_only, is_anchored, slash_behind, part, shape })
+        Ok(Pattern { folders_only, anchored, slash_behind, part, shape })
     }
 
-    /// Whether it matches a path below the folder being copied.
+    /// As it was written, if a slash stands at its front.
+    pub(super) fn anchored(&self) -> Option<&[u8]> {
+        self.anchored.as_deref()
+    }
+
+    /// Whether it matches a path below the folder that patterns begin in.
     pub(super) fn matches(&self, path: &[u8], is_folder: bool) -> bool {
         if self.folders_only && !is_folder {
             return false;

@@ -6,11 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::job::options::Selection;
 use crate::problem::Problem;
 use crate::target::listed::Name;
-use crate::tree::rules::filter::{Effect, Filter, ListedName, Rule, parse_names, read_lines, read_rules};
+use crate::tree::rules::filter::names::{ListedName, parse_names};
+use crate::tree::rules::filter::unmatched::{PatternRoot, words};
+use crate::tree::rules::filter::{Effect, Filter, Rule, read_lines, read_rules};
 
 /// What was selected.
 #[derive(Debug, Default)]
@@ -19,12 +22,27 @@ pub(crate) struct Select {
     filters: bool,
     /// Only these, if a list was given.
     list: Option<NameList>,
+    /// The folders that were begun.
+    roots: Mutex<Vec<PatternRoot>>,
 }
 
-/// The rules of a file, or what is wrong in it.
-fn of_lines(content: &[u8], zero: bool, effect: Effect) -> Vec<Result<Rule, String>> {
-    match read_lines(content, zero, effect) {
-        Ok(rules) => rules.into_iter().map(Ok).collect(),
+/// The rules of one flag, each of which may be wrong.
+fn rules_of(part: &Selection) -> Vec<Result<Rule, String>> {
+    let (flag, rules) = match part {
+        Selection::Exclude(pattern) => ("--exclude", Rule::exclude(pattern).map(|rule| vec![rule])),
+        Selection::Include(pattern) => ("--include", Rule::include(pattern).map(|rule| vec![rule])),
+        Selection::Filter(rule) => ("--filter", Rule::filter(rule).map(|rule| vec![rule])),
+        Selection::ExcludeFrom(content, zero) => {
+            ("--exclude-from", read_lines(content, *zero, Effect::Exclude))
+        }
+        Selection::IncludeFrom(content, zero) => {
+            ("--include-from", read_lines(content, *zero, Effect::Include))
+        }
+        Selection::FiltersFrom(content, zero) => ("--filter", read_rules(content, *zero)),
+        Selection::Whole(_) | Selection::Names(..) => return Vec::new(),
+    };
+    match rules {
+        Ok(rules) => rules.into_iter().map(|rule| Ok(rule.of_flag(flag))).collect(),
         Err(error) => vec![Err(error)],
     }
 }
@@ -60,19 +78,6 @@ impl Select {
         let (mut rules, mut names, mut whole) = (Vec::new(), None, BTreeSet::new());
         for part in selection {
             match part {
-                Selection::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
-                Selection::Include(pattern) => rules.push(Rule::include(pattern)),
-                Selection::ExcludeFrom(content, zero) => {
-                    rules.extend(of_lines(content, *zero, Effect::Exclude));
-                }
-                Selection::IncludeFrom(content, zero) => {
-                    rules.extend(of_lines(content, *zero, Effect::Include));
-                }
-                Selection::Filter(rule) => rules.push(Rule::filter(rule)),
-                Selection::FiltersFrom(content, zero) => match read_rules(content, *zero) {
-                    Ok(read) => rules.extend(read.into_iter().map(Ok)),
-                    Err(error) => rules.push(Err(error)),
-                },
                 Selection::Whole(content) => {
                     let list = parse_names(content, true).map_err(Problem::usage)?;
                     whole.extend(list.iter().map(|name| name.path.clone()));
@@ -83,18 +88,21 @@ impl Select {
                     // An empty list selects nothing.
                     names.get_or_insert_with(Vec::new).extend(list);
                 }
+                _ => rules.extend(rules_of(part)),
             }
         }
         let rules: Vec<Rule> = rules.into_iter().collect::<Result<_, _>>().map_err(Problem::usage)?;
         let filters = !rules.is_empty();
         let filter = Filter::new(rules);
         let list = names.map(|names| NameList { whole, ..NameList::new(names, &filter, filters) });
-        Ok(Select { filter, filters, list })
+        Ok(Select { filter, filters, list, roots: Mutex::default() })
     }
 
-    /// Whether a name is dealt with. The folder's path is made only where there are patterns.
+    /// Whether a name is dealt with. Paths of patterns begin with `above`, those of lists behind it. The folder's path
+    /// is made only where there are patterns.
     pub(crate) fn includes<P: AsRef<Path>>(
         &self,
+        above: &Path,
         folder: impl FnOnce() -> P,
         name: &OsStr,
         is_folder: bool,
@@ -103,28 +111,49 @@ impl Select {
             return true;
         }
         let path = folder().as_ref().join(name);
-        let path = path.as_os_str().as_bytes();
-        let is_implied = self.list.as_ref().is_some_and(|list| is_folder && list.names.contains_key(path));
-        is_implied || self.filter.includes(path, is_folder)
+        let listed = path.as_os_str().as_bytes();
+        let is_implied = self.list.as_ref().is_some_and(|list| is_folder && list.names.contains_key(listed));
+        is_implied || self.filter.includes(above.join(&path).as_os_str().as_bytes(), is_folder)
     }
 
     /// Whether a name of the target stays, though the source does not have it.
     pub(crate) fn protects<P: AsRef<Path>>(
         &self,
-        folder: impl FnOnce() -> P,
+        (above, folder): (&Path, impl FnOnce() -> P),
         (name, is_folder): (&OsStr, bool),
         excluded_go: bool,
     ) -> bool {
         self.filters && {
-            let path = folder().as_ref().join(name);
+            let path = above.join(folder()).join(name);
             self.filter.protects(path.as_os_str().as_bytes(), is_folder, excluded_go)
         }
     }
 
+    /// Whether some names of the target stay, though the source does not have them.
+    pub(crate) fn protects_some(&self) -> bool {
+        self.filters && self.filter.protects_some()
+    }
+
     /// Whether a name that the user gave is dealt with, as if it lay in a folder that is copied. A pattern with a slash
-    /// at its front is about what lies in the folder that is named, not about that folder.
-    pub(crate) fn includes_argument(&self, name: &OsStr, is_folder: bool) -> bool {
-        !self.filters || self.filter.includes_argument(name.as_bytes(), is_folder)
+    /// at its front is about what lies in a folder that is named, and not about that folder, unless patterns begin
+    /// above it.
+    pub(crate) fn includes_argument(&self, name: &OsStr, (is_folder, begin_above): (bool, bool)) -> bool {
+        !self.filters || self.filter.includes_argument(name.as_bytes(), (is_folder, begin_above))
+    }
+
+    /// A tree is begun: its source, and the name of that in the paths that patterns are matched against.
+    pub(crate) fn begin(&self, source: &Path, above: &Path) {
+        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        roots.push(PatternRoot { source: source.to_path_buf(), above: above.to_path_buf() });
+    }
+
+    /// The words about patterns that begin with a slash and matched nothing, once all was walked. What lies below the
+    /// names of a list is not walked.
+    pub(crate) fn unmatched(&self) -> Option<String> {
+        if self.list.as_ref().is_some_and(|list| list.whole.is_empty()) {
+            return None;
+        }
+        words(self.filter.unmatched(), &self.roots.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where the names of a folder come from.
@@ -234,9 +263,9 @@ mod tests {
         let exclude = |pattern: &[u8]| Selection::Exclude(pattern.to_vec());
         let select =
             Select::new(&[exclude(b"a"), exclude(b"/a/b"), exclude(b"x"), exclude(b"z"), list]).unwrap();
-        assert!(select.includes(|| "", OsStr::new("a"), true));
-        assert!(select.includes(|| "a", OsStr::new("b"), true));
-        assert!(select.includes(|| "a/b", OsStr::new("c"), false));
+        assert!(select.includes(Path::new(""), || "", OsStr::new("a"), true));
+        assert!(select.includes(Path::new(""), || "a", OsStr::new("b"), true));
+        assert!(select.includes(Path::new(""), || "a/b", OsStr::new("c"), false));
         let Listing::Listed(root) = select.listing(|| "") else { panic!("a list was given") };
         assert_eq!(root.len(), 1, "an excluded name brings no folder");
     }
@@ -246,7 +275,7 @@ mod tests {
         for written in ["d\nd/f\n", "d/\nd/f\n"] {
             let list = Selection::Names(written.as_bytes().to_vec(), false);
             let select = Select::new(&[Selection::Exclude(b"d/".to_vec()), list]).unwrap();
-            assert!(select.includes(|| "", OsStr::new("d"), true), "{written}");
+            assert!(select.includes(Path::new(""), || "", OsStr::new("d"), true), "{written}");
             assert!(
                 matches!(select.listing(|| "d"), Listing::Listed(names) if names.len() == 1),
                 "{written}"
@@ -259,14 +288,16 @@ mod tests {
         let select =
             Select::new(&[Selection::Exclude(b"*.o".to_vec()), Selection::Exclude(b"/dir".to_vec())]);
         let select = select.unwrap();
-        for (name, is_folder, included) in [
-            ("a.o", false, false),
-            ("a.o", true, false),
-            ("a.c", false, true),
-            ("dir", true, true),
-            ("dir", false, false),
+        for (name, is_folder, begin_above, included) in [
+            ("a.o", false, false, false),
+            ("a.o", true, false, false),
+            ("a.c", false, false, true),
+            ("dir", true, false, true),
+            ("dir", true, true, false),
+            ("dir", false, false, false),
         ] {
-            assert_eq!(select.includes_argument(OsStr::new(name), is_folder), included, "{name}");
+            let included_now = select.includes_argument(OsStr::new(name), (is_folder, begin_above));
+            assert_eq!(included_now, included, "{name}");
         }
     }
 

@@ -1,0 +1,179 @@
+//! Which names of two trees are compared by the rules of a copy, and which only one of them has.
+//!
+//! A name of the original that is hidden is not compared. A name of the copy that the original does not have, or hides,
+//! is a difference, unless it is protected: a mirror would remove it. So a folder that a mirror would keep is none if
+//! something in it is protected, and all else in it is. Which of the two trees is listed and which is looked into is of
+//! no matter (`Options::compares_backwards`).
+//!
+//! Must not know: how names are compared, how patterns match.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::run::Shared;
+use crate::target::listed::{self, Name};
+use crate::tree::folder::directory::Directory;
+use crate::tree::folder::folder_done;
+use crate::tree::folder::side::FolderSide;
+use crate::tree::names::batch_cursor::BatchCursor;
+use crate::tree::names::left_out::SOCKET;
+use crate::tree::root::Root;
+use crate::tree::rules::compare::is_missing;
+use crate::tree::rules::select::Listing;
+use datapump_files::disk::FileKind;
+
+/// Whether a name that was listed is compared. If only the copy has it that is told.
+pub(crate) fn is_compared(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    kind: FileKind,
+) -> Result<bool, Problem> {
+    if !shared.settings.options.compares_backwards {
+        return Ok(cursor.is_included(shared, name, kind));
+    }
+    let there = cursor.there(&name.name)?;
+    if there.is_some_and(|there| cursor.is_included(shared, name, there.kind)) {
+        return Ok(true);
+    }
+    let extras =
+        Extras { shared, root: &cursor.directory.root, other: cursor.directory.root.target_path.clone() };
+    extras.tell(&cursor.directory.source, name)?;
+    Ok(false)
+}
+
+/// A name of a list that was not found: a difference, if the other tree has it.
+pub(crate) fn of_list(cursor: &BatchCursor, name: &Name, problem: Problem) -> Problem {
+    let is_there = || matches!(cursor.there(&name.name), Ok(Some(_)));
+    match problem.class == Class::Missing && is_there() {
+        true => is_missing(&cursor.source_path(&name.name), &cursor.target_path(&name.name)),
+        false => problem,
+    }
+}
+
+/// The names of a folder that only the tree has that is not listed.
+pub(crate) fn others(shared: &Shared<'_>, directory: &Arc<Directory>) {
+    if let Err(problem) = tell_others(shared, directory) {
+        directory.root.report(&shared.ledger, problem);
+    }
+    folder_done::release(shared, directory);
+}
+
+fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
+    let Some(target) = &directory.target else { return Ok(()) };
+    // Only names of the list are compared.
+    if matches!(shared.trees.select.listing(|| directory.relative()), Listing::Listed(_)) {
+        return Ok(());
+    }
+    let (one, other) = (directory.source.origin()?, target.file()?.0);
+    let source_root = directory.source.ancestors().last().map(|root| PathBuf::from(&root.name));
+    let extras = Extras { shared, root: &directory.root, other: source_root.unwrap_or_default() };
+    let is_backwards = shared.settings.options.compares_backwards;
+    let mut cookie = 0;
+    loop {
+        let listed = listed::list(&other, cookie);
+        let (names, next) =
+            listed.map_err(|errno| Problem::system(Operation::List, &target.path(), errno.0))?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        cookie = next;
+        for name in &names {
+            let there = one.if_there(&name.name, || directory.source.path_of(&name.name))?;
+            match there {
+                Some(there) if is_backwards || extras.is_included(target, name, there.kind) => {}
+                None if is_backwards && !extras.is_included(target, name, kind_of(target, name)?) => {}
+                None if is_backwards => extras.tell_missing(target, name, kind_of(target, name)?),
+                _ => extras.tell(target, name)?,
+            }
+        }
+    }
+}
+
+fn kind_of(side: &FolderSide, name: &Name) -> Result<FileKind, Problem> {
+    match name.kind {
+        Some(kind) => Ok(kind),
+        None => Ok(side.origin()?.metadata(name, || side.path_of(&name.name))?.kind),
+    }
+}
+
+/// Names of a folder, all of them.
+fn names_of(side: &FolderSide) -> Result<Vec<Name>, Problem> {
+    let (origin, path) = (side.origin()?, side.path());
+    let (mut all, mut cookie) = (Vec::new(), 0);
+    loop {
+        let (names, next) = origin.list(cookie, false, &path)?;
+        if names.is_empty() {
+            return Ok(all);
+        }
+        all.extend(names);
+        cookie = next;
+    }
+}
+
+/// What one tree has and the other, whose root has this path, has not.
+struct Extras<'run> {
+    shared: &'run Shared<'run>,
+    root: &'run Root,
+    other: PathBuf,
+}
+
+impl Extras<'_> {
+    fn is_included(&self, side: &FolderSide, name: &Name, kind: FileKind) -> bool {
+        let (select, above) = (&self.shared.trees.select, &self.root.patterns_above);
+        select.includes(above, || side.relative(), &name.name, kind == FileKind::Folder)
+    }
+
+    fn is_protected(&self, side: &FolderSide, name: &Name, kind: FileKind) -> bool {
+        let (select, above) = (&self.shared.trees.select, &*self.root.patterns_above);
+        select.protects((above, || side.relative()), (&name.name, kind == FileKind::Folder), false)
+    }
+
+    /// Tells a name of the copy that is too much, or what is too much in it.
+    fn tell(&self, side: &Arc<FolderSide>, name: &Name) -> Result<(), Problem> {
+        let mut found = vec![(Arc::clone(side), name.clone())];
+        while let Some((side, name)) = found.pop() {
+            let kind = kind_of(&side, &name)?;
+            if self.is_protected(&side, &name, kind) {
+                continue;
+            }
+            if kind == FileKind::Folder && self.shared.trees.select.protects_some() {
+                let below = side.child_of(&name)?;
+                if self.keeps_some(&below)? {
+                    found.extend(names_of(&below)?.into_iter().map(|name| (Arc::clone(&below), name)));
+                    continue;
+                }
+            }
+            self.tell_missing(&side, &name, kind);
+        }
+        Ok(())
+    }
+
+    /// Whether something in a folder is protected, so that a mirror keeps the folder.
+    fn keeps_some(&self, folder: &Arc<FolderSide>) -> Result<bool, Problem> {
+        let mut folders = vec![Arc::clone(folder)];
+        while let Some(side) = folders.pop() {
+            for name in names_of(&side)? {
+                let kind = kind_of(&side, &name)?;
+                if self.is_protected(&side, &name, kind) {
+                    return Ok(true);
+                }
+                if kind == FileKind::Folder {
+                    folders.push(side.child_of(&name)?);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// A socket has no content, on whichever side it is.
+    fn tell_missing(&self, side: &FolderSide, name: &Name, kind: FileKind) {
+        let path = side.path_of(&name.name);
+        let missing: &Path = &side.path_below(&self.other).join(&name.name);
+        match kind {
+            FileKind::Socket => self.shared.ledger.leave_out(&format!("'{}' {SOCKET}", shown_path(&path))),
+            _ => self.shared.ledger.report(is_missing(missing, &path)),
+        }
+    }
+}
