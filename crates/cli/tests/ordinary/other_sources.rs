@@ -97,6 +97,15 @@ fn sources_with_names_of_their_own_are_copied_into_one_folder() {
     copied(&home, "copy s/ u/B v/D t", all);
     copied(&home, "copy s/ u/B v/D t", all);
     copied(&home, "copy --exclude /C s/ u/B v/D t", all);
+    // Folders of one name are put together, as long as no file has the name of another.
+    let home = self::home(&["s/B/sub/x", "u/B/sub/y", "u/B/z", "t/"]);
+    copied(
+        &home,
+        "copy s/ u/B t",
+        &[("t/B/sub/x", "s/B/sub/x"), ("t/B/sub/y", "u/B/sub/y"), ("t/B/z", "u/B/z")],
+    );
+    fs::write(home.path("u/B/sub/x"), "other").expect("room");
+    refused(&home, &USUAL, "s/ u/B t", &["two of the sources would get this name, 's/' and 'u/B'"]);
 }
 
 #[test]

@@ -229,8 +229,10 @@ fn refuse_target(
 ) -> Result<(), Problem> {
     for InTree { tree, below } in trees.holding(at) {
         let Some(below) = below.filter(|_| tree.number != item.number) else { continue };
-        if !has_name(tree, &below, job) {
-            continue;
+        match Descent::of(tree, &below, job) {
+            Descent::Found(meta, _) if meta.kind != FileKind::Folder || !item.is_tree() => {}
+            Descent::Found(_, above) if have_one_name((&above, &below), item, job.1) => {}
+            _ => continue,
         }
         let also = if job.0.remove_sources { ", and --remove-source-files would remove both" } else { "" };
         let (one, other) = (&tree.source, &item.source);
@@ -242,8 +244,52 @@ fn refuse_target(
     Ok(())
 }
 
-fn has_name(tree: &Item, below: &Path, job: (&Options, &Select)) -> bool {
-    matches!(Descent::of(tree, below, job), Descent::Found(_))
+/// Whether a folder of a tree and a source that goes to the same folder have a name that is not a folder of both. They
+/// are put together else, as they were named. What cannot be looked at may have one.
+fn have_one_name((above, below): (&OriginFolder, &Path), item: &Item, select: &Select) -> bool {
+    let Some(Ok(other)) = item.source.local_path().map(names::open_path) else { return false };
+    let other = OriginFolder { follow: above.follow, ..OriginFolder::of(Arc::new(other)) };
+    let name = below.file_name().unwrap_or_default();
+    entered(above, name).is_none_or(|one| have_common((&one, below), (&other, Path::new("")), select))
+}
+
+fn have_common(one: (&OriginFolder, &Path), other: (&OriginFolder, &Path), select: &Select) -> bool {
+    let mut cookie = 0;
+    while let Ok((entries, next)) = other.0.list(cookie) {
+        if entries.iter().any(|entry| is_common(&entry.name, one, other, select)) {
+            return true;
+        }
+        if entries.is_empty() {
+            return false;
+        }
+        cookie = next;
+    }
+    true
+}
+
+fn is_common(
+    name: &OsStr,
+    one: (&OriginFolder, &Path),
+    other: (&OriginFolder, &Path),
+    select: &Select,
+) -> bool {
+    let chosen = |(folder, path): (&OriginFolder, &Path)| {
+        let is_folder = folder.metadata(name).ok()?.kind == FileKind::Folder;
+        (is_listed(select, path, name) && select.includes(|| path, name, is_folder)).then_some(is_folder)
+    };
+    match (chosen(one), chosen(other)) {
+        (Some(true), Some(true)) => {
+            entered(one.0, name).zip(entered(other.0, name)).is_none_or(|(below, beside)| {
+                have_common((&below, &one.1.join(name)), (&beside, &other.1.join(name)), select)
+            })
+        }
+        (found, beside) => found.is_some() && beside.is_some(),
+    }
+}
+
+fn entered(folder: &OriginFolder, name: &OsStr) -> Option<OriginFolder> {
+    let file = Arc::new(folder.open_folder(name).ok()?);
+    Some(OriginFolder { file, depth: folder.depth + 1, ..folder.clone() })
 }
 
 /// What a copy of the tree does to a name in its target.
@@ -251,7 +297,7 @@ fn fate(tree: &Item, (below, is_folder): (&Path, bool), (options, select): (&Opt
     let rules = (select, &*tree.patterns_above);
     let spared = || is_spared(rules, (below, is_folder), options.delete_excluded);
     match Descent::of(tree, below, (options, select)) {
-        Descent::Found(meta) => {
+        Descent::Found(meta, _) => {
             let is_left_alone = options.ignore_existing && !is_folder && meta.kind != FileKind::Folder;
             if is_left_alone { NameFate::Stays } else { NameFate::WrittenOver }
         }
@@ -262,7 +308,8 @@ fn fate(tree: &Item, (below, is_folder): (&Path, bool), (options, select): (&Opt
 
 /// What a tree's source has under a path of its target.
 enum Descent {
-    Found(Meta),
+    /// And the folder that it stands in.
+    Found(Meta, OriginFolder),
     /// Nothing that is copied, or no folder where one is on the way.
     Missing,
     /// It is on another host, or cannot be looked at.
@@ -286,15 +333,15 @@ impl Descent {
                 return Descent::Missing;
             }
             if names.peek().is_none() {
-                return Descent::Found(meta);
+                return Descent::Found(meta, folder);
             }
             let stays_out =
                 options.one_file_system && tree.meta.is_some_and(|root| root.device != meta.device);
             if !is_folder || stays_out {
                 return Descent::Missing;
             }
-            let Ok(next) = folder.open_folder(name) else { return Descent::Unknown };
-            folder = OriginFolder { file: Arc::new(next), depth: folder.depth + 1, ..folder };
+            let Some(next) = entered(&folder, name) else { return Descent::Unknown };
+            folder = next;
             path.push(name);
         }
         Descent::Missing
