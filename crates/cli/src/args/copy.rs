@@ -311,8 +311,6 @@ impl CopyArguments {
         };
         let options = self.links.apply(options);
         let options = Options { keep_links: self.keeps_links(options.follow), ..options };
-        let options = self.given.apply(self.backup.apply(self.tree.apply(options)?)?)?;
-        // A log has what was deleted.
-        Ok(Options { changes: options.changes || self.trace.log_file.is_some(), ..options })
+        self.given.apply(self.backup.apply(self.tree.apply(options)?)?)
     }
 }
