@@ -22,7 +22,9 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datapump::{Change, ChangeKind, Class, Event, Place, Problem, Report, Status, shown, words_about};
+use datapump::{
+    Change, ChangeKind, Class, Event, Place, Planned, Problem, Report, Status, shown, words_about,
+};
 use datapump_lab::advise::explain::Explained;
 use indicatif::ProgressBar;
 
@@ -30,11 +32,15 @@ use crate::args::{OutputArguments, TraceArguments};
 use crate::output::failures::Failures;
 use crate::output::files::log_file::LogFile;
 use crate::output::files::report_file::ReportFile;
+use crate::output::path_words::change_words::{DoneWords, plan_words, planned_words};
 use crate::output::path_words::path_words;
 use crate::output::version::VERSION;
 
 /// The system's number for a descriptor that is not open: errno(3).
 const EBADF: i32 = 9;
+
+/// The end of a dry run.
+const NOTHING_COPIED: &str = "nothing was copied";
 
 /// The two streams, and what was asked of them.
 #[derive(Debug, Default)]
@@ -57,7 +63,7 @@ pub struct Output {
     pub moves_nothing: bool,
     /// The report is written here too.
     report_file: Option<ReportFile>,
-    /// A line for each file is written here.
+    /// A line for each thing that is done is written here.
     log_file: Option<LogFile>,
     failures: Mutex<Failures>,
     results: Mutex<Results>,
@@ -77,7 +83,7 @@ impl Output {
         Output { json, quiet, verbose, stats, ..Output::default() }
     }
 
-    /// The report, and a line for each file, go to files too, if those are named.
+    /// The report, and a line for each thing that is done, go to files too, if those are named.
     ///
     /// Errors: such a file is among the places, is another flag's, or cannot be written.
     pub fn open_files<'place>(
@@ -95,20 +101,21 @@ impl Output {
         Ok(())
     }
 
-    /// Whether anybody wants to know of each file.
+    /// Whether anybody wants to know of each file, and of what else is done.
     pub fn tells_files(&self) -> bool {
         self.json || self.verbose || self.log_file.is_some()
     }
 
     /// A job begins: an event, and the first line of a log.
     pub fn start(&self, name: &str, sources: &[Place], target: Option<&Place>) {
-        let event = json::start(name, sources, target);
+        let event = json::start((name, self.dry_run), sources, target);
         if self.json {
             self.result(&event);
         }
         let to = target.map_or(String::new(), |target| format!(" -> {target}"));
         let from = sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        let words = || format!("pump-log: {name} {from}{to}");
+        let dry_run = if self.dry_run { "dry run: " } else { "" };
+        let words = || format!("pump-log: {dry_run}{name} {from}{to}");
         self.log_file.iter().for_each(|log| log.start(words, || event.clone()));
     }
 
@@ -119,10 +126,20 @@ impl Output {
 
     /// The last line, where nothing but the status is known.
     pub fn ended(&self, status: i32, class: Option<Class>) {
-        self.last(|| match self.moves_nothing {
+        let event = || match self.moves_nothing {
             true => json::ended(status, class),
             false => json::report(&empty_report(status, class), None),
-        });
+        };
+        self.last(event);
+        let done = if self.dry_run { format!(": {NOTHING_COPIED}") } else { String::new() };
+        self.log(|| format!("ended with status {status}{done}"), event);
+    }
+
+    /// A line of the log, if there is one.
+    fn log(&self, words: impl FnOnce() -> String, event: impl FnOnce() -> String) {
+        if let Some(log) = &self.log_file {
+            log.write(|| format!("{}{}", if self.dry_run { "dry run: " } else { "" }, words()), event);
+        }
     }
 
     /// The last line of JSON, to wherever such lines were asked for.
@@ -186,13 +203,14 @@ impl Output {
             Event::File { path, bytes, blake3 } => {
                 let words = || format!("copied {bytes} bytes: {}", path_words(&path));
                 let event = || json::file(&path, bytes, blake3.as_deref());
-                self.log_file.iter().for_each(|log| log.write(words, event));
+                self.log(words, event);
                 if self.json {
-                    self.result(&json::file(&path, bytes, blake3.as_deref()));
+                    self.result(&event());
                 } else if self.verbose {
                     self.line(&format!("{}: {bytes} bytes", path_words(&path)));
                 }
             }
+            Event::Change(change) if self.dry_run => self.planned_change(&change),
             Event::Change(change) => self.change(&change),
             Event::Problem(problem) => self.problem(&problem),
             Event::Warning(words) => self.line(&format!("pump: warning: {words}")),
@@ -211,33 +229,54 @@ impl Output {
         }
     }
 
-    /// A change, itemized if that was asked for.
+    /// What was done. A copied file is told as one.
     fn change(&self, change: &Change) {
-        // A copied name is a file, and told as one.
-        if change.kind == ChangeKind::Delete && !self.dry_run {
-            let words = || format!("deleted: {}", path_words(&change.target));
-            self.log_file.iter().for_each(|log| log.write(words, || json::change(change)));
+        if self.itemize && !self.json {
+            self.itemize(change);
         }
-        if !self.itemize && !self.dry_run {
+        let is_file = change.kind == ChangeKind::Copy && change.what == "file";
+        if is_file && !(self.itemize && self.json) {
             return;
         }
+        let (words, event) = (DoneWords::of(change), || json::change(change, self.itemize));
+        if !is_file {
+            self.log(|| words.name_last(), event);
+        }
+        if self.json {
+            self.result(&event());
+        } else if self.verbose {
+            self.line(&words.name_first());
+        }
+    }
+
+    /// What would be done.
+    fn planned_change(&self, change: &Change) {
+        self.log(|| plan_words(change), || json::planned_change(change));
         match (self.json, self.itemize) {
-            (true, _) if self.dry_run => self.result(&json::change(change)),
-            (true, _) => {}
-            (false, true) => {
-                let path = path_words(&change.itemized_path());
-                let arrow = change.arrow().map(|(arrow, path)| format!("{arrow}{}", path_words(path)));
-                self.result(&format!("{} {path}{}", change.itemized, arrow.unwrap_or_default()));
-            }
-            (false, false) => self.result(&change_words(change)),
+            (true, _) => self.result(&json::planned_change(change)),
+            (false, true) => self.itemize(change),
+            (false, false) => self.result(&plan_words(change)),
+        }
+    }
+
+    /// What would be done with what was named.
+    pub fn planned(&self, file: &Planned) {
+        self.log(|| planned_words(file), || json::plan(file));
+        self.result(&if self.json { json::plan(file) } else { planned_words(file) });
+    }
+
+    /// As rsync prints it. It has no letters for backups, and for what is removed from the source.
+    fn itemize(&self, change: &Change) {
+        if !change.itemized.is_empty() {
+            let path = path_words(&change.itemized_path());
+            let arrow = change.arrow().map(|(arrow, path)| format!("{arrow}{}", path_words(path)));
+            self.result(&format!("{} {path}{}", change.itemized, arrow.unwrap_or_default()));
         }
     }
 
     /// What went wrong: always for people, and as an event where those were asked for.
     pub fn problem(&self, problem: &Problem) {
-        self.log_file
-            .iter()
-            .for_each(|log| log.write(|| format!("failed: {problem}"), || json::problem(problem)));
+        self.log(|| format!("failed: {problem}"), || json::problem(problem));
         locked(&self.failures).add(problem);
         if self.json {
             self.result(&json::problem(problem));
@@ -262,12 +301,11 @@ impl Output {
     /// The last line of JSON and of a log, and words for people: what failed may have scrolled away.
     fn finish(&self, report: &Report, event: &str) {
         self.last(|| event.to_owned());
-        let words = || format!("ended with status {}: {}", report.exit_status, report.summary());
-        self.log_file.iter().for_each(|log| log.write(words, || event.to_owned()));
+        let done = || if self.dry_run { NOTHING_COPIED.into() } else { report.summary() };
+        self.log(|| format!("ended with status {}: {}", report.exit_status, done()), || event.to_owned());
         self.report_in_words(report);
-        let left = report.files_unchanged + report.files_before;
         let log = self.log_file.as_ref().map(LogFile::path);
-        if let Some(words) = locked(&self.failures).words(report.files, left, log) {
+        if let Some(words) = locked(&self.failures).words(report, log) {
             self.line(&format!("pump: {words}"));
         }
     }
@@ -323,7 +361,7 @@ impl Output {
     /// The last words of a dry run for people.
     pub fn tell_dry_run(&self) {
         if !self.json && !self.quiet {
-            self.line("dry run: nothing was copied");
+            self.line(&format!("dry run: {NOTHING_COPIED}"));
         }
     }
 
@@ -395,18 +433,6 @@ impl Output {
         if let Some(bar) = locked(&self.bar).take() {
             bar.finish_and_clear();
         }
-    }
-}
-
-/// `'a/b' -> 'c/b' (123 bytes)`, `'a' -> 'c' (folder)`, `remove 'c/d'`: as cp -v has it.
-fn change_words(change: &Change) -> String {
-    let (source, target) = (path_words(&change.source), path_words(&change.target));
-    match (change.kind, change.bytes) {
-        (ChangeKind::Delete, _) => format!("remove '{target}'"),
-        (ChangeKind::Adjust, _) => format!("'{source}' -> '{target}' (attributes)"),
-        (ChangeKind::Link, _) => format!("'{source}' -> '{target}' (hard link)"),
-        (ChangeKind::Copy, Some(bytes)) => format!("'{source}' -> '{target}' ({bytes} bytes)"),
-        (ChangeKind::Copy, None) => format!("'{source}' -> '{target}' ({})", change.what),
     }
 }
 

@@ -148,7 +148,7 @@ impl Job {
         Job { retry_for, ..self }
     }
 
-    /// Whether somebody wants to hear of each file of a tree. Default: true.
+    /// Whether somebody wants to hear of each file of a tree, and of what else is done. Default: true.
     pub fn tells_files(self, tells_files: bool) -> Job {
         Job { tells_files, ..self }
     }

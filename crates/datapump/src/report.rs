@@ -182,8 +182,17 @@ pub struct Report {
     pub folders_made: u64,
     /// Names that were left out for what they are: sockets, and files in use by a running or cut pump.
     pub skipped: u64,
-    /// Names that were removed, because the source does not have them.
+    /// Names that were removed at the target, because the source does not have them.
     pub deleted: u64,
+    /// Names that were made hard links: further names of a file, and unchanged files (--link-dest). 0 where an older
+    /// version wrote, as all fields down to `problems`.
+    pub hard_links: u64,
+    /// Pipes and devices that were made.
+    pub specials: u64,
+    /// Backups of what was replaced or removed at the target (--backup).
+    pub backups: u64,
+    /// Names that were removed from the source (--remove-source-files).
+    pub sources_removed: u64,
     /// Problems, counted by class.
     pub problems: BTreeMap<String, u64>,
     /// From start to end of the job, in nanoseconds.
@@ -296,6 +305,10 @@ impl Report {
             waits_ns: self.waits_ns.plus(&before.waits_ns),
             lanes_cpu_ns: self.lanes_cpu_ns + before.lanes_cpu_ns,
             deleted: self.deleted + before.deleted,
+            hard_links: self.hard_links + before.hard_links,
+            specials: self.specials + before.specials,
+            backups: self.backups + before.backups,
+            sources_removed: self.sources_removed + before.sources_removed,
             cpu: self.cpu.plus(&before.cpu),
             cpu_far: remote_host,
             ..self

@@ -312,8 +312,6 @@ impl CopyArguments {
         let options = self.links.apply(options);
         let (keep_links, keep_pipes) = (self.keeps_links(options.follow), self.habits.archive);
         let options = Options { keep_links, keep_pipes, ..options };
-        let options = self.given.apply(self.backup.apply(self.tree.apply(options)?)?)?;
-        // A log has what was deleted.
-        Ok(Options { changes: options.changes || self.trace.log_file.is_some(), ..options })
+        self.given.apply(self.backup.apply(self.tree.apply(options)?)?)
     }
 }

@@ -21,9 +21,10 @@ pub struct TraceArguments {
     #[arg(long, value_name = "FILE", env = "PUMP_TCP_TRACE", help_heading = OUTPUT)]
     pub tcp_trace: Option<PathBuf>,
 
-    /// Write a line for each file to a log: copied, deleted or failed
+    /// Write a line for each thing that is done to a log: copied, made, linked, deleted, failed
     ///
-    /// Behind what earlier runs wrote there. With --json its lines are the events. Default: none.
+    /// Each begins with its time, in UTC, behind what earlier runs wrote there; lines of a dry run (-n) say so. With
+    /// --json they are the events, each with its time. Default: none.
     ///
     /// Example: pump copy --log-file copy.log photos/ /backup/photos
     #[arg(long, value_name = "FILE", env = "PUMP_LOG_FILE", help_heading = OUTPUT)]

@@ -14,7 +14,6 @@ use crate::args::{CopyArguments, MirrorArguments, relative};
 use crate::commands::trace::Trace;
 use crate::commands::tune::tuned;
 use crate::output::Output;
-use crate::output::json;
 use crate::output::path_words::path_words;
 use crate::output::progress::shown;
 use crate::run::remote::{self, RemoteWish};
@@ -241,15 +240,7 @@ fn plan(job: &Job, output: &Output) -> i32 {
         Err(problem) => return output.refusal(&problem),
     };
     problems.iter().for_each(|problem| output.problem(problem));
-    for file in &planned {
-        if output.json {
-            output.result(&json::plan(file));
-        } else {
-            let bytes = file.bytes.map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
-            let what = file.made.map_or_else(|| format!("{bytes}; {}", file.how), str::to_owned);
-            output.result(&format!("'{}' -> '{}' ({what})", file.source, file.target));
-        }
-    }
+    planned.iter().for_each(|file| output.planned(file));
     output.tell_dry_run();
     let class = problems.first().map(|problem| problem.class);
     let status = class.map_or(Status::Done, |_| Status::Partial) as i32;

@@ -16,8 +16,12 @@ use crate::output::Output;
 use crate::output::files::own_file::{self, OwnFile};
 use crate::run::remote;
 
-const SERIES: OwnFile =
-    OwnFile { flag: "--tcp-trace", kind: "a time series", beginning: br#"{"v":1,"event":"tcp","# };
+const SERIES: OwnFile = OwnFile {
+    flag: "--tcp-trace",
+    kind: "a time series",
+    beginning: br#"{"v":1,"event":"tcp","#,
+    has_times: false,
+};
 
 /// What was asked for, and what came of it.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use datapump::{Class, LimitedBy, Operation, Phase, Report};
+use datapump::{ChangeKind, Class, LimitedBy, Operation, Phase, Report};
 use datapump_lab::access::Accessed;
 use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
 use datapump_lab::advise::pid::{Verdict, watched::Watched};
@@ -38,6 +38,8 @@ pub enum EventLine<'a> {
     Start(StartLine<'a>),
     /// A file is complete.
     File(FileLine<'a>),
+    /// Something was done that is no copied file; with -i those are told like this, too.
+    Change(ChangeLine<'a>),
     /// Something went wrong.
     Problem(ProblemLine<'a>),
     /// How far the job is.
@@ -121,6 +123,8 @@ pub struct StartLine<'a> {
     pub version: &'a str,
     /// Name of the command: copy, mirror, verify, hash, demo or explain.
     pub command: &'a str,
+    /// Nothing is changed: it is told what would be (-n).
+    pub dry_run: bool,
     /// Places.
     pub sources: Vec<String>,
     /// Place; null where there is none.
@@ -148,6 +152,63 @@ pub struct FileLine<'a> {
     /// What b3sum prints, when it was computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blake3: Option<&'a str>,
+}
+
+/// Something that was done.
+#[derive(Serialize, JsonSchema)]
+pub struct ChangeLine<'a> {
+    /// The name at the target; in the source, where it is removed from that.
+    #[serde(flatten)]
+    pub name: FileName,
+    /// What was done.
+    pub kind: DoneKind,
+    /// What the name is: file, folder, symlink, device, pipe or socket.
+    pub what: &'a str,
+    /// What a symbolic link points to, the name that a hard link was made of (where that is at the target), or the path
+    /// of a backup; what is not UTF-8 is replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Its bytes in base64, when it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_bytes: Option<String>,
+    /// The letters of rsync, with -i.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub itemized: Option<&'a str>,
+}
+
+/// What was done to a name.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DoneKind {
+    /// A file was copied (with -i).
+    Copied,
+    /// A folder, symbolic link, pipe or device was made.
+    Made,
+    /// It was made a hard link.
+    Linked,
+    /// Its attributes were set; its content was right.
+    AttributesSet,
+    /// It was removed at the target.
+    Deleted,
+    /// What stood there got the name of a backup.
+    BackedUp,
+    /// It was removed from the source.
+    RemovedFromSource,
+}
+
+impl DoneKind {
+    /// Of a change of such a thing.
+    pub fn of(kind: ChangeKind, what: &str) -> DoneKind {
+        match kind {
+            ChangeKind::Copy if what == "file" => DoneKind::Copied,
+            ChangeKind::Copy => DoneKind::Made,
+            ChangeKind::Link => DoneKind::Linked,
+            ChangeKind::Adjust => DoneKind::AttributesSet,
+            ChangeKind::Delete => DoneKind::Deleted,
+            ChangeKind::Backup => DoneKind::BackedUp,
+            ChangeKind::RemoveSource => DoneKind::RemovedFromSource,
+        }
+    }
 }
 
 /// A problem.

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use datapump::units::{counted, with_commas};
-use datapump::{Class, Problem};
+use datapump::{Class, Problem, Report};
 
 use crate::output::path_words::path_words;
 
@@ -31,8 +31,8 @@ impl Failures {
 
     /// `3 errors (2,345 files copied, 7 left as they were): 'a' (permission denied), 'c' (not found); see above`;
     /// nothing of one file that was copied alone.
-    pub fn words(&self, copied: u64, left: u64, log: Option<&Path>) -> Option<String> {
-        if self.count == 0 || self.count + copied + left < 2 {
+    pub fn words(&self, report: &Report, log: Option<&Path>) -> Option<String> {
+        if self.count == 0 || self.count + report.names_done() < 2 {
             return None;
         }
         let more = match self.count - self.first.len() as u64 {
@@ -40,12 +40,8 @@ impl Failures {
             more => format!(" and {} more", with_commas(more)),
         };
         let log = log.map_or(String::new(), |log| format!(" and in {}", path_words(log)));
-        let (errors, files) = (counted(self.count, "error"), counted(copied, "file"));
-        let left = match left {
-            0 => String::new(),
-            left => format!(", {} left as they were", with_commas(left)),
-        };
-        Some(format!("{errors} ({files} copied{left}): {}{more}; see above{log}", self.first.join(", ")))
+        let (errors, done) = (counted(self.count, "error"), report.done_words());
+        Some(format!("{errors} ({done}): {}{more}; see above{log}", self.first.join(", ")))
     }
 }
 
@@ -57,25 +53,40 @@ mod tests {
     #[test]
     fn failures_are_one_line_with_the_first_ones() {
         let mut failures = Failures::default();
-        assert_eq!(failures.words(9, 0, None), None);
+        let of = |files| Report { files, ..Report::default() };
+        assert_eq!(failures.words(&of(9), None), None);
         failures.add(&Problem::usage("no file"));
-        assert_eq!(failures.words(9, 0, None), None);
+        assert_eq!(failures.words(&of(9), None), None);
         let problem = |path: &str| Problem::new(Class::Denied, Operation::Open, Path::new(path), "denied");
         failures.add(&problem("a"));
-        assert_eq!(failures.words(0, 0, None), None, "the one file: its problem says all");
+        assert_eq!(failures.words(&of(0), None), None, "the one file: its problem says all");
         assert_eq!(
-            failures.words(2344, 0, None).as_deref(),
+            failures.words(&of(2344), None).as_deref(),
             Some("1 error (2,344 files copied): 'a' (permission denied); see above")
         );
-        assert_eq!(
-            failures.words(0, 3, None).as_deref(),
-            Some("1 error (0 files copied, 3 left as they were): 'a' (permission denied); see above")
-        );
+        for (report, done) in [
+            (
+                Report { files_unchanged: 2, links_unchanged: 1, ..of(0) },
+                "0 files copied, 3 left as they were",
+            ),
+            (Report { links: 1, ..of(0) }, "0 files copied, 1 link made"),
+            (Report { hard_links: 2, ..of(1) }, "1 file copied, 2 hard links made"),
+            (
+                Report { specials: 1, files_before: 1, ..of(0) },
+                "0 files copied, 1 special file made, 1 left as they were",
+            ),
+        ] {
+            let words = format!("1 error ({done}): 'a' (permission denied); see above");
+            assert_eq!(failures.words(&report, None), Some(words));
+        }
         ["b", "c", "d"].iter().for_each(|path| failures.add(&problem(path)));
         let named = ["a", "b", "c"].map(|path| format!("'{path}' (permission denied)")).join(", ");
         let named = format!("{named} and 1 more; see above");
-        assert_eq!(failures.words(1, 0, None), Some(format!("4 errors (1 file copied): {named}")));
+        assert_eq!(failures.words(&of(1), None), Some(format!("4 errors (1 file copied): {named}")));
         let log = Some(Path::new("log"));
-        assert_eq!(failures.words(1, 0, log), Some(format!("4 errors (1 file copied): {named} and in log")));
+        assert_eq!(
+            failures.words(&of(1), log),
+            Some(format!("4 errors (1 file copied): {named} and in log"))
+        );
     }
 }

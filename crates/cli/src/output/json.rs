@@ -9,12 +9,12 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use datapump::{Change, Class, Place, Planned, Problem, Report};
+use datapump::{Change, ChangeKind, Class, Place, Planned, Problem, Report};
 use datapump_lab::advise::explain::Explained;
 
 use crate::output::events::{
-    EndedLine, EventLine, ExplainedLine, FileLine, FileName, PlanLine, ProblemLine, ProgressLine, ReportLine,
-    StartLine, SummaryLine,
+    ChangeLine, DoneKind, EndedLine, EventLine, ExplainedLine, FileLine, FileName, PlanLine, ProblemLine,
+    ProgressLine, ReportLine, StartLine, SummaryLine,
 };
 use crate::output::meter::MeterReading;
 use crate::output::version;
@@ -29,12 +29,23 @@ pub fn line(event: &EventLine<'_>) -> String {
     format!("{{\"v\":{VERSION},{}", &body[1..])
 }
 
-/// A job begins.
-pub fn start(command: &str, sources: &[Place], target: Option<&Place>) -> String {
+/// Behind the rest, when it was written to a log.
+pub fn with_time(line: &str) -> String {
+    format!("{},\"time\":\"{}\"}}", line.strip_suffix('}').unwrap_or(line), now())
+}
+
+/// RFC 3339, in UTC.
+pub fn now() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
+}
+
+/// A job begins, perhaps one that only says what it would do.
+pub fn start((command, dry_run): (&str, bool), sources: &[Place], target: Option<&Place>) -> String {
     let sources = sources.iter().map(place).collect();
     line(&EventLine::Start(StartLine {
         version: version::VERSION,
         command,
+        dry_run,
         sources,
         target: target.map(place),
     }))
@@ -63,7 +74,7 @@ pub fn problem(problem: &Problem) -> String {
 /// How far it is.
 pub fn progress(reading: &MeterReading, at_hand: Option<&Path>) -> String {
     line(&EventLine::Progress(ProgressLine {
-        time: format!("{:.3}", jiff::Timestamp::now()),
+        time: now(),
         elapsed_ns: reading.elapsed_ns,
         phase: reading.phase,
         files_total: Some(reading.found.1).filter(|files| *files > 0),
@@ -90,8 +101,24 @@ pub fn plan(planned: &Planned) -> String {
     }))
 }
 
+/// A change that was made; with its letters, if they were asked for.
+pub fn change(change: &Change, is_itemized: bool) -> String {
+    let is_source = change.kind == ChangeKind::RemoveSource;
+    let to = change.leads_to_path();
+    let to = to.as_deref().map(name);
+    let (to, to_bytes) = to.map_or((None, None), |to| (Some(to.path), to.path_bytes));
+    line(&EventLine::Change(ChangeLine {
+        name: name(if is_source { &change.source } else { &change.target }),
+        kind: DoneKind::of(change.kind, change.what),
+        what: change.what,
+        to,
+        to_bytes,
+        itemized: Some(change.itemized.trim_end()).filter(|letters| is_itemized && !letters.is_empty()),
+    }))
+}
+
 /// A change that would be made.
-pub fn change(change: &Change) -> String {
+pub fn planned_change(change: &Change) -> String {
     line(&EventLine::Plan(PlanLine {
         source: change.source.to_string_lossy().into_owned(),
         target: change.target.to_string_lossy().into_owned(),

@@ -2,6 +2,8 @@
 //!
 //! Must not know: where they are shown.
 
+pub(crate) mod change_words;
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 

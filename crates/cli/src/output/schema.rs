@@ -14,6 +14,9 @@ use serde_json::{Map, Value, json};
 use crate::output::events::EventLine;
 use crate::output::json::VERSION;
 
+/// The events that a log has, too (`--log-file`): there each has its time.
+const LOGGED: [&str; 6] = ["start", "file", "change", "problem", "plan", "report"];
+
 /// The form of what is written, not of what would be read: there, nothing has a default.
 fn generated<T: JsonSchema>() -> Value {
     let written = RecursiveTransform(|form: &mut Schema| {
@@ -29,6 +32,10 @@ fn events() -> Value {
     for event in schema["oneOf"].as_array_mut().expect("one form for each event") {
         event["properties"]["v"] = json!({ "const": VERSION });
         event["required"].as_array_mut().expect("the event's name").push("v".into());
+        if event["properties"]["event"]["const"].as_str().is_some_and(|name| LOGGED.contains(&name)) {
+            let when = "When, in a log (--log-file): RFC 3339, in UTC.";
+            event["properties"]["time"] = json!({ "description": when, "type": "string" });
+        }
     }
     schema
 }

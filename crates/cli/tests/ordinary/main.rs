@@ -21,6 +21,7 @@ mod cli;
 mod copies;
 mod differences;
 mod doctor_paths;
+mod done_lines;
 mod dry_runs;
 mod file_flags;
 mod fingers;

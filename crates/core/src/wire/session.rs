@@ -55,7 +55,7 @@ pub struct Begin {
     /// Connections for blocks.
     #[n(4)]
     pub connections: u32,
-    /// The caller wants to hear of each file.
+    /// The caller wants to hear of each file, and of what else is done.
     #[n(5)]
     pub tells_files: Option<bool>,
     /// Which start of which system the caller runs on: two sides that have the same are one host.
@@ -194,7 +194,7 @@ pub enum SessionEvent {
     /// A change was made, or would be.
     #[n(4)]
     Change {
-        /// `copy`, `link`, `adjust`, `delete`.
+        /// `copy`, `link`, `adjust`, `delete`, `backup`, `remove_source`.
         #[n(0)]
         kind: String,
         /// Where it comes from.

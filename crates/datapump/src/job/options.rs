@@ -301,7 +301,7 @@ pub struct Options {
     pub one_file_system: bool,
     /// Tell what was decided about each file: [`crate::Event::Note`].
     pub notes: bool,
-    /// Tell each change when it is made: [`crate::Event::Change`].
+    /// Tell each change when it is made, copied files and the letters of rsync included: [`crate::Event::Change`].
     pub changes: bool,
     /// Make no change, but tell each that would be made.
     pub dry_run: bool,

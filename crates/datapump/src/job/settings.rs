@@ -49,7 +49,7 @@ pub(crate) struct Settings<'run> {
     pub(crate) has_one_source: bool,
     /// Files that the user named, but for those that a pattern excludes.
     pub(crate) files_wanted: usize,
-    /// Somebody wants to hear of each file of a tree.
+    /// Somebody wants to hear of each file of a tree, and of what else is done.
     pub(crate) tells_files: bool,
     pub(crate) shape: Shape,
     /// Lanes, where the user does not say how many.
@@ -87,8 +87,13 @@ impl Settings<'_> {
         below.unwrap_or(Path::new(""))
     }
 
-    /// Whether anybody wants to know of changes.
+    /// Whether anybody wants to know of changes. A file that is copied is told by itself where they are not itemized.
     pub(crate) fn tells_changes(&self) -> bool {
+        self.itemizes() || (self.tells_files && !self.compares)
+    }
+
+    /// Whether they are told with letters, and in the order of names.
+    pub(crate) fn itemizes(&self) -> bool {
         self.options.changes || self.options.dry_run
     }
 

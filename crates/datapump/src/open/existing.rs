@@ -91,10 +91,8 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem
     }
     let rules = &shared.trees.rules;
     let decides = rules.leaves_some() || rules.passes_some() || !shared.settings.options.link_dest.is_empty();
-    let at = item
-        .target
-        .at()
-        .filter(|_| !shared.settings.compares && (decides || shared.settings.tells_changes()));
+    let at =
+        item.target.at().filter(|_| !shared.settings.compares && (decides || shared.settings.itemizes()));
     let Some(at) = at else { return Ok(FileNext::Copy(None)) };
     let there = match at.metadata() {
         Ok(there) => Some(there),
@@ -220,7 +218,6 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
     shared
         .ledger
         .tell(findings::change_of_item(shared, item, ChangeKind::Adjust, Some(&there)).filter(|_| is_first));
-    tell_left(shared, at, "its attributes were set");
     Ok(())
 }
 
@@ -293,6 +290,7 @@ fn link_to_one_in(
         let synced = shared.aside(|waits| &mut waits.sync, sync);
         synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &at.path, errno.0))?;
     }
+    shared.ledger.tally().hard_links += u64::from(shared.settings.writes);
     shared.ledger.tell(findings::change_of_item(shared, item, ChangeKind::Link, None));
     Ok(Some(there))
 }

@@ -139,10 +139,32 @@ impl Account<'_> {
         self.shared.settings.meters.map(of)
     }
 
+    /// What was done to names, and left, besides copying files.
+    fn names(&self) -> Report {
+        Report {
+            files_before: self.tally.files_before,
+            skipped: self.tally.skipped,
+            deleted: self.tally.deleted,
+            hard_links: self.tally.hard_links,
+            specials: self.tally.specials,
+            backups: self.tally.backups,
+            sources_removed: self.tally.sources_removed,
+            bytes_before: self.tally.bytes_before,
+            files_unchanged: self.tally.files_unchanged,
+            files_newer: self.tally.files_newer,
+            files_existing: self.tally.files_existing,
+            links: self.tally.links,
+            links_unchanged: self.tally.links_unchanged,
+            adjusted: self.tally.adjusted,
+            folders_made: self.tally.folders_made,
+            ..Report::default()
+        }
+    }
+
     /// The report, all but the exit status.
     pub(crate) fn into_report(self) -> Report {
         let (limited_by, limited_detail) = verdict(&self.evidence());
-        let measured = self.measured();
+        let (measured, names) = (self.measured(), self.names());
         let elapsed_ns = self.elapsed_ns();
         let done = || self.lanes.iter().map(|lane| lane.done_ns.saturating_sub(self.start_ns));
         let shape = self.shared.settings.shape;
@@ -157,17 +179,6 @@ impl Account<'_> {
                 + self.connection_stats().again_bytes,
             bytes_resumed: self.tally.resumed_bytes,
             files: self.tally.files,
-            files_before: self.tally.files_before,
-            skipped: self.tally.skipped,
-            deleted: self.tally.deleted,
-            bytes_before: self.tally.bytes_before,
-            files_unchanged: self.tally.files_unchanged,
-            files_newer: self.tally.files_newer,
-            files_existing: self.tally.files_existing,
-            links: self.tally.links,
-            links_unchanged: self.tally.links_unchanged,
-            adjusted: self.tally.adjusted,
-            folders_made: self.tally.folders_made,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,
             first_done_ns: done().min().unwrap_or(elapsed_ns),
@@ -196,6 +207,7 @@ impl Account<'_> {
             direct: self.tally.direct,
             reflink: self.tally.reflink,
             blake3: self.tally.blake3,
+            ..names
         };
         let bill = measured.map(|measured| Bill::of(BillHost::Local, &measured, report.moved()));
         Report { bill, ..report }

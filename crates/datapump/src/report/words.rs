@@ -16,18 +16,26 @@ impl Report {
     /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`; `1 link in 0.00 s` where no file was
     /// copied. A value of zero is left out.
     pub fn summary(&self) -> String {
-        let files = match (self.files, self.links) {
-            (1, _) => None,
-            (0, links) if links > 0 => Some(counted(links, "link")),
-            (files, _) => Some(counted(files, "file")),
+        let without_content = || self.made_without_content().map(|(count, what)| counted(count, what));
+        let mut files: Vec<String> = match self.files {
+            1 => Vec::new(),
+            0 => without_content().collect(),
+            files => vec![counted(files, "file")],
         };
+        if self.files == 0 && files.is_empty() {
+            files.push(counted(0, "file"));
+        }
         let bytes = (self.bytes > 0 || self.files == 1).then(|| bytes_words(self.bytes));
         let done: Vec<String> = files.into_iter().chain(bytes).collect();
         let rate = match self.rated_bytes() {
             0 => String::new(),
             bytes => format!(", {}", binary_rate_words(bytes as f64 * 1e9 / self.elapsed_ns as f64)),
         };
-        let others = [(self.deleted, "deleted"), (self.skipped, "left out")];
+        let others = [
+            (self.deleted, "deleted"),
+            (self.sources_removed, "removed from the source"),
+            (self.skipped, "left out"),
+        ];
         let besides: Vec<String> = self
             .standing()
             .into_iter()
@@ -42,8 +50,8 @@ impl Report {
 
     /// `Nothing to do: 400 files up to date, 2 newer at the target.`, if that is so.
     pub fn nothing_to_do(&self) -> Option<String> {
-        let moved = self.files + self.links + self.bytes;
-        let besides = self.deleted + self.skipped + self.adjusted + self.folders_made;
+        let moved = self.names_made() + self.bytes + self.deleted + self.sources_removed;
+        let besides = self.skipped + self.adjusted + self.folders_made;
         if self.exit_status != 0 || moved + besides > 0 {
             return None;
         }
@@ -54,6 +62,35 @@ impl Report {
         Some(format!("Nothing to do: {first}{}.", others.collect::<String>()))
     }
 
+    /// Names that were made or stay at the target, but for folders.
+    pub fn names_done(&self) -> u64 {
+        self.names_made() + self.names_left()
+    }
+
+    fn names_left(&self) -> u64 {
+        self.files_unchanged + self.files_before + self.links_unchanged
+    }
+
+    /// Names that were made at the target, but for folders.
+    fn names_made(&self) -> u64 {
+        self.files + self.made_without_content().map(|(count, _)| count).sum::<u64>()
+    }
+
+    /// What was made that has no bytes of its own, by what it is.
+    fn made_without_content(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        let all = [(self.links, "link"), (self.hard_links, "hard link"), (self.specials, "special file")];
+        all.into_iter().filter(|(count, _)| *count > 0)
+    }
+
+    /// `2,344 files copied, 1 hard link made, 7 left as they were`: what a run with errors did all the same.
+    pub fn done_words(&self) -> String {
+        let left = self.names_left();
+        let copied = format!("{} copied", counted(self.files, "file"));
+        let made = self.made_without_content().map(|(count, what)| format!("{} made", counted(count, what)));
+        let left = (left > 0).then(|| format!("{} left as they were", with_commas(left)));
+        std::iter::once(copied).chain(made).chain(left).collect::<Vec<_>>().join(", ")
+    }
+
     fn links_up_to_date(&self) -> Option<String> {
         let links = Some(self.links_unchanged).filter(|count| *count > 0)?;
         Some(format!("Nothing to do: {} up to date.", counted(links, "link")))
@@ -61,7 +98,7 @@ impl Report {
 
     /// `attributes of 3 names set`, `2 folders made`. Where something was copied, folders are made for it.
     fn changes_without_content(&self) -> impl Iterator<Item = String> {
-        let folders = if self.files + self.links == 0 { self.folders_made } else { 0 };
+        let folders = if self.names_made() == 0 { self.folders_made } else { 0 };
         let adjusted =
             (self.adjusted > 0).then(|| format!("attributes of {} set", counted(self.adjusted, "name")));
         let made = (folders > 0).then(|| format!("{} made", counted(folders, "folder")));
@@ -171,6 +208,12 @@ mod tests {
                 "0 files in 1.0 s; 1 up to date, attributes of 1 name set",
             ),
             (Report { folders_made: 2, ..second() }, "0 files in 1.0 s; 2 folders made"),
+            (Report { hard_links: 1, specials: 2, ..second() }, "1 hard link, 2 special files in 1.0 s"),
+            (
+                Report { sources_removed: 3, files_unchanged: 3, ..second() },
+                "0 files in 1.0 s; 3 up to date, 3 removed from the source",
+            ),
+            (Report { deleted: 1, ..second() }, "0 files in 1.0 s; 1 deleted"),
             (
                 Report { links: 2, adjusted: 3, folders_made: 1, ..second() },
                 "2 links in 1.0 s; attributes of 3 names set",
@@ -179,6 +222,10 @@ mod tests {
             assert_eq!(report.summary(), words);
             assert_eq!(report.nothing_to_do(), None);
         }
+    }
+
+    #[test]
+    fn nothing_to_do_is_said_with_what_stays() {
         for (count, words) in
             [(400, "Nothing to do: 400 files up to date."), (1, "Nothing to do: 1 file up to date.")]
         {

@@ -19,7 +19,8 @@ pub enum Event {
         /// Root of its BLAKE3 tree in hex, when it was computed.
         blake3: Option<String>,
     },
-    /// A change was made; in a dry run: would be made. It is told if it was asked for (`Options::changes`).
+    /// A change was made; in a dry run: would be made. Those that are no copied files are told with files
+    /// ([`crate::Job::tells_files`]), and all of them if that was asked for (`Options::changes`).
     Change(Box<Change>),
     /// Something went wrong with a file; the others go on.
     Problem(Problem),

@@ -48,6 +48,12 @@ pub(crate) struct Tally {
     pub(crate) skipped: u64,
     /// Names that were removed, because the source does not have them.
     pub(crate) deleted: u64,
+    /// Names that were made hard links, and pipes and devices that were made.
+    pub(crate) hard_links: u64,
+    pub(crate) specials: u64,
+    /// Backups of what stood at the target, and names that were removed from the source.
+    pub(crate) backups: u64,
+    pub(crate) sources_removed: u64,
     pub(crate) direct: AskedAndGot,
     pub(crate) reflink: AskedAndGot,
     pub(crate) blake3: Option<String>,

@@ -19,6 +19,10 @@ pub enum ChangeKind {
     Adjust,
     /// It is removed.
     Delete,
+    /// What stood there has another name, too, before it is replaced or removed (`--backup`).
+    Backup,
+    /// It is removed from the source (`--remove-source-files`).
+    RemoveSource,
 }
 
 /// One change.
@@ -26,9 +30,9 @@ pub enum ChangeKind {
 pub struct Change {
     /// What becomes of the name.
     pub kind: ChangeKind,
-    /// Where it comes from; empty for what is removed.
+    /// Where it comes from; empty for what is removed, and for a backup.
     pub source: PathBuf,
-    /// The name.
+    /// The name; empty for what is removed from the source.
     pub target: PathBuf,
     /// The path from the target that the user named; of what was named itself, its name.
     pub relative: PathBuf,
@@ -36,10 +40,10 @@ pub struct Change {
     pub bytes: Option<u64>,
     /// What kind of thing it is: `file`, `folder`, `symlink`, `device`, `pipe`.
     pub what: &'static str,
-    /// Eleven letters as `rsync --itemize-changes` prints them.
+    /// Eleven letters as `rsync --itemize-changes` prints them; empty for what it does not itemize.
     pub itemized: String,
     /// What a symbolic link points to; of a further name, the path (from the target that the user named) of the one
-    /// that it is linked to.
+    /// that it is linked to; the path of a backup.
     pub leads_to: Option<PathBuf>,
 }
 
@@ -89,6 +93,14 @@ impl Change {
         self.leads_to.as_deref().map(|path| (arrow, path))
     }
 
+    /// Where it leads, with a path at the target as it begins in [`Change::target`].
+    pub fn leads_to_path(&self) -> Option<PathBuf> {
+        let to = self.leads_to.as_deref()?;
+        let is_below = self.kind == ChangeKind::Link && self.target.ends_with(&self.relative);
+        let root = self.target.ancestors().nth(self.relative.components().count());
+        Some(root.filter(|_| is_below).map_or_else(|| to.to_path_buf(), |root| root.join(to)))
+    }
+
     /// Whether a letter tells of a difference.
     pub(crate) fn says_something(&self) -> bool {
         self.kind != ChangeKind::Adjust || self.itemized.bytes().skip(2).any(|letter| letter != b'.')
@@ -130,6 +142,7 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
         there.is_some_and(|there| findings.other_value || source.special_device != there.special_device);
     let first = match (kind, source.kind) {
         (ChangeKind::Delete, _) => return "*deleting  ".into(),
+        (ChangeKind::Backup | ChangeKind::RemoveSource, _) => return String::new(),
         (ChangeKind::Link, _) => 'h',
         (ChangeKind::Adjust, _) => '.',
         (ChangeKind::Copy, FileKind::Regular) => '>',
@@ -167,16 +180,33 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
 
 /// A removal.
 pub(crate) fn deletion(target: &Path, relative: PathBuf, kind: FileKind) -> Change {
+    let (what, target, itemized) = (what(kind), target.to_path_buf(), "*deleting  ".into());
+    Change { target, relative, what, itemized, ..nothing() }
+}
+
+/// A removal of nothing.
+fn nothing() -> Change {
     Change {
         kind: ChangeKind::Delete,
         source: PathBuf::new(),
-        target: target.to_path_buf(),
-        relative,
+        target: PathBuf::new(),
+        relative: PathBuf::new(),
         bytes: None,
-        what: what(kind),
-        itemized: "*deleting  ".into(),
+        what: "",
+        itemized: String::new(),
         leads_to: None,
     }
+}
+
+/// A backup of what stood under a name.
+pub(crate) fn backed_up(target: PathBuf, backup: PathBuf, kind: FileKind) -> Change {
+    let (kind, what) = (ChangeKind::Backup, what(kind));
+    Change { kind, target, what, leads_to: Some(backup), ..nothing() }
+}
+
+/// A removal from the source.
+pub(crate) fn removed_from_source(source: PathBuf, kind: FileKind) -> Change {
+    Change { kind: ChangeKind::RemoveSource, source, what: what(kind), ..nothing() }
 }
 
 #[cfg(test)]

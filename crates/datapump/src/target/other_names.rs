@@ -164,6 +164,7 @@ fn link(shared: &Shared<'_>, (first, there): (&Item, Option<&Meta>), other: &Ite
         Some(there) => linking::link_file(shared, &held(from, there)?, ends(to)?, &to.path)?,
         None => true,
     };
+    shared.ledger.tally().hard_links += u64::from(is_linked && shared.settings.writes);
     shared.ledger.tell(change.filter(|_| is_linked));
     Ok(is_linked)
 }

@@ -14,8 +14,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
+use crate::target::change::removed_from_source;
 use crate::target::listed::Name;
 use crate::target::{Item, Target};
 use crate::tree::count_ahead::listed;
@@ -197,7 +198,10 @@ impl SourceRemoval<'_> {
         if meta.links > 1 {
             self.linked.borrow_mut().insert(id(meta));
         }
-        self.shared.ledger.note(|| format!("'{}': removed from the source", shown_path(path)));
+        self.shared.ledger.tally().sources_removed += 1;
+        let is_told = self.shared.settings.tells_changes();
+        let change = is_told.then(|| Box::new(removed_from_source(path.to_path_buf(), meta.kind)));
+        self.shared.ledger.tell(change);
         Ok(())
     }
 

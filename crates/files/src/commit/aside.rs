@@ -46,10 +46,18 @@ const UNLINKABLE: [Errno; 4] = [Errno::EPERM, Errno::EOPNOTSUPP, Errno::EMLINK, 
 /// What was done about a name.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Aside {
-    /// It has another name, too.
-    Linked,
+    /// It has that name, too.
+    Linked(OsString),
     /// It has that name alone: to be given back if nothing takes its own.
     Renamed(OsString),
+}
+
+impl Aside {
+    /// The backup's name.
+    pub fn name(&self) -> &OsStr {
+        let (Aside::Linked(name) | Aside::Renamed(name)) = self;
+        name
+    }
 }
 
 impl Backup {
@@ -133,7 +141,7 @@ impl Backup {
         match names::metadata(to, &backup) {
             Ok(_) if is_same(folder, name, (to, &backup))? => numbered(),
             // It has that name already: a run that was cut gave it.
-            Ok(there) if id(&there) == id(stood) => Ok(Aside::Linked),
+            Ok(there) if id(&there) == id(stood) => Ok(Aside::Linked(backup)),
             Ok(there) if there.kind != FileKind::Folder && may_replace(&backup, &there) => {
                 keep_one((folder, name), (to, &backup))
             }
@@ -186,7 +194,7 @@ fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> O
         }
         Err(errno) => return Err(errno),
     };
-    names::rename(to, &temporary, to, backup).map(|()| Aside::Linked).inspect_err(|_| {
+    names::rename(to, &temporary, to, backup).map(|()| Aside::Linked(backup.to_owned())).inspect_err(|_| {
         let _ = names::remove(to, &temporary, false);
     })
 }
@@ -197,7 +205,7 @@ fn keep_new((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> O
         Err(errno) if UNLINKABLE.contains(&errno) => {
             renamed(names::metadata(to, backup), (folder, name), (to, backup))
         }
-        linked => linked.map(|()| Aside::Linked),
+        linked => linked.map(|()| Aside::Linked(backup.to_owned())),
     }
 }
 
@@ -273,13 +281,10 @@ mod tests {
             for content in ["1", "2", "3"] {
                 fs::write(home.path().join("new"), content).expect("room");
                 fs::rename(home.path().join("new"), home.path().join("a")).expect("room");
-                assert_eq!(set_aside(&backup, &folder, "a"), Ok(Aside::Linked));
+                let is_linked = || matches!(set_aside(&backup, &folder, "a"), Ok(Aside::Linked(_)));
+                assert!(is_linked(), "{numbering:?}");
                 if numbering == Numbering::Simple {
-                    assert_eq!(
-                        set_aside(&backup, &folder, "a"),
-                        Ok(Aside::Linked),
-                        "it has that name already"
-                    );
+                    assert!(is_linked(), "it has that name already");
                 }
             }
             assert_eq!(names_in(home.path()), expected, "{numbering:?}");
@@ -325,7 +330,7 @@ mod tests {
             let is_needed = |name: &OsStr| needed.map(|needed| needed.iter().any(|other| name == *other));
             let at = (&folder, OsStr::new("a"), &stood);
             let done = backup(numbering, None).set_aside(at, &folder, |_, _| true, is_needed);
-            assert_eq!(done, Ok(Aside::Linked), "{numbering:?} {needed:?}");
+            assert_eq!(done, Ok(Aside::Linked(expected.into())), "{numbering:?} {needed:?}");
             assert!(names_in(home.path()).iter().any(|name| name == expected), "{numbering:?} {needed:?}");
         }
     }

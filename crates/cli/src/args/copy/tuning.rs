@@ -106,9 +106,10 @@ pub struct TuningArguments {
 /// The flags of the output.
 #[derive(Debug, Args)]
 pub struct OutputArguments {
-    /// Say what was decided and why
+    /// Say what is done, and what was decided and why
     ///
-    /// Engine, request size, depths, direct I/O and each file, on standard error. Default: off.
+    /// Each name that is copied, made, linked, backed up, deleted or gets attributes; engine, request size, depths and
+    /// direct I/O. On standard error. Default: off.
     ///
     /// Example: pump copy -v in.bin out.bin
     #[arg(short, long, env = "PUMP_VERBOSE", help_heading = OUTPUT)]

@@ -1,4 +1,4 @@
-//! `--log-file`: a line for each file that was copied, removed or failed, behind those of earlier runs.
+//! `--log-file`: a line for each thing that was done or failed, with its time, behind those of earlier runs.
 //!
 //! Must not know: what else is printed.
 
@@ -11,10 +11,16 @@ use datapump::Problem;
 use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::output::files::own_file::{OwnFile, WrittenFile};
+use crate::output::json;
 
-const WORDS: OwnFile = OwnFile { flag: "--log-file", kind: "a log", beginning: b"pump-log: " };
-const EVENTS: OwnFile =
-    OwnFile { flag: "--log-file", kind: "a log of JSON", beginning: br#"{"v":1,"event":"start""# };
+const WORDS: OwnFile =
+    OwnFile { flag: "--log-file", kind: "a log", beginning: b"pump-log: ", has_times: true };
+const EVENTS: OwnFile = OwnFile {
+    flag: "--log-file",
+    kind: "a log of JSON",
+    beginning: br#"{"v":1,"event":"start""#,
+    has_times: false,
+};
 
 /// The file, and its form.
 #[derive(Debug)]
@@ -52,7 +58,11 @@ impl LogFile {
     /// A line: words, or the event of `--json`. One call for each, so that two runs do not mix theirs.
     pub fn write(&self, words: impl FnOnce() -> String, event: impl FnOnce() -> String) {
         if self.started.load(Ordering::Relaxed) {
-            let line = format!("{}\n", if self.json { event() } else { words() });
+            let line = match self.json {
+                true => json::with_time(&event()),
+                false => format!("{} {}", json::now(), words()),
+            };
+            let line = format!("{line}\n");
             self.written.write(|mut file| file.write_all(line.as_bytes()));
         }
     }

@@ -20,6 +20,20 @@ pub struct OwnFile {
     pub kind: &'static str,
     /// Every one begins like this.
     pub beginning: &'static [u8],
+    /// Before that there may be a time: earlier versions wrote none.
+    pub has_times: bool,
+}
+
+/// `2026-11-27T19:07:24.123Z `.
+const TIME_BYTES: usize = 25;
+
+impl OwnFile {
+    /// Whether a file that begins with these bytes is one.
+    fn is_one(&self, begins: &[u8]) -> bool {
+        let is_time = |time: &[u8]| time[10] == b'T' && time.ends_with(b"Z ");
+        let behind = begins.split_at_checked(TIME_BYTES).filter(|(time, _)| self.has_times && is_time(time));
+        begins.starts_with(self.beginning) || behind.is_some_and(|(_, rest)| rest.starts_with(self.beginning))
+    }
 }
 
 /// Opens one to be written from its start. What it holds stays until then.
@@ -42,8 +56,9 @@ pub fn open<'other>(
         return Ok(file);
     }
     let mut begins = Vec::new();
-    (&mut file).take(meant.beginning.len() as u64).read_to_end(&mut begins).map_err(problem)?;
-    if !begins.is_empty() && begins != meant.beginning {
+    let looked_at = (meant.beginning.len() + TIME_BYTES) as u64;
+    (&mut file).take(looked_at).read_to_end(&mut begins).map_err(problem)?;
+    if !begins.is_empty() && !meant.is_one(&begins) {
         return Err(holds_another(path, meant));
     }
     file.rewind().map_err(problem)?;

@@ -10,8 +10,12 @@ use datapump::Problem;
 
 use crate::output::files::own_file::{self, OwnFile, WrittenFile};
 
-const REPORT: OwnFile =
-    OwnFile { flag: "--report", kind: "a report", beginning: br#"{"v":1,"event":"report","# };
+const REPORT: OwnFile = OwnFile {
+    flag: "--report",
+    kind: "a report",
+    beginning: br#"{"v":1,"event":"report","#,
+    has_times: false,
+};
 
 /// The file.
 #[derive(Debug)]

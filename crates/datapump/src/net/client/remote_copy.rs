@@ -37,7 +37,7 @@ pub struct RemoteCopy {
     pub peer_timeout: Option<Duration>,
     /// How long a connection that is lost is tried again; 60 s by default.
     pub retry_for: Option<Duration>,
-    /// Tell of each file that is complete; otherwise of problems and changes alone.
+    /// Tell of each file that is complete, and of what else is done; otherwise of problems and what options ask for.
     pub tells_files: bool,
     /// Ends the copy soon, once true.
     pub stop: Arc<AtomicBool>,

@@ -100,7 +100,9 @@ impl Sessions {
             bytes_before: report.bytes_before.saturating_sub(bytes),
             ..report
         };
-        last.following(&Report { files, bytes, links, elapsed_ns, ..without_standing(before) })
+        // A session makes pipes and devices again that stand there.
+        let specials = before.specials.saturating_sub(report.specials);
+        last.following(&Report { files, bytes, links, specials, elapsed_ns, ..without_standing(before) })
     }
 }
 

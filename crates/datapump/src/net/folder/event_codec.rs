@@ -19,11 +19,13 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::change::{Change, ChangeKind};
 
-const KINDS: [(ChangeKind, &str); 4] = [
+const KINDS: [(ChangeKind, &str); 6] = [
     (ChangeKind::Copy, "copy"),
     (ChangeKind::Link, "link"),
     (ChangeKind::Adjust, "adjust"),
     (ChangeKind::Delete, "delete"),
+    (ChangeKind::Backup, "backup"),
+    (ChangeKind::RemoveSource, "remove_source"),
 ];
 const THINGS: [&str; 6] = ["file", "folder", "symlink", "device", "pipe", "socket"];
 

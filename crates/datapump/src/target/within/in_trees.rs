@@ -231,7 +231,7 @@ fn refuse_target(
         let Some(below) = below.filter(|_| tree.number != item.number) else { continue };
         match Descent::of(tree, &below, job) {
             Descent::Found(meta, _) if meta.kind != FileKind::Folder || !item.is_tree() => {}
-            Descent::Found(_, above) if have_one_name((&above, &below), item, job.1) => {}
+            Descent::Found(_, above) if have_one_name((&above, tree, &below), item, job.1) => {}
             _ => continue,
         }
         let also = if job.0.remove_sources { ", and --remove-source-files would remove both" } else { "" };
@@ -246,14 +246,18 @@ fn refuse_target(
 
 /// Whether a folder of a tree and a source that goes to the same folder have a name that is not a folder of both. They
 /// are put together else, as they were named. What cannot be looked at may have one.
-fn have_one_name((above, below): (&OriginFolder, &Path), item: &Item, select: &Select) -> bool {
+fn have_one_name((above, tree, below): (&OriginFolder, &Item, &Path), item: &Item, select: &Select) -> bool {
     let Some(Ok(other)) = item.source.local_path().map(names::open_path) else { return false };
     let other = OriginFolder { follow: above.follow, ..OriginFolder::of(Arc::new(other)) };
     let name = below.file_name().unwrap_or_default();
-    entered(above, name).is_none_or(|one| have_common((&one, below), (&other, Path::new("")), select))
+    let other = (&other, &*item.patterns_above, Path::new(""));
+    entered(above, name).is_none_or(|one| have_common((&one, &tree.patterns_above, below), other, select))
 }
 
-fn have_common(one: (&OriginFolder, &Path), other: (&OriginFolder, &Path), select: &Select) -> bool {
+/// A folder of a source; what its path begins with where patterns are matched, and that path.
+type RuledFolder<'folder> = (&'folder OriginFolder, &'folder Path, &'folder Path);
+
+fn have_common(one: RuledFolder<'_>, other: RuledFolder<'_>, select: &Select) -> bool {
     let mut cookie = 0;
     while let Ok((entries, next)) = other.0.list(cookie) {
         if entries.iter().any(|entry| is_common(&entry.name, one, other, select)) {
@@ -267,20 +271,17 @@ fn have_common(one: (&OriginFolder, &Path), other: (&OriginFolder, &Path), selec
     true
 }
 
-fn is_common(
-    name: &OsStr,
-    one: (&OriginFolder, &Path),
-    other: (&OriginFolder, &Path),
-    select: &Select,
-) -> bool {
-    let chosen = |(folder, path): (&OriginFolder, &Path)| {
+fn is_common(name: &OsStr, one: RuledFolder<'_>, other: RuledFolder<'_>, select: &Select) -> bool {
+    let chosen = |(folder, above, path): RuledFolder<'_>| {
         let is_folder = folder.metadata(name).ok()?.kind == FileKind::Folder;
-        (is_listed(select, path, name) && select.includes(|| path, name, is_folder)).then_some(is_folder)
+        let is_chosen = is_listed(select, path, name) && select.includes(above, || path, name, is_folder);
+        is_chosen.then_some(is_folder)
     };
     match (chosen(one), chosen(other)) {
         (Some(true), Some(true)) => {
             entered(one.0, name).zip(entered(other.0, name)).is_none_or(|(below, beside)| {
-                have_common((&below, &one.1.join(name)), (&beside, &other.1.join(name)), select)
+                let (one, other) = ((one.1, one.2.join(name)), (other.1, other.2.join(name)));
+                have_common((&below, one.0, &one.1), (&beside, other.0, &other.1), select)
             })
         }
         (found, beside) => found.is_some() && beside.is_some(),

@@ -17,7 +17,7 @@ use crate::job::options::FollowLinks;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
-use crate::target::change::ChangeKind;
+use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, LinkDest, Looked, Traits};
 use crate::tree::folder::folder_done;
@@ -53,7 +53,7 @@ pub(crate) fn list(shared: &Shared<'_>, directory: &Arc<Directory>) {
 
 fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, Problem> {
     let listing = shared.trees.select.listing(|| directory.relative());
-    let mut lister = Lister::new(listing, directory.cookie(), shared.settings.tells_changes());
+    let mut lister = Lister::new(listing, directory.cookie(), shared.settings.itemizes());
     loop {
         match lister.poll() {
             Next::List(from) => lister.handle_listed(names_of_folder(shared, directory, from)?),
@@ -89,7 +89,7 @@ fn compares_attributes(shared: &Shared<'_>, directory: &Directory) -> bool {
 fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
     let mut names = names.into_iter();
     // One by one the names of a folder come right behind it.
-    let batch_names = if shared.settings.tells_changes() { 1 } else { BATCH_NAMES };
+    let batch_names = if shared.settings.itemizes() { 1 } else { BATCH_NAMES };
     let batch = || {
         let names: Vec<Name> = names.by_ref().take(batch_names).collect();
         (!names.is_empty()).then(|| {
@@ -202,7 +202,8 @@ fn target_of(
     if fresh && shared.ledger.full.is_full() {
         return Ok(Some(left_out(shared, cursor)));
     }
-    tell_folder(shared, cursor, name, meta, there.as_ref().filter(|_| !fresh));
+    let change = folder_change(shared, cursor, name, meta, there.as_ref().filter(|_| !fresh));
+    let change = tell_unless(shared, change, fresh && !shared.settings.options.dry_run);
     let Some(target) =
         cursor.directory.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
     else {
@@ -238,6 +239,7 @@ fn target_of(
         return Err(datapump_files::commit::taken(&path));
     }
     shared.ledger.tally().folders_made += u64::from(fresh);
+    shared.ledger.tell(change);
     Ok(Some((Some(side), fresh)))
 }
 
@@ -262,10 +264,23 @@ fn no_room_for(
 }
 
 /// A folder that is made, or gets other attributes. A new name in it changes its time: it is looked at before.
-fn tell_folder(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta, there: Option<&Meta>) {
+fn folder_change(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    meta: &Meta,
+    there: Option<&Meta>,
+) -> Option<Box<Change>> {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
     let change = findings::change(shared, &cursor.directory, kind, &name.name, meta, there);
-    shared.ledger.tell(change.filter(|change| change.says_something()));
+    change.filter(|change| change.says_something())
+}
+
+/// Gives back what is told later, when it is done.
+fn tell_unless(shared: &Shared<'_>, change: Option<Box<Change>>, is_later: bool) -> Option<Box<Change>> {
+    let (later, now) = if is_later { (change, None) } else { (None, change) };
+    shared.ledger.tell(now);
+    later
 }
 
 /// A folder just made may be closed to who made it, by the umask or an access control list that it was handed down.

@@ -223,6 +223,7 @@ fn linked(
             if copied.mtime_ns == meta.mtime_ns {
                 list_again(shared, there, meta, &from);
             }
+            shared.ledger.tally().hard_links += 1;
             shared.ledger.tell(change);
         }
         Err(errno) => return Ok(Err(errno)),
@@ -362,7 +363,7 @@ pub(crate) fn link_unchanged(
     let Some((_, held, there)) = unchanged(shared, entry, (name, meta))? else { return Ok(None) };
     if let Some(target) = entry.directory.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
         match link_into(shared, entry, &held, &target.file()?.0) {
-            Ok(_) => {}
+            Ok(is_new) => shared.ledger.tally().hard_links += u64::from(is_new),
             // Another file system, or too many names: it is copied.
             Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => return Ok(None),
             Err(errno) => return Err(not_linked(entry, errno)),

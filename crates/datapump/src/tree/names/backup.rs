@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -12,13 +12,14 @@ use datapump_engine::Errno;
 use crate::job::options::{Backup, Sync};
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::Shared;
+use crate::target::change::backed_up;
 use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::root::Root;
 use crate::tree::rules::select::Listing;
 use datapump_files::commit::aside::Aside;
-use datapump_files::disk::{FileKind, Meta, Outcome, names};
+use datapump_files::disk::{FileKind, Meta, Outcome, folder_of, names};
 use datapump_files::identity::{FileId, id};
 
 /// Where there are no links a backup took the name itself: this gives it back, if nothing took it.
@@ -28,7 +29,7 @@ pub(crate) struct UndoRename(Option<(File, OsString)>);
 impl UndoRename {
     fn new(aside: Aside, to: &File) -> UndoRename {
         match aside {
-            Aside::Linked => UndoRename::default(),
+            Aside::Linked(_) => UndoRename::default(),
             Aside::Renamed(backup) => UndoRename(to.try_clone().ok().map(|to| (to, backup))),
         }
     }
@@ -83,7 +84,24 @@ pub(crate) fn aside_in_tree(
         journal.know(&stood);
     }
     made_durable(shared, to.as_ref()).map_err(wrong)?;
+    let below = (&*root.target_path, &*target.relative());
+    tell(shared, || target.path_of(name), (below, aside.name()), stood.kind);
     Ok(UndoRename::new(aside, into))
+}
+
+/// Tells and counts a backup, which lies in the folder of the name, or in that of all backups, seen from the target.
+fn tell(
+    shared: &Shared<'_>,
+    path: impl FnOnce() -> PathBuf,
+    ((target, below), backup): ((&Path, &Path), &OsStr),
+    kind: FileKind,
+) {
+    shared.ledger.tally().backups += 1;
+    if shared.settings.tells_changes() {
+        let all = shared.settings.options.backup.as_ref().and_then(|backup| backup.folder.as_deref());
+        let folder = target.join(all.unwrap_or(Path::new(""))).join(below);
+        shared.ledger.tell(Some(Box::new(backed_up(path(), folder.join(backup), kind))));
+    }
 }
 
 /// Replaces what stands under a name of a directory that is walked, behind a backup of it. An entry that was named
@@ -111,7 +129,7 @@ pub(crate) fn of_file<T>(
     (path, source): (&Path, Option<FileId>),
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let aside = aside_of_file(shared, at, source);
+    let aside = aside_of_file(shared, at, (path, source));
     let aside = aside.map_err(|errno| not_kept(&shared.settings, path, errno))?;
     replace().inspect_err(|_| aside.undo(at))
 }
@@ -119,7 +137,7 @@ pub(crate) fn of_file<T>(
 fn aside_of_file(
     shared: &Shared<'_>,
     (folder, name): (&File, &OsStr),
-    source: Option<FileId>,
+    (path, source): (&Path, Option<FileId>),
 ) -> Outcome<UndoRename> {
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let Some(stood) = stands(folder, name)? else { return Ok(UndoRename::default()) };
@@ -135,6 +153,8 @@ fn aside_of_file(
     let into = to.as_deref().unwrap_or(folder);
     let aside = backup.set_aside((folder, name, &stood), into, may_replace, is_needed)?;
     made_durable(shared, to.as_deref())?;
+    let below = (folder_of(path), Path::new(""));
+    tell(shared, || path.to_path_buf(), (below, aside.name()), stood.kind);
     Ok(UndoRename::new(aside, into))
 }
 

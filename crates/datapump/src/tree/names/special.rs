@@ -53,14 +53,19 @@ pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Re
     };
     match &made {
         Ok(copy) => {
-            shared.ledger.tally().links +=
-                u64::from(shared.settings.writes && meta.kind == FileKind::Symlink);
+            count_made(shared, meta.kind);
             shared.ledger.tell(change);
             linking::stands(shared, &entry, links, *copy);
         }
         Err(_) => linking::failed(shared, links),
     }
     made.map(|_| ())
+}
+
+fn count_made(shared: &Shared<'_>, kind: FileKind) {
+    let mut tally = shared.ledger.tally();
+    let count = if kind == FileKind::Symlink { &mut tally.links } else { &mut tally.specials };
+    *count += u64::from(shared.settings.writes);
 }
 
 /// In a folder of this user that only its mode closes, too. Gives what was made.

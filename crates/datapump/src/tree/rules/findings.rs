@@ -62,6 +62,8 @@ pub(crate) fn of_name(
     let (Some(_), Some(target)) = (there.filter(|there| there.kind == meta.kind), target) else { return new };
     // Of another host only regular files tell theirs alone.
     let is_told = meta.kind == FileKind::Regular || matches!(origin, Origin::Here(_));
+    // Letters alone tell of those of files.
+    let is_told = is_told && (shared.settings.itemizes() || meta.kind == FileKind::Folder);
     let differ =
         |keep| is_told && origin.hidden_of_name_differ(&name_alone, &target.0, keep).unwrap_or(false);
     let other_value = points_to.is_some_and(|to| names::read_symlink(&target.0, name).ok() != Some(to));
@@ -95,7 +97,7 @@ pub(crate) fn change(
     meta: &Meta,
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
-    shared.settings.tells_changes().then(|| {
+    tells(shared, kind, meta).then(|| {
         let target = directory.target_path().join(name);
         let paths = [directory.source.path_of(name), target, reported_path(shared, directory, name)];
         let findings = of_name(shared, directory, name, (meta, there));
@@ -126,5 +128,12 @@ pub(crate) fn change_of_item(
     kind: ChangeKind,
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
-    if shared.settings.tells_changes() { change_of(item, kind, there, of_new(shared)) } else { None }
+    let is_told = item.meta.is_some_and(|meta| tells(shared, kind, &meta));
+    if is_told { change_of(item, kind, there, of_new(shared)) } else { None }
+}
+
+/// Whether such a change is told. A file that is copied is an event of its own.
+fn tells(shared: &Shared<'_>, kind: ChangeKind, meta: &Meta) -> bool {
+    let is_file = kind == ChangeKind::Copy && meta.kind == FileKind::Regular;
+    shared.settings.itemizes() || (!is_file && shared.settings.tells_changes())
 }

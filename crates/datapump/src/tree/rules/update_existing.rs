@@ -64,6 +64,10 @@ pub(crate) fn left(
     why: &str,
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, why);
+    stays(shared, entry, (meta, there))
+}
+
+fn stays(shared: &Shared<'_>, entry: &TreeEntry, (meta, there): (&Meta, &Meta)) -> Result<(), Problem> {
     if let Met::First(links) = linking::meet(shared, entry, meta, None)? {
         count(shared, meta);
         linking::stands(shared, entry, links, Some(id(there)));
@@ -103,7 +107,7 @@ pub(crate) fn adjust(
     set_attributes(shared, entry, meta, there)?;
     shared.ledger.tally().adjusted += 1;
     shared.ledger.tell(change);
-    left(shared, entry, (meta, there), "its attributes were set")
+    stays(shared, entry, (meta, there))
 }
 
 fn set_attributes(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, there: &Meta) -> Result<(), Problem> {
