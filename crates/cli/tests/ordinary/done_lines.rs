@@ -6,9 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::support::serving::Serving;
-use crate::support::{
-    Home, Outcome, expect, make_fifo, make_folder, make_symlink, schema, set_mode, set_mtime,
-};
+use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, schema, set_mode, set_mtime};
 
 const NOON: u64 = 1_500_000_000_000_000_000;
 
