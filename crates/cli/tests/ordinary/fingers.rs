@@ -36,7 +36,6 @@ const ROWS: &[Row] = &[
     ("verify -r photos old", 2, &["folders are compared with all that is in them; leave it out"]),
     ("verify -b one two", 2, &["which cmp prints"]),
     ("verify -rq photos old", 2, &["leave it out"]),
-    ("verify --exclude p photos old", 2, &["all names are compared"]),
     ("hash -r photos", 2, &["folders are hashed with all that is in them; leave it out"]),
     ("hash --no-names one", 2, &["b3sum has it"]),
     // No command, or the name of another program.

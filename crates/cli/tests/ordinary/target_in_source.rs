@@ -30,10 +30,10 @@ fn a_target_in_the_source_that_is_not_copied_from_receives_the_rest() {
     let listed = |path: &PathBuf| some(path) && path.components().count() < 3;
     for (line, target, is_copied) in [
         ("copy --exclude /backup h/. h/backup", "h/backup", &all as &dyn Fn(&PathBuf) -> bool),
-        ("copy --exclude /backup h h/backup", "h/backup/h", &all),
+        ("copy --exclude /h/backup h h/backup", "h/backup/h", &all),
         ("copy --exclude backup/ -T h h/backup/new", "h/backup/new", &all),
         ("copy --exclude /backup --update=differs --delete h/. h/backup", "h/backup", &all),
-        ("copy --exclude /backup h file h/backup", "h/backup/h", &all),
+        ("copy --exclude /h/backup h file h/backup", "h/backup/h", &all),
         ("mirror --exclude /backup h h/backup", "h/backup", &all),
         ("copy --include /sub/*** --include /b --exclude * h/. h/backup", "h/backup", &some),
         ("copy --files-from without h/. h/backup", "h/backup", &listed),
@@ -61,7 +61,7 @@ fn a_target_in_the_source_that_would_be_copied_is_refused_before_anything_is_wri
         "--exclude /new --include /backup h/. h/backup",
         "--files-from with h/. h/backup",
         "-x h/. h/backup",
-        "--exclude /h h file h",
+        "--exclude /h/h h file h",
         "--exclude * h/. h",
     ] {
         let words: Vec<&str> = ["copy"].into_iter().chain(line.split(' ')).collect();

@@ -20,10 +20,7 @@ const OF_VERIFY: Hints = &[
     ),
     (&["-s", "--silent", "--brief"], "the exit status is that of cmp; --quiet prints differences alone"),
     (&["-c", "--checksum", "-a", "--text"], "content is always compared; leave it out"),
-    (
-        &["--exclude", "--include", "--exclude-from", "-x"],
-        "all names are compared; one that a copy left out is a difference",
-    ),
+    (&["-x"], "--exclude PATTERN leaves names out"),
 ];
 
 /// What users of b3sum and sha256sum type.

@@ -8,7 +8,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +18,6 @@ use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
 use crate::target::place::Place;
 use crate::tree::rules::select::Select;
-use datapump_files::commit::aside::Numbering;
 use datapump_files::disk::{Disk, FileKind, FoldersAbove, Meta, PathAt, folder_of, metadata_of_name, names};
 use datapump_files::followed::OriginFolder;
 use datapump_files::identity::{FileId, id};
@@ -177,7 +175,7 @@ fn refuse_source(
                     let words = written_over((tree, named), &below);
                     return Err(usage(&root.join(below), &words));
                 }
-                NameFate::Stays => refuse_backup((tree, source), (&below, at), job)?,
+                NameFate::Stays => {}
             },
         }
     }
@@ -194,31 +192,6 @@ fn written_over((tree, (source, number, _)): (&Item, NamedSource<'_>), below: &P
         ),
         false => format!("is the source '{source}', and the copy of '{from}' would write over it; {FIRST}"),
     }
-}
-
-/// A backup replaces an earlier one, which must not be a source.
-fn refuse_backup(
-    (tree, source): (&Item, &Place),
-    (below, at): (&Path, &PathAt),
-    job: (&Options, &Select),
-) -> Result<(), Problem> {
-    let stays = |name: PathBuf| fate(tree, (&name, false), job) == NameFate::Stays;
-    if backed_up(below, at, job.0).is_none_or(stays) {
-        return Ok(());
-    }
-    let words = format!(
-        "is the source '{source}', and a backup that the copy of '{}' makes would take its name; choose another \
-         suffix, or copy the sources one by one",
-        tree.source
-    );
-    Err(usage(&at.path, &words))
-}
-
-/// The name in a tree that would have this one as its backup.
-fn backed_up(below: &Path, at: &PathAt, options: &Options) -> Option<PathBuf> {
-    let backup = options.backup.as_ref().filter(|backup| backup.numbering != Numbering::Numbered)?;
-    let name = at.name().filter(|name| backup.is_beside(name))?.as_bytes();
-    Some(below.with_file_name(OsStr::from_bytes(name.strip_suffix(&*backup.suffix)?)))
 }
 
 /// Two sources must not give one name.

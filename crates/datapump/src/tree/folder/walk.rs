@@ -202,8 +202,7 @@ fn target_of(
     if fresh && shared.ledger.full.is_full() {
         return Ok(Some(left_out(shared, cursor)));
     }
-    let change = folder_change(shared, cursor, name, meta, there.as_ref().filter(|_| !fresh));
-    let change = tell_unless(shared, change, fresh && !shared.settings.options.dry_run);
+    let change = tell_folder(shared, cursor, name, meta, there.as_ref().filter(|_| !fresh));
     let Some(target) =
         cursor.directory.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
     else {
@@ -263,8 +262,9 @@ fn no_room_for(
     Ok(shared.ledger.full.is_full().then_some((None, true)))
 }
 
-/// A folder that is made, or gets other attributes. A new name in it changes its time: it is looked at before.
-fn folder_change(
+/// A folder that is made, or gets other attributes. A new name in it changes its time: it is looked at before. Gives
+/// back what is told when it is made.
+fn tell_folder(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
@@ -273,14 +273,12 @@ fn folder_change(
 ) -> Option<Box<Change>> {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
     let change = findings::change(shared, &cursor.directory, kind, &name.name, meta, there);
-    change.filter(|change| change.says_something())
-}
-
-/// Gives back what is told later, when it is done.
-fn tell_unless(shared: &Shared<'_>, change: Option<Box<Change>>, is_later: bool) -> Option<Box<Change>> {
-    let (later, now) = if is_later { (change, None) } else { (None, change) };
-    shared.ledger.tell(now);
-    later
+    let change = change.filter(|change| change.says_something());
+    if there.is_none() && !shared.settings.options.dry_run {
+        return change;
+    }
+    shared.ledger.tell(change);
+    None
 }
 
 /// A folder just made may be closed to who made it, by the umask or an access control list that it was handed down.
