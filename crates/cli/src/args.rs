@@ -93,7 +93,7 @@ pub enum Command {
     Copy(Box<CopyArguments>),
     Mirror(Box<MirrorArguments>),
     Serve(ServeArguments),
-    Verify(VerifyArguments),
+    Verify(Box<VerifyArguments>),
     Hash(HashArguments),
     Explain(Box<ExplainArguments>),
     Doctor(DoctorArguments),
