@@ -276,8 +276,8 @@ fn noise(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
-/// A file whose blocks are there before its bytes. While the kernel writes others back, for which ext4 finds blocks only
-/// then, a look may tell too few: the file is taken for one with holes, and requested to learn where they are.
+/// A file whose blocks are there before its bytes. ext4 finds those of others when it writes them back, and a look then
+/// may tell too few: the file is taken for one with holes, and requested to learn where they are.
 fn write_source(path: &Path, content: &[u8]) {
     let mut file = fs::File::create(path).expect("room");
     // Where the file system cannot, bytes alone are written.
