@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -74,6 +75,7 @@ impl UdpRelay {
         let came = Arc::new(AtomicU64::new(0));
         if let Some(fate) = fate {
             let socket = UdpSocket::bind((RELAY, to.port())).expect("the port is free here");
+            set_socket_recv_buffer_size(&socket, 4 << 20).expect("as much as the system allows");
             let counted = Arc::clone(&came);
             thread::spawn(move || datagrams(&socket, to, fate, &counted));
         }
@@ -139,13 +141,14 @@ fn send_back(socket: &UdpSocket, server: &UdpSocket, client: SocketAddr) {
 fn a_stream_is_counted_whole() {
     let home = Home::new();
     let server = serving(&home, &["--allow-udp", "1Gbit"]);
-    let words = ["--spacing", "100us", "--count", "3000", "--frame-size", "600", "--json"];
+    // All of them have room in the server's socket, which may take 416 KiB: a busy machine loses none.
+    let words = ["--spacing", "100us", "--count", "256", "--frame-size", "600", "--json"];
     for more in [&[][..], &["--batch", "8"], &["--batch", "8", "--offload"]] {
         let run = stream(&home, &[&words[..], more].concat(), &server.at(""));
         expect(&run, 0, &["udp_throughput"], &format!("{more:?}"));
         let figures = figures(&run);
         for (field, count) in
-            [("sent", 3000), ("unique", 3000), ("received", 3000), ("lost", 0), ("duplicates", 0)]
+            [("sent", 256), ("unique", 256), ("received", 256), ("lost", 0), ("duplicates", 0)]
         {
             assert_eq!(figures[field], count, "{field}: {figures}");
         }
@@ -156,8 +159,8 @@ fn a_stream_is_counted_whole() {
         assert_eq!(figures["interface"], "lo");
     }
     // For people, and by a rate.
-    let run = stream(&home, &["--rate", "20Mbit", "--for", "200ms"], &server.at(""));
-    expect(&run, 0, &["sent 333 datagrams of 1472 bytes", "lost 0", "on an Ethernet wire"], "for people");
+    let run = stream(&home, &["--rate", "10Mbit", "--for", "200ms"], &server.at(""));
+    expect(&run, 0, &["sent 166 datagrams of 1472 bytes", "lost 0", "on an Ethernet wire"], "for people");
 }
 
 /// S53 with real hosts: each fate by the number of the datagram.
@@ -174,7 +177,8 @@ fn scripted_losses_duplicates_and_swaps_are_counted_one_by_one() {
             _ => Fate::Passes,
         }),
     );
-    let words = ["--spacing", "200us", "--count", "2000", "--frame-size", "64", "--json"];
+    // So slow that a relay or server that does not run for half a second loses none of its own.
+    let words = ["--spacing", "1ms", "--count", "2000", "--frame-size", "64", "--json"];
     let figures = figures(&stream(&home, &words, &relay.place()));
     assert_eq!(relay.came.load(Ordering::SeqCst), 2000);
     let counted =

@@ -161,8 +161,8 @@ pub fn leave_temporary(home: &Home, source: &str, target: &str) -> String {
     leftovers.remove(0)
 }
 
-/// Whether nobody has the lock of a file. It is given back here and now: closed alone it stays with a child that one
-/// test has forked meanwhile, until that has become its own program.
+/// Whether nobody has the lock of a file. It is given back here and now: closed alone it stays with a child that
+/// another test has forked meanwhile, until that has become its own program.
 pub fn is_unlocked(file: &File) -> bool {
     file.try_lock().is_ok() && file.unlock().is_ok()
 }
