@@ -313,7 +313,7 @@ fn a_list_without_room_is_not_told_beside_the_files_that_have_none() {
     let home = Home::new();
     std::fs::create_dir_all(home.path("tree/below")).expect("room");
     for file in 0..4 {
-        with_content(&home.path(&format!("tree/below/{file}")).display().to_string(), 100_000, file);
+        with_content(&home.path(format!("tree/below/{file}")).display().to_string(), 100_000, file);
     }
     let shown = format!("{}/", home.path("tree").display());
     let mount = Mount::ext4(64, &["-N", "64"]);

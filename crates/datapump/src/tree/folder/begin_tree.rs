@@ -387,7 +387,11 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
             // FUSE keeps what is open under another name in the folder, which then does not go.
             let _ = journal.map(|journal| journal.remove());
             let _ = names::remove(&parent_folder, &temporary, true);
-            Err(if errno == Errno::EEXIST { taken(path) } else { system(errno) })
+            match errno {
+                Errno::EEXIST if walk::is_of_another(shared, &parent_folder, name) => Ok(None),
+                Errno::EEXIST => Err(taken(path)),
+                errno => Err(system(errno)),
+            }
         }
     }
 }

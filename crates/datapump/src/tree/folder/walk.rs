@@ -32,7 +32,7 @@ use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::update_existing;
 use datapump_files::commit::made;
-use datapump_files::disk::{self, AttributeHolder, Meta, kind, names};
+use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
 
 /// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
@@ -212,17 +212,17 @@ fn target_of(
     if action == Action::Replace {
         make_way::remove_file(shared, cursor, name)?;
     }
-    if fresh && let Err(problem) = make(cursor, name, &path) {
-        return no_room_for(shared, cursor, problem);
-    }
+    let fresh = match fresh.then(|| make(shared, cursor, name, &path)).unwrap_or(Ok(false)) {
+        Ok(fresh) => fresh,
+        Err(problem) => return no_room_for(shared, cursor, problem),
+    };
     let side = match target.child(&name.name) {
         Err(problem) if fresh && problem.class == Class::Denied => {
             own_alone(cursor.target()?, &name.name, &path)?;
             target.child(&name.name)
         }
         side => side,
-    };
-    let side = side?;
+    }?;
     backup::refuse_mixed(shared, &cursor.directory.root, &side)?;
     if fresh {
         made::check_folder(cursor.target()?, (&side.file()?.0, &side.meta), start, &path)?;
@@ -288,16 +288,25 @@ pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), 
     opened.map_err(|errno| Problem::system(Operation::OpenUp, path, errno.0))
 }
 
-fn make(cursor: &BatchCursor, name: &Name, path: &Path) -> Result<(), Problem> {
+/// False where another tree of the same copy, which goes into this one, has made it meanwhile.
+fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, path: &Path) -> Result<bool, Problem> {
     let target = cursor.target()?;
     let made = match names::make_folder(target, &name.name) {
         Err(Errno::EACCES) if cursor.directory.open_up() => names::make_folder(target, &name.name),
         made => made,
     };
-    made.map_err(|errno| match errno {
-        Errno::EEXIST => datapump_files::commit::taken(path),
-        errno => Problem::system(Operation::Make, path, errno.0),
-    })
+    match made {
+        Ok(()) => Ok(true),
+        Err(Errno::EEXIST) if is_of_another(shared, target, &name.name) => Ok(false),
+        Err(Errno::EEXIST) => Err(datapump_files::commit::taken(path)),
+        Err(errno) => Err(Problem::system(Operation::Make, path, errno.0)),
+    }
+}
+
+/// Whether a folder that appeared may be of another tree of this copy, one of which goes into the other.
+pub(crate) fn is_of_another(shared: &Shared<'_>, folder: &File, name: &OsStr) -> bool {
+    let stands = || names::metadata(folder, name).is_ok_and(|meta| meta.kind == FileKind::Folder);
+    shared.trees.targets_overlap && stands()
 }
 
 /// A folder on another file system than the one above is kept open, to sync that one at the end.
