@@ -282,7 +282,8 @@ impl Job {
         let found = self.options.find_given().map_err(Problem::usage);
         self.read_ahead();
         let trees = found.and_then(|()| Trees::new(&self.options));
-        let ((items, problems), mut trees) = match trees.and_then(|trees| Ok((self.items()?, trees))) {
+        let ready = trees.and_then(|trees| Ok((self.items(&trees.select)?, trees)));
+        let ((items, problems), mut trees) = match ready {
             Ok(ready) => ready,
             Err(problem) => return self.refused(problem, events),
         };

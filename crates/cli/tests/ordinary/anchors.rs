@@ -141,6 +141,7 @@ fn a_pattern_that_begins_elsewhere_and_matches_nothing_is_told() {
             "copy -n --exclude /x/ src/data/ p/",
             "--exclude '/x/' matched nothing: patterns begin in 'src/data/'",
         ),
+        ("copy --exclude /src src/ p/", "--exclude '/src' matched nothing: patterns begin in 'src/'"),
         ("copy --exclude /data/keep src/data p/", ""),
         ("copy --exclude keep --exclude /data/keep src/data p/", ""),
         ("copy --exclude /data src/data src/other p/", ""),

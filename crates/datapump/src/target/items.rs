@@ -42,11 +42,11 @@ pub(crate) fn items(
     hosts: &Hosts<'_>,
     sources: &[Place],
     (target, found): (&Place, Option<&PathAt>),
-    options: &Options,
+    (options, select): (&Options, &Select),
 ) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
     let folder = target_folder(hosts, sources, (target, found), options)?;
-    let (select, several) = (Select::new(&options.selection)?, sources.len() > 1);
-    let goal = Goal { hosts, target: (target, found), folder, options, select: &select, several };
+    let several = sources.len() > 1;
+    let goal = Goal { hosts, target: (target, found), folder, options, select, several };
     let (mut items, mut problems, mut excluded) = (Vec::new(), Vec::new(), Vec::new());
     let mut names = TargetNames::new(several, options.inplace);
     for (number, source) in (0..).zip(sources) {
@@ -57,15 +57,15 @@ pub(crate) fn items(
             Err(Unfit::All(problem)) => return Err(problem),
         }
     }
-    within::refuse_other_sources(&items, folder, (options, &select))?;
-    in_trees::refuse_what_lies_in_trees(hosts.disk, (&items, &excluded), (options, &select))?;
+    within::refuse_other_sources(&items, folder, (options, select))?;
+    in_trees::refuse_what_lies_in_trees(hosts.disk, (&items, &excluded), (options, select))?;
     if problems.is_empty() {
         existing::refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
-    backup_dir::refuse_misplaced(hosts, &items, (options, &select))?;
+    backup_dir::refuse_misplaced(hosts, &items, (options, select))?;
     given_up::refuse_sources(hosts, &items, options)?;
-    deleting::refuse_what_is_needed(hosts.disk, &items, (options, &select))?;
+    deleting::refuse_what_is_needed(hosts.disk, &items, (options, select))?;
     // It makes folders for a moment: after all that may refuse.
     if let Some(folder) = folder.filter(|_| !options.dry_run) {
         names.refuse_what_is_one(folder)?;

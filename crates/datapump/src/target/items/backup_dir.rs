@@ -14,9 +14,7 @@ use super::{Hosts, Item, Target};
 use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{
-    FileKind, Meta, Outcome, PathAt, WayStep, file_meta, names, origin, way,
-};
+use datapump_files::disk::{FileKind, Meta, Outcome, PathAt, WayStep, file_meta, names, origin, way};
 use datapump_files::identity::id;
 
 /// The folder of backups, as far as it stands, and the names in it that are to be made.
