@@ -12,7 +12,6 @@ use crate::open::copy_method::{Facts, decide};
 use crate::problem::{Operation, Problem};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Item, Target, change, refuse_no_folder};
-use crate::tree::folder::backup_place::foreign_link;
 use crate::tree::names::make_way;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
@@ -99,7 +98,6 @@ impl Job {
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
         neighbours::refuse_clashes(&items.0, &self.options)?;
-        foreign_link::refuse(&items.0, &self.options)?;
         mirror::refuse_home(&items.0, &self.options)?;
         Ok(items)
     }

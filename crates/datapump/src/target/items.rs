@@ -3,6 +3,7 @@
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
 mod backup_dir;
+mod foreign_link;
 pub(super) mod given_up;
 
 use std::collections::HashSet;
@@ -64,6 +65,7 @@ pub(crate) fn items(
     }
     refuse_trees(&items, options)?;
     backup_dir::refuse_misplaced(hosts, &items, (options, select))?;
+    foreign_link::refuse(&items, options)?;
     given_up::refuse_sources(hosts, &items, options)?;
     deleting::refuse_what_is_needed(hosts.disk, &items, (options, select))?;
     // It makes folders for a moment: after all that may refuse.
