@@ -15,7 +15,7 @@ use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::Place;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{Disk, FileKind, Meta, PathAt, WayStep, folders_above, metadata_of_name, way};
+use datapump_files::disk::{Disk, FileKind, FoldersAbove, Meta, PathAt, WayStep, metadata_of_name, way};
 use datapump_files::followed::leads_out;
 
 /// The words about a link that `--safe-links` does not let through.
@@ -258,7 +258,7 @@ impl<'items> LocalSources<'items> {
         let comes_by = |item: &Item, meta: &Meta| comes_by((meta, &item.patterns_above), (at, false), job);
         let deals = |item: &&Item| item.meta.is_some_and(|meta| comes_by(item, &meta));
         let around = |(device, inode): (u64, u64)| self.folders.get(&(false, device, inode)).copied();
-        folders_above(at).into_iter().filter_map(around).find(deals)
+        FoldersAbove::of(at).ids().filter_map(around).find(deals)
     }
 }
 
