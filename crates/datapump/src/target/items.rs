@@ -68,7 +68,7 @@ pub(crate) fn items(
     foreign_link::refuse(&items, options)?;
     given_up::refuse_sources(hosts, &items, options)?;
     deleting::refuse_what_is_needed(hosts.disk, &items, (options, select))?;
-    // It makes folders for a moment: after all that may refuse.
+    // It makes folders for a moment: behind what is refused here by looking alone.
     if let Some(folder) = folder.filter(|_| !options.dry_run) {
         names.refuse_what_is_one(folder)?;
     }
