@@ -27,7 +27,7 @@ use datapump_files::identity::{FileId, id};
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
-    refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder, usage, within,
+    refuse_trees, resolve, resolve_tree, source_meta, target_folder, usage, within,
 };
 
 /// A target that is no folder and has to be one. Where nobody may look there may be one: nothing is to be created.
@@ -185,14 +185,13 @@ impl Goal<'_> {
         let Goal { hosts, target, folder, options, select, several } = self;
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
         // What stands for its content goes nowhere else whatever a list says.
-        let names_content = source.path().is_some_and(stands_for_content);
-        let into = folder.filter(|_| is_folder && !names_content);
+        let into = folder.filter(|_| is_folder && !source.stands_for_content());
         let (goes_on, warning) = goes_on_in(hosts, into, (source, meta), options);
         let nests = into.filter(|_| !goes_on).zip(own_name(source));
         let notice = || nests.and_then(|folder| nesting::notice(source, folder, options)).map(Event::Notice);
         let told = warning.map(Event::Warning).or_else(notice);
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
-        let has_name = !is_folder || (into.is_some() && !goes_on && !argument::is_content(source));
+        let has_name = !is_folder || (into.is_some() && !goes_on);
         // Names of a list begin in the folder that is named, and so do patterns beside them.
         let begin_above = has_name && options.patterns_begin_above && !select.is_list();
         if has_name && argument::is_excluded(select, source, (is_folder, begin_above)) {
