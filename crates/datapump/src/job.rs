@@ -148,7 +148,7 @@ impl Job {
         Job { retry_for, ..self }
     }
 
-    /// Whether somebody wants to hear of each file of a tree, and of what else is done. Default: true.
+    /// Whether the client wants an event for each file and each change. Default: true.
     pub fn tells_files(self, tells_files: bool) -> Job {
         Job { tells_files, ..self }
     }
