@@ -4,7 +4,8 @@
 use std::fs;
 
 use crate::support::serving::Serving;
-use crate::support::{Home, Outcome, expect, make_folder};
+use crate::support::typed::{make, pump};
+use crate::support::{Home, make_folder};
 
 /// A folder `src/data`, and another one beside it.
 const SOURCE: [&str; 7] = [
@@ -16,20 +17,6 @@ const SOURCE: [&str; 7] = [
     "src/other/keep",
     "src/f",
 ];
-
-fn pump(home: &Home, line: &str, status: i32, parts: &[&str]) -> Outcome {
-    let run = home.pump(&line.split(' ').collect::<Vec<_>>());
-    expect(&run, status, parts, line);
-    run
-}
-
-fn make(home: &Home, files: &[&str]) {
-    for file in files {
-        let path = home.path(file);
-        fs::create_dir_all(path.parent().expect("it has one")).expect("room");
-        fs::write(path, "x").expect("room");
-    }
-}
 
 /// The files in a folder, in order.
 fn files(home: &Home, name: &str) -> Vec<String> {
