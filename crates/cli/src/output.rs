@@ -101,7 +101,7 @@ impl Output {
         Ok(())
     }
 
-    /// Whether anybody wants to know of each file, and of what else is done.
+    /// Whether the output needs an event for each file and each change.
     pub fn tells_files(&self) -> bool {
         self.json || self.verbose || self.log_file.is_some()
     }

@@ -148,7 +148,7 @@ impl Job {
         Job { retry_for, ..self }
     }
 
-    /// Whether somebody wants to hear of each file of a tree, and of what else is done. Default: true.
+    /// Whether the client wants an event for each file and each change. Default: true.
     pub fn tells_files(self, tells_files: bool) -> Job {
         Job { tells_files, ..self }
     }
@@ -282,7 +282,8 @@ impl Job {
         let found = self.options.find_given().map_err(Problem::usage);
         self.read_ahead();
         let trees = found.and_then(|()| Trees::new(&self.options));
-        let ((items, problems), mut trees) = match trees.and_then(|trees| Ok((self.items()?, trees))) {
+        let ready = trees.and_then(|trees| Ok((self.items(&trees.select)?, trees)));
+        let ((items, problems), mut trees) = match ready {
             Ok(ready) => ready,
             Err(problem) => return self.refused(problem, events),
         };

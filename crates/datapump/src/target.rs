@@ -247,8 +247,7 @@ fn target_folder<'at>(
             Ok(None)
         };
     };
-    let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/")
-        || path.as_os_str().as_encoded_bytes().ends_with(b"/.");
+    let wants_folder = stands_for_content(path);
     if options.target_is_folder && !found.is_folder() {
         return Err(items::no_folder(found, path, "not a directory; create it"));
     }

@@ -25,7 +25,7 @@ pub use os::{boot, file_system, is_locked, metadata_of_name, origin};
 pub use own::{is_closed, why_foreign, why_not_own};
 pub use path_at::{PathAt, folder_of};
 pub use umask::{coarse_now_ns, umask};
-pub use way::{FoldersAbove, UpStep, WayStep, folders_above, path_of, way, way_up};
+pub use way::{FoldersAbove, UpStep, WayStep, path_of, way, way_up};
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -162,8 +162,7 @@ fn refuse_no_folders(sources: &[Place], target: &Place) -> Result<(), String> {
 /// a mirror would remove all that lies beside it.
 fn refuse_target_above(sources: &[Place], target: &Place) -> Result<(), String> {
     let ([source @ Place::Path(from)], Place::Path(to)) = (sources, target) else { return Ok(()) };
-    let is_content = [&b"/"[..], b"/."].iter().any(|end| from.as_os_str().as_encoded_bytes().ends_with(end));
-    let Some(name) = from.file_name().filter(|_| !is_content) else { return Ok(()) };
+    let Some(name) = from.file_name().filter(|_| !source.stands_for_content()) else { return Ok(()) };
     let below = to.join(name);
     // A source that lies in its target is refused for that.
     let is_source = below.canonicalize().ok() == from.canonicalize().ok();

@@ -85,9 +85,8 @@ fn is_copied_by_name(arguments: &VerifyArguments, one: &Place, other: &Place) ->
         };
         path.file_name().map(OsStr::to_owned)
     };
-    let is_content = [&b"/"[..], b"/."].iter().any(|end| arguments.one.as_encoded_bytes().ends_with(end));
     let is_list = arguments.patterns.files_from.is_some();
-    !is_content && !is_list && name(one).is_some() && name(one) == name(other)
+    !one.stands_for_content() && !is_list && name(one).is_some() && name(one) == name(other)
 }
 
 /// `'a' and 'b' are the same: 2 files, 2.9 KiB in 0.01 s`.

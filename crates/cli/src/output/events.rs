@@ -87,7 +87,7 @@ pub enum EventLine<'a> {
     Tuned(&'a Tuned),
     /// What was seen of a running process, and what limits it (pump explain --pid).
     Watched(WatchedLine<'a>),
-    /// One sample of a TCP connection (pump lab tcp-watch, copy --trace): crates/lab/TCP.md.
+    /// One sample of a TCP connection (pump lab tcp-watch, copy --tcp-trace): crates/lab/TCP.md.
     #[expect(dead_code, reason = "the lab writes these, into files of their own")]
     Tcp(TcpSample<'a>),
     /// What a time series of TCP connections came to (pump lab tcp-watch).

@@ -55,6 +55,9 @@ fn backups_behind_the_link_of_another_user_are_refused_before_anything_is_writte
             &["-n", "new/", "to"],
             &["new/a", "to/a"],
             &["new/a", "new/b", "to"],
+            &["--mkpath", "new/a", "made/"],
+            &["-n", "--mkpath", "new/a", "made/"],
+            &["--mkpath", "new/", "to/../made/"],
         ] {
             let row = format!("{folder}: {words:?}");
             let run = home.pump(&[&["copy", "--backup-dir", folder], words].concat());

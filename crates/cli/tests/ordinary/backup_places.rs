@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::support::listing::paths;
+use crate::support::serving::Serving;
 use crate::support::{Home, as_ordinary_user, expect, is_root, make_folder, make_symlink, set_mode};
 
 /// Two sources, and a target that has older names of theirs.
@@ -95,11 +96,26 @@ fn the_target_itself_is_no_folder_of_backups_and_the_words_say_what_to_write() {
 #[test]
 fn what_is_no_folder_is_refused_before_anything_is_written() {
     for line in ["copy --backup-dir ../file one/ old", "copy --backup-dir ../file/x file old"] {
-        refused(&home(), line, &["--backup-dir is no folder"]);
+        refused(&home(), line, &["--backup-dir is not a directory"]);
     }
     let home = home();
     make_symlink(&home, "nowhere", "gone");
-    refused(&home, "copy --backup-dir ../gone file old", &["--backup-dir leads to nothing"]);
+    refused(&home, "copy --backup-dir ../gone file old", &["--backup-dir is a symbolic link to nothing"]);
+}
+
+/// The server's working folder has a file of the name that is missing in the folder that it serves.
+#[test]
+fn folders_that_will_be_made_are_those_of_the_served_folder() {
+    for target in ["new/deep/", "new/deep/file"] {
+        let home = home();
+        fs::write(home.path("new"), "x").expect("room");
+        make_folder(&home, "served");
+        let serving = Serving::new(&home, &[]);
+        let to = serving.at(target);
+        let copy = ["copy", "--ticket-file", "ticket", "--mkpath", "--backup-dir", "old", "file", &to];
+        expect(&home.pump(&copy), 0, &[], target);
+        assert_eq!(content(&home, "served/new/deep/file"), "file", "{target}");
+    }
 }
 
 #[test]

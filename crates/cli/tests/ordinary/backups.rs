@@ -178,7 +178,7 @@ fn files_that_are_named_have_backups_too() {
     expect(
         &home.pump(&["copy", "--backup-dir", "../file", "new/a", "old"]),
         2,
-        &["'../file'", "--backup-dir is no folder"],
+        &["'../file'", "--backup-dir is not a directory"],
         "no folder",
     );
     assert_eq!(content(&home, "old/a"), "new a", "what has no backup is not replaced");

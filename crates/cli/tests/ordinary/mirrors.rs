@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::support;
+use crate::support::typed::pump;
 use crate::support::{
     Home, as_ordinary_user, expect, has_content, make_fifo, make_folder, noise_file, set_mode, set_mtime,
     set_xattr, xattr,
@@ -17,12 +17,6 @@ fn small(home: &Home) {
     }
     noise_file(home, "from/one", 3000, 1);
     noise_file(home, "from/sub/two", 5000, 2);
-}
-
-fn pump(home: &Home, line: &str, status: i32, parts: &[&str]) -> support::Outcome {
-    let run = home.pump(&line.split(' ').collect::<Vec<_>>());
-    expect(&run, status, parts, line);
-    run
 }
 
 #[test]

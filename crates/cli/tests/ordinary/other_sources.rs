@@ -1,6 +1,8 @@
 //! A copy writes onto none of its sources and removes none: refused before anything is written, and only then.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use crate::support::listing::listing;
 use crate::support::{Home, expect, has_content, make_folder, make_symlink};
@@ -196,4 +198,25 @@ fn what_delete_would_remove_is_no_source() {
         &[("l/keep", "l/d/keep"), ("l/d/keep", "l/d/keep"), ("l/x", "l/d/in/x"), ("l/d/f", "d/f")],
     );
     assert!(!home.path("l/d/gone").exists());
+}
+
+#[test]
+fn a_name_that_delete_leaves_alone_may_be_a_source() {
+    // A link that leads nowhere is no missing name: nothing is removed for it.
+    let home = home(&["d/f", "l/d/gone/x"]);
+    make_symlink(&home, "nowhere", "d/gone");
+    let line = "copy -L --delete d l/d/gone/x l";
+    expect(&home.pump(&words(line)), 23, &["d/gone' "], line);
+    assert!(home.path("l/d/gone/x").exists() && home.path("l/x").exists(), "{line}");
+    // Nor is what lies on a file system that is left out.
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
+    let device = |path: &Path| path.metadata().expect("it is there").dev();
+    if device(other.path()) == device(&home.path("")) {
+        return;
+    }
+    let home = self::home(&["d/f", "l/d/m/keep"]);
+    make_symlink(&home, other.path().to_str().expect("a plain path"), "d/m");
+    let kept = [("l/keep", "l/d/m/keep"), ("l/d/m/keep", "l/d/m/keep")];
+    copied(&home, "copy -L --one-file-system --delete d l/d/m/keep l", &kept);
+    refused(&home, &["--delete"], "-L d l/d/m/keep l", &["--delete would remove 'l/d/m/keep'"]);
 }

@@ -2,23 +2,8 @@
 
 use std::fs;
 
-use crate::support;
+use crate::support::typed::{make, pump};
 use crate::support::{Home, expect, make_folder};
-
-fn pump(home: &Home, line: &str, status: i32, parts: &[&str]) -> support::Outcome {
-    let run = home.pump(&line.split(' ').collect::<Vec<_>>());
-    expect(&run, status, parts, line);
-    run
-}
-
-/// Files with a byte each, and the folders that they lie in.
-fn make(home: &Home, files: &[&str]) {
-    for file in files {
-        let path = home.path(file);
-        fs::create_dir_all(path.parent().expect("it has one")).expect("room");
-        fs::write(path, "x").expect("room");
-    }
-}
 
 /// All that lies in a folder, in order.
 fn tree(home: &Home, name: &str) -> Vec<String> {

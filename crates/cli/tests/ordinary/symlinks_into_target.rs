@@ -55,10 +55,9 @@ const REPLACED: &[Row] = &[
     (&["-L", "tree/", "t"], "tree/l", "../alias/f"),
     (&["-L", "tree/", "t"], "tree/l", "../deep/g"),
     (&["-L", "tree/", "alias"], "tree/l", "../t/f"),
-    // A name that the link has itself, a link on the way, a folder that a file takes the place of.
+    // A name that the link has itself, a link on the way.
     (&["-L", "tree/", "t"], "tree/l", "../t/l"),
     (&["-L", "tree/", "t"], "tree/l", "../t/k"),
-    (&["-L", "tree/", "t"], "tree/l", "../t/n/below"),
     // Folders.
     (&["-L", "tree/", "t"], "tree/l", "../t/sub"),
     (&["-L", "tree/", "t"], "tree/l", "../t/n"),
@@ -161,5 +160,19 @@ fn a_link_to_what_the_copy_leaves_alone_is_followed() {
             assert_eq!(fs::read_to_string(home.path(copied)).expect("copied"), "free", "{row}");
             assert!(!home.path(copied).is_symlink(), "{row}");
         }
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_removes_its_content_with_delete_alone() {
+    for (flag, part, copied) in [
+        ("--lanes=1", "t/n': is a folder", "below"),
+        ("--delete", "which this copy removes (--delete)", "older"),
+    ] {
+        let home = home();
+        make_symlink(&home, "../t/n/below", "tree/l");
+        fs::write(home.path("t/n/below"), "below").expect("room");
+        expect(&home.pump(&["copy", flag, "-L", "tree/", "t"]), 23, &[part], flag);
+        assert_eq!(fs::read_to_string(home.path("t/l")).expect("it was there"), copied, "{flag}");
     }
 }

@@ -13,6 +13,7 @@ pub mod schema;
 pub mod serving;
 pub mod small_tree;
 pub mod told;
+pub mod typed;
 
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

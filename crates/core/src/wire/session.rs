@@ -55,7 +55,7 @@ pub struct Begin {
     /// Connections for blocks.
     #[n(4)]
     pub connections: u32,
-    /// The caller wants to hear of each file, and of what else is done.
+    /// The client wants an event for each file and each change.
     #[n(5)]
     pub tells_files: Option<bool>,
     /// Which start of which system the caller runs on: two sides that have the same are one host.

@@ -19,16 +19,16 @@ pub(crate) fn items(
     hosts: &Hosts<'_>,
     sources: &[Place],
     target: &Place,
-    options: &Options,
+    (options, select): (&Options, &Select),
 ) -> Result<ComparedPlaces, Problem> {
     let Place::Path(other) = target else { return Err(no_file(hosts, sources, target)) };
     if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
-        && let Some(answer) = folders(hosts, (one, other), options)?
+        && let Some(answer) = folders(hosts, (one, other), (options, select))?
     {
         return Ok(answer);
     }
     let null = Place::Null { bytes: None, fill: Fill::Noise };
-    let (mut items, problems) = target::items(hosts, sources, (&null, None), options)?;
+    let (mut items, problems) = target::items(hosts, sources, (&null, None), (options, select))?;
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     if matches!(there.kind, FileKind::Fifo | FileKind::CharDevice) {
@@ -91,7 +91,7 @@ fn typed(place: &Place) -> Option<String> {
 fn folders(
     hosts: &Hosts<'_>,
     (source, other): (&Place, &Path),
-    options: &Options,
+    job: (&Options, &Select),
 ) -> Result<Option<ComparedPlaces>, Problem> {
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
@@ -101,7 +101,7 @@ fn folders(
     let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
-            let patterns_above = patterns_above(one, options)?;
+            let patterns_above = patterns_above(one, job)?;
             let (source, target) = (source.clone(), Target::Tree(at));
             let item = Item {
                 source,
@@ -124,11 +124,11 @@ fn folders(
 
 /// What paths begin with that patterns are matched against. A folder that they leave out whole was not copied either:
 /// to find it the same would say nothing.
-fn patterns_above(source: &Path, options: &Options) -> Result<PathBuf, Problem> {
+fn patterns_above(source: &Path, (options, select): (&Options, &Select)) -> Result<PathBuf, Problem> {
     let Some(name) = source.file_name().filter(|_| options.patterns_begin_above) else {
         return Ok(PathBuf::new());
     };
-    if Select::new(&options.selection)?.includes_argument(name, (true, true)) {
+    if select.includes_argument(name, (true, true)) {
         return Ok(PathBuf::from(name));
     }
     let words = "is left out itself by the patterns, and nothing would be compared; to have them begin in it write it \

@@ -16,6 +16,9 @@ use crate::run::event::Event;
 use crate::run::ledger::Tally;
 use crate::target::place::Place;
 
+const UNCOMPARED: &str =
+    "not compared: owners, access control lists, extended attributes; --attributes compares them";
+
 impl Job {
     /// The report of a job that was run.
     pub(super) fn report(
@@ -113,37 +116,22 @@ impl Job {
             () => Status::Failed,
         }
     }
-}
-
-const UNCOMPARED: &str =
-    "not compared: owners, access control lists, extended attributes; --attributes compares them";
-
-impl Job {
     /// A comparison that finds two places the same tells what it did not compare, unless content alone was asked for.
-    pub(super) fn tell_uncompared(&self, shared: &Shared<'_>, status: Status) {
+    fn tell_uncompared(&self, shared: &Shared<'_>, status: Status) {
         let asked = self.options.content_only || self.options.compare_attributes;
         if self.work == JobKind::Compare && !asked && matches!(status, Status::Done | Status::Failed) {
             (shared.ledger.events)(Event::Notice(UNCOMPARED.into()));
         }
     }
-}
 
-impl Job {
-    /// Patterns that begin in another folder than was meant leave out nothing, and keep nothing. What was not walked
-    /// whole tells nothing.
+    /// Patterns that begin in another folder than was meant leave out nothing, and keep nothing. A tree that was not
+    /// walked whole tells nothing.
     fn tell_unmatched(&self, shared: &Shared<'_>, status: Status) {
         let is_whole = status == Status::Done || (self.work == JobKind::Compare && status == Status::Failed);
-        if !is_whole || self.options.existing {
-            return;
+        if is_whole && !self.options.existing {
+            let notice = shared.trees.select.unmatched().map(Event::Notice);
+            notice.into_iter().for_each(shared.ledger.events);
         }
-        let (select, begin_above) = (&shared.trees.select, self.options.patterns_begin_above);
-        // Sources that a pattern leaves out by their names are in no tree.
-        for name in self.sources.iter().filter_map(|source| source.path()?.file_name()) {
-            select.includes_argument(name, (true, begin_above));
-            select.includes_argument(name, (false, begin_above));
-        }
-        let notice = select.unmatched().map(Event::Notice);
-        notice.into_iter().for_each(shared.ledger.events);
     }
 }
 

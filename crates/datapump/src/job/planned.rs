@@ -12,8 +12,8 @@ use crate::open::copy_method::{Facts, decide};
 use crate::problem::{Operation, Problem};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Item, Target, change, refuse_no_folder};
-use crate::tree::folder::backup_place::foreign_link;
 use crate::tree::names::make_way;
+use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
 /// One line of what a job would do.
@@ -35,22 +35,22 @@ pub struct Planned {
 type JobItems = (Vec<Item>, Vec<Problem>);
 
 impl Job {
-    /// The items; an error refuses the job as a whole.
-    pub(super) fn items(&self) -> Result<JobItems, Problem> {
+    /// The items; an error refuses the job as a whole. Patterns that match a source are noted in `select`.
+    pub(super) fn items(&self, select: &Select) -> Result<JobItems, Problem> {
         self.options.check().map_err(Problem::usage)?;
         if self.sources.is_empty() {
             return Err(Problem::usage("there is nothing to copy: name a source and a target"));
         }
         if self.work == JobKind::Compare {
-            return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
+            return comparison::items(&self.hosts(), &self.sources, &self.target, (&self.options, select));
         }
         self.refuse_missing_link_dest()?;
         self.refuse_unsafe_names()?;
         self.refuse_wrong_pieces()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
         match self.missing_above()? {
-            Some((above, promised)) => self.items_in_new_folder(&above, &promised),
-            None => self.items_at(self.found_again()?.as_ref()),
+            Some((above, promised)) => self.items_in_new_folder((&above, &promised), select),
+            None => self.items_at(self.found_again()?.as_ref(), select),
         }
     }
 
@@ -75,25 +75,29 @@ impl Job {
     }
 
     /// The folders are made when nothing refuses the copy any more, and something is there to be copied.
-    fn items_in_new_folder(&self, above: &PathAbove, promised: &PathAt) -> Result<JobItems, Problem> {
-        let planned = self.items_at(Some(promised))?;
+    fn items_in_new_folder(
+        &self,
+        (above, promised): (&PathAbove, &PathAt),
+        select: &Select,
+    ) -> Result<JobItems, Problem> {
+        let planned = self.items_at(Some(promised), select)?;
         if self.options.dry_run || planned.0.is_empty() {
             return Ok(planned);
         }
         let found = above.make().and_then(|()| above.find()).map_err(|errno| self.cannot_make(errno))?;
-        self.items_at(Some(&found))
+        self.items_at(Some(&found), select)
     }
 
     fn cannot_make(&self, errno: Errno) -> Problem {
         Problem::system(Operation::Make, self.target.local_path().unwrap_or(Path::new("")), errno.0)
     }
 
-    fn items_at(&self, found: Option<&PathAt>) -> Result<JobItems, Problem> {
-        let items = target::items(&self.hosts(), &self.sources, (&self.target, found), &self.options)?;
+    fn items_at(&self, found: Option<&PathAt>, select: &Select) -> Result<JobItems, Problem> {
+        let (target, job) = ((&self.target, found), (&self.options, select));
+        let items = target::items(&self.hosts(), &self.sources, target, job)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
         neighbours::refuse_clashes(&items.0, &self.options)?;
-        foreign_link::refuse(&items.0, &self.options)?;
         mirror::refuse_home(&items.0, &self.options)?;
         Ok(items)
     }
@@ -106,7 +110,7 @@ impl Job {
     /// Errors: what would be refused before anything is written, and the problem of the only source: it is missing, or
     /// the folder of its target is, or it is a link, pipe or device in the place of a folder that is not empty.
     pub fn plan(&self) -> Result<(Vec<Planned>, Vec<Problem>), Problem> {
-        let (items, mut problems) = self.items()?;
+        let (items, mut problems) = self.items(&Select::new(&self.options.selection)?)?;
         let mut planned = Vec::new();
         for item in &items {
             match refuse_no_folder(item, &self.options).and_then(|()| refuse_folder(item)) {

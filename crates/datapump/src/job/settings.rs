@@ -49,7 +49,7 @@ pub(crate) struct Settings<'run> {
     pub(crate) has_one_source: bool,
     /// Files that the user named, but for those that a pattern excludes.
     pub(crate) files_wanted: usize,
-    /// Somebody wants to hear of each file of a tree, and of what else is done.
+    /// The client wants an event for each file and each change.
     pub(crate) tells_files: bool,
     pub(crate) shape: Shape,
     /// Lanes, where the user does not say how many.

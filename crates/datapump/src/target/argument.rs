@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{FOLLOW_INSTEAD, Hosts, Target, own_name, stands_for_content};
+use super::{FOLLOW_INSTEAD, Hosts, Target, own_name};
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
@@ -79,11 +79,6 @@ fn entry(at: PathAt, is_link: bool) -> Result<Target, Problem> {
     };
     let words = format!("{words}, or {FOLLOW_INSTEAD}");
     Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words))
-}
-
-/// Whether a folder is named as its content.
-pub(super) fn is_content(source: &Place) -> bool {
-    source.path().is_some_and(stands_for_content)
 }
 
 /// Whether a pattern leaves out what the user named.

@@ -3,6 +3,7 @@
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
 mod backup_dir;
+mod foreign_link;
 pub(super) mod given_up;
 
 use std::collections::HashSet;
@@ -26,7 +27,7 @@ use datapump_files::identity::{FileId, id};
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
-    refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder, usage, within,
+    refuse_trees, resolve, resolve_tree, source_meta, target_folder, usage, within,
 };
 
 /// A target that is no folder and has to be one. Where nobody may look there may be one: nothing is to be created.
@@ -42,11 +43,11 @@ pub(crate) fn items(
     hosts: &Hosts<'_>,
     sources: &[Place],
     (target, found): (&Place, Option<&PathAt>),
-    options: &Options,
+    (options, select): (&Options, &Select),
 ) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
     let folder = target_folder(hosts, sources, (target, found), options)?;
-    let (select, several) = (Select::new(&options.selection)?, sources.len() > 1);
-    let goal = Goal { hosts, target: (target, found), folder, options, select: &select, several };
+    let several = sources.len() > 1;
+    let goal = Goal { hosts, target: (target, found), folder, options, select, several };
     let (mut items, mut problems, mut excluded) = (Vec::new(), Vec::new(), Vec::new());
     let mut names = TargetNames::new(several, options.inplace);
     for (number, source) in (0..).zip(sources) {
@@ -57,16 +58,17 @@ pub(crate) fn items(
             Err(Unfit::All(problem)) => return Err(problem),
         }
     }
-    within::refuse_other_sources(&items, folder, (options, &select))?;
-    in_trees::refuse_what_lies_in_trees(hosts.disk, (&items, &excluded), (options, &select))?;
+    within::refuse_other_sources(&items, folder, (options, select))?;
+    in_trees::refuse_what_lies_in_trees(hosts.disk, (&items, &excluded), (options, select))?;
     if problems.is_empty() {
         existing::refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
-    backup_dir::refuse_misplaced(hosts, &items, (options, &select))?;
+    backup_dir::refuse_misplaced(hosts, &items, (options, select))?;
+    foreign_link::refuse(&items, options)?;
     given_up::refuse_sources(hosts, &items, options)?;
-    deleting::refuse_what_is_needed(hosts.disk, &items, (options, &select))?;
-    // It makes folders for a moment: after all that may refuse.
+    deleting::refuse_what_is_needed(hosts.disk, &items, (options, select))?;
+    // It makes folders for a moment: behind what is refused here by looking alone.
     if let Some(folder) = folder.filter(|_| !options.dry_run) {
         names.refuse_what_is_one(folder)?;
     }
@@ -183,14 +185,13 @@ impl Goal<'_> {
         let Goal { hosts, target, folder, options, select, several } = self;
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
         // What stands for its content goes nowhere else whatever a list says.
-        let names_content = source.path().is_some_and(stands_for_content);
-        let into = folder.filter(|_| is_folder && !names_content);
+        let into = folder.filter(|_| is_folder && !source.stands_for_content());
         let (goes_on, warning) = goes_on_in(hosts, into, (source, meta), options);
         let nests = into.filter(|_| !goes_on).zip(own_name(source));
         let notice = || nests.and_then(|folder| nesting::notice(source, folder, options)).map(Event::Notice);
         let told = warning.map(Event::Warning).or_else(notice);
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
-        let has_name = !is_folder || (into.is_some() && !goes_on && !argument::is_content(source));
+        let has_name = !is_folder || (into.is_some() && !goes_on);
         // Names of a list begin in the folder that is named, and so do patterns beside them.
         let begin_above = has_name && options.patterns_begin_above && !select.is_list();
         if has_name && argument::is_excluded(select, source, (is_folder, begin_above)) {

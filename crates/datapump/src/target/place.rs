@@ -115,6 +115,11 @@ impl Place {
         }
     }
 
+    /// Whether a folder is named as its content, which goes to the target itself.
+    pub fn stands_for_content(&self) -> bool {
+        self.path().is_some_and(stands_for_content)
+    }
+
     /// The path, here or there.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
@@ -125,7 +130,7 @@ impl Place {
     }
 }
 
-/// Whether a folder is named as what is in it: with a slash at its end, as for rsync and BSD's cp, or by a dot.
+/// Whether a folder is named as its content: with a slash at its end, as for rsync and BSD's cp, or by a dot.
 pub(crate) fn stands_for_content(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes == b"."

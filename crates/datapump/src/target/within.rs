@@ -14,8 +14,8 @@ use super::{FOLLOW_INSTEAD, Hosts, Item, Target, own_name, usage};
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::Place;
-use crate::tree::rules::select::{Listing, Select};
-use datapump_files::disk::{Disk, FileKind, Meta, PathAt, WayStep, folders_above, metadata_of_name, way};
+use crate::tree::rules::select::Select;
+use datapump_files::disk::{Disk, FileKind, FoldersAbove, Meta, PathAt, WayStep, metadata_of_name, way};
 use datapump_files::followed::leads_out;
 
 /// The words about a link that `--safe-links` does not let through.
@@ -181,19 +181,10 @@ pub(super) fn is_dealt_with((select, above): (&Select, &Path), steps: &[WayStep]
     let mut folder = PathBuf::new();
     steps.iter().enumerate().all(|(index, WayStep { name, .. })| {
         let is_folder = is_folder || index + 1 < steps.len();
-        let is_dealt_with =
-            is_listed(select, &folder, name) && select.includes(above, || &folder, name, is_folder);
+        let is_dealt_with = select.deals_with((above, &folder), (name, is_folder));
         folder.push(name);
         is_dealt_with
     })
-}
-
-/// Whether no list leaves out a name of this folder.
-fn is_listed(select: &Select, folder: &Path, name: &OsStr) -> bool {
-    match select.listing(|| folder) {
-        Listing::Folder | Listing::Both(_) => true,
-        Listing::Listed(names) => names.iter().any(|listed| listed.name == *name),
-    }
 }
 
 /// No target may be another source of the copy, which a symbolic link under the target's name may lead to.
@@ -267,7 +258,7 @@ impl<'items> LocalSources<'items> {
         let comes_by = |item: &Item, meta: &Meta| comes_by((meta, &item.patterns_above), (at, false), job);
         let deals = |item: &&Item| item.meta.is_some_and(|meta| comes_by(item, &meta));
         let around = |(device, inode): (u64, u64)| self.folders.get(&(false, device, inode)).copied();
-        folders_above(at).into_iter().filter_map(around).find(deals)
+        FoldersAbove::of(at).ids().filter_map(around).find(deals)
     }
 }
 

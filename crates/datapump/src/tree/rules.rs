@@ -11,4 +11,5 @@ pub(crate) mod filter;
 pub(crate) mod findings;
 pub(crate) mod pattern;
 pub(crate) mod select;
+pub(crate) mod source_folder;
 pub(crate) mod update_existing;

@@ -1,4 +1,4 @@
-//! Makes the folders that are missing on the way to a target.
+//! Folders that are missing on the way to a target: what will be there, and making them.
 //!
 //! Must not know: what is copied there.
 

@@ -88,7 +88,7 @@ impl PathAt {
     }
 
     /// The folder where it stands or will be, and the names of those that will be made in between.
-    pub(super) fn known_folder(&self) -> Option<(&Arc<File>, &[OsString])> {
+    pub fn known_folder(&self) -> Option<(&Arc<File>, &[OsString])> {
         match (&self.folder, &self.promise) {
             (Ok(Folder::Os(folder)), _) => Some((folder, &[])),
             (Err(_), Some(promise)) => Some((&promise.folder, &promise.names)),

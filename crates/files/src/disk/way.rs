@@ -1,4 +1,4 @@
-//! The way from a folder down to a target that lies in it: its folders by name and device.
+//! The folders that a name lies in, by device and inode, from its own upwards, and the names on the way down.
 //!
 //! Must not know: who walks the folder, and where such a walk does not go.
 
@@ -30,8 +30,11 @@ pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<WayStep>> {
     if own_device == Ok(from) {
         return Some(Vec::new());
     }
-    let devices = devices_up_to(from, folder)?;
-    let Some(mut steps) = steps(folder, devices) else { return Some(Vec::new()) };
+    let mut above = way_up(folder);
+    above.truncate(above.iter().position(|step| step.id == from)?);
+    let step = |step: UpStep| Some(WayStep { name: step.name?, device: step.id.0 });
+    let steps: Option<Vec<WayStep>> = above.into_iter().rev().map(step).collect();
+    let Some(mut steps) = steps else { return Some(Vec::new()) };
     // A new name lies where its folder does.
     let own = |name: &std::ffi::OsStr| WayStep {
         name: name.to_owned(),
@@ -71,11 +74,6 @@ impl FoldersAbove {
     }
 }
 
-/// The folders that a target lies in, by device and inode, from its own upwards, as far as can be looked at.
-pub fn folders_above(target: &PathAt) -> Vec<(u64, u64)> {
-    target.known_folder().map_or_else(Vec::new, |(folder, _)| upwards(folder).collect())
-}
-
 /// A folder on the way up.
 #[derive(Debug)]
 pub struct UpStep {
@@ -95,18 +93,6 @@ pub fn way_up(folder: &Arc<File>) -> Vec<UpStep> {
     ids.into_iter().zip(names).map(|(id, name)| UpStep { id, name }).collect()
 }
 
-/// The devices of the folders from this one up to the one below `top`.
-fn devices_up_to(top: (u64, u64), folder: &Arc<File>) -> Option<Vec<u64>> {
-    let mut devices = Vec::new();
-    for id in upwards(folder) {
-        if id == top {
-            return Some(devices);
-        }
-        devices.push(id.0);
-    }
-    None
-}
-
 /// A folder and those above it, by device and inode. Above the root is the root, which ends it.
 fn upwards(folder: &Arc<File>) -> impl Iterator<Item = (u64, u64)> + use<> {
     let with_id = |folder: Arc<File>| {
@@ -124,16 +110,6 @@ fn upwards(folder: &Arc<File>) -> impl Iterator<Item = (u64, u64)> + use<> {
 pub fn path_of(folder: &File) -> Option<PathBuf> {
     let path = rustix::fs::readlink(proc::path_of_open_file(folder), Vec::new()).ok()?;
     Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
-}
-
-/// What the system calls the last folders of a folder's path, from above; `devices` are from below.
-fn steps(folder: &File, devices: Vec<u64>) -> Option<Vec<WayStep>> {
-    let path = path_of(folder)?;
-    let count = devices.len();
-    let mut steps: Vec<WayStep> =
-        names_upwards(&path).zip(devices).map(|(name, device)| WayStep { name, device }).collect();
-    steps.reverse();
-    (path.is_absolute() && steps.len() == count).then_some(steps)
 }
 
 /// The names of a path, the last one first.

@@ -23,10 +23,10 @@ pub struct BackupArguments {
     /// cp and rsync; --backup=numbered keeps all of them. Where a source has the backup's name, or may have it (SRC/
     /// beside other sources), or a cut copy is resumed, the new backup is numbered; one that would replace what another
     /// named source is or leads to is refused. A symbolic link in the place of a named target becomes the backup
-    /// itself, and what it leads to stays. With --delete, names that end as
-    /// this run's backups do stay; a later run with --delete and other flags for backups, or none, removes them as all
-    /// that the source does not have, unless --exclude '*~' (or what the suffix is) leaves them out. Folders have no
-    /// backup. Not with --inplace. Default: off.
+    /// itself, and what it leads to stays. With --delete, names that end as this run's backups do stay; a later run
+    /// with --delete and other flags for backups, or none, removes them as all that the source does not have, unless
+    /// --exclude '*~' (or what the suffix is) leaves them out. Folders have no backup. Not with --inplace.
+    /// Default: off.
     ///
     /// Example: pump copy --backup --update=differs conf/ /etc/conf
     #[arg(long, value_name = "CONTROL", env = "PUMP_BACKUP", help_heading = HOW, value_enum)]
@@ -36,11 +36,11 @@ pub struct BackupArguments {
     /// Keep what is replaced or removed in a folder of its own
     ///
     /// Under the same path as below DST, and under its own name unless --suffix says otherwise. A relative DIR begins
-    /// in DST, where --delete leaves it alone if the same DIR is given; a symbolic link to it goes, as with rsync. It
-    /// must be on DST's file system, and neither be DST nor lie in a source, unless --exclude leaves it out there, nor
-    /// be named through the symbolic link of another user than you and root; behind pump serve it is below DST, without
-    /// `..`. Folders that are made get mode, owner and times of those in DST that they stand for. Implies --backup.
-    /// Default: beside the file.
+    /// in DST, where --delete leaves it alone if the same DIR is given; a symbolic link in DST that leads to it is
+    /// removed, as with rsync. It must be on DST's file system, and neither be DST nor lie in a source, unless
+    /// --exclude leaves it out there, nor be named through the symbolic link of another user than you and root; behind
+    /// pump serve it is below DST, without `..`. Folders that are made get mode, owner and times of those in DST that
+    /// they stand for. Implies --backup. Default: beside the file.
     ///
     /// Example: pump mirror --backup-dir /backup/old-2026-11-26 photos/ /backup/photos
     #[arg(long, value_name = "DIR", env = "PUMP_BACKUP_DIR", help_heading = HOW)]

@@ -54,12 +54,13 @@ pub fn plan_words(change: &Change) -> String {
     let (source, target) = (path_words(&change.source), path_words(&change.target));
     match (change.kind, change.bytes) {
         (ChangeKind::Delete, _) => format!("remove '{target}'"),
-        (ChangeKind::RemoveSource, _) => format!("remove '{source}'"),
-        (ChangeKind::Backup, _) => format!("back up '{target}'"),
         (ChangeKind::Adjust, _) => format!("'{source}' -> '{target}' (attributes)"),
         (ChangeKind::Link, _) => format!("'{source}' -> '{target}' (hard link)"),
         (ChangeKind::Copy, Some(bytes)) => format!("'{source}' -> '{target}' ({bytes} bytes)"),
-        (ChangeKind::Copy, None) => format!("'{source}' -> '{target}' ({})", change.what),
+        // A dry run tells neither backups nor what goes from the source.
+        (ChangeKind::Copy | ChangeKind::Backup | ChangeKind::RemoveSource, _) => {
+            format!("'{source}' -> '{target}' ({})", change.what)
+        }
     }
 }
 

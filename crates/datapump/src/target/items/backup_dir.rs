@@ -14,9 +14,7 @@ use super::{Hosts, Item, Target};
 use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{
-    FileKind, Folder, Meta, Outcome, PathAt, WayStep, file_meta, folder_of, names, origin, way,
-};
+use datapump_files::disk::{FileKind, Meta, Outcome, PathAt, WayStep, file_meta, names, origin, way};
 use datapump_files::identity::id;
 
 /// The folder of backups, as far as it stands, and the names in it that are to be made.
@@ -72,12 +70,9 @@ pub(super) fn whole(backup: &Backup, folder: &Arc<File>, is_confined: bool) -> O
 
 impl BackupGoal {
     fn of(at: &PathAt, is_tree: bool) -> Option<BackupGoal> {
-        let base = match at.folder() {
-            Ok(Folder::Os(folder)) => BackupFolder { stands: Arc::clone(folder), missing: Vec::new() },
-            Ok(Folder::Sim(_)) => return None,
-            // A dry run would make it.
-            Err(_) => promised(at)?,
-        };
+        // A dry run would make what is missing.
+        let (folder, missing) = at.known_folder()?;
+        let base = BackupFolder { stands: Arc::clone(folder), missing: missing.to_vec() };
         let root = at.name().filter(|_| is_tree && base.missing.is_empty());
         let root = root.and_then(|name| names::open_folder(&base.stands, name).ok());
         let folder = root.map_or_else(|| Arc::clone(&base.stands), Arc::new);
@@ -128,7 +123,7 @@ impl BackupFolder {
                 Ok(stands) => stands,
                 Err(Errno::ENOENT) => continue,
                 Err(Errno::ENOTDIR) => {
-                    return Err("is no folder; name another one, or remove what stands there");
+                    return Err("is not a directory; name another one, or remove it");
                 }
                 Err(_) => return Ok(None),
             };
@@ -137,7 +132,7 @@ impl BackupFolder {
             let first = found.missing.first().and_then(|name| names::metadata(&found.stands, name).ok());
             return match first {
                 Some(there) if there.kind == FileKind::Symlink => {
-                    Err("leads to nothing by a symbolic link; make what that points to, or remove it")
+                    Err("is a symbolic link to nothing; create what it points to, or remove it")
                 }
                 _ => Ok(Some(found)),
             };
@@ -196,18 +191,6 @@ impl BackupFolder {
         let is_passed = |step: &WayStep| !options.one_file_system || step.device == source.device;
         steps.iter().all(is_passed) && is_dealt_with((select, patterns_above), &steps, true)
     }
-}
-
-/// The folder that a run would make for a target.
-fn promised(at: &PathAt) -> Option<BackupFolder> {
-    let path = if at.name().is_some() { folder_of(&at.path) } else { &at.path };
-    for above in path.ancestors() {
-        let stands = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        if let Ok(stands) = names::find_folder(stands) {
-            return BackupFolder::normal(Arc::new(stands), path.strip_prefix(above).ok()?).ok();
-        }
-    }
-    None
 }
 
 fn open(base: &Arc<File>, path: &Path, is_confined: bool) -> Outcome<Arc<File>> {

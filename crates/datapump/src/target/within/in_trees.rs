@@ -10,16 +10,16 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::super::{Item, Target, usage};
-use super::is_listed;
 use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
 use crate::target::place::Place;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{Disk, FileKind, FoldersAbove, Meta, PathAt, folder_of, metadata_of_name, names};
-use datapump_files::followed::OriginFolder;
+use crate::tree::rules::source_folder::{Descent, RuledFolder};
+use datapump_files::disk::{
+    Disk, FileKind, FoldersAbove, Outcome, PathAt, folder_of, metadata_of_name, names,
+};
 use datapump_files::identity::{FileId, id};
 
 const FIRST: &str = "copy that source first, by itself, or choose another target";
@@ -202,9 +202,10 @@ fn refuse_target(
 ) -> Result<(), Problem> {
     for InTree { tree, below } in trees.holding(at) {
         let Some(below) = below.filter(|_| tree.number != item.number) else { continue };
-        match Descent::of(tree, &below, job) {
+        match descent(tree, &below, job) {
             Descent::Found(meta, _) if meta.kind != FileKind::Folder || !item.is_tree() => {}
-            Descent::Found(_, above) if have_one_name((&above, tree, &below), item, job.1) => {}
+            Descent::Found(_, above)
+                if have_one_name(above.below(below.file_name().unwrap_or_default()), item, job) => {}
             _ => continue,
         }
         let also = if job.0.remove_sources { ", and --remove-source-files would remove both" } else { "" };
@@ -219,21 +220,16 @@ fn refuse_target(
 
 /// Whether a folder of a tree and a source that goes to the same folder have a name that is not a folder of both. They
 /// are put together else, as they were named. What cannot be looked at may have one.
-fn have_one_name((above, tree, below): (&OriginFolder, &Item, &Path), item: &Item, select: &Select) -> bool {
+fn have_one_name(one: Outcome<RuledFolder<'_>>, item: &Item, job: (&Options, &Select)) -> bool {
     let Some(Ok(other)) = item.source.local_path().map(names::open_path) else { return false };
-    let other = OriginFolder { follow: above.follow, ..OriginFolder::of(Arc::new(other)) };
-    let name = below.file_name().unwrap_or_default();
-    let other = (&other, &*item.patterns_above, Path::new(""));
-    entered(above, name).is_none_or(|one| have_common((&one, &tree.patterns_above, below), other, select))
+    let other = RuledFolder::root(other, &item.patterns_above, job);
+    one.and_then(|one| Ok(have_common(&one, &other?))).unwrap_or(true)
 }
 
-/// A folder of a source; what its path begins with where patterns are matched, and that path.
-type RuledFolder<'folder> = (&'folder OriginFolder, &'folder Path, &'folder Path);
-
-fn have_common(one: RuledFolder<'_>, other: RuledFolder<'_>, select: &Select) -> bool {
+fn have_common(one: &RuledFolder<'_>, other: &RuledFolder<'_>) -> bool {
     let mut cookie = 0;
-    while let Ok((entries, next)) = other.0.list(cookie) {
-        if entries.iter().any(|entry| is_common(&entry.name, one, other, select)) {
+    while let Ok((entries, next)) = one.folder.list(cookie) {
+        if entries.iter().any(|entry| is_common(&entry.name, one, other)) {
             return true;
         }
         if entries.is_empty() {
@@ -244,80 +240,42 @@ fn have_common(one: RuledFolder<'_>, other: RuledFolder<'_>, select: &Select) ->
     true
 }
 
-fn is_common(name: &OsStr, one: RuledFolder<'_>, other: RuledFolder<'_>, select: &Select) -> bool {
-    let chosen = |(folder, above, path): RuledFolder<'_>| {
-        let is_folder = folder.metadata(name).ok()?.kind == FileKind::Folder;
-        let is_chosen = is_listed(select, path, name) && select.includes(above, || path, name, is_folder);
-        is_chosen.then_some(is_folder)
-    };
-    match (chosen(one), chosen(other)) {
-        (Some(true), Some(true)) => {
-            entered(one.0, name).zip(entered(other.0, name)).is_none_or(|(below, beside)| {
-                let (one, other) = ((one.1, one.2.join(name)), (other.1, other.2.join(name)));
-                have_common((&below, one.0, &one.1), (&beside, other.0, &other.1), select)
-            })
+fn is_common(name: &OsStr, one: &RuledFolder<'_>, other: &RuledFolder<'_>) -> bool {
+    match (one.find(name), other.find(name)) {
+        (Ok(None), _) | (_, Ok(None)) => false,
+        (Ok(Some(meta)), Ok(Some(beside)))
+            if [meta, beside].iter().all(|meta| meta.kind == FileKind::Folder) =>
+        {
+            !one.is_left_alone(&meta)
+                && !other.is_left_alone(&beside)
+                && match (one.below(name), other.below(name)) {
+                    (Ok(one), Ok(other)) => have_common(&one, &other),
+                    _ => true,
+                }
         }
-        (found, beside) => found.is_some() && beside.is_some(),
+        _ => true,
     }
-}
-
-fn entered(folder: &OriginFolder, name: &OsStr) -> Option<OriginFolder> {
-    let file = Arc::new(folder.open_folder(name).ok()?);
-    Some(OriginFolder { file, depth: folder.depth + 1, ..folder.clone() })
 }
 
 /// What a copy of the tree does to a name in its target.
 fn fate(tree: &Item, (below, is_folder): (&Path, bool), (options, select): (&Options, &Select)) -> NameFate {
     let rules = (select, &*tree.patterns_above);
     let spared = || is_spared(rules, (below, is_folder), options.delete_excluded);
-    match Descent::of(tree, below, (options, select)) {
+    match descent(tree, below, (options, select)) {
         Descent::Found(meta, _) => {
             let is_left_alone = options.ignore_existing && !is_folder && meta.kind != FileKind::Folder;
             if is_left_alone { NameFate::Stays } else { NameFate::WrittenOver }
         }
-        Descent::Missing if options.delete && !spared() => NameFate::Removed,
-        Descent::Missing | Descent::Unknown => NameFate::Stays,
+        Descent::Missing(_) if options.delete && !spared() => NameFate::Removed,
+        Descent::Missing(_) | Descent::LeftAlone | Descent::Unknown => NameFate::Stays,
     }
 }
 
 /// What a tree's source has under a path of its target.
-enum Descent {
-    /// And the folder that it stands in.
-    Found(Meta, OriginFolder),
-    /// Nothing that is copied, or no folder where one is on the way.
-    Missing,
-    /// It is on another host, or cannot be looked at.
-    Unknown,
-}
-
-impl Descent {
-    fn of(tree: &Item, below: &Path, (options, select): (&Options, &Select)) -> Descent {
-        let Some(Ok(root)) = tree.source.local_path().map(names::find_folder) else {
-            return Descent::Unknown;
-        };
-        let follow = options.follow;
-        let mut folder = OriginFolder { follow, ..OriginFolder::of(Arc::new(root)) };
-        let (mut path, mut names) = (PathBuf::new(), below.iter().peekable());
-        while let Some(name) = names.next() {
-            let Ok(meta) = folder.metadata(name) else { return Descent::Missing };
-            let is_folder = meta.kind == FileKind::Folder;
-            if !is_listed(select, &path, name)
-                || !select.includes(&tree.patterns_above, || &path, name, is_folder)
-            {
-                return Descent::Missing;
-            }
-            if names.peek().is_none() {
-                return Descent::Found(meta, folder);
-            }
-            let stays_out =
-                options.one_file_system && tree.meta.is_some_and(|root| root.device != meta.device);
-            if !is_folder || stays_out {
-                return Descent::Missing;
-            }
-            let Some(next) = entered(&folder, name) else { return Descent::Unknown };
-            folder = next;
-            path.push(name);
-        }
-        Descent::Missing
+fn descent<'job>(tree: &'job Item, below: &Path, job: (&'job Options, &'job Select)) -> Descent<'job> {
+    let Some(Ok(root)) = tree.source.local_path().map(names::find_folder) else { return Descent::Unknown };
+    match RuledFolder::root(root, &tree.patterns_above, job) {
+        Ok(root) => root.descend(below.iter()),
+        Err(_) => Descent::Unknown,
     }
 }

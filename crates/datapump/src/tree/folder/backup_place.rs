@@ -2,8 +2,6 @@
 //!
 //! Must not know: what has a backup, how backups are called.
 
-pub(crate) mod foreign_link;
-
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};

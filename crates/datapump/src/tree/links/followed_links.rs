@@ -6,11 +6,8 @@
 //!
 //! Must not know: how links are followed, how names are copied and removed.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use datapump_engine::Errno;
 
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
@@ -18,9 +15,8 @@ use crate::target::listed::Name;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::origin::Origin;
 use crate::tree::links::written_places::WrittenBy;
-use crate::tree::rules::select::Listing;
+use crate::tree::rules::source_folder::{Descent, RuledFolder};
 use datapump_files::disk::{FileKind, WayStep, names, way_up};
-use datapump_files::followed::OriginFolder;
 use datapump_files::followed::behind::PlaceBehind;
 use datapump_files::identity::{FileId, id};
 
@@ -75,36 +71,23 @@ fn harm_by(shared: &Shared<'_>, by: &WrittenBy, place: &BelowTarget<'_>) -> Opti
     match by {
         _ if place.steps.is_empty() => Some(REPLACED),
         WrittenBy::One => None,
-        WrittenBy::Tree { source, patterns_above } => match names::find_folder(source) {
-            Ok(source) => {
-                let follow = shared.settings.options.follow;
-                let source = OriginFolder { follow, ..OriginFolder::of(Arc::new(source)) };
-                place.harm(shared, (source, patterns_above))
+        WrittenBy::Tree { source, patterns_above } => {
+            let job = (shared.settings.options, &shared.trees.select);
+            let root =
+                names::find_folder(source).and_then(|file| RuledFolder::root(file, patterns_above, job));
+            match root.map(|root| root.descend(place.steps.iter().map(|step| &*step.name))) {
+                Ok(Descent::Missing(from)) => {
+                    place.is_removed(shared, patterns_above, from).then_some(REMOVED)
+                }
+                Ok(Descent::LeftAlone) => None,
+                // A source that cannot be looked at may have a name for it.
+                Ok(Descent::Found(..) | Descent::Unknown) | Err(_) => Some(REPLACED),
             }
-            // It cannot be looked at, and may have a name for it.
-            Err(_) => Some(REPLACED),
-        },
+        }
     }
 }
 
 impl BelowTarget<'_> {
-    /// What the copy of a tree does to this place: what the source has on the way there decides.
-    fn harm(&self, shared: &Shared<'_>, (mut source, above): (OriginFolder, &Path)) -> Option<&'static str> {
-        let mut folder = PathBuf::new();
-        for (index, WayStep { name, .. }) in self.steps.iter().enumerate() {
-            match kind_in_source(shared, (&source, above, &folder), name) {
-                None => return self.is_removed(shared, above, index).then_some(REMOVED),
-                Some(FileKind::Folder) if index + 1 < self.steps.len() => {
-                    let Ok(below) = source.open_folder(name) else { break };
-                    source = OriginFolder { file: Arc::new(below), depth: source.depth + 1, ..source };
-                }
-                Some(_) => break,
-            }
-            folder.push(name);
-        }
-        Some(REPLACED)
-    }
-
     /// Whether it goes, since the source has no such name from one of its steps on.
     fn is_removed(&self, shared: &Shared<'_>, above: &Path, missing_from: usize) -> bool {
         let options = shared.settings.options;
@@ -122,26 +105,6 @@ impl BelowTarget<'_> {
         }
         options.delete && !is_spared
     }
-}
-
-/// The kind of a name of a folder of the source, if the copy deals with it. A link that is followed has that of its
-/// end; a name that cannot be looked at is no folder.
-fn kind_in_source(
-    shared: &Shared<'_>,
-    (source, above, folder): (&OriginFolder, &Path, &Path),
-    name: &OsStr,
-) -> Option<FileKind> {
-    let kind = match source.metadata(name) {
-        Ok(meta) => meta.kind,
-        Err(Errno::ENOENT) if !source.leads_nowhere(name) => return None,
-        Err(_) => FileKind::Regular,
-    };
-    let select = &shared.trees.select;
-    let is_listed = match select.listing(|| folder) {
-        Listing::Folder | Listing::Both(_) => true,
-        Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
-    };
-    (is_listed && select.includes(above, || folder, name, kind == FileKind::Folder)).then_some(kind)
 }
 
 /// Refuses a name of a source on this host that is a link to what this copy replaces or removes, or that was reached by

@@ -17,7 +17,6 @@ use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::root::Root;
-use crate::tree::rules::select::Listing;
 use datapump_files::commit::aside::Aside;
 use datapump_files::disk::{FileKind, Meta, Outcome, folder_of, names};
 use datapump_files::identity::{FileId, id};
@@ -198,12 +197,7 @@ fn is_of_another(shared: &Shared<'_>, backup: &OsStr) -> Option<bool> {
 /// Whether a name of a folder of the source may be one that is copied: neither excluded nor missing on a list.
 fn is_chosen(shared: &Shared<'_>, (above, folder): (&Path, &Path), name: &OsStr) -> bool {
     let select = &shared.trees.select;
-    let is_listed = match select.listing(|| folder) {
-        Listing::Folder | Listing::Both(_) => true,
-        Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
-    };
-    let includes = |is_folder| select.includes(above, || folder, name, is_folder);
-    is_listed && [true, false].into_iter().any(includes)
+    [true, false].into_iter().any(|is_folder| select.deals_with((above, folder), (name, is_folder)))
 }
 
 /// What has a backup: no folder.

@@ -83,8 +83,12 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
             let there = one.if_there(&name.name, || directory.source.path_of(&name.name))?;
             match there {
                 Some(there) if is_backwards || extras.is_included(target, name, there.kind) => {}
-                None if is_backwards && !extras.is_included(target, name, kind_of(target, name)?) => {}
-                None if is_backwards => extras.tell_missing(target, name, kind_of(target, name)?),
+                None if is_backwards => {
+                    let kind = kind_of(target, name)?;
+                    if extras.is_included(target, name, kind) {
+                        extras.tell_missing(target, name, kind);
+                    }
+                }
                 _ => extras.tell(target, name)?,
             }
         }

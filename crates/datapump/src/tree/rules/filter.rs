@@ -1,4 +1,4 @@
-//! Which names of a tree are copied: rules as rsync's `--exclude` and `--include` have them, and lists of names.
+//! Which names of a tree are copied: rules as rsync's `--exclude` and `--include` have them.
 //!
 //! Three things that surprise:
 //!

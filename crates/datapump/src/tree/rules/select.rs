@@ -116,6 +116,19 @@ impl Select {
         is_implied || self.filter.includes(above.join(&path).as_os_str().as_bytes(), is_folder)
     }
 
+    /// Whether a copy deals with a name of a folder: no list lacks it, and no pattern excludes it.
+    pub(crate) fn deals_with(
+        &self,
+        (above, folder): (&Path, &Path),
+        (name, is_folder): (&OsStr, bool),
+    ) -> bool {
+        let is_listed = match self.listing(|| folder) {
+            Listing::Folder | Listing::Both(_) => true,
+            Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
+        };
+        is_listed && self.includes(above, || folder, name, is_folder)
+    }
+
     /// Whether a name of the target stays, though the source does not have it.
     pub(crate) fn protects<P: AsRef<Path>>(
         &self,

@@ -3,30 +3,33 @@
 //!
 //! Must not know: what has a backup, how the folder is opened.
 
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Item, Target};
 use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::target::{Item, Target};
-use datapump_files::disk::{FileKind, Folder, file_meta};
+use datapump_files::disk::{FileKind, file_meta};
 use datapump_files::followed::behind::places_on;
 use datapump_files::identity::id;
 
 const ROOT: u32 = 0;
 
 /// Refuses such a folder, as each of the items would find it.
-pub(crate) fn refuse(items: &[Item], options: &Options) -> Result<(), Problem> {
+pub(super) fn refuse(items: &[Item], options: &Options) -> Result<(), Problem> {
     let Some(Backup { folder: Some(backups), .. }) = &options.backup else { return Ok(()) };
     let own = rustix::process::geteuid().as_raw();
     let mut last = None;
-    for item in items {
+    for item in items.iter().filter(|item| !item.is_left_out) {
         let (Target::File(at) | Target::Tree(at) | Target::Entry(at)) = &item.target else { continue };
-        let Ok(Folder::Os(base)) = at.folder() else { continue };
-        let base_id = file_meta(base).ok().map(|meta| id(&meta));
+        let Some((base, missing)) = at.known_folder() else { continue };
+        let base_id = file_meta(base).ok().map(|meta| (id(&meta), missing));
         // Most items go into one folder.
         if last == Some(base_id) {
             continue;
         }
         last = Some(base_id);
-        let mut places = places_on(base, backups.as_os_str()).into_iter();
+        let mut places = places_on(base, behind(missing, backups).as_os_str()).into_iter();
         let is_foreign = |uid: u32| uid != ROOT && uid != own;
         let link = places.find(|place| place.meta.kind == FileKind::Symlink && is_foreign(place.meta.uid));
         if let Some(link) = link {
@@ -40,4 +43,19 @@ pub(crate) fn refuse(items: &[Item], options: &Options) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// The path from a folder that stands, behind folders that will be made in it: in these is no link yet, and `..` takes
+/// back a name.
+fn behind(missing: &[OsString], path: &Path) -> PathBuf {
+    let (mut way, mut parts) = (missing.to_vec(), path.components());
+    while !way.is_empty() && path.is_relative() {
+        match parts.next() {
+            Some(Component::Normal(name)) => way.push(name.to_owned()),
+            Some(Component::ParentDir) => drop(way.pop()),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    way.iter().collect::<PathBuf>().join(parts.as_path())
 }
