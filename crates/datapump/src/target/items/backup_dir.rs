@@ -2,6 +2,7 @@
 //!
 //! Must not know: which names have backups (`given_up`), how backups are made.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -15,9 +16,12 @@ use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{
-    FileKind, Folder, Meta, Outcome, PathAt, WayStep, file_meta, folder_of, names, origin, way,
+    FileKind, Folder, Meta, Outcome, PathAt, WayStep, file_meta, folder_of, folders_above, names, origin, way,
 };
-use datapump_files::identity::id;
+use datapump_files::identity::{FileId, id};
+
+/// The trees that are read on this host, by device and inode.
+type LocalTrees<'items> = HashMap<FileId, Vec<(&'items Item, Meta)>>;
 
 /// The folder of backups, as far as it stands, and the names in it that are to be made.
 struct BackupFolder {
@@ -43,23 +47,44 @@ pub(super) fn refuse_misplaced(
     if options.rehearsal_bytes.is_some() || (hosts.is_confined && path.is_absolute()) {
         return Ok(());
     }
-    let mut seen = Vec::new();
-    for item in items.iter().filter(|item| !item.is_left_out) {
-        let (Target::File(at) | Target::Entry(at) | Target::Tree(at)) = &item.target else { continue };
+    let trees = local_trees(items);
+    let (mut seen, mut looked_at) = (HashSet::new(), HashSet::new());
+    for (item, at) in written(items) {
         let Some(goal) = BackupGoal::of(at, item.is_tree()) else { continue };
         let key = file_meta(&goal.base.stands).ok().zip(file_meta(&goal.folder).ok());
         let Some(key) = key.map(|(base, folder)| (id(&base), id(&folder))) else { continue };
-        if seen.contains(&key) {
+        if !seen.insert(key) {
             continue;
         }
-        seen.push(key);
         let found = goal.base.below(path, hosts.is_confined).map_err(|words| refused(path, words))?;
         let Some(found) = found else { continue };
         goal.refuse_itself(&found, options)?;
-        found.refuse_in_sources(items, (options, select))?;
+        // Each tree has a target of its own, and most often they have one folder of backups.
+        if file_meta(&found.stands).is_ok_and(|meta| looked_at.insert((id(&meta), found.missing.clone()))) {
+            found.refuse_in_sources(&trees, (options, select))?;
+        }
         goal.refuse_elsewhere(&found, (path, at))?;
     }
     Ok(())
+}
+
+fn local_trees(items: &[Item]) -> LocalTrees<'_> {
+    let mut trees = LocalTrees::new();
+    for item in items.iter().filter(|item| item.is_tree() && item.source.local_path().is_some()) {
+        if let Some(meta) = item.meta {
+            trees.entry(id(&meta)).or_default().push((item, meta));
+        }
+    }
+    trees
+}
+
+/// What has backups, and where it goes.
+fn written(items: &[Item]) -> impl Iterator<Item = (&Item, &PathAt)> {
+    let copied = items.iter().filter(|item| !item.is_left_out);
+    copied.filter_map(|item| match &item.target {
+        Target::File(at) | Target::Entry(at) | Target::Tree(at) => Some((item, at)),
+        _ => None,
+    })
 }
 
 /// The folder that the backup of what stands in this one goes to, if it is there.
@@ -168,29 +193,31 @@ impl BackupFolder {
     }
 
     /// Backups in a source would be copied, or take the place of what is.
-    fn refuse_in_sources(&self, items: &[Item], job: (&Options, &Select)) -> Result<(), Problem> {
+    fn refuse_in_sources(&self, trees: &LocalTrees<'_>, job: (&Options, &Select)) -> Result<(), Problem> {
         let Some(Backup { folder: Some(path), .. }) = &job.0.backup else { return Ok(()) };
-        for item in items.iter().filter(|item| item.is_tree()) {
-            let Some(source) = item.meta.filter(|_| item.source.local_path().is_some()) else { continue };
-            if self.is_copied_by((&source, &item.patterns_above), job) {
+        let Ok(at) = PathAt::find_beneath(&self.stands, Path::new(".")) else { return Ok(()) };
+        // Of many sources those above it are found at once.
+        let mut around = folders_above(&at).into_iter().filter_map(|folder| trees.get(&folder)).flatten();
+        match around.find(|(item, source)| self.is_copied_by((source, &item.patterns_above), &at, job)) {
+            None => Ok(()),
+            Some((item, _)) => {
                 let words = format!(
                     "is the source '{}' or lies in it; name a folder outside, or --exclude it",
                     item.source
                 );
-                return Err(refused(path, &words));
+                Err(refused(path, &words))
             }
         }
-        Ok(())
     }
 
-    /// Whether a copy of this folder deals with the folder of backups.
+    /// Whether a copy of this folder deals with the folder of backups, of which `at` stands.
     fn is_copied_by(
         &self,
         (source, patterns_above): (&Meta, &Path),
+        at: &PathAt,
         (options, select): (&Options, &Select),
     ) -> bool {
-        let Ok(at) = PathAt::find_beneath(&self.stands, Path::new(".")) else { return false };
-        let Some(mut steps) = way((source.device, source.inode), &at) else { return false };
+        let Some(mut steps) = way((source.device, source.inode), at) else { return false };
         let device = steps.last().map_or(source.device, |step| step.device);
         steps.extend(self.missing.iter().map(|name| WayStep { name: name.clone(), device }));
         let is_passed = |step: &WayStep| !options.one_file_system || step.device == source.device;
