@@ -1,4 +1,5 @@
-//! Where a folder of backups may not lie: in what is copied, at the target itself, on another file system.
+//! Where a folder of backups may not lie: in what is copied, at the target itself, on another file system. And whether
+//! backups may replace older ones, which they may not where a source lies in that folder.
 //!
 //! Must not know: which names have backups (`given_up`), how backups are made.
 
@@ -16,8 +17,10 @@ use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{
-    FileKind, Folder, Meta, Outcome, PathAt, WayStep, file_meta, folder_of, folders_above, names, origin, way,
+    FileKind, Folder, Meta, Outcome, PathAt, WayStep, file_meta, folder_of, folders_above, names, origin,
+    way, way_up,
 };
+use datapump_files::followed::FollowLinks;
 use datapump_files::identity::{FileId, id};
 
 /// The trees that are read on this host, by device and inode.
@@ -66,6 +69,33 @@ pub(super) fn refuse_misplaced(
         goal.refuse_elsewhere(&found, (path, at))?;
     }
     Ok(())
+}
+
+/// Whether a backup may replace the one before it. That one may be content of a source that is still to be read: where
+/// links are followed, which may lead to it, and where a tree lies in the folder of backups.
+pub(crate) fn may_replace(items: &[Item], options: &Options, is_confined: bool) -> bool {
+    let Some(backup) = options.backup.as_ref().filter(|_| options.follow == FollowLinks::Never) else {
+        return false;
+    };
+    let folders = backup.folder.as_deref().map(|path| backup_folders(items, path, is_confined));
+    let Some(folders) = folders.filter(|folders| !folders.is_empty()) else { return true };
+    let lies_in_one = |(item, _): &(&Item, Meta)| {
+        let source = item.source.local_path().and_then(|path| names::find_folder(path).ok());
+        source.is_some_and(|source| way_up(&Arc::new(source)).iter().any(|step| folders.contains(&step.id)))
+    };
+    !local_trees(items).values().flatten().any(lies_in_one)
+}
+
+/// The folders of backups that stand there.
+fn backup_folders(items: &[Item], path: &Path, is_confined: bool) -> HashSet<FileId> {
+    let mut seen = HashSet::new();
+    let stands = |(_, at): (&Item, &PathAt)| {
+        let base = BackupGoal::of(at, false)?.base;
+        let is_new = seen.insert((id(&file_meta(&base.stands).ok()?), base.missing.clone()));
+        let found = is_new.then(|| base.below(path, is_confined).ok()).flatten().flatten()?;
+        found.missing.is_empty().then(|| file_meta(&found.stands).ok()).flatten().map(|meta| id(&meta))
+    };
+    written(items).filter_map(stands).collect()
 }
 
 fn local_trees(items: &[Item]) -> LocalTrees<'_> {
