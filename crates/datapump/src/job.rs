@@ -396,6 +396,7 @@ impl Job {
             options: &self.options,
             target: self.target.local_path(),
             backup_names: target::called_as_backups(items, &self.options),
+            replaces_backups: target::may_replace_backups(items, &self.options, self.is_confined),
             source_files: target::source_files(items, &self.options),
             targets: target::names_of(items),
             began_ns: datapump_files::disk::coarse_now_ns(),

@@ -14,6 +14,7 @@ mod backup_dir_links;
 mod backup_places;
 mod backups;
 mod backups_of_links;
+mod backups_of_sources;
 mod bill;
 mod changes;
 mod charges;

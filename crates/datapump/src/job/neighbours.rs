@@ -4,7 +4,7 @@
 //! Must not know: how files are copied, trees.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use datapump_engine::Errno;
@@ -94,23 +94,49 @@ pub(crate) fn refuse_clashes(items: &[Item], options: &Options) -> Result<(), Pr
              them one by one",
         ));
     }
-    for item in items {
-        let Some((at, name)) = named(item).filter(|(_, name)| reserved::may_be_temporary(name)) else {
-            continue;
-        };
-        let clashes = |other: &Item| {
-            let Some((beside, other_name)) = named(other) else { return false };
-            let is_beside = folder_of(&at.path) == folder_of(&beside.path);
-            let is_in = other.is_tree() && at.path != beside.path && at.path.starts_with(&beside.path);
-            is_in || (is_beside && reserved::is_temporary_of(&name.to_ascii_lowercase(), other_name))
-        };
-        if items.iter().any(clashes) {
+    if !items.iter().filter_map(named).any(|(_, name)| reserved::may_be_temporary(name)) {
+        return Ok(());
+    }
+    let taken = TakenNames::of(items);
+    match items.iter().filter_map(named).find(|target| taken.clash_with(*target)) {
+        None => Ok(()),
+        Some((at, _)) => {
             let words =
                 "could be the name of a temporary file of another of the sources; copy them one by one";
-            return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
+            Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words))
         }
     }
-    Ok(())
+}
+
+/// What the targets of a command may take beside them, and in them.
+struct TakenNames<'items> {
+    trees: HashSet<&'items Path>,
+    /// The folder of each, and a temporary name.
+    temporary: HashSet<(&'items Path, OsString)>,
+}
+
+impl<'items> TakenNames<'items> {
+    fn of(items: &'items [Item]) -> TakenNames<'items> {
+        let trees = items.iter().filter(|item| item.is_tree()).filter_map(named);
+        let temporary = |(at, name): (&'items PathAt, &OsStr)| {
+            let folder = folder_of(&at.path);
+            reserved::names_of(name).map(move |temporary| (folder, temporary)).collect::<Vec<_>>()
+        };
+        TakenNames {
+            trees: trees.map(|(at, _)| &*at.path).collect(),
+            temporary: items.iter().filter_map(named).flat_map(temporary).collect(),
+        }
+    }
+
+    fn clash_with(&self, (at, name): (&PathAt, &OsStr)) -> bool {
+        if !reserved::may_be_temporary(name) {
+            return false;
+        }
+        let name = name.to_ascii_lowercase();
+        let temporary = reserved::temporary_of(&name).unwrap_or(&name).to_owned();
+        let is_in_tree = at.path.ancestors().skip(1).any(|above| self.trees.contains(above));
+        is_in_tree || self.temporary.contains(&(folder_of(&at.path), temporary))
+    }
 }
 
 fn named(item: &Item) -> Option<(&PathAt, &OsStr)> {

@@ -35,6 +35,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) target: Option<&'run Path>,
     /// The names of targets that are called as backups beside them would be.
     pub(crate) backup_names: HashSet<OsString>,
+    /// A backup may replace the one before it, unless something else speaks against it.
+    pub(crate) replaces_backups: bool,
     /// The files of this host that are copied by name: no backup replaces one.
     pub(crate) source_files: HashSet<FileId>,
     /// The real name of each target, as far as the report has room.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
-mod backup_dir;
+pub(super) mod backup_dir;
 mod foreign_link;
 pub(super) mod given_up;
 

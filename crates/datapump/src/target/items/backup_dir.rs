@@ -1,7 +1,9 @@
-//! Where a folder of backups may not lie: in what is copied, at the target itself, on another file system.
+//! Where a folder of backups may not lie: in what is copied, at the target itself, on another file system. And whether
+//! backups may replace older ones, which they may not where a source lies in that folder.
 //!
 //! Must not know: which names have backups (`given_up`), how backups are made.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -14,8 +16,14 @@ use super::{Hosts, Item, Target};
 use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{FileKind, Meta, Outcome, PathAt, WayStep, file_meta, names, origin, way};
-use datapump_files::identity::id;
+use datapump_files::disk::{
+    FileKind, FoldersAbove, Meta, Outcome, PathAt, WayStep, file_meta, names, origin, way, way_up,
+};
+use datapump_files::followed::FollowLinks;
+use datapump_files::identity::{FileId, id};
+
+/// The trees that are read on this host, by device and inode.
+type LocalTrees<'items> = HashMap<FileId, Vec<(&'items Item, Meta)>>;
 
 /// The folder of backups, as far as it stands, and the names in it that are to be made.
 struct BackupFolder {
@@ -41,23 +49,71 @@ pub(super) fn refuse_misplaced(
     if options.rehearsal_bytes.is_some() || (hosts.is_confined && path.is_absolute()) {
         return Ok(());
     }
-    let mut seen = Vec::new();
-    for item in items.iter().filter(|item| !item.is_left_out) {
-        let (Target::File(at) | Target::Entry(at) | Target::Tree(at)) = &item.target else { continue };
+    let trees = local_trees(items);
+    let (mut seen, mut looked_at) = (HashSet::new(), HashSet::new());
+    for (item, at) in written(items) {
         let Some(goal) = BackupGoal::of(at, item.is_tree()) else { continue };
         let key = file_meta(&goal.base.stands).ok().zip(file_meta(&goal.folder).ok());
         let Some(key) = key.map(|(base, folder)| (id(&base), id(&folder))) else { continue };
-        if seen.contains(&key) {
+        if !seen.insert(key) {
             continue;
         }
-        seen.push(key);
         let found = goal.base.below(path, hosts.is_confined).map_err(|words| refused(path, words))?;
         let Some(found) = found else { continue };
         goal.refuse_itself(&found, options)?;
-        found.refuse_in_sources(items, (options, select))?;
+        // Each tree has a target of its own, and most often they have one folder of backups.
+        if file_meta(&found.stands).is_ok_and(|meta| looked_at.insert((id(&meta), found.missing.clone()))) {
+            found.refuse_in_sources(&trees, (options, select))?;
+        }
         goal.refuse_elsewhere(&found, (path, at))?;
     }
     Ok(())
+}
+
+/// Whether a backup may replace the one before it. That one may be content of a source that is still to be read: where
+/// links are followed, which may lead to it, and where a tree lies in the folder of backups.
+pub(crate) fn may_replace(items: &[Item], options: &Options, is_confined: bool) -> bool {
+    let Some(backup) = options.backup.as_ref().filter(|_| options.follow == FollowLinks::Never) else {
+        return false;
+    };
+    let folders = backup.folder.as_deref().map(|path| backup_folders(items, path, is_confined));
+    let Some(folders) = folders.filter(|folders| !folders.is_empty()) else { return true };
+    let lies_in_one = |(item, _): &(&Item, Meta)| {
+        let source = item.source.local_path().and_then(|path| names::find_folder(path).ok());
+        source.is_some_and(|source| way_up(&Arc::new(source)).iter().any(|step| folders.contains(&step.id)))
+    };
+    !local_trees(items).values().flatten().any(lies_in_one)
+}
+
+/// The folders of backups that stand there.
+fn backup_folders(items: &[Item], path: &Path, is_confined: bool) -> HashSet<FileId> {
+    let mut seen = HashSet::new();
+    let stands = |(_, at): (&Item, &PathAt)| {
+        let base = BackupGoal::of(at, false)?.base;
+        let is_new = seen.insert((id(&file_meta(&base.stands).ok()?), base.missing.clone()));
+        let found = is_new.then(|| base.below(path, is_confined).ok()).flatten().flatten()?;
+        found.missing.is_empty().then(|| file_meta(&found.stands).ok()).flatten().map(|meta| id(&meta))
+    };
+    written(items).filter_map(stands).collect()
+}
+
+fn local_trees(items: &[Item]) -> LocalTrees<'_> {
+    let mut trees = LocalTrees::new();
+    for item in items.iter().filter(|item| item.is_tree() && item.source.local_path().is_some()) {
+        if let Some(meta) = item.meta {
+            trees.entry(id(&meta)).or_default().push((item, meta));
+        }
+    }
+    trees
+}
+
+/// What has backups, and where it goes.
+fn written(items: &[Item]) -> impl Iterator<Item = (&Item, &PathAt)> {
+    let copied = items.iter().filter(|item| !item.is_left_out);
+    copied.filter_map(|item| match &item.target {
+        Target::File(at) | Target::Entry(at) | Target::Tree(at) => Some((item, at)),
+        _ => None,
+    })
 }
 
 /// The folder that the backup of what stands in this one goes to, if it is there.
@@ -163,29 +219,32 @@ impl BackupFolder {
     }
 
     /// Backups in a source would be copied, or take the place of what is.
-    fn refuse_in_sources(&self, items: &[Item], job: (&Options, &Select)) -> Result<(), Problem> {
+    fn refuse_in_sources(&self, trees: &LocalTrees<'_>, job: (&Options, &Select)) -> Result<(), Problem> {
         let Some(Backup { folder: Some(path), .. }) = &job.0.backup else { return Ok(()) };
-        for item in items.iter().filter(|item| item.is_tree()) {
-            let Some(source) = item.meta.filter(|_| item.source.local_path().is_some()) else { continue };
-            if self.is_copied_by((&source, &item.patterns_above), job) {
+        let Ok(at) = PathAt::find_beneath(&self.stands, Path::new(".")) else { return Ok(()) };
+        // Of many sources those above it are found at once.
+        let above = FoldersAbove::of(&at);
+        let mut around = above.ids().filter_map(|folder| trees.get(&folder)).flatten();
+        match around.find(|(item, source)| self.is_copied_by((source, &item.patterns_above), &at, job)) {
+            None => Ok(()),
+            Some((item, _)) => {
                 let words = format!(
                     "is the source '{}' or lies in it; name a folder outside, or --exclude it",
                     item.source
                 );
-                return Err(refused(path, &words));
+                Err(refused(path, &words))
             }
         }
-        Ok(())
     }
 
-    /// Whether a copy of this folder deals with the folder of backups.
+    /// Whether a copy of this folder deals with the folder of backups, of which `at` stands.
     fn is_copied_by(
         &self,
         (source, patterns_above): (&Meta, &Path),
+        at: &PathAt,
         (options, select): (&Options, &Select),
     ) -> bool {
-        let Ok(at) = PathAt::find_beneath(&self.stands, Path::new(".")) else { return false };
-        let Some(mut steps) = way((source.device, source.inode), &at) else { return false };
+        let Some(mut steps) = way((source.device, source.inode), at) else { return false };
         let device = steps.last().map_or(source.device, |step| step.device);
         steps.extend(self.missing.iter().map(|name| WayStep { name: name.clone(), device }));
         let is_passed = |step: &WayStep| !options.one_file_system || step.device == source.device;

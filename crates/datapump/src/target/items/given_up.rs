@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
-use super::backup_dir::whole;
+use super::backup_dir::{self, whole};
 use super::{Hosts, Item, Target, called_as_backups};
 use crate::job::neighbours;
 use crate::job::options::{Backup, Options};
@@ -95,7 +95,9 @@ fn given_up<'items>(
     let mut names: HashMap<FileId, Vec<GivenUp<'items>>> = HashMap::new();
     let mut add = |there: &Meta, taken| names.entry(id(there)).or_default().push(taken);
     // Where one target lies in another all backups that would replace something get a number.
-    let (others, may_replace) = (called_as_backups(items, options), !neighbours::overlap(items));
+    let may_replace =
+        !neighbours::overlap(items) && backup_dir::may_replace(items, options, hosts.is_confined);
+    let others = called_as_backups(items, options);
     for item in items.iter().flat_map(Item::names).filter(|item| !item.is_left_out) {
         let (Target::File(at) | Target::Entry(at)) = &item.target else { continue };
         let (Ok(Folder::Os(folder)), Some(name)) = (at.folder(), at.name()) else { continue };

@@ -68,7 +68,8 @@ pub(crate) fn aside_in_tree(
     let is_shared = shared.trees.targets_overlap;
     let may_replace = |backup: &OsStr, there: &Meta| {
         let is_source = shared.settings.source_files.contains(&id(there));
-        !has_cut && !is_shared && !is_source && source_has(backup) == Some(false)
+        let is_certain = shared.settings.replaces_backups && !has_cut && !is_shared && !is_source;
+        is_certain && source_has(backup) == Some(false)
     };
     let is_needed = |backup: &OsStr| match source_has(backup) {
         None => None,
@@ -143,7 +144,7 @@ fn aside_of_file(
     let to = folder_of_file(shared, backup, folder)?;
     let may_replace = |backup: &OsStr, there: &Meta| {
         let is_source = Some(id(there)) == source || shared.settings.source_files.contains(&id(there));
-        !is_source && is_of_another(shared, backup) == Some(false)
+        shared.settings.replaces_backups && !is_source && is_of_another(shared, backup) == Some(false)
     };
     let is_needed = |backup: &OsStr| match to {
         Some(_) => Some(false),
