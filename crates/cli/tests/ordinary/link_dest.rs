@@ -1,11 +1,11 @@
-//! `--link-dest`: several folders, and between two hosts.
+//! `--link-dest`: several folders, between two hosts, and behind copies that lack a file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::support::programs::script;
 use crate::support::serving::Serving;
-use crate::support::{Home, PUMP, expect, make_folder};
+use crate::support::{Home, PUMP, as_ordinary_user, expect, is_root, make_folder, set_mode, set_mtime};
 
 /// `from` with three files, of which `monday` has one and `tuesday` two; all in this folder.
 fn home(below: &str) -> Home {
@@ -84,4 +84,69 @@ fn a_folder_that_is_served_is_pulled_with_links_and_pushed_without() {
     let run = home.pump(&[&dest[..], &["from/", &serving.at("pushed")]].concat());
     expect(&run, 5, &["--link-dest is for hosts that are reached over ssh"], "push");
     assert!(!home.path("served/pushed").exists());
+}
+
+/// `source` with a file that its user cannot read, beside `into`.
+fn with_an_unreadable_file() -> Home {
+    let home = Home::new();
+    ["source", "into"].iter().for_each(|folder| make_folder(&home, folder));
+    for name in ["a", "b", "closed"] {
+        fs::write(home.path("source").join(name), name).expect("room");
+        set_mtime(&home.path("source").join(name), 1_000_000_007);
+    }
+    set_mode(&home.path("source/closed"), 0);
+    // Root reads everything: when it runs the tests, nobody copies.
+    let given = ["", "source", "into", "source/a", "source/b", "source/closed"];
+    given.iter().filter(|_| is_root()).for_each(|name| {
+        std::os::unix::fs::lchown(home.path(name), Some(65_534), Some(65_534)).expect("root");
+    });
+    home
+}
+
+#[test]
+fn a_snapshot_is_linked_to_one_that_lacks_an_unreadable_file() {
+    for sync in ["end", "each"] {
+        let (home, sync) = (with_an_unreadable_file(), format!("--sync={sync}"));
+        let snapshots = [
+            &["copy", &sync, "source", "into/m1"][..],
+            &["copy", &sync, "--link-dest", "into/m1", "source", "into/m2"],
+            &["copy", &sync, "--link-dest", "into/m2", "source", "into/m3"],
+        ];
+        for words in snapshots {
+            let Some(run) = as_ordinary_user(&home, words) else { return };
+            expect(&run, 23, &["source/closed'"], &format!("{words:?}"));
+            assert!(!run.err.contains(".pump-job"), "{run:?}");
+        }
+        for (name, snapshot) in [("a", "m2"), ("b", "m2"), ("a", "m3"), ("b", "m3")] {
+            let row = format!("{sync} {name} {snapshot}");
+            assert_eq!(
+                inode(&home, &format!("into/{snapshot}/{name}")),
+                inode(&home, &format!("into/m1/{name}")),
+                "{row}"
+            );
+        }
+        set_mode(&home.path("source/closed"), 0o400);
+        let Some(run) = as_ordinary_user(&home, snapshots[2]) else { return };
+        expect(&run, 0, &[], "the same command");
+        assert!(home.path("into/m3/closed").exists() && !home.path("into/m3/.pump-job").exists(), "{run:?}");
+    }
+}
+
+#[test]
+fn no_name_is_linked_to_what_nobody_synced() {
+    let home = with_an_unreadable_file();
+    let Some(run) = as_ordinary_user(&home, &["copy", "--sync=none", "source", "into/m1"]) else { return };
+    expect(&run, 23, &["source/closed'"], "not synced");
+    let next = ["copy", "--link-dest", "into/m1", "source", "into/m2"];
+    let Some(run) = as_ordinary_user(&home, &next) else { return };
+    expect(&run, 23, &["'into/m1/.pump-job' was left by another copy", "run that copy to its end"], "next");
+    assert_ne!(inode(&home, "into/m2/a"), inode(&home, "into/m1/a"));
+    // That copy again: it knows what it has, and syncs.
+    let again = ["copy", "source", "into/m1"];
+    let Some(run) = as_ordinary_user(&home, &again) else { return };
+    expect(&run, 23, &["source/closed'"], "again");
+    let last = ["copy", "--link-dest", "into/m1", "source", "into/m3"];
+    let Some(run) = as_ordinary_user(&home, &last) else { return };
+    expect(&run, 23, &[], "last");
+    assert_eq!(inode(&home, "into/m3/a"), inode(&home, "into/m1/a"));
 }

@@ -16,7 +16,7 @@ const FILE_BYTES: usize = 1 << 20 | 5;
 const CUT: [&str; 3] = ["--sync=none", "--bwlimit=8MB", "-q"];
 
 fn source(home: &Home) {
-    make_folder(home, "source");
+    fs::create_dir_all(home.path("source")).expect("room");
     for number in 0..FILES {
         let name = format!("source/f{number}");
         noise_file(home, &name, FILE_BYTES, number as u64);
@@ -261,6 +261,63 @@ fn a_list_goes_whatever_somebody_wrote_beside_the_copy() {
     fs::write(home.path("target/own"), "written there").expect("room");
     expect(&home.pump(&["copy", "source/.", "target"]), 0, &[], "the same command");
     assert!(!home.path("target/.pump-job").exists());
+}
+
+/// A file goes away while it is copied to `m1`; all others are there in the end.
+fn vanished(home: &Home) {
+    make_folder(home, "source");
+    for name in (0..FILES).map(|number| format!("source/a{number}")) {
+        noise_file(home, &name, 100, 1);
+        set_mtime(&home.path(&name), 1_000_000_007);
+    }
+    noise_file(home, "source/long", 8 * FILE_BYTES, 77);
+    let words = ["copy", "-q", "--bwlimit=3MiB", "--request-size=64KiB", "source", "m1"];
+    let mut running = Running::start(home.command(&words));
+    let is_long = |entry: fs::DirEntry| entry.metadata().is_ok_and(|meta| meta.len() > 100_000);
+    let is_begun = || fs::read_dir(home.path("m1")).into_iter().flatten().flatten().any(is_long);
+    eventually("the long one is begun", || is_begun() || running.has_ended());
+    fs::remove_file(home.path("source/long")).expect("the source");
+    expect(&running.end(), 24, &["was deleted"], "vanished");
+    assert!(home.path("m1/.pump-job").exists(), "the same command goes on");
+}
+
+fn inode_of(home: &Home, name: &str) -> u64 {
+    fs::metadata(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}")).ino()
+}
+
+#[test]
+fn a_snapshot_is_linked_to_one_for_which_a_file_vanished() {
+    let home = Home::new();
+    vanished(&home);
+    // Another name changes a file, too.
+    fs::hard_link(home.path("m1/a0"), home.path("other")).expect("room");
+    for (dest, snapshot) in [("m1", "m2"), ("m1", "m3"), ("m2", "m4")] {
+        let run = home.pump(&["copy", "--link-dest", dest, "source/", snapshot]);
+        expect(&run, 0, &[], snapshot);
+        assert!(!run.err.contains(".pump-job"), "{snapshot}: {run:?}");
+        for number in 0..FILES {
+            let at = |folder: &str| inode_of(&home, &format!("{folder}/a{number}"));
+            assert_eq!(at(snapshot), at("m1"), "{snapshot}: a{number}");
+        }
+    }
+    expect(&home.pump(&["copy", "source", "m1"]), 0, &[], "the same command");
+    assert!(!home.path("m1/source").exists() && !home.path("m1/.pump-job").exists(), "it is over");
+}
+
+/// What a later run of the same command writes is in doubt again until that ends.
+#[test]
+fn a_list_that_was_settled_doubts_what_a_killed_run_wrote() {
+    let home = Home::new();
+    vanished(&home);
+    source(&home);
+    cut(&home, &["--update", "source", "m1"], "m1");
+    let run = home.pump(&["copy", "--link-dest", "m1", "source/", "m2"]);
+    expect(&run, 0, &["'m1/.pump-job' was left by another copy"], "killed");
+    let came = names(&home.path("m1")).into_iter().filter(|name| name.starts_with('f'));
+    for name in came {
+        assert_ne!(inode_of(&home, &format!("m2/{name}")), inode_of(&home, &format!("m1/{name}")), "{name}");
+    }
+    assert_eq!(inode_of(&home, "m2/a0"), inode_of(&home, "m1/a0"), "of the run before");
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub const HEADER_BYTES: usize = 160;
 /// Facts about a list that are true or not, as bits of one number.
 const IS_NEW: u64 = 1;
 const LOSES_TIMES: u64 = 2;
+const IS_SETTLED: u64 = 4;
 
 /// A folder: the root of a source, or that of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,9 @@ pub struct Header {
     pub is_new: bool,
     /// Some of the copies that it tells of gave files no time of their source.
     pub loses_times: bool,
+    /// All that its copies left in the folder is on stable storage: the last of them ended by itself, and its syncs
+    /// went well. Programs that do not know this read no header at all, and doubt what changed since.
+    pub is_settled: bool,
     /// A digest of the names that its copies dealt with; 0 for all, and where they dealt with different ones. Only a
     /// copy of as many puts right what an earlier one left.
     pub selection: u64,
@@ -126,9 +130,20 @@ impl RootId {
 impl Header {
     /// The header as bytes.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Header { source, source_host, target, life, is_new, loses_times, selection, begun_ns } = self;
+        let Header {
+            source,
+            source_host,
+            target,
+            life,
+            is_new,
+            loses_times,
+            is_settled,
+            selection,
+            begun_ns,
+        } = self;
         let flag = |bit: u64, is_set: bool| if is_set { bit } else { 0 };
         let flags = flag(IS_NEW, *is_new) | flag(LOSES_TIMES, *loses_times);
+        let flags = flags | flag(IS_SETTLED, *is_settled);
         let mut bytes = Vec::from(MAGIC);
         for root in [source, target] {
             bytes.extend(root.inode.to_le_bytes());
@@ -162,7 +177,18 @@ impl Header {
         let begun_ns = bytes[136..].first_chunk().map(|chunk| i128::from_le_bytes(*chunk))?;
         let (flags, selection) = (number(120)?, number(128)?);
         let (is_new, loses_times) = (flags & IS_NEW != 0, flags & LOSES_TIMES != 0);
-        let header = Header { source, source_host, target, life, is_new, loses_times, selection, begun_ns };
+        let is_settled = flags & IS_SETTLED != 0;
+        let header = Header {
+            source,
+            source_host,
+            target,
+            life,
+            is_new,
+            loses_times,
+            is_settled,
+            selection,
+            begun_ns,
+        };
         (header.encode() == *bytes).then_some(header)
     }
 
@@ -188,8 +214,12 @@ impl Header {
         Header { life: Life { boot: [0; 16], ..self.life }, ..*self }
     }
 
-    /// The header of a list that was left by one copy and is gone on with by another.
+    /// The header of a list that was left by one copy and is gone on with by another. Of a settled one nothing is left
+    /// to put right: it tells of the other copy alone, except that the folder was made for both.
     pub fn joined(&self, other: &Header) -> Header {
+        if self.is_settled {
+            return Header { is_new: self.is_new, is_settled: false, ..*other };
+        }
         Header {
             loses_times: self.loses_times || other.loses_times,
             selection: if self.selection == other.selection { self.selection } else { 0 },
@@ -247,13 +277,18 @@ mod tests {
         life: Life { boot: [3; 16], mount: 8, source: 9, options: 10 },
         is_new: true,
         loses_times: false,
+        is_settled: false,
         selection: 12,
         begun_ns: -11,
     };
 
     #[test]
     fn a_header_is_read_as_it_was_written() {
-        for header in [HEADER, Header { is_new: false, loses_times: true, ..HEADER }] {
+        for header in [
+            HEADER,
+            Header { is_new: false, loses_times: true, ..HEADER },
+            Header { is_settled: true, ..HEADER },
+        ] {
             assert_eq!(Header::decode(&header.encode()), Some(header));
         }
         let mut other = HEADER.encode();
@@ -312,6 +347,15 @@ mod tests {
             assert_eq!(of(first).joined(&of(second)).is_covered_by(then), covers, "{first} {second} {then}");
         }
         assert!(of(0).joined(&Header { loses_times: true, ..of(0) }).loses_times);
+    }
+
+    #[test]
+    fn of_a_settled_list_nothing_is_left_to_put_right() {
+        let settled = Header { is_settled: true, loses_times: true, ..HEADER };
+        let next = Header { is_new: false, selection: 1, begun_ns: 20, ..HEADER };
+        let joined = settled.joined(&next);
+        assert_eq!(joined, Header { is_new: true, ..next });
+        assert!(joined.is_covered_by(1) && settled.counts_for(&next), "its marks count");
     }
 
     #[test]

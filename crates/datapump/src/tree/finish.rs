@@ -29,8 +29,19 @@ use datapump_files::disk::{AttributeHolder, Outcome, is_closed, names};
 const OTHER_NAMES: &str =
     "of other names than these; what it left of those is put right by a copy without --exclude and the like";
 
+/// What becomes of a list behind a run.
+enum ListEnd {
+    /// All is done.
+    Goes,
+    /// Something failed, and what stands there is on stable storage all the same.
+    Settles,
+    /// What stands there may not be on the disk; if that is not of this run alone, in words.
+    Stays(Option<String>),
+}
+
 /// The work left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
-/// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on.
+/// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on. Where
+/// the syncs went well the list says that nothing that stands there is in doubt.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
     let trees_done = std::mem::take(&mut *shared.trees.trees_done());
     if !is_complete {
@@ -141,10 +152,10 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     sweep_folder(shared, directory)?;
     // Looked for before: in a root that is open to others, or of another user, a list is not believed, and a run that
     // was killed there would be followed by one that copies below it.
-    let why = directory.root.journal().and_then(|journal| why_it_stays(shared, directory, journal, &folder));
+    let end = directory.root.journal().map(|journal| list_end(shared, directory, journal, &folder));
     // A root that does not take its attributes is no reason to leave a list in it.
     let finished = finish_folder(shared, directory).inspect_err(|_| directory.root.fail());
-    let listed = finish_list(shared, directory, &folder, why).map_err(wrong);
+    let listed = finish_list(shared, directory, &folder, end).map_err(wrong);
     let done = finished.and(listed);
     if shared.settings.options.sync == Sync::None {
         return done;
@@ -155,18 +166,29 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     done.and(synced.into_iter().try_for_each(sync))
 }
 
-/// Why the list stays, if it does not for what failed.
-fn why_it_stays(
+fn list_end(
     shared: &Shared<'_>,
     directory: &Directory,
     journal: &TreeJournal,
     folder: &Arc<File>,
-) -> Option<String> {
+) -> ListEnd {
     let is_whole = directory.root.is_whole();
+    let why_not = || why_not_over(shared, (&directory.root, journal), (folder, &directory.target_path()));
     match journal.is_over(is_whole) {
-        true => why_not_over(shared, (&directory.root, journal), (folder, &directory.target_path())),
-        false => is_whole.then(|| OTHER_NAMES.into()),
+        true => why_not().map_or(ListEnd::Goes, |why| ListEnd::Stays(Some(why))),
+        false if is_whole => ListEnd::Stays(Some(OTHER_NAMES.into())),
+        // The problems were reported already.
+        false if !may_settle(shared, journal) || why_not().is_some() => ListEnd::Stays(None),
+        false => ListEnd::Settles,
     }
+}
+
+/// Whether all that this run committed is on stable storage. In place a file is half written where it was given up, and
+/// what reads back otherwise is not what the source holds.
+fn may_settle(shared: &Shared<'_>, journal: &TreeJournal) -> bool {
+    let options = shared.settings.options;
+    let reads_well = !shared.ledger.tally().problems.contains_key(&Class::Mismatch);
+    options.sync != Sync::None && !options.inplace && reads_well && journal.may_settle()
 }
 
 /// The list goes, or stays for a later run.
@@ -174,15 +196,24 @@ fn finish_list(
     shared: &Shared<'_>,
     directory: &Directory,
     folder: &Arc<File>,
-    why: Option<String>,
+    end: Option<ListEnd>,
 ) -> Outcome<()> {
-    let Some(journal) = directory.root.journal() else { return Ok(()) };
-    if why.is_none() && journal.is_over(directory.root.is_whole()) {
-        return remove_list(shared, directory, journal, folder);
-    }
-    if let Some(why) = why {
-        let list = shown_path(&directory.target_path().join(LIST_NAME)).to_string();
-        shared.ledger.warn(format!("'{list}' stays: it is of an earlier copy that did not end well, {why}"));
+    let (Some(journal), Some(end)) = (directory.root.journal(), end) else { return Ok(()) };
+    match end {
+        ListEnd::Goes if journal.is_over(directory.root.is_whole()) => {
+            return remove_list(shared, directory, journal, folder);
+        }
+        // The root did not take its attributes.
+        ListEnd::Goes if !may_settle(shared, journal) => {}
+        // One that cannot be written leaves all in doubt: more is copied again.
+        ListEnd::Goes | ListEnd::Settles => drop(journal.settle()),
+        ListEnd::Stays(None) => {}
+        ListEnd::Stays(Some(why)) => {
+            let list = shown_path(&directory.target_path().join(LIST_NAME)).to_string();
+            shared
+                .ledger
+                .warn(format!("'{list}' stays: it is of an earlier copy that did not end well, {why}"));
+        }
     }
     // A list that others could have written to would not be believed.
     if journal.is_believed && !is_closed(folder) { close_to_others(folder) } else { Ok(()) }
@@ -195,7 +226,7 @@ fn why_not_over(
     target: (&Arc<File>, &Path),
 ) -> Option<String> {
     // What failed otherwise is told, and does not make more of it.
-    if !journal.stood() || !shared.settings.writes {
+    if !journal.has_doubts() || !shared.settings.writes {
         return None;
     }
     match unsettled::find(shared, (root, journal), target) {

@@ -50,8 +50,7 @@ pub(crate) struct Checkpoint {
 #[derive(Debug)]
 struct Book {
     file: Handle,
-    /// What a header becomes when nothing behind it is to count, but where the copy goes still is.
-    without_marks: Header,
+    header: Header,
     sync: Sync,
     /// Where the list lies, if what is not synced may count there: its mount is known by a number of its own.
     device: Option<u64>,
@@ -78,6 +77,8 @@ struct CheckpointState {
     /// The sync that failed: of which folder's file system, and why.
     failed: Option<(PathBuf, Errno)>,
     is_told: bool,
+    /// Something was written where nobody would hear that it did not come to the disk.
+    is_unwitnessed: bool,
     /// Why it does not tell all that it could: what cannot be written is only copied again.
     lacks: Option<Errno>,
 }
@@ -86,14 +87,14 @@ impl Checkpoint {
     /// Goes on writing a list of this length. `device` where what is not synced may count.
     pub(crate) fn begin(
         (file, len): (Handle, u64),
-        without_marks: Header,
+        header: Header,
         sync: Sync,
         device: Option<u64>,
     ) -> Checkpoint {
         let state = CheckpointState { len, good_len: len, ..CheckpointState::default() };
         let folders = Mutex::default();
         let (state, wake) = (Mutex::new(state), Condvar::new());
-        let book = Arc::new(Book { file, without_marks, sync, device, folders, state, wake });
+        let book = Arc::new(Book { file, header, sync, device, folders, state, wake });
         let thread = Mutex::new(thread(&book));
         Checkpoint { book, thread }
     }
@@ -108,7 +109,10 @@ impl Checkpoint {
         match names::open_folder(folder, OsStr::new(".")) {
             Ok(opened) => drop(folders.insert(device, (path.to_path_buf(), Arc::new(opened)))),
             // What nobody witnesses is not vouched for.
-            Err(_) => locked(&self.book.state).is_over = true,
+            Err(_) => {
+                let mut state = locked(&self.book.state);
+                (state.is_over, state.is_unwitnessed) = (true, true);
+            }
         }
     }
 
@@ -179,6 +183,17 @@ impl Checkpoint {
             self.book.append(&mut state, &waiting);
             self.book.write_at_once(&mut state);
         }
+    }
+
+    /// Whether each sync went well, and all was witnessed.
+    pub(crate) fn is_vouched_for(&self) -> bool {
+        let state = locked(&self.book.state);
+        state.failed.is_none() && !state.is_unwitnessed
+    }
+
+    /// All of the copy is on stable storage, and the list says so.
+    pub(crate) fn settle(&self) -> Outcome<()> {
+        self.book.file.put(0, &Header { is_settled: true, ..self.book.header }.encode())
     }
 
     /// A sync failed: nothing counts that came behind the last good one.
@@ -288,8 +303,9 @@ impl Book {
         state.len = state.good_len;
     }
 
+    /// Nothing behind the header is to count, but where the copy goes still is.
     fn spoil(&self) -> Outcome<()> {
-        self.file.put(0, &self.without_marks.encode())
+        self.file.put(0, &self.header.without_marks().encode())
     }
 }
 
@@ -340,6 +356,7 @@ mod tests {
         life: Life { boot: [0; 16], mount: 7, source: 8, options: 9 },
         is_new: true,
         loses_times: false,
+        is_settled: false,
         selection: 0,
         begun_ns: 10,
     };

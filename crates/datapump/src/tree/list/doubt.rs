@@ -21,7 +21,11 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
+    /// None by a list of which all is on the disk.
     pub(crate) fn since(list: &Header) -> Doubt {
+        if list.is_settled {
+            return Doubt::default();
+        }
         Doubt { since_ns: Some(list.begun_ns), loses_times: list.loses_times }
     }
 

@@ -167,9 +167,11 @@ fn told(shared: &Shared<'_>, doubt: Option<Doubt>, path: impl Fn() -> PathBuf) -
     doubt.inspect(|_| {
         let list = shown_path(&path()).to_string();
         shared.ledger.warn(format!(
-            "'{list}' was left by another copy that did not end well: what changed in its folder since that began \
-             is copied again; to settle it run that copy to its end with all names, or, if it is given up, copy \
-             all without --update and the like and remove this file"
+            "'{list}' was left by another copy that was cut or was not synced: what changed in its folder since \
+             that began is copied again, not linked; to settle it run that copy to its end with all names (files \
+             that cannot be read do not matter; without --sync=none and --inplace), or, if it is given up, copy \
+             all without --update and the like and remove this file; a snapshot that is given up is left as it is, \
+             or removed: name a later one in --link-dest"
         ));
     })
 }

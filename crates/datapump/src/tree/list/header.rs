@@ -65,7 +65,17 @@ pub(crate) fn header(folder: &File, source: &SourceRoot, options: &Options, is_n
     let life = Life { boot: boot(), mount, source: source.life, options: digest(options) };
     let (loses_times, selection) = (!options.keep.times, selected(options));
     let (source, source_host) = (source.root, source.host);
-    Header { source, source_host, target, life, is_new, loses_times, selection, begun_ns: 0 }
+    Header {
+        source,
+        source_host,
+        target,
+        life,
+        is_new,
+        loses_times,
+        is_settled: false,
+        selection,
+        begun_ns: 0,
+    }
 }
 
 /// Whether a list was begun in this folder, and not copied or moved there.

@@ -104,6 +104,9 @@ impl TreeJournal {
         let device = device.map_err(|errno| system(Operation::Stat, errno))?;
         let since_ns = if stood { since(&standing.file) } else { 0 };
         let found = FoundList { stood, is_believed: why.is_none(), earlier };
+        // A clock that does not go says nothing: what then counts is when the list changed last.
+        let begun_ns = if stood && since_ns < i128::MAX { since_ns } else { meta.ctime_ns };
+        let this = Header { begun_ns, ..this };
         let journal = TreeJournal::go_on(open, standing.file, found, this, (device, sync));
         let journal = journal.map(|journal| TreeJournal { since_ns, id: id(&meta), ..journal });
         let journal = journal.map_err(|errno| system(Operation::Write, errno))?;
@@ -127,9 +130,13 @@ impl TreeJournal {
         if marks.is_empty() || joined != header {
             write_header(&file, &joined, marks.len())?;
         }
+        // What this run writes is in doubt from now on, whatever becomes of the system.
+        if header.is_settled {
+            file.sync()?;
+        }
         let len = (HEADER_BYTES + 8 * marks.len()) as u64;
         let known = (header.life.mount != 0).then_some(device);
-        let checkpoint = Checkpoint::begin((file, len), joined.without_marks(), sync, known);
+        let checkpoint = Checkpoint::begin((file, len), joined, sync, known);
         Ok(TreeJournal {
             folder,
             checkpoint: Some(checkpoint),
@@ -139,8 +146,12 @@ impl TreeJournal {
             continues: stood && is_believed,
             is_of_new_folder: joined.is_new,
             covers: joined.is_covered_by(this.selection),
-            doubt: if stood { Doubt::since(&joined) } else { Doubt::default() },
-            begun_ns: joined.begun_ns,
+            doubt: if stood {
+                Doubt::since(&Header { is_settled: header.is_settled, ..joined })
+            } else {
+                Doubt::default()
+            },
+            begun_ns: header.begun_ns,
             since_ns: 0,
             id: (0, 0),
             known: Mutex::default(),
@@ -227,6 +238,11 @@ impl TreeJournal {
         self.stood
     }
 
+    /// Earlier runs may have left what is not on the disk.
+    pub(crate) fn has_doubts(&self) -> bool {
+        self.doubt != Doubt::default()
+    }
+
     /// Whether this run knows that a file is on the disk, or made it; or it is of none of the earlier ones. A file that
     /// lost another name in this run has changed in it, too: its birth tells, where the file system does.
     pub(crate) fn is_settled(&self, there: &Meta, born_ns: impl FnOnce() -> i128) -> bool {
@@ -259,6 +275,18 @@ impl TreeJournal {
             (Some(checkpoint), Err((path, errno))) => checkpoint.distrust(path, *errno),
             (None, _) => {}
         }
+    }
+
+    /// Whether it may say that all of the copy is on stable storage, if what earlier runs left is.
+    pub(crate) fn may_settle(&self) -> bool {
+        let is_vouched_for = || self.checkpoint.as_ref().is_some_and(Checkpoint::is_vouched_for);
+        self.is_believed && self.covers && is_vouched_for()
+    }
+
+    /// All of the copy is on stable storage: the list stays for what the source did not give, and nothing that stands
+    /// there is in doubt.
+    pub(crate) fn settle(&self) -> Result<(), Errno> {
+        self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::settle)
     }
 
     /// All is done: the list goes, and nothing more is written to it.
@@ -364,7 +392,8 @@ impl Earlier {
 
     /// Of a list that others may have made nothing counts, and it leads nowhere.
     fn of_nobody(self) -> Earlier {
-        Earlier { header: Header { is_new: false, ..self.header.without_marks() }, marks: Vec::new() }
+        let header = Header { is_new: false, is_settled: false, ..self.header.without_marks() };
+        Earlier { header, marks: Vec::new() }
     }
 }
 
@@ -387,8 +416,9 @@ fn read(mut file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem>
     if !header.is_of_target(this) {
         return Ok(unknown);
     }
-    let Header { is_new, loses_times, selection, begun_ns, .. } = header;
-    let mut earlier = Earlier::none(Header { is_new, loses_times, selection, ..*this }, begun_ns);
+    let Header { is_new, loses_times, is_settled, selection, begun_ns, .. } = header;
+    let header_here = Header { is_new, loses_times, is_settled, selection, ..*this };
+    let mut earlier = Earlier::none(header_here, begun_ns);
     if header.counts_for(this) {
         earlier.marks = marks(&bytes).collect();
         earlier.marks.sort_unstable();

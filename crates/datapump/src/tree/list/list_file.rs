@@ -36,7 +36,7 @@ pub(crate) fn doubt_in(folder: &File) -> Option<Doubt> {
     let file = || names::open_source(folder, OsStr::new(LIST_NAME), false).ok();
     let header = is_own.then(file).flatten().and_then(|file| header_in(&file));
     if let Some(header) = header.filter(|header| is_of_folder(header, folder)) {
-        return Some(Doubt::since(&header));
+        return (!header.is_settled).then(|| Doubt::since(&header));
     }
     // What it does not tell, or not to this user, its birth does.
     let held = names::hold(folder, OsStr::new(LIST_NAME)).ok()?;
