@@ -62,6 +62,7 @@ mod mirrors_of_home;
 mod mkpath;
 mod moved;
 mod nothing_to_do;
+mod only_content;
 mod opposites;
 mod other_sources;
 mod over_ssh;

@@ -9,6 +9,7 @@ use crate::support::listing::{leftovers_below, paths, stamps};
 use crate::support::{Home, Outcome, as_ordinary_user, expect, has_content, noise, outcome, set_mode};
 use crate::wider_parts::dress::set_times;
 use crate::wider_parts::judge::{same_tree, same_tree_apart_from_owners, whatever_is_there_is_whole};
+use crate::wider_parts::mounts::Bind;
 use crate::wider_parts::tree::{make_tree, make_tree_for};
 use crate::wider_parts::{Mount, long_path, program, pump_command, pump_with};
 
@@ -367,4 +368,43 @@ fn a_umask_that_closes_everything_closes_nothing_to_us() {
     command.args(words).current_dir(home.path("")).uid(NOBODY).gid(NOBODY);
     expect(&outcome(command, b""), 0, &[], "umask 777");
     same_tree_apart_from_owners(&source, &home.path("open/copy"), "umask 777");
+}
+
+#[test]
+fn a_mirror_does_not_remove_its_source_that_a_mount_shows_elsewhere() {
+    for (place, flag) in [("s/x", "-v"), ("s/x", "-n"), ("s/y/x", "-v")] {
+        let home = Home::new();
+        for folder in [place, "m"] {
+            std::fs::create_dir_all(home.path(folder)).expect("room");
+        }
+        std::fs::write(home.path(place).join("f"), "F").expect("room");
+        std::fs::write(home.path(place).join("big"), "BIGBIGBIG").expect("room");
+        let bound = [place, "m"].map(|name| home.path(name).display().to_string());
+        let _bind = Bind::new(&bound[0], &bound[1]);
+        let run = home.pump(&["mirror", flag, "--max-size", "5B", "m", "s"]);
+        let row = format!("{place} {flag}");
+        expect(&run, 23, &["is copied from", "exclude it, or move it away"], &row);
+        has_content(&home.path(place).join("big"), b"BIGBIGBIG", &row);
+        // A pattern spares it.
+        let run = home.pump(&["mirror", "--exclude=x", "--max-size", "5B", "m", "s"]);
+        expect(&run, 0, &[], &row);
+        has_content(&home.path(place).join("big"), b"BIGBIGBIG", &row);
+    }
+}
+
+#[test]
+fn a_source_that_a_mount_shows_in_the_target_is_not_written_to() {
+    for flag in ["-a", "-n", "--lanes=3"] {
+        let home = Home::new();
+        for folder in ["s", "dst/m", "a/m"] {
+            std::fs::create_dir_all(home.path(folder)).expect("room");
+        }
+        std::fs::write(home.path("s/f"), "F").expect("room");
+        std::fs::write(home.path("a/m/f"), "X").expect("room");
+        let bound = ["s", "dst/m"].map(|name| home.path(name).display().to_string());
+        let _bind = Bind::new(&bound[0], &bound[1]);
+        let run = home.pump(&["copy", flag, "a/", "s", "dst"]);
+        expect(&run, 23, &["'dst/m'", "is a folder that is copied from", "unmount it"], flag);
+        has_content(&home.path("s/f"), b"F", flag);
+    }
 }

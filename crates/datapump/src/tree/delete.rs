@@ -9,6 +9,7 @@
 //!
 //! Must not know: how trees are copied.
 
+mod elsewhere;
 mod leftover;
 
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::target::change::deletion;
 use crate::target::listed::{self, Name};
@@ -43,9 +44,9 @@ pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<()
         if step == DeleteStep::Count && !is_bounded && !shared.ledger.watch.is_shown() {
             continue;
         }
-        let mut pass = DeletePass { shared, step, found: 0, has_changed: false };
+        let mut pass = DeletePass { shared, step, found: 0, is_refused: false };
         roots.iter().try_for_each(|root| pass.tree(root))?;
-        if pass.has_changed {
+        if pass.is_refused {
             return Ok(());
         }
         if step == DeleteStep::Count {
@@ -70,8 +71,8 @@ struct DeletePass<'run> {
     shared: &'run Shared<'run>,
     step: DeleteStep,
     found: u64,
-    /// A folder of the source is not what was walked. It was told.
-    has_changed: bool,
+    /// A folder of the source is not what was walked, or lies in what is to go. It was told.
+    is_refused: bool,
 }
 
 /// A folder that is being looked through; without a source everything in it goes.
@@ -259,6 +260,7 @@ impl DeletePass<'_> {
                 self.both(here, name, (side, &written), kind)
             }
             (_, Some(side)) if self.step == DeleteStep::Check => {
+                self.refuse_source_in(here, folder, &name.name);
                 if here.root.visited.has(key) {
                     self.tell_changed(&side.path_of(&name.name));
                 }
@@ -267,7 +269,8 @@ impl DeletePass<'_> {
             (Some(_), _) if !here.root.is_in_the_way(key) => Ok(Fate::Right),
             _ if kind == FileKind::Folder => {
                 let target = here.target.child(&name.name)?;
-                match self.is_elsewhere(here, None, &target) {
+                match self.is_elsewhere(here, None, &target) || self.is_source(&target.meta, || target.path())
+                {
                     true => Ok(Fate::Kept),
                     false => Ok(here.below((None, target), key)),
                 }
@@ -310,7 +313,7 @@ impl DeletePass<'_> {
         key: FolderKey,
     ) -> Result<Fate, Problem> {
         let target = here.target.child(&name.name)?;
-        if self.is_elsewhere(here, Some(&source), &target) {
+        if self.is_elsewhere(here, Some(&source), &target) || self.is_source(&target.meta, || target.path()) {
             return Ok(Fate::Right);
         }
         if !here.root.visited.is_as_walked(key, &source.meta) {
@@ -331,7 +334,7 @@ impl DeletePass<'_> {
     }
 
     fn tell_changed(&mut self, path: &Path) {
-        self.has_changed = true;
+        self.is_refused = true;
         let removed = match self.step {
             DeleteStep::Check | DeleteStep::Count => "nothing was removed",
             DeleteStep::Remove => "nothing more was removed in it",
@@ -356,25 +359,6 @@ impl DeletePass<'_> {
             DeleteStep::Remove => format!("{most} names were removed, and no more may be (--max-delete)"),
         };
         Problem::of(Class::Refused, Operation::Delete, words)
-    }
-
-    /// Whether what is mounted on a folder is nobody's business here: other file systems with `one_file_system`, and at
-    /// the target always where the source has nothing in their place.
-    fn is_elsewhere(&self, here: &DeletePlace, source: Option<&FolderSide>, target: &FolderSide) -> bool {
-        let is_mounted = target.meta.device != here.target.meta.device;
-        let crosses = |above: &FolderSide, below: &FolderSide| above.meta.device != below.meta.device;
-        let source_crosses =
-            here.source.as_deref().zip(source).is_some_and(|(above, below)| crosses(above, below));
-        if is_mounted && source.is_none() {
-            let path = shown_path(&target.path());
-            self.shared.ledger.warn(format!(
-                "'{path}' is not in the source, but another file system is mounted there: left alone"
-            ));
-        }
-        match source {
-            Some(_) => self.shared.settings.options.one_file_system && (is_mounted || source_crosses),
-            None => is_mounted,
-        }
     }
 
     /// Sets aside what is to go. False where that failed, which is told: it stays.

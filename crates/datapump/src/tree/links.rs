@@ -16,6 +16,7 @@
 
 pub(crate) mod followed_links;
 pub(crate) mod linking;
+pub(crate) mod lost_content;
 pub(crate) mod waiting;
 pub(crate) mod written_places;
 

@@ -13,6 +13,7 @@ use rustix::process::{getegid, getgroups};
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
+use crate::target::Item;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::Keeper;
 use crate::tree::links::Links;
@@ -42,6 +43,8 @@ pub(crate) struct Trees {
     pub(crate) targets_overlap: bool,
     /// Where the sources go, if links of theirs are followed.
     pub(crate) written_places: WrittenPlaces,
+    /// The folders that are copied from, if they are of this host: whatever path leads to them at the target.
+    source_roots: HashSet<FileId>,
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
     trees_started: AtomicUsize,
@@ -107,6 +110,7 @@ impl Trees {
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
             written_places: WrittenPlaces::default(),
+            source_roots: HashSet::default(),
             walking: AtomicUsize::new(0),
             trees_started: AtomicUsize::new(0),
             trees_done: Mutex::default(),
@@ -117,6 +121,18 @@ impl Trees {
             own_lists: Mutex::default(),
             entered: Mutex::default(),
         })
+    }
+
+    /// Learns what is copied from; `is_here`: the other host, if there is one, is this one.
+    pub(crate) fn know_sources(&mut self, items: &[Item], is_here: bool) {
+        let is_of_host = |item: &&Item| item.is_tree() && (is_here || item.source.local_path().is_some());
+        self.source_roots =
+            items.iter().filter(is_of_host).filter_map(|item| item.meta.as_ref()).map(id).collect();
+    }
+
+    /// Whether this is a folder that is copied from.
+    pub(crate) fn is_source_root(&self, there: &Meta) -> bool {
+        self.source_roots.contains(&id(there))
     }
 
     /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the

@@ -192,7 +192,7 @@ fn target_of(
         return Ok(Some((target, false)));
     }
     let path = cursor.target_path(&name.name);
-    let there = cursor.there(&name.name)?;
+    let there = there_but_no_source(shared, cursor, name)?;
     let action = shared.trees.rules.decide(meta, there.as_ref());
     if let Action::Keep(why) = action {
         update_existing::tell_kept(shared, &cursor.entry(&name.name), why);
@@ -240,6 +240,21 @@ fn target_of(
     shared.ledger.tally().folders_made += u64::from(fresh);
     shared.ledger.tell(change);
     Ok(Some((Some(side), fresh)))
+}
+
+/// What stands at the target. A mount may show there what is copied from: it would be written to while it is read.
+fn there_but_no_source(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+) -> Result<Option<Meta>, Problem> {
+    let there = cursor.there(&name.name)?;
+    if !there.as_ref().is_some_and(|there| shared.trees.is_source_root(there)) {
+        return Ok(there);
+    }
+    let words = "is a folder that is copied from (a mount shows it here, too); it was left as it is: unmount it, or \
+                 exclude it";
+    Err(Problem::new(Class::Refused, Operation::Enter, &cursor.target_path(&name.name), words))
 }
 
 /// A folder is missing where no room is left. What would lie in it is counted, too.

@@ -12,6 +12,7 @@ use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::links::linking::{self, Met};
+use crate::tree::links::lost_content::{self, LinkTarget};
 use crate::tree::names::backup;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
@@ -30,7 +31,11 @@ use datapump_files::identity::{FileId, id};
 pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
     let meta = cursor.meta(name)?;
     let mut there = cursor.there(&name.name)?;
-    match shared.trees.rules.decide(&meta, there.as_ref()) {
+    let action = shared.trees.rules.decide(&meta, there.as_ref());
+    if let Some(there) = there.as_ref().filter(|_| action == Action::MakeWay) {
+        refuse_lost(cursor, name, (&meta, there))?;
+    }
+    match action {
         Action::Leave(_) | Action::Keep(_) => return Ok(()),
         Action::MakeWay if !make_way::is_free(shared, cursor, name)? => return Ok(()),
         Action::MakeWay => there = None,
@@ -42,6 +47,7 @@ pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Re
     {
         return update_existing::left(shared, &entry, (&meta, &there), "the same");
     }
+    there.as_ref().map_or(Ok(()), |there| refuse_lost(cursor, name, (&meta, there)))?;
     let Met::First(links) = linking::meet(shared, &entry, &meta, None)? else { return Ok(()) };
     // Before the old one is gone.
     let change =
@@ -60,6 +66,18 @@ pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Re
         Err(_) => linking::failed(shared, links),
     }
     made.map(|_| ())
+}
+
+/// Refuses a link that would replace what it leads to.
+fn refuse_lost(cursor: &BatchCursor, name: &Name, (meta, there): (&Meta, &Meta)) -> Result<(), Problem> {
+    let Some(folder) = cursor.target.as_ref().filter(|_| meta.kind == FileKind::Symlink) else {
+        return Ok(());
+    };
+    let (source_path, path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+    let points_to = cursor.source().read_symlink(name, &source_path)?;
+    let to =
+        LinkTarget { folder, root: cursor.directory.root.target_id, name: &name.name, there, path: &path };
+    lost_content::refuse((cursor.source(), &source_path), &points_to, &to)
 }
 
 fn count_made(shared: &Shared<'_>, kind: FileKind) {
