@@ -24,8 +24,9 @@ use crate::args::{OUTPUT, WHAT};
 ///
 /// With the patterns and the list of names of a copy, A is what was copied and B the copy. What they leave out is not
 /// compared: a name of A that is excluded or hidden, and a name of B alone that is excluded or protected. Patterns that
-/// begin with a slash begin in A. Only where A has no slash at its end and B has the name of A, as after
-/// `pump copy src/data p/` in `pump verify src/data p/data`, they begin in the folder that holds A.
+/// begin with a slash begin in A. Where A has no slash at its end and B has the name of A, `pump copy src/data p/` has
+/// them begin in `src`, and `pump mirror src/data p/data` in `src/data`: patterns that would mean other names are
+/// refused there. Write `pump verify src/data/ p/data`, and patterns that begin in `src/data`.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     /// One place; standard input (`-`), a pipe, null:SIZE, a URL or a stripe is named here

@@ -75,7 +75,7 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
     report.exit_status
 }
 
-/// Whether the second place is one that a copy of the first one to the folder around it makes.
+/// Whether the second place is one that a copy of the first one to the folder around it makes, or a mirror of it there.
 fn is_copied_by_name(arguments: &VerifyArguments, one: &Place, other: &Place) -> bool {
     let name = |place: &Place| {
         let path: &Path = match place {

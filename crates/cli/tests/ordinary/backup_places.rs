@@ -63,12 +63,37 @@ fn a_folder_of_backups_in_any_source_is_refused() {
     refused(&home, &format!("copy --backup-dir {kept} one two old"), &["is the source 'two' or lies in it"]);
 }
 
+/// Where that is there it would be made in the first run, and perhaps be removed again before the next one.
+#[test]
+fn a_folder_of_backups_is_not_named_by_way_of_what_is_missing() {
+    for folder in ["zz/../kept", "../zz/../kept", "./zz/y/../../kept", "kept/..", "two/zz/../../kept"] {
+        for line in ["mirror one/ old", "copy file old", "copy --mkpath file new/er/"] {
+            if line.contains("--mkpath") && folder.starts_with("two") {
+                continue;
+            }
+            let (command, rest) = line.split_once(' ').expect("a command");
+            refused(&home(), &format!("{command} --backup-dir {folder} {rest}"), &["--backup-dir "]);
+        }
+    }
+    let said = "--backup-dir goes back by '..' from a name that is not there";
+    refused(&home(), "mirror --backup-dir zz/../kept one/ old", &[said]);
+    let home = home();
+    for round in ["one", "two"] {
+        fs::write(home.path("one/a"), round).expect("room");
+        let copy = ["copy", "--backup=numbered", "--backup-dir", "two/../../kept/./", "one/", "old"];
+        expect(&home.pump(&copy), 0, &[], round);
+    }
+    assert_eq!(content(&home, "kept/a.~2~"), "one");
+}
+
 /// What the rules leave out is not copied, whatever is put there.
 #[test]
 fn a_folder_of_backups_that_is_excluded_may_lie_in_the_source() {
     for line in [
         "copy --backup-dir ../one/kept --exclude=/kept one/ old",
         "copy --backup-dir ../one/kept/deep --exclude=/kept one/ old",
+        "copy --backup-dir sub --exclude=/sub one/ old",
+        "copy --backup-dir sub/deep --exclude=sub/ one/ old",
     ] {
         let home = home();
         for _ in 0..2 {
@@ -88,6 +113,16 @@ fn the_target_itself_is_no_folder_of_backups_and_the_words_say_what_to_write() {
         ("copy --backup-dir ./ file old", "write --backup for backups beside"),
         ("copy --backup-dir ../old one/ old", "--backup-dir is the target itself"),
         ("copy --backup-dir one one old", "--backup-dir is the target itself"),
+        ("mirror --backup-dir d one d", "--backup-dir is the target itself"),
+        ("copy --backup-dir ./d one d", "--backup-dir is the target itself"),
+        ("copy --backup-dir two two out", "--backup-dir is the target itself"),
+        ("copy --backup-dir two file two out", "--backup-dir is the target itself"),
+        ("copy --backup-dir c one/a two/c out", "--backup-dir is the target itself"),
+        ("copy --backup-dir two one two out", "--backup-dir is the target itself"),
+        ("copy --backup-dir two one two old", "--backup-dir is the target itself"),
+        ("copy --backup-dir two/kept one two out", "--backup-dir lies in the target 'out/two'"),
+        ("copy --backup-dir two/kept one two old", "--backup-dir lies in the target 'old/two'"),
+        ("copy --backup-dir sub/kept file one/ old", "--backup-dir has a name of the source"),
     ] {
         refused(&home(), line, &[said]);
     }

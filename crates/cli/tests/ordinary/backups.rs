@@ -166,7 +166,7 @@ fn files_that_are_named_have_backups_too() {
         (".", 2, "--backup-dir is the target itself"),
         ("../old", 2, "--backup-dir is the target itself"),
         ("../new/kept", 2, "--backup-dir is the source 'new/' or lies in it"),
-        ("sub", 1, "--backup-dir has a name of the source"),
+        ("sub", 2, "--backup-dir has a name of the source"),
     ] {
         expect(&home.pump(&["copy", "--backup-dir", folder, "new/", "old"]), status, &[said], folder);
         assert_eq!((found(&home, "new"), found(&home, "old")), before, "{folder}: nothing is written");

@@ -138,6 +138,35 @@ fn a_log_of_another_host_that_is_named_is_not_copied_by_halves() {
     assert!(!home.path("b").exists() && leftovers(&home).is_empty(), "{:?}", home.names());
 }
 
+/// Whether it was rewritten nobody looks: a mix of both states must not cost what it was renamed from.
+#[test]
+fn what_became_longer_in_a_tree_of_another_host_is_doubted() {
+    for (row, change) in [("appended", append as fn(&Path)), ("rewritten", rewrite_longer)] {
+        let home = Home::new();
+        for folder in ["served", "served/tree", "to"] {
+            make_folder(&home, folder);
+        }
+        let log = noise_file(&home, "served/tree/log", BYTES, 1);
+        std::fs::write(home.path("to/old"), &log).expect("room");
+        let serving = Serving::new(&home, &[]);
+        let from = serving.at("tree");
+        let ended = changed(&home, &["--delete", "-T", &from, "to"], ("served/tree/log", "to"), change);
+        let parts = [
+            "the source became longer on the other host while it was copied, and may have been rewritten",
+            "copy again when the source is quiet",
+            "nothing was removed",
+        ];
+        expect(&ended, 24, &parts, row);
+        has_content(&home.path("to/old"), &log, row);
+        assert!(home.path("to/.pump-job").exists(), "{row}: the list stays");
+        let again = ["copy", "--ticket-file", "ticket", "--delete", "-T", &from, "to"];
+        expect(&home.pump(&again), 0, &[], row);
+        let now = std::fs::read(home.path("served/tree/log")).expect("the log");
+        has_content(&home.path("to/log"), &now, row);
+        assert!(!home.path("to/old").exists() && !home.path("to/.pump-job").exists(), "{row}: again");
+    }
+}
+
 /// Its copy is on the disk, and the next run doubts nothing. That one would go below it, as behind any other run that
 /// has ended.
 #[test]

@@ -2,11 +2,13 @@
 //!
 //! Must not know: what tells that a source became longer (`identity`), which step comes next.
 
+use std::path::Path;
+
 use datapump_core::verdict::Phase;
 
 use crate::file::task::Task;
 use crate::open::held::{Held, Original};
-use crate::problem::{Operation, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use datapump_engine::{Errno, Handle};
 use datapump_files::commit::StagedFile;
@@ -16,7 +18,8 @@ use datapump_files::identity::{changed, cut_short, prefix};
 const REWRITTEN: &str = "was rewritten, and became longer,";
 
 /// Accepts what was copied of a source that only grew, and tells it; anything else is a change. Of another host the
-/// bytes are not there to be compared: in a tree its file counts by its length, by itself it is a change.
+/// bytes are not there to be compared: in a tree what was copied is put in place, since a log is never quiet, and is told
+/// as what may be a mix, for which nothing is removed and the list stays; by itself it is a change.
 pub(crate) fn accept(
     shared: &Shared<'_>,
     task: &Task,
@@ -24,17 +27,32 @@ pub(crate) fn accept(
     words: &str,
 ) -> Result<(), Problem> {
     let change = |words: &str| Err(changed(&original.path, words, task.target_is_kept()));
-    match &original.held {
+    match (&original.held, &task.tree_file) {
         // A rehearsal writes a part, which gets no name.
         _ if shared.settings.options.rehearsal_bytes.is_some() => {}
-        Held::Here(source) if !begins_with_copy(shared, task, (source, staged))? => return change(REWRITTEN),
-        Held::There(_) if task.tree_file.is_none() => return change(words),
-        Held::Here(_) => cut_off(staged, task.length())
+        (Held::Here(source), _) if !begins_with_copy(shared, task, (source, staged))? => {
+            return change(REWRITTEN);
+        }
+        (Held::Here(_), _) => cut_off(staged, task.length())
             .map_err(|errno| Problem::system(Operation::SetLength, &task.target_name, errno.0))?,
-        Held::There(_) => {}
+        (Held::There(_), None) => return change(words),
+        (Held::There(_), Some(tree_file)) => {
+            let root = &tree_file.entry.directory.root;
+            root.report(&shared.ledger, may_be_mixed(&original.path, task.length()));
+            return Ok(());
+        }
     }
     shared.ledger.report_grown(cut_short(&original.path, words, task.length()));
     Ok(())
+}
+
+/// The problem of a file of another host that became longer: nobody looked whether it still begins with its copy.
+fn may_be_mixed(path: &Path, bytes: u64) -> Problem {
+    let words = format!(
+        "the source became longer on the other host while it was copied, and may have been rewritten: what is copied, \
+         {bytes} bytes, may be of both states; copy again when the source is quiet"
+    );
+    Problem::new(Class::Changed, Operation::Copy, path, words)
 }
 
 fn begins_with_copy(

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::job::options::Options;
-use crate::problem::{Class, Operation, Problem, shell_word, shown_path};
+use crate::problem::{Class, Operation, Problem, shell_word, shown, shown_path};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
 use crate::tree::rules::select::Select;
@@ -101,7 +101,7 @@ fn folders(
     let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
-            let patterns_above = patterns_above(one, job)?;
+            refuse_doubtful_patterns(one, job)?;
             let (source, target) = (source.clone(), Target::Tree(at));
             let item = Item {
                 source,
@@ -111,7 +111,7 @@ fn folders(
                 told: None,
                 is_left_out: false,
                 differs: false,
-                patterns_above,
+                patterns_above: PathBuf::new(),
                 other_names: Vec::new(),
             };
             return Ok(Some((vec![item], Vec::new())));
@@ -122,18 +122,26 @@ fn folders(
     Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, Operation::Compare, one, words)])))
 }
 
-/// What paths begin with that patterns are matched against. A folder that they leave out whole was not copied either:
-/// to find it the same would say nothing.
-fn patterns_above(source: &Path, (options, select): (&Options, &Select)) -> Result<PathBuf, Problem> {
-    let Some(name) = source.file_name().filter(|_| options.patterns_begin_above) else {
-        return Ok(PathBuf::new());
-    };
-    if select.includes_argument(name, (true, true)) {
-        return Ok(PathBuf::from(name));
+/// Refuses patterns that mean one name after a copy and another after a mirror: which of the two made what is compared
+/// nobody can tell. And a folder that they leave out whole was not copied: to find it the same would say nothing.
+fn refuse_doubtful_patterns(source: &Path, (options, select): (&Options, &Select)) -> Result<(), Problem> {
+    let Some(name) = source.file_name().filter(|_| options.patterns_begin_above) else { return Ok(()) };
+    let refused = |words: String| Err(Problem::new(Class::Usage, Operation::Compare, source, words));
+    if let Some(pattern) = select.dependent_on(name) {
+        let (pattern, name) = (shown(pattern), shown_path(source));
+        return refused(format!(
+            "patterns begin in it after pump mirror, and in the folder above it after pump copy, and '{pattern}' may \
+             match other names in the one than in the other; write '{name}/' and patterns that begin in it"
+        ));
     }
-    let words = "is left out itself by the patterns, and nothing would be compared; to have them begin in it write it \
-                 with a slash at its end";
-    Err(Problem::new(Class::Usage, Operation::Compare, source, words))
+    if select.includes_argument(name, (true, true)) {
+        return Ok(());
+    }
+    refused(
+        "is left out itself by the patterns, and nothing would be compared; to have them begin in it write it with a \
+         slash at its end"
+            .into(),
+    )
 }
 
 /// No blocks, and a page at most: then comparing costs less than finding out.

@@ -265,8 +265,8 @@ pub struct Options {
     /// The rules for what is left out, in this order: the first that matches decides.
     pub selection: Vec<Selection>,
     /// Paths that patterns are matched against begin with a source folder's own name where it goes to a folder under
-    /// that name, as rsync has them. Otherwise they begin in each source folder. Of a comparison: with that of the
-    /// first folder.
+    /// that name, as rsync has them. Otherwise they begin in each source folder. Of a comparison:
+    /// they may begin above the first folder, and those that mean other names there are refused.
     pub patterns_begin_above: bool,
     /// Of a comparison: its target is the original, and its source the copy. This side alone compares.
     #[serde(skip)]

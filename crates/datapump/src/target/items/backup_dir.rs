@@ -4,7 +4,7 @@
 //! Must not know: which names have backups (`given_up`), how backups are made.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{
-    FileKind, FoldersAbove, Meta, Outcome, PathAt, WayStep, file_meta, names, origin, way, way_up,
+    FileKind, FoldersAbove, Meta, Outcome, PathAt, WayStep, file_meta, metadata_of_name, names, origin, way,
+    way_up,
 };
 use datapump_files::followed::FollowLinks;
 use datapump_files::identity::{FileId, id};
@@ -29,6 +30,8 @@ type LocalTrees<'items> = HashMap<FileId, Vec<(&'items Item, Meta)>>;
 struct BackupFolder {
     stands: Arc<File>,
     missing: Vec<OsString>,
+    /// What the user wrote goes back by `..` from a name that is missing.
+    goes_back: bool,
 }
 
 /// Where a target goes.
@@ -49,6 +52,7 @@ pub(super) fn refuse_misplaced(
     if options.rehearsal_bytes.is_some() || (hosts.is_confined && path.is_absolute()) {
         return Ok(());
     }
+    refuse_target_names(items, path, (options, select))?;
     let trees = local_trees(items);
     let (mut seen, mut looked_at) = (HashSet::new(), HashSet::new());
     for (item, at) in written(items) {
@@ -65,6 +69,7 @@ pub(super) fn refuse_misplaced(
         if file_meta(&found.stands).is_ok_and(|meta| looked_at.insert((id(&meta), found.missing.clone()))) {
             found.refuse_in_sources(&trees, (options, select))?;
         }
+        found.refuse_going_back(path)?;
         goal.refuse_elsewhere(&found, (path, at))?;
     }
     Ok(())
@@ -116,6 +121,48 @@ fn written(items: &[Item]) -> impl Iterator<Item = (&Item, &PathAt)> {
     })
 }
 
+/// A relative folder of backups begins where the targets lie: none of them may have its name, or that of one above it.
+fn refuse_target_names(
+    items: &[Item],
+    path: &Path,
+    (options, select): (&Options, &Select),
+) -> Result<(), Problem> {
+    let mut parts = path.components().filter(|part| *part != Component::CurDir);
+    let Some(Component::Normal(first)) = parts.next() else { return Ok(()) };
+    let is_whole = parts.next().is_none();
+    for item in items.iter().filter(|item| !item.is_left_out) {
+        let (Target::File(at) | Target::Entry(at) | Target::Tree(at)) = &item.target else { continue };
+        match at.name() {
+            Some(name) if name == first && is_whole => return Err(refused(path, &itself(options))),
+            Some(name) if name == first => {
+                let words = format!("lies in the target '{}'; name a folder outside", shown_path(&at.path));
+                return Err(refused(path, &words));
+            }
+            None if item.is_tree() && has_at_top(item, first, select) => {
+                return Err(refused(path, "has a name of the source; name another folder"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a source on this host has this name to copy; of another host that is asked when its tree begins.
+fn has_at_top(item: &Item, name: &OsStr, select: &Select) -> bool {
+    let there = item.source.local_path().and_then(|source| metadata_of_name(&source.join(name)).ok());
+    there.is_some_and(|there| select.takes_top(&item.patterns_above, name, there.kind == FileKind::Folder))
+}
+
+/// What to write instead of the target itself.
+fn itself(options: &Options) -> String {
+    let suffix = options.backup.iter().map(|backup| String::from_utf8_lossy(&backup.suffix));
+    let flags: String =
+        suffix.filter(|suffix| !suffix.is_empty()).map(|suffix| format!(" --suffix={suffix}")).collect();
+    format!(
+        "is the target itself; name another folder, or write --backup{flags} for backups beside their files"
+    )
+}
+
 /// The folder that the backup of what stands in this one goes to, if it is there.
 pub(super) fn whole(backup: &Backup, folder: &Arc<File>, is_confined: bool) -> Option<Arc<File>> {
     match backup.folder {
@@ -128,7 +175,7 @@ impl BackupGoal {
     fn of(at: &PathAt, is_tree: bool) -> Option<BackupGoal> {
         // A dry run would make what is missing.
         let (folder, missing) = at.known_folder()?;
-        let base = BackupFolder { stands: Arc::clone(folder), missing: missing.to_vec() };
+        let base = BackupFolder { stands: Arc::clone(folder), missing: missing.to_vec(), goes_back: false };
         let root = at.name().filter(|_| is_tree && base.missing.is_empty());
         let root = root.and_then(|name| names::open_folder(&base.stands, name).ok());
         let folder = root.map_or_else(|| Arc::clone(&base.stands), Arc::new);
@@ -136,19 +183,14 @@ impl BackupGoal {
     }
 
     fn refuse_itself(&self, found: &BackupFolder, options: &Options) -> Result<(), Problem> {
-        let Some(Backup { folder: Some(path), suffix, .. }) = &options.backup else { return Ok(()) };
+        let Some(Backup { folder: Some(path), .. }) = &options.backup else { return Ok(()) };
         let targets = [&self.base.stands, &self.folder].map(|folder| file_meta(folder).ok());
         let own = file_meta(&found.stands).ok();
         let is_one = targets.iter().flatten().any(|target| own.is_some_and(|own| id(&own) == id(target)));
         if !is_one || found.missing != self.base.missing {
             return Ok(());
         }
-        let suffix = String::from_utf8_lossy(suffix);
-        let flags = if suffix.is_empty() { String::new() } else { format!(" --suffix={suffix}") };
-        let words = format!(
-            "is the target itself; name another folder, or write --backup{flags} for backups beside their files"
-        );
-        Err(refused(path, &words))
+        Err(refused(path, &itself(options)))
     }
 
     /// A backup is another name of the old file (or has its name), which link(2) and rename(2) give on one mount alone.
@@ -173,6 +215,7 @@ impl BackupFolder {
     ///
     /// Errors: words about what is no folder.
     fn below(&self, path: &Path, is_confined: bool) -> Result<Option<BackupFolder>, &'static str> {
+        let base = if path.is_absolute() { 0 } else { self.missing.len() };
         let path = self.missing.iter().collect::<PathBuf>().join(path);
         for above in path.ancestors() {
             let stands = match open(&self.stands, above, is_confined) {
@@ -184,7 +227,10 @@ impl BackupFolder {
                 Err(_) => return Ok(None),
             };
             let Ok(rest) = path.strip_prefix(above) else { return Ok(None) };
-            let Ok(found) = BackupFolder::normal(stands, rest) else { return Ok(None) };
+            let Ok(mut found) = BackupFolder::normal(stands, rest) else { return Ok(None) };
+            let own = rest.components().skip(base.saturating_sub(above.components().count()));
+            found.goes_back =
+                own.skip_while(|part| *part == Component::ParentDir).any(|part| part == Component::ParentDir);
             let first = found.missing.first().and_then(|name| names::metadata(&found.stands, name).ok());
             return match first {
                 Some(there) if there.kind == FileKind::Symlink => {
@@ -215,7 +261,17 @@ impl BackupFolder {
             stands = Arc::new(next);
             missing.remove(0);
         }
-        Ok(BackupFolder { stands, missing })
+        Ok(BackupFolder { stands, missing, goes_back: false })
+    }
+
+    /// The name in front of `..` would be made for nothing, and whether it stands there is another question each time.
+    fn refuse_going_back(&self, path: &Path) -> Result<(), Problem> {
+        match self.goes_back {
+            true => {
+                Err(refused(path, "goes back by '..' from a name that is not there; write it without both"))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Backups in a source would be copied, or take the place of what is.

@@ -13,8 +13,9 @@ use crate::job::options::Backup;
 use crate::job::settings::Settings;
 use crate::problem::{Class, Operation, Problem};
 use crate::tree::folder::side::FolderSide;
+use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::{BackupFolders, Originals};
-use datapump_files::disk::{Folder, Outcome, PathAt, file_meta};
+use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, file_meta};
 use datapump_files::identity::{FileId, id};
 
 /// Where the backups of a tree go, if they do not lie beside their files.
@@ -33,8 +34,8 @@ impl BackupPlace {
     ///
     /// Errors: the folder of backups is what is copied, or what is copied to.
     pub(crate) fn of(
-        settings: &Settings<'_>,
-        source: &FolderSide,
+        (settings, select): (&Settings<'_>, &Select),
+        (source, patterns_above): (&FolderSide, &Path),
         at: &PathAt,
     ) -> Result<BackupPlace, Problem> {
         let Some(Backup { folder: Some(folder), .. }) = &settings.options.backup else {
@@ -56,7 +57,10 @@ impl BackupPlace {
             return Err(refused(folder, "is the source or the target"));
         }
         match folder.components().find(|part| *part != Component::CurDir) {
-            Some(Component::Normal(first)) if source_has(source, at.name(), first)? => {
+            // A target that has a name in the folder was looked at before anything was written.
+            Some(Component::Normal(first))
+                if at.name().is_none() && source_has((source, patterns_above), select, first)? =>
+            {
                 Err(refused(folder, "has a name of the source"))
             }
             _ => Ok(place),
@@ -133,12 +137,13 @@ pub(crate) fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Pr
 }
 
 /// Whether a tree has a name that its copy would put where the folder of backups is.
-fn source_has(source: &FolderSide, root: Option<&OsStr>, first: &OsStr) -> Result<bool, Problem> {
-    match root {
-        // It goes below the target, under its own name.
-        Some(root) => Ok(root == first),
-        None => Ok(source.origin()?.if_there(first, || source.path_of(first))?.is_some()),
-    }
+fn source_has(
+    (source, above): (&FolderSide, &Path),
+    select: &Select,
+    first: &OsStr,
+) -> Result<bool, Problem> {
+    let there = source.origin()?.if_there(first, || source.path_of(first))?;
+    Ok(there.is_some_and(|there| select.takes_top(above, first, there.kind == FileKind::Folder)))
 }
 
 fn refused(folder: &Path, why: &str) -> Problem {

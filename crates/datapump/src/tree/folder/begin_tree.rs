@@ -52,7 +52,7 @@ pub(crate) fn begin_tree(
     if !shared.settings.writes {
         return look_at(shared, source, (at, &item.patterns_above));
     }
-    let (to, backups) = (&*at.path, BackupPlace::of(&shared.settings, &source, at)?);
+    let (to, backups) = (&*at.path, backup_place(shared, &source, (at, &item.patterns_above))?);
     let link_dest = link_dest(shared, to)?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let made = make(shared, &source_root, at)?;
@@ -143,6 +143,14 @@ fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<L
     }
 }
 
+fn backup_place(
+    shared: &Shared<'_>,
+    source: &FolderSide,
+    (at, patterns_above): (&PathAt, &Path),
+) -> Result<BackupPlace, Problem> {
+    BackupPlace::of((&shared.settings, &shared.trees.select), (source, patterns_above), at)
+}
+
 /// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
 fn look_at(
     shared: &Shared<'_>,
@@ -153,7 +161,7 @@ fn look_at(
     let (backups, opened) = match shared.settings.compares {
         true => (BackupPlace::default(), Some(open_target(at)?)),
         false => {
-            let backups = BackupPlace::of(&shared.settings, &source, at)?;
+            let backups = backup_place(shared, &source, (at, patterns_above))?;
             (backups, open_if_there(at, shared.settings.options.make_path)?)
         }
     };

@@ -100,7 +100,7 @@ impl BatchCursor {
             false => self.is_included(shared, name, kind),
         };
         if !is_dealt_with {
-            return Ok(None);
+            return self.refuse_left_out_by_kind(shared, name, kind).map(|()| None);
         }
         if left_out::is_left_out(shared, self, name, kind)? {
             return Ok(None);
@@ -132,6 +132,21 @@ impl BatchCursor {
             &name.name,
             kind == FileKind::Folder,
         )
+    }
+
+    /// A link that is followed is left out, but would not be if it led to no folder, or to one: what it leads to may have
+    /// become what it is by this very copy, and then the rules say one thing first and another later.
+    fn refuse_left_out_by_kind(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        kind: FileKind,
+    ) -> Result<(), Problem> {
+        let other = if kind == FileKind::Folder { FileKind::Regular } else { FileKind::Folder };
+        if name.kind.is_some() || !self.is_included(shared, name, other) {
+            return Ok(());
+        }
+        followed_links::refuse_written(shared, (&self.directory, &self.source), name)
     }
 
     /// Whether a name is none of those that are asked for, by its size or because nothing stands at the target.

@@ -156,6 +156,12 @@ impl Filter {
         self.first(is_for_source, applies) == Effect::Include
     }
 
+    /// A pattern that may say one thing of a path and another of the path with this name in front.
+    pub(crate) fn dependent_on(&self, name: &[u8]) -> Option<&[u8]> {
+        let mut patterns = self.rules.iter().map(|rule| &rule.pattern);
+        patterns.find(|pattern| pattern.depends_on(name)).map(Pattern::text)
+    }
+
     /// Patterns with a slash at their front that matched nothing, and whether they are for the target alone.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = (&AnchoredPattern, bool)> {
         self.rules.iter().filter_map(|rule| {

@@ -11,8 +11,8 @@ const PATTERN_BYTES_MAX: usize = 4095;
 #[derive(Debug)]
 pub(super) struct Pattern {
     folders_only: bool,
-    /// As it was written, if a slash stands at its front.
-    anchored: Option<Vec<u8>>,
+    /// As it was written.
+    text: Vec<u8>,
     /// A folder's path is matched with a slash behind it, so that `name/***` matches the folder too.
     slash_behind: bool,
     part: PathPart,
@@ -41,7 +41,7 @@ impl Pattern {
     pub(super) fn new(text: &[u8]) -> Result<Pattern, String> {
         refuse(text)?;
         // A lone slash is a path with no name in it: it matches nothing, as with rsync.
-        let anchored = text.starts_with(b"/").then(|| text.to_vec());
+        let written = text.to_vec();
         let folders_only = text.len() > 1 && text.ends_with(b"/");
         let text = &text[..text.len() - usize::from(folders_only)];
         let wild = has_wildcards(text);
@@ -50,12 +50,35 @@ impl Pattern {
         let bare = text.strip_prefix(b"/").unwrap_or(text);
         let shape =
             if wild { PatternShape::Wild(Wildcard::new(bare)?) } else { PatternShape::Plain(bare.to_vec()) };
-        Ok(Pattern { folders_only, anchored, slash_behind, part, shape })
+        Ok(Pattern { folders_only, text: written, slash_behind, part, shape })
     }
 
     /// As it was written, if a slash stands at its front.
     pub(super) fn anchored(&self) -> Option<&[u8]> {
-        self.anchored.as_deref()
+        self.text.starts_with(b"/").then_some(&*self.text)
+    }
+
+    /// As it was written.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether it may say one thing of a path and another of the path with this name in front. What cannot easily be
+    /// seen is taken for yes.
+    pub(super) fn depends_on(&self, name: &[u8]) -> bool {
+        let text = self.text.strip_suffix(b"/").unwrap_or(&self.text);
+        let has_any = |text: &[u8]| text.windows(2).any(|pair| pair == b"**");
+        if text.starts_with(b"/") || !(text.contains(&b'/') || has_any(text)) {
+            return text.starts_with(b"/");
+        }
+        // Only a name that is the first of the pattern could be matched by it, and not by what follows.
+        let first = text.split(|&byte| byte == b'/').next().unwrap_or_default();
+        if first.len() < text.len() && !first.iter().any(|byte| b"*?[\\".contains(byte)) {
+            return first == name;
+        }
+        // Behind `**` a last name matches wherever it lies.
+        let last = text.strip_prefix(b"**").map(|rest| rest.strip_prefix(b"/").unwrap_or(rest));
+        last.is_none_or(|last| last.iter().any(|byte| b"/[".contains(byte)) || has_any(last))
     }
 
     /// Whether it matches a path below the folder that patterns begin in.

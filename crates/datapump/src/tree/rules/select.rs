@@ -142,6 +142,15 @@ impl Select {
         }
     }
 
+    /// Whether a name at the top of a source is dealt with: no list and no pattern leaves it out.
+    pub(crate) fn takes_top(&self, above: &Path, name: &OsStr, is_folder: bool) -> bool {
+        let is_listed = match self.listing(|| Path::new("")) {
+            Listing::Folder | Listing::Both(_) => true,
+            Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
+        };
+        is_listed && self.includes(above, || Path::new(""), name, is_folder)
+    }
+
     /// Whether some names of the target stay, though the source does not have them.
     pub(crate) fn protects_some(&self) -> bool {
         self.filters && self.filter.protects_some()
@@ -152,6 +161,11 @@ impl Select {
     /// above it.
     pub(crate) fn includes_argument(&self, name: &OsStr, (is_folder, begin_above): (bool, bool)) -> bool {
         !self.filters || self.filter.includes_argument(name.as_bytes(), (is_folder, begin_above))
+    }
+
+    /// A pattern that means one name if patterns begin in the folder of this name, and another if they begin above it.
+    pub(crate) fn dependent_on(&self, name: &OsStr) -> Option<&[u8]> {
+        self.filter.dependent_on(name.as_bytes())
     }
 
     /// A tree is begun: its source, and the name of that in the paths that patterns are matched against.
