@@ -97,7 +97,7 @@ fn a_source_that_is_given_twice_is_copied_once() {
         ["a/f a/f t", "a/f a/../a/f t", "./a/f a/f t/", "a a t", "a/ ./a/. t", "a/ a/f t", "a/f a/ t"]
     {
         let copy = if operands.starts_with("a a ") { "t/a/f" } else { "t/f" };
-        for flags in ["", "-a", "--update", "--lanes=3", "--delete", "--mkpath"] {
+        for flags in ["", "-a", "--update", "--lanes=3", "--mkpath"] {
             let home = home(&["a/f", "t/"]);
             let run = home.pump(&words(&format!("copy {flags} {operands}").replace("  ", " ")));
             expect(&run, 0, &["is given twice: copied once"], &format!("{flags} {operands}"));

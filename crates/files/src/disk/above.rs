@@ -60,7 +60,8 @@ impl PathAbove {
         Ok(Some(PathAt::promised(&self.shown, (name, promise), self.beneath.is_none())))
     }
 
-    /// Makes what is missing above the path's name, and the path itself where it is a folder's, as rsync's --mkpath does.
+    /// Makes what is missing above the path's name, and the path itself where it is a folder's, as rsync's --mkpath
+    /// does.
     pub fn make(&self) -> Outcome<()> {
         make_missing(self.wanted(), &|path: &Path| self.open(path))
     }
