@@ -97,8 +97,8 @@ pub(crate) struct Item {
     pub(crate) target: Target,
     /// Which of the job's sources it is: another host knows it by that.
     pub(crate) number: u32,
-    /// The event to report when it is begun.
-    pub(crate) told: Option<Event>,
+    /// The events to report when it is begun.
+    pub(crate) told: Vec<Event>,
     /// It is the temporary file of a pump.
     pub(crate) is_left_out: bool,
     /// Its content was compared with the target's and is another.

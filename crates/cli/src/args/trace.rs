@@ -39,3 +39,10 @@ pub struct TraceArguments {
     #[arg(long, value_name = "FILE", env = "PUMP_REPORT", help_heading = OUTPUT)]
     pub report: Option<PathBuf>,
 }
+
+impl TraceArguments {
+    /// Those that are named.
+    pub fn files(&self) -> Vec<PathBuf> {
+        [&self.tcp_trace, &self.log_file, &self.report].into_iter().flatten().cloned().collect()
+    }
+}

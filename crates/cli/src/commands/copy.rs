@@ -189,6 +189,7 @@ fn perform(
         Err(message) => return output.usage(message),
     };
     options.selection.extend(names.map(Selection::Whole));
+    options.own_files = arguments.trace.files();
     if options.keep.owner {
         output.tell_fakeroot();
     }

@@ -53,6 +53,17 @@ fn the_first_folder_that_has_a_file_counts() {
     let missing = ["copy", "--link-dest", "monday", "--link-dest", "nowhere", "from/", "thursday"];
     expect(&home.pump(&missing), 2, &["--link-dest 'nowhere'"], "missing");
     assert!(!home.path("thursday").exists());
+    // As rsync has it: from the target, which is not there yet.
+    make_folder(&home, "snaps");
+    expect(&home.pump(&["copy", "from/", "snaps/1"]), 0, &[], "a snapshot");
+    for target in ["snaps/2", "./snaps/2/"] {
+        let run = home.pump(&["copy", "-a", "--delete", "--link-dest=../1", "from/", target]);
+        let said =
+            "rsync's path begins in the target, here it begins in the working directory: write 'snaps/1'";
+        expect(&run, 2, &["--link-dest '../1'", said], target);
+        assert!(!home.path("snaps/2").exists(), "{target}");
+    }
+    expect(&home.pump(&["copy", "-a", "--link-dest=snaps/1", "from/", "snaps/2"]), 0, &[], "as it says");
 }
 
 #[test]

@@ -9,10 +9,10 @@ use crate::support::{Home, PUMP, expect, make_folder, make_symlink, noise_file, 
 
 fn furnished() -> Home {
     let home = Home::new();
-    for folder in ["s", "s/sub", "served", "far"] {
+    for folder in ["s", "s/sub", "o", "served", "far"] {
         make_folder(&home, folder);
     }
-    for file in ["s/x", "s/sub/y", "f"] {
+    for file in ["s/x", "s/sub/y", "o/x", "f"] {
         noise_file(&home, file, 100, 1);
     }
     make_symlink(&home, "nothing", "dangling");
@@ -29,10 +29,16 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("copy --mkpath s s/a/b/", 2, "is the source 's' or lies in it"),
     ("copy --mkpath s/ s/a/b/", 2, "is the source 's/' or lies in it"),
     ("copy --mkpath s/x s s/a/b/", 2, "lies in it"),
-    ("copy --mkpath s/x f none/x", 2, "several sources need an existing folder"),
+    ("copy --mkpath s/x f dangling", 2, "several sources need an existing folder"),
+    ("copy --mkpath s/x f o/x", 2, "several sources need an existing folder"),
     ("copy --mkpath missing none/x/y", 1, "open 'missing': No such file or directory"),
     ("copy --mkpath missing none/x/", 1, "open 'missing': No such file or directory"),
-    ("copy --mkpath s/x s/sub/../x none/a/", 2, "two of the sources would get this name"),
+    ("copy --mkpath s/x o/x none/a/", 2, "two of the sources would get this name"),
+    ("copy --mkpath s/ o/x none/", 2, "two of the sources would get this name, 's/' and 'o/x'"),
+    ("copy --mkpath o/x s/ none/a/b", 2, "two of the sources would get this name, 's/' and 'o/x'"),
+    ("copy --mkpath s/ o/ none/", 2, "the contents of two sources would be mixed here"),
+    ("copy --mkpath --delete s/ o/x f none/", 2, "two of the sources would get this name"),
+    ("copy --mkpath --delete s/ f none/", 2, "--delete here would remove what another source is copied to"),
     ("copy --mkpath --inplace s none/a", 2, "--inplace is for single files"),
     ("copy --mkpath s/x dangling/a/y", 1, "No such file or directory"),
     ("copy --mkpath -T s none/../a/b", 1, "No such file or directory"),
@@ -67,7 +73,25 @@ const COPIES: &[(&[&str], &str, &str)] = &[
     (&["s/x"], "b/q/y", "b/q/y"),
     (&["-i", "s"], "c/q/t", "c/q/t/sub/y"),
     (&["-i", "s/x", "s"], "d/q/", "d/q/s/sub/y"),
+    (&["s/x", "f"], "e/q", "e/q/f"),
+    (&["s/x", "f"], "served", "served/f"),
+    (&["s/", "f"], "g/q", "g/q/f"),
+    (&["s/x"], "h/q/.", "h/q/x"),
 ];
+
+#[test]
+fn several_sources_go_into_a_folder_that_is_made() {
+    let home = furnished();
+    for (sources, to, made) in COPIES {
+        let (row, before) = (format!("{sources:?} {to}"), names(&home));
+        let run = |flags: &[&str]| home.pump(&[&["copy", "--mkpath"], flags, sources, &[*to]].concat());
+        expect(&run(&["-n"]), 0, &["dry run: nothing was copied"], &row);
+        assert_eq!(names(&home), before, "{row}, dry");
+        expect(&run(&[]), 0, &[], &row);
+        assert!(home.path(made).exists(), "{row}: {made}");
+        expect(&run(&[]), 0, &[], &format!("{row}, again"));
+    }
+}
 
 #[test]
 fn onto_another_host_a_dry_run_says_what_the_run_does() {

@@ -92,6 +92,40 @@ fn a_name_of_a_tree_that_another_source_gets_is_refused() {
     copied(&home, "copy --exclude /sub s/ u/B t", &[("t/sub/y", "u/B")]);
 }
 
+/// With each of these flags a source that is named again, or that a tree has as well, is copied once.
+#[test]
+fn a_source_that_is_given_twice_is_copied_once() {
+    for operands in
+        ["a/f a/f t", "a/f a/../a/f t", "./a/f a/f t/", "a a t", "a/ ./a/. t", "a/ a/f t", "a/f a/ t"]
+    {
+        let copy = if operands.starts_with("a a ") { "t/a/f" } else { "t/f" };
+        for flags in ["", "-a", "--update", "--lanes=3", "--mkpath"] {
+            let home = home(&["a/f", "t/"]);
+            let run = home.pump(&words(&format!("copy {flags} {operands}").replace("  ", " ")));
+            expect(&run, 0, &["is given twice: copied once"], &format!("{flags} {operands}"));
+            has_content(&home.path(copy), b"a/f", operands);
+        }
+        // Nothing is lost: neither the only copy, nor what was there before.
+        let home = home(&["a/f", "old"]);
+        fs::create_dir_all(home.path(copy).parent().expect("a folder")).expect("room");
+        fs::rename(home.path("old"), home.path(copy)).expect("one folder");
+        let kept = format!("{copy}~");
+        let line = format!("copy --backup --remove-source-files {operands}");
+        copied(&home, &line, &[(copy, "a/f"), (&kept, "old")]);
+        assert!(!home.path("a/f").exists(), "{line}");
+    }
+}
+
+#[test]
+fn another_file_of_the_same_content_is_no_source_given_twice() {
+    let home = home(&["a/f", "b/", "t/"]);
+    fs::hard_link(home.path("a/f"), home.path("b/f")).expect("links");
+    let flags = ["", "-n", "-a", "--remove-source-files"];
+    for operands in ["a/f b/f t", "a/ b/f t", "b/f a/ t", "a/ b/ t"] {
+        refused(&home, &flags, operands, &["two "]);
+    }
+}
+
 #[test]
 fn sources_with_names_of_their_own_are_copied_into_one_folder() {
     let home = home(&["s/C", "u/B", "v/D/x", "t/"]);

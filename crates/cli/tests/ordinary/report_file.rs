@@ -86,10 +86,44 @@ fn it_is_nothing_that_is_copied_and_no_copy() {
     }
     assert_eq!(kept(&home, "it stays"), before);
     // What cannot be seen before is seen at the end.
-    for line in ["mirror --report copy/kept folder copy", "copy -T --report copy/source folder copy"] {
-        make_folder(&home, "copy");
-        let run = pump(&home, line);
-        expect(&run, 1, &["the copy removed or replaced it; name a file outside its target"], line);
-        std::fs::remove_dir_all(home.path("copy")).expect("made anew");
+    make_folder(&home, "copy");
+    let line = "copy -T --report copy/source folder copy";
+    let run = pump(&home, line);
+    expect(&run, 1, &["the copy removed or replaced it; name a file outside its target"], line);
+}
+
+#[test]
+fn a_file_that_delete_would_remove_is_refused_before() {
+    for flag in ["--report", "--log-file"] {
+        let home = Home::new();
+        for folder in ["folder", "copy", "copy/sub"] {
+            make_folder(&home, folder);
+        }
+        for file in ["folder/source", "copy/other"] {
+            noise_file(&home, file, 10, 1);
+        }
+        make_symlink(&home, "copy/sub", "way");
+        for line in [
+            format!("mirror {flag} copy/kept folder copy"),
+            format!("mirror -n {flag} copy/kept folder copy"),
+            format!("copy --delete {flag} way/kept folder/ copy"),
+            format!("copy --delete --exclude=kept --delete-excluded {flag} copy/kept folder/ copy"),
+        ] {
+            let run = pump(&home, &line);
+            expect(
+                &run,
+                2,
+                &["kept', which is written beside the copy; name a file outside, or exclude"],
+                &line,
+            );
+            assert!(home.path("copy/other").exists() && !home.path("copy/source").exists(), "{line}");
+        }
+        for line in [
+            format!("mirror --exclude=kept {flag} copy/kept folder copy"),
+            format!("mirror --exclude=/sub {flag} copy/sub/kept folder copy"),
+            format!("mirror {flag} kept folder copy"),
+        ] {
+            expect(&pump(&home, &line), 0, &[], &line);
+        }
     }
 }

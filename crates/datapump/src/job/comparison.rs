@@ -108,7 +108,7 @@ fn folders(
                 meta: Some(meta),
                 target,
                 number: 0,
-                told: None,
+                told: Vec::new(),
                 is_left_out: false,
                 differs: false,
                 patterns_above: PathBuf::new(),

@@ -288,6 +288,9 @@ pub struct Options {
     pub max_delete: Option<u64>,
     /// A file that is unchanged in one of these folders, the first that has it, becomes a link to the one there.
     pub link_dest: Vec<PathBuf>,
+    /// Files that are written beside the copy, as a log: none is removed with `delete`.
+    #[serde(skip)]
+    pub own_files: Vec<PathBuf>,
     /// Symbolic links in folders of this host that are copied as what they point to.
     pub follow: FollowLinks,
     /// A symbolic link that is named as a source is copied as a link.

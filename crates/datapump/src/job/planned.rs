@@ -70,6 +70,7 @@ impl Job {
         let here = self.target.local_path().filter(|_| self.options.make_path && self.found.is_none());
         let here = here.map(|path| PathAbove::of(path.to_path_buf(), path));
         let Some(above) = self.above.clone().or(here) else { return Ok(None) };
+        let above = above.of_folder(self.sources.len() > 1 && !self.options.target_is_name);
         let promised = above.promised().map_err(|errno| self.cannot_make(errno))?;
         Ok(promised.map(|promised| (above, promised)))
     }

@@ -2,10 +2,10 @@
 //!
 //! Must not know: options by themselves (`options.rs`), what stands at the targets.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use super::Job;
-use crate::problem::{Class, Operation, Problem};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::Place;
 use crate::target::{Item, Target, UNSAFE_LINK};
 use datapump_files::disk::FileKind;
@@ -38,9 +38,32 @@ impl Job {
             match self.platform.disk.metadata(path) {
                 Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
                 Ok(_) => Err(wrong("is no folder")),
-                Err(errno) => Err(wrong(&crate::problem::system_words(errno.0))),
+                Err(errno) => Err(wrong(&match self.in_target(path) {
+                    Some(there) => format!(
+                        "{}; rsync's path begins in the target, here it begins in the working directory: write '{}'",
+                        crate::problem::system_words(errno.0),
+                        shown_path(&there)
+                    ),
+                    None => crate::problem::system_words(errno.0),
+                })),
             }
         })
+    }
+
+    /// The folder that a relative path names where it begins in the target. That may not be there yet.
+    fn in_target(&self, path: &Path) -> Option<PathBuf> {
+        let target = self.target.local_path().filter(|_| path.is_relative())?;
+        let mut there = PathBuf::new();
+        for part in target.components().chain(path.components()) {
+            let ends_in_name = matches!(there.components().next_back(), Some(Component::Normal(_)));
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir if ends_in_name => drop(there.pop()),
+                part => there.push(part),
+            }
+        }
+        let is_folder = self.platform.disk.metadata(&there).is_ok_and(|meta| meta.kind == FileKind::Folder);
+        is_folder.then_some(there)
     }
 
     /// Flags for files that a copy makes, or that it reads on this host, where it has none.

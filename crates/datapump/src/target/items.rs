@@ -20,7 +20,7 @@ use crate::run::event::Event;
 use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
-use crate::target::within::in_trees;
+use crate::target::within::in_trees::{self, CoveredSource};
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt, folder_of};
 use datapump_files::identity::{FileId, id};
@@ -56,10 +56,16 @@ pub(crate) fn items(
             Ok(None) => excluded.push((number, source)),
             Err(Unfit::Alone(problem)) => problems.push(problem),
             Err(Unfit::All(problem)) => return Err(problem),
+            Err(Unfit::Twice(path)) => {
+                let first = items.iter_mut().find(|item| item.target.path() == Some(&path));
+                first.into_iter().for_each(|first| first.told.push(given_twice(source)));
+            }
         }
     }
     within::refuse_other_sources(&items, folder, (options, select))?;
-    in_trees::refuse_what_lies_in_trees(hosts.disk, (&items, &excluded), (options, select))?;
+    let lying = (&items[..], &excluded[..]);
+    let covered = in_trees::refuse_what_lies_in_trees(hosts.disk, lying, (options, select))?;
+    leave_to_trees(&mut items, covered);
     if problems.is_empty() {
         existing::refuse_flags_of_folders(&items, options)?;
     }
@@ -73,6 +79,20 @@ pub(crate) fn items(
         names.refuse_what_is_one(folder)?;
     }
     Ok((items, problems))
+}
+
+/// What the tree copies as well is not copied beside it.
+fn leave_to_trees(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
+    for CoveredSource { source, tree } in covered {
+        let Some(at) = items.iter().position(|item| item.number == source) else { continue };
+        let notice = given_twice(&items.remove(at).source);
+        let tree = items.iter_mut().find(|item| item.number == tree);
+        tree.into_iter().for_each(|tree| tree.told.push(notice.clone()));
+    }
+}
+
+fn given_twice(source: &Place) -> Event {
+    Event::Notice(format!("'{source}' is given twice: copied once"))
 }
 
 /// The targets for a report, as far as it has room: of names without end it is the first ones.
@@ -112,6 +132,8 @@ enum Unfit {
     Alone(Problem),
     /// Nothing may be written at all.
     All(Problem),
+    /// An earlier source is the same and goes to this target.
+    Twice(PathBuf),
 }
 
 /// Where a source goes, what is told of that, and what paths of patterns begin with.
@@ -154,7 +176,10 @@ impl Goal<'_> {
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }
-        names.take(self.folder, &target).map_err(Unfit::All)?;
+        let is_first = names.take(self.folder, &target, (source, meta.as_ref())).map_err(Unfit::All)?;
+        if let Some(path) = target.path().filter(|_| !is_first) {
+            return Err(Unfit::Twice(path.to_path_buf()));
+        }
         names.take_place(&target, meta.as_ref()).map_err(Unfit::All)?;
         let is_partial = || neighbours::is_partial(hosts, number, source).map_err(Unfit::All);
         let is_left_out = is_copied(&target) && is_partial()?;
@@ -164,7 +189,7 @@ impl Goal<'_> {
             meta,
             target,
             number,
-            told,
+            told: told.into_iter().collect(),
             is_left_out,
             differs: false,
             patterns_above,

@@ -7,7 +7,7 @@
 //! Must not know: cp's rules for targets, how files are copied.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, btree_map};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use datapump_engine::Errno;
 
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::Target;
+use crate::target::place::Place;
 use datapump_files::commit::reserved;
 use datapump_files::disk::{self, FileKind, Folder, Meta, PathAt, names};
 use datapump_files::identity::{FileId, id};
@@ -23,7 +24,8 @@ use datapump_files::identity::{FileId, id};
 /// The targets that were given to sources.
 #[derive(Default)]
 pub(crate) struct TargetNames {
-    paths: BTreeSet<PathBuf>,
+    /// And the sources that they were given to.
+    paths: BTreeMap<PathBuf, (Place, Option<FileId>)>,
     /// What the targets are, whatever they are called; of one source nobody asks.
     places: Option<HashMap<PlaceKey, (PathBuf, Option<FileId>)>>,
     is_inplace: bool,
@@ -64,10 +66,26 @@ impl TargetNames {
         Ok(())
     }
 
-    /// Gives a target to a source that goes into this folder, if into one.
-    pub(crate) fn take(&mut self, folder: Option<&PathAt>, target: &Target) -> Result<(), Problem> {
-        let (Target::File(at) | Target::Tree(at) | Target::Entry(at)) = target else { return Ok(()) };
-        if !self.paths.insert(at.path.clone()) {
+    /// Gives a target to a source that goes into this folder, if into one. False: the same source has it already.
+    pub(crate) fn take(
+        &mut self,
+        folder: Option<&PathAt>,
+        target: &Target,
+        (source, meta): (&Place, Option<&Meta>),
+    ) -> Result<bool, Problem> {
+        let (Target::File(at) | Target::Tree(at) | Target::Entry(at)) = target else { return Ok(true) };
+        let file = meta.map(id);
+        let taken = match self.paths.entry(at.path.clone()) {
+            btree_map::Entry::Vacant(free) => {
+                free.insert((source.clone(), file));
+                None
+            }
+            btree_map::Entry::Occupied(taken) => Some(taken.into_mut()),
+        };
+        if let Some((first, first_file)) = taken {
+            if file.is_some() && *first_file == file && is_one_place(first, source) {
+                return Ok(false);
+            }
             let is_content = folder.is_some_and(|folder| folder.path == at.path);
             return Err(refused(
                 &at.path,
@@ -81,7 +99,7 @@ impl TargetNames {
         // What goes elsewhere, through a link, is none of this folder.
         let is_in = folder.is_some_and(|folder| at.path.parent() == Some(&folder.path));
         self.names.extend(at.name().filter(|_| is_in).map(OsStr::to_owned));
-        Ok(())
+        Ok(true)
     }
 
     /// Refuses names that are one in their folder. Where nothing can be made nothing can be copied, either.
@@ -104,6 +122,21 @@ impl TargetNames {
             )),
         }
     }
+}
+
+/// Some file systems give one number to several files: the paths must be the same, too. Those of another host are not
+/// followed.
+fn is_one_place(one: &Place, other: &Place) -> bool {
+    match (one.local_path(), other.local_path()) {
+        (Some(one), Some(other)) => is_one_path(one, other),
+        (None, None) => one.path().is_some() && one.path() == other.path(),
+        _ => false,
+    }
+}
+
+/// Whether both paths lead to the same name.
+pub(crate) fn is_one_path(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// A file that has several names gets another one under each of them, unless it is written where it stands.

@@ -20,17 +20,24 @@ pub struct PathAbove {
     shown: PathBuf,
     /// Nothing leads out of it.
     beneath: Option<Arc<File>>,
+    /// The path's own name is made as well.
+    is_folder: bool,
 }
 
 impl PathAbove {
     /// That of a path which the user gave, under the name that he knows.
     pub fn of(path: PathBuf, shown: &Path) -> PathAbove {
-        PathAbove { path, shown: shown.to_path_buf(), beneath: None }
+        PathAbove { is_folder: names_folder(&path), path, shown: shown.to_path_buf(), beneath: None }
     }
 
     /// That of a path beneath an open folder.
     pub fn beneath(root: Arc<File>, path: &Path) -> PathAbove {
-        PathAbove { path: path.to_path_buf(), shown: path.to_path_buf(), beneath: Some(root) }
+        PathAbove { beneath: Some(root), ..PathAbove::of(path.to_path_buf(), path) }
+    }
+
+    /// That of a folder into which several sources go, however the path ends.
+    pub fn of_folder(self, is_folder: bool) -> PathAbove {
+        PathAbove { is_folder: self.is_folder || is_folder, ..self }
     }
 
     /// The target as [`PathAbove::find`] would give it behind [`PathAbove::make`]; nothing is made. `None` where
@@ -38,25 +45,30 @@ impl PathAbove {
     ///
     /// Errors: what is missing cannot be made where it is missing.
     pub fn promised(&self) -> Outcome<Option<PathAt>> {
-        let missing = missing_above(&self.path, &|path: &Path| self.open(path));
+        let missing = missing_from(self.wanted(), &|path: &Path| self.open(path));
         let Some(first) = missing.last() else { return Ok(None) };
         let folder = self.open(folder_of(first))?;
         let is_link_to_nothing = first.file_name().is_some_and(|name| names::metadata(&folder, name).is_ok());
         if is_link_to_nothing {
-            let says_itself = missing.len() == 1 && is_folder(&self.path);
+            let says_itself = missing.len() == 1 && self.is_folder;
             return if says_itself { Ok(None) } else { Err(Errno::ENOENT) };
         }
         let names = missing.iter().rev().map(|folder| folder.file_name().map(OsStr::to_owned));
         let names = names.collect::<Option<Vec<OsString>>>().ok_or(Errno::ENOENT)?;
-        let name = self.path.file_name().filter(|_| !is_folder(&self.path));
+        let name = self.path.file_name().filter(|_| !self.is_folder);
         let promise = Promise { folder: Arc::new(folder), names };
         Ok(Some(PathAt::promised(&self.shown, (name, promise), self.beneath.is_none())))
     }
 
-    /// Makes what is missing above the path's name, and the path itself where it ends with a slash, as rsync's --mkpath
+    /// Makes what is missing above the path's name, and the path itself where it is a folder's, as rsync's --mkpath
     /// does.
     pub fn make(&self) -> Outcome<()> {
-        make_above(&self.path, |path| self.open(path))
+        make_missing(self.wanted(), &|path: &Path| self.open(path))
+    }
+
+    /// The folder that has to be there.
+    fn wanted(&self) -> &Path {
+        if self.is_folder { &self.path } else { folder_of(&self.path) }
     }
 
     /// Finds the target.
@@ -76,7 +88,11 @@ impl PathAbove {
 /// on stable storage before the next one is made in it. `open` opens a folder by its path: so that nothing leads out of
 /// where it may be.
 pub fn make_above(path: &Path, open: impl Fn(&Path) -> Outcome<File>) -> Outcome<()> {
-    let mut missing = missing_above(path, &open);
+    make_missing(if names_folder(path) { path } else { folder_of(path) }, &open)
+}
+
+fn make_missing(wanted: &Path, open: &impl Fn(&Path) -> Outcome<File>) -> Outcome<()> {
+    let mut missing = missing_from(wanted, open);
     while let Some(folder) = missing.pop() {
         let above = open(folder_of(folder))?;
         let name = folder.file_name().ok_or(Errno::ENOENT)?;
@@ -88,14 +104,13 @@ pub fn make_above(path: &Path, open: impl Fn(&Path) -> Outcome<File>) -> Outcome
     Ok(())
 }
 
-/// The path ends with a slash.
-fn is_folder(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/")
+/// The path ends with a slash, or with one and a dot.
+fn names_folder(path: &Path) -> bool {
+    [&b"/"[..], b"/."].iter().any(|end| path.as_os_str().as_encoded_bytes().ends_with(end))
 }
 
-/// The folders that are missing on the way, the deepest first.
-fn missing_above<'path>(path: &'path Path, open: &impl Fn(&Path) -> Outcome<File>) -> Vec<&'path Path> {
-    let wanted = if is_folder(path) { path } else { folder_of(path) };
+/// The folders that are missing on the way to this one, the deepest first.
+fn missing_from<'path>(wanted: &'path Path, open: &impl Fn(&Path) -> Outcome<File>) -> Vec<&'path Path> {
     let is_missing =
         |folder: &&Path| !folder.as_os_str().is_empty() && open(folder).err() == Some(Errno::ENOENT);
     wanted.ancestors().take_while(is_missing).collect()
@@ -122,6 +137,7 @@ mod tests {
         for (path, expected) in [
             ("a/b/c", Ok(Some(false))),
             ("a/b/", Ok(Some(true))),
+            ("a/b/.", Ok(Some(true))),
             ("a/../b", Err(Errno::ENOENT)),
             ("a", Ok(None)),
             ("file/x/y/", Ok(None)),
@@ -144,7 +160,9 @@ mod tests {
     #[test]
     fn only_what_is_missing_is_made() {
         let home = tempfile::tempdir().expect("room");
-        for (path, made, is_not) in [("a/b/c", "a/b", "a/b/c"), ("d/e/", "d/e", "d/f"), ("a/x", "a", "a/x")] {
+        let rows =
+            [("a/b/c", "a/b", "a/b/c"), ("d/e/", "d/e", "d/f"), ("a/x", "a", "a/x"), ("g/h/.", "g/h", "i")];
+        for (path, made, is_not) in rows {
             make(&home.path().join(path)).expect("room");
             assert!(home.path().join(made).is_dir(), "{path}");
             assert!(!home.path().join(is_not).exists(), "{path}");

@@ -62,6 +62,11 @@ impl FoldersAbove {
         at.known_folder().map(of).unwrap_or_default()
     }
 
+    /// Names of folders that will be made, each in the one before, the first of them in the first of these.
+    pub fn promised(&self) -> &[OsString] {
+        &self.promised
+    }
+
     /// Their devices and inodes.
     pub fn ids(&self) -> impl Iterator<Item = (u64, u64)> {
         self.steps.iter().map(|step| step.id)

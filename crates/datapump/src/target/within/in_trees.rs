@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -15,18 +15,22 @@ use super::super::{Item, Target, usage};
 use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
 use crate::target::place::Place;
+use crate::target::target_names::is_one_path;
 use crate::tree::rules::select::Select;
 use crate::tree::rules::source_folder::{Descent, RuledFolder};
 use datapump_files::disk::{
-    Disk, FileKind, FoldersAbove, Outcome, PathAt, folder_of, metadata_of_name, names,
+    Disk, FileKind, FoldersAbove, Meta, Outcome, PathAt, folder_of, metadata_of_name, names,
 };
 use datapump_files::identity::{FileId, id};
 
 const FIRST: &str = "copy that source first, by itself, or choose another target";
 
-/// The trees whose targets stand there already: in a new one nothing lies.
+/// A folder that stands there, and the names below it of one that will be made.
+type RootKey = (FileId, Vec<OsString>);
+
+/// The trees, by where their targets are. In a new one nothing lies yet, but other sources may go there.
 pub(in crate::target) struct TreeTargets<'items> {
-    roots: HashMap<FileId, &'items Item>,
+    roots: HashMap<RootKey, &'items Item>,
     /// The folders above those that were looked at, by path.
     above: RefCell<HashMap<PathBuf, Rc<FoldersAbove>>>,
 }
@@ -39,11 +43,21 @@ pub(in crate::target) struct InTree<'items> {
 
 impl<'items> TreeTargets<'items> {
     pub(in crate::target) fn new(items: &'items [Item]) -> TreeTargets<'items> {
+        let mut trees = TreeTargets { roots: HashMap::new(), above: RefCell::default() };
         let root = |item: &'items Item| match &item.target {
-            Target::Tree(at) => Some((id(&at.metadata().ok()?), item)),
+            Target::Tree(at) => Some((trees.root(at, items.len() > 1)?, item)),
             _ => None,
         };
-        TreeTargets { roots: items.iter().filter_map(root).collect(), above: RefCell::default() }
+        trees.roots = items.iter().filter_map(root).collect();
+        trees
+    }
+
+    fn root(&self, at: &PathAt, several: bool) -> Option<RootKey> {
+        match at.metadata() {
+            Ok(meta) => Some((id(&meta), Vec::new())),
+            Err(_) if several => new_names(&self.above(at), at),
+            Err(_) => None,
+        }
     }
 
     /// The trees in whose targets a name lies, or that have it as their target.
@@ -53,12 +67,19 @@ impl<'items> TreeTargets<'items> {
         }
         let above = self.above(at);
         let inside = |(index, folder): (usize, FileId)| {
-            let tree = *self.roots.get(&folder)?;
+            let tree = *self.roots.get(&(folder, Vec::new()))?;
             let way = above.way_from(index);
             let below = way.map(|way| at.name().map_or_else(|| way.clone(), |name| way.join(name)));
             Some(InTree { tree, below })
         };
-        above.ids().enumerate().filter_map(inside).collect()
+        let new = new_names(&above, at).into_iter().flat_map(|(folder, names)| {
+            let in_new = |count: usize| {
+                let tree = *self.roots.get(&(folder, names[..count].to_vec()))?;
+                Some(InTree { tree, below: Some(names[count..].iter().collect()) })
+            };
+            (1..=names.len()).filter_map(in_new).collect::<Vec<_>>()
+        });
+        above.ids().enumerate().filter_map(inside).chain(new).collect()
     }
 
     /// Sources that lie side by side have the same folders above.
@@ -76,6 +97,12 @@ impl<'items> TreeTargets<'items> {
             }
         }
     }
+}
+
+/// The folder that stands there above a name, and the names that will be in it, down to this one.
+fn new_names(above: &FoldersAbove, at: &PathAt) -> Option<RootKey> {
+    let names = above.promised().iter().map(OsString::as_os_str).chain(at.name());
+    Some((above.ids().next()?, names.map(OsStr::to_owned).collect()))
 }
 
 /// Where a path of the user stands: its name, and what that leads to. A link that stays one (`is_entry`) is its name.
@@ -115,16 +142,23 @@ pub(in crate::target) fn is_spared(
 /// What the user named: the source, its number, and whether it is a link that stays one.
 type NamedSource<'job> = (&'job Place, u32, bool);
 
-/// No tree of the copy may bring a name to where a source lies, nor to where another source goes. `excluded` are
-/// sources that a pattern leaves out: they are not copied, and must not go, either.
+/// A source that a tree of the same copy has, too, and copies to the same name: their numbers.
+pub(in crate::target) struct CoveredSource {
+    pub(in crate::target) source: u32,
+    pub(in crate::target) tree: u32,
+}
+
+/// No tree of the copy may bring a name to where a source lies, nor to where another source goes, unless it is the same
+/// file: those sources are given back. `excluded` are sources that a pattern leaves out: they are not copied, and must
+/// not go, either.
 pub(in crate::target) fn refuse_what_lies_in_trees(
     disk: &Disk,
     (items, excluded): (&[Item], &[(u32, &Place)]),
     job: (&Options, &Select),
-) -> Result<(), Problem> {
+) -> Result<Vec<CoveredSource>, Problem> {
     let trees = TreeTargets::new(items);
     if trees.roots.is_empty() || !matches!(disk, Disk::Os) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let copied = items.iter().filter(|item| !item.is_left_out);
     let named = copied.clone().map(|item| (&item.source, item.number, item.is_entry()));
@@ -132,12 +166,14 @@ pub(in crate::target) fn refuse_what_lies_in_trees(
         let Some(path) = source.0.local_path() else { continue };
         places_of(path, source.2).iter().try_for_each(|at| refuse_source(&trees, (source, at), job))?;
     }
+    let mut covered = Vec::new();
     for item in copied {
         if let Target::File(at) | Target::Tree(at) | Target::Entry(at) = &item.target {
-            refuse_target(&trees, (item, at), job)?;
+            let tree = refuse_target(&trees, (item, at), job)?;
+            covered.extend(tree.map(|tree| CoveredSource { source: item.number, tree }));
         }
     }
-    Ok(())
+    Ok(covered)
 }
 
 /// What becomes of a name in the target of a tree.
@@ -194,15 +230,20 @@ fn written_over((tree, (source, number, _)): (&Item, NamedSource<'_>), below: &P
     }
 }
 
-/// Two sources must not give one name.
+/// Two sources must not give one name. The number of a tree that copies the same file there.
 fn refuse_target(
     trees: &TreeTargets<'_>,
     (item, at): (&Item, &PathAt),
     job: (&Options, &Select),
-) -> Result<(), Problem> {
+) -> Result<Option<u32>, Problem> {
+    let mut covered = None;
     for InTree { tree, below } in trees.holding(at) {
         let Some(below) = below.filter(|_| tree.number != item.number) else { continue };
         match descent(tree, &below, job) {
+            Descent::Found(meta, _) if is_own_file((tree, &below), item, (&meta, job.0)) => {
+                covered = Some(tree.number);
+                continue;
+            }
             Descent::Found(meta, _) if meta.kind != FileKind::Folder || !item.is_tree() => {}
             Descent::Found(_, above)
                 if have_one_name(above.below(below.file_name().unwrap_or_default()), item, job) => {}
@@ -215,7 +256,18 @@ fn refuse_target(
         );
         return Err(usage(&at.path, &words));
     }
-    Ok(())
+    Ok(covered)
+}
+
+/// Whether what a tree has there is the item's own file, which the tree copies. A mount may keep that from it.
+fn is_own_file((tree, below): (&Item, &Path), item: &Item, (found, options): (&Meta, &Options)) -> bool {
+    let is_file = matches!(item.target, Target::File(_)) && found.kind == FileKind::Regular;
+    let stays_out = options.one_file_system && tree.meta.is_some_and(|root| root.device != found.device);
+    let from = tree.source.local_path().map(|root| root.join(below));
+    is_file
+        && !stays_out
+        && item.meta.is_some_and(|meta| id(&meta) == id(found))
+        && from.zip(item.source.local_path()).is_some_and(|(from, path)| is_one_path(&from, path))
 }
 
 /// Whether a folder of a tree and a source that goes to the same folder have a name that is not a folder of both. They

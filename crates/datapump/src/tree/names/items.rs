@@ -30,6 +30,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         }
         return;
     }
+    item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
     if let (Some(from), Target::Entry(to)) = (item.source.path(), &item.target) {
         let made = entry_argument::make(shared, (item.number, from), to);
         return made.unwrap_or_else(|problem| shared.ledger.report(problem));
@@ -37,7 +38,6 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return open_file(shared, waits, item);
     };
-    item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
     if let Err(problem) = begin_tree::begin_tree(shared, item, (from, to)) {
         shared
             .ledger
