@@ -320,7 +320,7 @@ impl Output {
     /// Tells that the user, or the system, cut it short.
     pub fn interruption(&self, report: &Report) {
         if report.exit_status == Status::Interrupted as i32 {
-            self.line("pump: interrupted; run the same command again to resume");
+            self.line(&format!("pump: {}", report.interruption_words()));
         }
     }
 

@@ -334,11 +334,13 @@ impl StagedFile {
     }
 
     /// Leaves what was written, and its journal, for the same command to go on with; removes it if that gains nothing.
-    pub fn leave(&self) {
-        match self.journal() {
-            Some(journal) if journal.leave().is_ok() && journal.is_of_use() => {}
-            _ => self.discard(),
+    /// Whether it is left.
+    pub fn leave(&self) -> bool {
+        let is_left = self.journal().is_some_and(|journal| journal.leave().is_ok() && journal.is_of_use());
+        if !is_left {
+            self.discard();
         }
+        is_left
     }
 
     /// Removes what was written under the temporary name; a target written in place stays as it is.

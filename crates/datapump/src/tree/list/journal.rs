@@ -22,6 +22,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::job::options::{Options, Sync};
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::report::cut_leaves::CutLeaves;
 use crate::run::ledger::Ledger;
 use crate::tree::list::checkpoint::{Checkpoint, Written};
 use crate::tree::list::doubt::Doubt;
@@ -285,7 +286,10 @@ impl Kept {
     /// The list, if there is one; what is to be known of it is told.
     pub(crate) fn told(self, ledger: &Ledger<'_>) -> Option<TreeJournal> {
         match self {
-            Kept::List(journal) => Some(journal),
+            Kept::List(journal) => {
+                ledger.leaves(CutLeaves::Resumable);
+                Some(journal)
+            }
             Kept::Doubtful(journal, words) => {
                 ledger.warn(words);
                 Some(journal)
