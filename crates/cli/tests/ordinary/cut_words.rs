@@ -37,5 +37,12 @@ fn an_interrupt_tells_what_the_same_command_does() {
         running.await_progress();
         running.signal(Signal::INT);
         expect(&running.end(), 20, &[expected], places);
+        if expected == resumes {
+            for [one, other] in [["tree", "copy"], ["copy", "tree"]] {
+                let differs =
+                    "compare 'copy/.pump-job': is the list of an unfinished copy; run its command again";
+                expect(&home.pump(&["verify", one, other]), 1, &[differs], places);
+            }
+        }
     }
 }
