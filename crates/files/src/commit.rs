@@ -399,11 +399,11 @@ pub fn taken(path: &Path) -> Problem {
     Problem::new(Class::Refused, Operation::Create, path, words)
 }
 
-/// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` while nobody knows how many are needed.
+/// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` or 0 while nobody knows how many are needed.
 pub fn room_words(needed: Option<u64>, free: u64) -> String {
     let free = format!("{free} bytes ({}) are free", bytes_words(free));
     match needed {
-        Some(needed) => format!("{needed} bytes ({}) are needed, {free}", bytes_words(needed)),
-        None => free,
+        Some(needed) if needed > 0 => format!("{needed} bytes ({}) are needed, {free}", bytes_words(needed)),
+        _ => free,
     }
 }

@@ -105,9 +105,15 @@ impl TreeJournal {
         let device = device.map_err(|errno| system(Operation::Stat, errno))?;
         let since_ns = if stood { since(&standing.file) } else { 0 };
         let found = FoundList { stood, is_believed: why.is_none(), earlier };
-        let journal = TreeJournal::go_on(open, standing.file, found, this, (device, sync));
+        // Locked until it is gone.
+        let made = standing.is_new.then(|| standing.file.os().try_clone());
+        let journal = TreeJournal::go_on(open.clone(), standing.file, found, this, (device, sync));
         let journal = journal.map(|journal| TreeJournal { since_ns, id: id(&meta), ..journal });
-        let journal = journal.map_err(|errno| system(Operation::Write, errno))?;
+        let journal = journal.map_err(|errno| {
+            // One that this run could not write holds nothing.
+            made.map(|_lock| open.remove(OsStr::new(LIST_NAME)));
+            system(Operation::Write, errno)
+        })?;
         journal.witness(device, folder, path);
         Ok(match why {
             None => Kept::List(journal),
