@@ -347,11 +347,13 @@ impl Report {
         }
     }
 
-    /// `Resumed at 382.0 MiB (at most 4.0 MiB sent twice).`, if it did.
+    /// `Resumed at 382.0 MiB (at most 4.0 MiB sent twice).`, if it did. That all of the rest came twice, perhaps, says
+    /// nothing.
     pub fn resumption(&self) -> Option<String> {
         let bytes = Some(self.bytes_resumed).filter(|&bytes| bytes > 0).map(bytes_words)?;
         let twice = match self.bytes_moved_twice {
             0 => String::new(),
+            twice if twice >= self.bytes_moved => String::new(),
             twice => format!(" (at most {} sent twice)", bytes_words(twice)),
         };
         Some(format!("Resumed at {bytes}{twice}."))
