@@ -294,8 +294,8 @@ impl Output {
     pub fn explained(&self, explained: &Explained) {
         self.finish(&explained.report, &json::explained(explained));
         // Of a copy that failed there is nothing to explain.
-        if !self.json && !explained.words.is_empty() {
-            self.result(&explained.words);
+        if !self.json && !explained.page.is_empty() {
+            self.result(&explained.page);
         }
     }
 
