@@ -278,6 +278,7 @@ impl Output {
     pub fn problem(&self, problem: &Problem) {
         self.log(|| format!("failed: {problem}"), || json::problem(problem));
         locked(&self.failures).add(problem);
+        locked(&self.failures).add_source(problem, &self.sources);
         if self.json {
             self.result(&json::problem(problem));
         }
@@ -293,8 +294,8 @@ impl Output {
     pub fn explained(&self, explained: &Explained) {
         self.finish(&explained.report, &json::explained(explained));
         // Of a copy that failed there is nothing to explain.
-        if !self.json && !explained.words.is_empty() {
-            self.result(&explained.words);
+        if !self.json && !explained.page.is_empty() {
+            self.result(&explained.page);
         }
     }
 
@@ -320,7 +321,7 @@ impl Output {
     /// Tells that the user, or the system, cut it short.
     pub fn interruption(&self, report: &Report) {
         if report.exit_status == Status::Interrupted as i32 {
-            self.line("pump: interrupted; run the same command again to resume");
+            self.line(&format!("pump: {}", report.interruption_words()));
         }
     }
 
@@ -365,7 +366,7 @@ impl Output {
         }
     }
 
-    /// `photos/ -> backup`, with the real name of the target; nothing where the command does not copy.
+    /// `photos/ -> backup`, of what was copied, with the name of the target; nothing where the command does not copy.
     fn way_of(&self, report: &Report) -> Option<String> {
         let of = |names: &[String]| match names {
             [] => None,
@@ -373,7 +374,9 @@ impl Output {
             [name, others @ ..] => Some(format!("{name} and {} more", others.len())),
         };
         let shown: Vec<String> = report.targets.iter().map(|name| shown(name.as_bytes())).collect();
-        Some(format!("{} -> {}", of(&self.sources)?, of(&shown)?))
+        let failures = locked(&self.failures);
+        let copied = self.sources.iter().filter(|source| !failures.has_source(source)).cloned();
+        Some(format!("{} -> {}", of(&copied.collect::<Vec<_>>())?, of(&shown)?))
     }
 
     /// Text alone, on standard output: the status of having written it.

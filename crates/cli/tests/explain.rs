@@ -114,13 +114,15 @@ fn both_ways_between_two_hosts_are_explained() {
 fn people_get_a_paragraph() {
     let home = Home::new();
     noise_file(&home, "source", 2_000_000, 1);
-    let run = home.pump(&["explain", "source", "new"]);
+    let run = home.pump(&["explain", "--bwlimit=400kB", "source", "new"]);
     let said = ["The copy ran at ", "Alone they do: the source ", "What would help: ", "predicted: "];
     expect(&run, 0, &said, "words");
     assert_eq!(run.out.lines().count(), 1, "one paragraph on standard output: {}", run.out);
     assert!(run.out.ends_with(".\n"), "a line ends: {:?}", run.out);
     assert!(run.err.contains("the pump itself alone: ") && run.err.contains(" ns a request"), "{}", run.err);
-    expect(&home.pump(&["explain", "-q", "source", "new"]), 0, &["What would help"], "quiet");
+    let short = home.pump(&["explain", "-q", "null:1KiB", "new"]);
+    expect(&short, 0, &["This copy took ", "too short to tell what limits it"], "quiet");
+    assert!(!short.out.contains("baselines"), "{short:?}");
 }
 
 #[test]

@@ -326,7 +326,7 @@ impl Job {
             shared.plan.cut();
         }
         self.finish_names(&shared, &mut waits);
-        unfinished.iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
+        unfinished.iter().filter(|task| !task.has_failed()).for_each(|task| abandon(&shared, task, true));
         drop(here);
         let time = lanes_began.since(began.thread).plus(self.platform.thread_time().since(lanes_ended));
         // What nobody charged went to what was named, and to what is left of it.

@@ -84,6 +84,7 @@ pub use net::server::Server;
 pub use net::server::serve_options::ServeOptions;
 pub use problem::{Class, Operation, Problem, Status, shell_word, shown, words_about};
 pub use report::bill::{Bill, BillHost, Billed};
+pub use report::cut_leaves::CutLeaves;
 pub use report::watch::{Snapshot, Watch};
 pub use report::{AskedAndGot, Latency, Network, Report};
 pub use run::event::Event;

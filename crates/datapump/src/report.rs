@@ -9,6 +9,7 @@ pub(crate) mod at_hand;
 pub(crate) mod bill;
 pub(crate) mod charges;
 pub(crate) mod cpu;
+pub(crate) mod cut_leaves;
 pub(crate) mod latency;
 pub(crate) mod quota;
 pub(crate) mod watch;
@@ -21,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::report::bill::{Bill, Moved};
+use crate::report::cut_leaves::CutLeaves;
 use crate::units::{bytes_words, rate_words, with_commas};
 
 /// What was asked, what was done instead, and why.
@@ -148,6 +150,9 @@ pub struct Report {
     pub version: String,
     /// Exit status of the contract.
     pub exit_status: i32,
+    /// What a copy that was interrupted, or lost the other host, leaves at the target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_leaves: Option<CutLeaves>,
     /// The real name of each target: with the name of the source behind a folder that was there. Of many, the first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
@@ -342,11 +347,13 @@ impl Report {
         }
     }
 
-    /// `Resumed at 382.0 MiB (at most 4.0 MiB sent twice).`, if it did.
+    /// `Resumed at 382.0 MiB (at most 4.0 MiB sent twice).`, if it did. That all of the rest came twice, perhaps, says
+    /// nothing.
     pub fn resumption(&self) -> Option<String> {
         let bytes = Some(self.bytes_resumed).filter(|&bytes| bytes > 0).map(bytes_words)?;
         let twice = match self.bytes_moved_twice {
             0 => String::new(),
+            twice if twice >= self.bytes_moved => String::new(),
             twice => format!(" (at most {} sent twice)", bytes_words(twice)),
         };
         Some(format!("Resumed at {bytes}{twice}."))

@@ -334,11 +334,13 @@ impl StagedFile {
     }
 
     /// Leaves what was written, and its journal, for the same command to go on with; removes it if that gains nothing.
-    pub fn leave(&self) {
-        match self.journal() {
-            Some(journal) if journal.leave().is_ok() && journal.is_of_use() => {}
-            _ => self.discard(),
+    /// Whether it is left.
+    pub fn leave(&self) -> bool {
+        let is_left = self.journal().is_some_and(|journal| journal.leave().is_ok() && journal.is_of_use());
+        if !is_left {
+            self.discard();
         }
+        is_left
     }
 
     /// Removes what was written under the temporary name; a target written in place stays as it is.
@@ -397,11 +399,11 @@ pub fn taken(path: &Path) -> Problem {
     Problem::new(Class::Refused, Operation::Create, path, words)
 }
 
-/// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` while nobody knows how many are needed.
+/// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` or 0 while nobody knows how many are needed.
 pub fn room_words(needed: Option<u64>, free: u64) -> String {
     let free = format!("{free} bytes ({}) are free", bytes_words(free));
     match needed {
-        Some(needed) => format!("{needed} bytes ({}) are needed, {free}", bytes_words(needed)),
-        None => free,
+        Some(needed) if needed > 0 => format!("{needed} bytes ({}) are needed, {free}", bytes_words(needed)),
+        _ => free,
     }
 }

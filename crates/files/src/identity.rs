@@ -12,6 +12,9 @@ use crate::disk::{Disk, FileCalls, Folder, Meta};
 use crate::holes::mapped;
 use crate::problem::{Class, Operation, Problem};
 
+/// What happened to a source that nobody can copy again.
+const DELETED: &str = "was deleted";
+
 /// What tells a file from all others: its device and its number there.
 pub type FileId = (u64, u64);
 
@@ -71,7 +74,11 @@ pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<SourceC
 /// The problem for a change told in words.
 pub fn changed(path: &Path, words: &str, target_is_kept: bool) -> Problem {
     let kept = if target_is_kept { "the target was not changed" } else { "do not use what was copied" };
-    let next = format!("{kept}; copy again when the source is quiet");
+    let next = match words {
+        DELETED if target_is_kept => format!("{kept}; it is not in the copy"),
+        DELETED => kept.to_owned(),
+        _ => format!("{kept}; copy again when the source is quiet"),
+    };
     Problem::new(
         Class::Changed,
         Operation::Copy,
@@ -92,7 +99,7 @@ pub fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
 pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<SourceChange> {
     let (was, is) = (before.size_bytes, now.size_bytes);
     match named {
-        None => return Some(SourceChange::Other("was deleted".into())),
+        None => return Some(SourceChange::Other(DELETED.into())),
         Some(named) if (named.device, named.inode) != (before.device, before.inode) => {
             return Some(SourceChange::Other("was replaced by another file".into()));
         }

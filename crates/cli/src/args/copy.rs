@@ -65,9 +65,9 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// of that copy: what the source had then may be damaged when it comes back. A line names them. Through a bind mount of
 /// a folder below it, or when that was moved elsewhere, .pump-job is not seen.
 ///
-/// Where others can write to the target (mode 0777, NTFS mounted without umask=, FUSE with allow_other) nothing counts,
-/// and a warning says so: the same command copies all of it again, and into a new folder it goes below what the cut
-/// copy made, as with cp -r. SRC/ goes on in it.
+/// Where others can write to the target (mode 0777, or 0775 with others in the group, NTFS mounted without umask=, FUSE
+/// with allow_other) nothing counts, and a warning says so: the same command copies all of it again, and into a new
+/// folder it goes below what the cut copy made, as with cp -r. SRC/ goes on in it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES, override_usage = USAGE)]
 pub struct CopyArguments {

@@ -201,7 +201,11 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["-3"], "a copy between two other hosts goes through this host without a flag: pump copy A:x B:y"),
     (&["-B"], "pump asks nothing; ssh's own questions are switched off by --ssh 'ssh -o BatchMode=yes'"),
     (&["-4", "-6", "--ipv4", "--ipv6"], "the version of IP is an option of ssh: --ssh 'ssh -4' or 'ssh -6'"),
-    (&["-F"], "the configuration of ssh is --ssh 'ssh -F FILE'"),
+    (
+        &["-F"],
+        "rsync's filters of .rsync-filter files are not read: give them with --filter (rsync's -F); the configuration \
+         of ssh is --ssh 'ssh -F FILE' (scp's -F)",
+    ),
     (&["--version"], "the version is told by pump --version"),
     (&["--port"], "a port stands in the place: pump://HOST:PORT/PATH; of ssh: --ssh 'ssh -p PORT'"),
     (&["--rsync-path"], "the program on the other host is --remote-bin PATH"),

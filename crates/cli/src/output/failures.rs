@@ -2,6 +2,7 @@
 //!
 //! Must not know: where it is printed.
 
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use datapump::units::{counted, with_commas};
@@ -17,6 +18,8 @@ const NAMED: usize = 3;
 pub struct Failures {
     count: u64,
     first: Vec<String>,
+    /// Sources that the user named and that were not copied.
+    sources: Vec<String>,
 }
 
 impl Failures {
@@ -25,8 +28,26 @@ impl Failures {
         let Some(path) = problem.path.as_deref().filter(|_| problem.class != Class::Usage) else { return };
         self.count += 1;
         if self.first.len() < NAMED {
-            self.first.push(format!("'{}' ({})", path_words(path), problem.class.words()));
+            self.first.push(format!("'{}' ({})", path_words(path), reason(problem)));
         }
+    }
+
+    /// Keeps in mind that one of the sources failed itself, if it did.
+    pub fn add_source(&mut self, problem: &Problem, sources: &[String]) {
+        let Some(path) = &problem.path else { return };
+        let failed = path_words(path);
+        let failed = failed.trim_end_matches('/');
+        let is_failed = |source: &&String| match source.trim_end_matches('/').strip_suffix(failed) {
+            Some("") => true,
+            Some(host) => problem.host.is_some() && host.ends_with([':', '/']),
+            None => false,
+        };
+        self.sources.extend(sources.iter().filter(is_failed).cloned());
+    }
+
+    /// Whether a source failed itself.
+    pub fn has_source(&self, source: &str) -> bool {
+        self.sources.iter().any(|failed| failed == source)
     }
 
     /// `3 errors (2,345 files copied, 7 left as they were): 'a' (permission denied), 'c' (not found); see above`;
@@ -45,10 +66,42 @@ impl Failures {
     }
 }
 
+/// Why, in short. No permission helps on a file system that is read-only.
+fn reason(problem: &Problem) -> &'static str {
+    let kind = problem.cause.map(|errno| io::Error::from_raw_os_error(errno).kind());
+    match kind {
+        Some(ErrorKind::ReadOnlyFilesystem) => "read-only file system",
+        _ => problem.class.words(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use datapump::Operation;
+
+    #[test]
+    fn a_file_system_that_is_read_only_is_no_matter_of_permission() {
+        const EROFS: i32 = 30;
+        const EACCES: i32 = 13;
+        for (errno, words) in [(EROFS, "read-only file system"), (EACCES, "permission denied")] {
+            assert_eq!(reason(&Problem::system(Operation::Create, Path::new("a"), errno)), words);
+        }
+    }
+
+    #[test]
+    fn sources_that_failed_themselves_are_kept_in_mind() {
+        let sources = ["photos/", "host:photos", "old/photos", "other"].map(str::to_owned);
+        let problem = Problem::system(Operation::Open, Path::new("photos"), 2);
+        for (problem, failed) in
+            [(problem.clone(), &sources[..1]), (problem.on("host"), &[0, 1, 2].map(|at| sources[at].clone()))]
+        {
+            let mut failures = Failures::default();
+            failures.add_source(&problem, &sources);
+            let found: Vec<_> = sources.iter().filter(|source| failures.has_source(source)).collect();
+            assert_eq!(found, failed.iter().collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn failures_are_one_line_with_the_first_ones() {

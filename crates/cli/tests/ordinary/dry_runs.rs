@@ -1,5 +1,6 @@
 //! A dry run promises what the run does: it is refused for the same, with the same status, and writes nothing.
 
+use std::fs;
 use std::path::PathBuf;
 
 use crate::support::listing::listing;
@@ -85,14 +86,29 @@ fn of_several_sources_those_that_are_there_are_planned() {
     let home = furnished();
     let missing = "open 'missing': No such file or directory";
     for (words, said) in [
-        ("copy s/x missing d", &[missing, "'s/x' -> 'd/x'"][..]),
+        ("copy missing s/x d", &[missing, "'s/x' -> 'd/x'"][..]),
         ("copy missing other d", &[missing, "open 'other': No such file or directory"]),
     ] {
         let before = names(&home);
         expect(&home.pump(&dry(words)), 23, said, &format!("{words}, dry"));
         assert_eq!(names(&home), before, "{words}, dry");
-        expect(&home.pump(&words.split(' ').collect::<Vec<_>>()), 23, &[missing], words);
+        let run = home.pump(&words.split(' ').collect::<Vec<_>>());
+        expect(&run, 23, &[missing], words);
+        assert_eq!(run.err.contains("s/x -> d/x: "), words.contains("s/x"), "what was copied: {run:?}");
     }
+}
+
+#[test]
+fn an_empty_file_is_planned_with_no_bytes() {
+    let home = furnished();
+    fs::write(home.path("empty"), "").expect("room");
+    expect(&home.pump(&["copy", "-n", "empty", "d"]), 0, &["'empty' -> 'd/empty' (0 bytes; "], "a file");
+    expect(
+        &home.pump(&["copy", "-n", "/proc/version", "d"]),
+        0,
+        &["(unknown size; "],
+        "made up as it is read",
+    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod changes;
 mod charges;
 mod cli;
 mod copies;
+mod cut_words;
 mod differences;
 mod doctor_paths;
 mod done_lines;

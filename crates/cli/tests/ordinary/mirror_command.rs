@@ -130,13 +130,18 @@ fn an_empty_source_removes_nothing_unless_it_is_said_how_much() {
         astray(&home, target);
         let before = listing(&home.path(target));
         for flags in [&[][..], &["-n"]] {
-            mirror(flags, 1, &["is empty, and '", "may not be mounted", "--max-delete"]);
+            let run = mirror(flags, 1, &["is empty, and '", "may not be mounted", "--max-delete"]);
+            assert!(!run.err.contains("nothing was removed"), "{row}: said once: {run:?}");
         }
         // An excluded file was never there, on either side.
         noise_file(&home, &format!("{from}/left.tmp"), 3, 1);
         mirror(&["--exclude", "*.tmp"], 1, &["is empty"]);
         assert_eq!(listing(&home.path(target)), before, "{row}: nothing is touched");
-        mirror(&["--max-delete", "1", "--exclude", "*.tmp"], 1, &["--max-delete"]);
+        mirror(
+            &["--max-delete", "1", "--exclude", "*.tmp"],
+            1,
+            &["more than 1 name would be removed (--max-"],
+        );
         assert!(home.path(format!("{target}/gone/deep/file")).exists(), "{row}: too many");
         fs::remove_file(home.path(format!("{from}/left.tmp"))).expect("it is there");
         noise_file(&home, &format!("{target}/kept.tmp"), 3, 1);

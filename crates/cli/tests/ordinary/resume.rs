@@ -35,7 +35,10 @@ fn cut(home: &Home, words: &[&str], signal: Signal, status: i32, content: &[u8])
     let has_begun = || left(&home.path("")).is_some_and(|left| left.told(false) >= 8 * MIB);
     eventually("a third of it", || has_begun() || running.has_ended());
     running.signal(signal);
-    assert_eq!(running.end().status, status, "{words:?}");
+    let ended = running.end();
+    assert_eq!(ended.status, status, "{words:?}");
+    let resumes = ended.err.contains("pump: interrupted; run the same command again to resume");
+    assert_eq!(resumes, status == 20, "{ended:?}");
     let left = left(&home.path("")).expect("something to go on with");
     let (told, really) = (left.told(false), left.really(content));
     assert!(told <= really && really <= told + BOUND_BYTES, "{told} told, {really} there");

@@ -153,6 +153,10 @@ fn what_is_in_use_or_can_be_resumed_is_left_out_and_counted() {
     };
     left_out("copy --json from to", "to", 3);
     assert!(home.path("to/file").exists());
+    // A comparison leaves out the same of the original, and of the copy nothing.
+    let compared = run(&home, "verify --json from to", 0, &[LEFT_OUT, "left out"]);
+    assert_eq!(number(&compared, "skipped"), 3, "{compared:?}");
+    run(&home, "verify --json to from", 1, &["is missing"]);
     for (name, target) in [(NAME, "single"), (&*cut, "single"), (&*format!("{cut}.journal"), "single")] {
         left_out(&format!("copy --json from/{name} {target}"), ".", 1);
         assert!(!home.path(target).exists(), "{name}");
@@ -163,6 +167,13 @@ fn what_is_in_use_or_can_be_resumed_is_left_out_and_counted() {
     left_out(&far(&format!("from/{NAME} {}", serving.at("one"))), "served", 1);
     fs::rename(home.path("from"), home.path("served/from")).expect("one file system");
     left_out(&far(&format!("{} pulled", serving.at("from"))), "pulled", 3);
+    for (words, status, skipped) in [
+        (format!("verify --json --ticket-file ticket {} pulled", serving.at("from")), 0, 3),
+        (format!("verify --json --ticket-file ticket pulled {}", serving.at("from")), 1, 0),
+        (format!("verify --json --ticket-file ticket served/from {}", serving.at("pushed")), 0, 3),
+    ] {
+        assert_eq!(number(&run(&home, &words, status, &[]), "skipped"), skipped, "{words}");
+    }
     for name in [NAME, &cut, &format!("{cut}.journal")] {
         left_out(&far(&format!("{} single", serving.at(&format!("from/{name}")))), ".", 1);
     }

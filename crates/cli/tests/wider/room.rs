@@ -332,3 +332,20 @@ fn a_list_without_room_is_not_told_beside_the_files_that_have_none() {
     std::fs::remove_file(mount.at("filler-0")).expect("it was made");
     expect(&pump(&copy), 23, &[": 4 names with 400000 bytes ("], "the list has the inode");
 }
+
+/// The root has the last inode, or the list has it and no block: nobody knows what is missing, and nothing stays.
+#[test]
+fn a_tree_that_cannot_be_begun_counts_nothing_and_leaves_nothing() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path("tree")).expect("room");
+    with_content(&home.path("tree/file").display().to_string(), 100_000, 1);
+    let source = home.path("tree").display().to_string();
+    for left in [0, 1] {
+        let mount = Mount::ext4(64, &["-N", "64"]);
+        leave_inodes(&mount, left);
+        let run = pump(&["copy", &source, &mount.at("new")]);
+        expect(&run, 1, &["nothing more was begun; make room"], &format!("{left} inodes"));
+        assert!(!run.err.contains("missing"), "{run:?}");
+        assert_eq!(leftovers(&mount.point()), [""; 0], "{run:?}");
+    }
+}

@@ -15,6 +15,7 @@ use crate::file::settled;
 use crate::file::task::{Finish, Task};
 use crate::file::verify;
 use crate::problem::{Class, Problem};
+use crate::report::cut_leaves::CutLeaves;
 use crate::run::Shared;
 use crate::tree;
 
@@ -183,7 +184,7 @@ pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: PumpFault) {
 /// Gives a file up: reports why and removes what was written of it. Requests in flight on it may go on to no effect.
 pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
-        abandon(task, goes_on_later(shared, &problem));
+        abandon(shared, task, goes_on_later(shared, &problem));
         if problem.class == Class::NoSpace {
             shared.ledger.full.add_bytes(task.length());
         }
@@ -204,11 +205,19 @@ fn goes_on_later(shared: &Shared<'_>, problem: &Problem) -> bool {
 }
 
 /// Leaves what was written of a file for a later run, or removes it.
-pub(crate) fn abandon(task: &Task, goes_on_later: bool) {
-    match &task.finish {
-        Finish::Commit(staged) if goes_on_later => staged.leave(),
-        Finish::Commit(staged) => staged.discard(),
-        Finish::ReadBack(written) | Finish::Repair(written) => abandon(written, goes_on_later),
-        Finish::Nothing | Finish::Checked(_) | Finish::Device(_) | Finish::Stripe(_) => {}
-    }
+pub(crate) fn abandon(shared: &Shared<'_>, task: &Task, goes_on_later: bool) {
+    let leaves = match &task.finish {
+        Finish::Commit(staged) if staged.is_in_place() => CutLeaves::InPlace,
+        Finish::Commit(staged) if goes_on_later && staged.leave() => CutLeaves::Resumable,
+        Finish::Commit(staged) => {
+            staged.discard();
+            CutLeaves::Nothing
+        }
+        Finish::ReadBack(written) | Finish::Repair(written) => {
+            return abandon(shared, written, goes_on_later);
+        }
+        Finish::Device(_) | Finish::Stripe(_) => CutLeaves::InPlace,
+        Finish::Nothing | Finish::Checked(_) => CutLeaves::Nothing,
+    };
+    shared.ledger.leaves(leaves);
 }

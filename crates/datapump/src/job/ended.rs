@@ -11,6 +11,7 @@ use crate::problem::{Class, Problem, Status};
 use crate::report::Report;
 use crate::report::account::{Account, Around, sorted, unexplained, version};
 use crate::report::cpu::cpu_since;
+use crate::report::cut_leaves::CutLeaves;
 use crate::run::Shared;
 use crate::run::event::Event;
 use crate::run::ledger::Tally;
@@ -39,12 +40,23 @@ impl Job {
         let status = self.status(&tally, shared);
         self.tell_uncompared(shared, status);
         self.tell_unmatched(shared, status);
-        let exit_status = status as i32;
+        let (exit_status, cut_leaves) = (status as i32, self.cut_leaves(&tally, shared, status));
         let syncs = self.options.sync != crate::Sync::None && self.work == JobKind::Copy;
         let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
         let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
         let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
-        Report { exit_status, ..account.into_report() }
+        Report { exit_status, cut_leaves, ..account.into_report() }
+    }
+
+    /// What a copy that was cut leaves at its target. Where files that stand there are left alone, those count.
+    fn cut_leaves(&self, tally: &Tally, shared: &Shared<'_>, status: Status) -> Option<CutLeaves> {
+        let is_cut = shared.settings.writes && matches!(status, Status::Interrupted | Status::Lost);
+        let makes_files = tally.files > 0 && self.target.local_path().is_some();
+        let files = match shared.trees.rules.leaves_some() {
+            true => CutLeaves::Resumable,
+            false => CutLeaves::Files,
+        };
+        is_cut.then(|| if makes_files { tally.cut_leaves.max(files) } else { tally.cut_leaves })
     }
 
     /// The report of a job that is refused as a whole.

@@ -14,7 +14,7 @@ use crate::target::place::{Fill, Place};
 use crate::target::{self, Item, Target, change, refuse_no_folder};
 use crate::tree::names::make_way;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{FileKind, PathAbove, PathAt};
+use datapump_files::disk::{FileKind, PathAbove, PathAt, folder_is_made_up, names};
 
 /// One line of what a job would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,7 +144,7 @@ impl Job {
         };
         let made = made(item);
         let how = made.unwrap_or_else(|| decide(&facts, &self.options).why).to_string();
-        let bytes = item.bytes().filter(|_| made.is_none());
+        let bytes = item.bytes().or_else(|| is_empty(item).then_some(0)).filter(|_| made.is_none());
         Planned { source: item.source.clone(), target, bytes, made, how }
     }
 }
@@ -156,6 +156,20 @@ fn refuse_folder(item: &Item) -> Result<(), Problem> {
             make_way::refuse_folder(at)
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether a file is known to be empty. One that the kernel makes up says so whatever is in it; of another host none
+/// such is copied.
+fn is_empty(item: &Item) -> bool {
+    if !item.meta.is_some_and(|meta| meta.kind == FileKind::Regular && meta.size_bytes == 0) {
+        return false;
+    }
+    let folder = |path: &Path| names::open_path(std::fs::canonicalize(path).ok()?.parent()?).ok();
+    match &item.source {
+        Place::Path(path) => folder(path).is_some_and(|folder| !folder_is_made_up(&folder)),
+        Place::Remote(_) => true,
+        _ => false,
     }
 }
 

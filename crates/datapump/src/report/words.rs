@@ -174,6 +174,19 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_that_is_all_of_the_rest_is_left_out() {
+        for (bytes_moved_twice, words) in [
+            (0, "Resumed at 60.0 MiB."),
+            (4 << 20, "Resumed at 60.0 MiB (at most 4.0 MiB sent twice)."),
+            (200 << 20, "Resumed at 60.0 MiB."),
+        ] {
+            let (bytes_resumed, bytes_moved) = (60 << 20, 200 << 20);
+            let report = Report { bytes_resumed, bytes_moved, bytes_moved_twice, ..second() };
+            assert_eq!(report.resumption().as_deref(), Some(words));
+        }
+    }
+
+    #[test]
     fn what_was_copied_is_one_line_and_zeros_are_left_out() {
         for (report, words) in [
             (Report { files: 1, bytes: 1 << 30, ..second() }, "1.0 GiB in 1.0 s, 1.00 GiB/s"),

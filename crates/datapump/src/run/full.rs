@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::problem::{Class, Operation, Problem, system_words};
-use crate::units::bytes_words;
+use crate::units::{bytes_words, counted};
 use datapump_engine::Errno;
 
 /// What needs room. An attribute that does not fit costs no more than itself.
@@ -29,6 +29,8 @@ pub(crate) struct Full {
     first: Mutex<Option<Problem>>,
     names: AtomicU64,
     bytes: AtomicU64,
+    /// A tree was not begun: nobody knows what of it is missing.
+    is_uncounted: AtomicBool,
     /// What the lack of room led to besides, for people.
     put_off: Mutex<Vec<String>>,
 }
@@ -49,6 +51,11 @@ impl Full {
         self.names.fetch_add(1, Ordering::Relaxed);
         self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| problem.clone());
         true
+    }
+
+    /// A tree could not be begun, for want of room or otherwise: its names are not counted.
+    pub(crate) fn leave_uncounted(&self) {
+        self.is_uncounted.store(true, Ordering::Relaxed);
     }
 
     /// One more name is not copied.
@@ -77,12 +84,46 @@ impl Full {
     pub(crate) fn told(&self) -> Option<Problem> {
         let problem = self.first.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let (names, bytes) = (self.names.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
+        let missing = match self.is_uncounted.load(Ordering::Relaxed) {
+            true => String::new(),
+            false => {
+                let (are, names) = (if names == 1 { "is" } else { "are" }, counted(names, "name"));
+                format!(": {names} with {bytes} bytes ({}) {are} missing", bytes_words(bytes))
+            }
+        };
         let message = format!(
-            "{}; nothing more was begun: {names} names with {bytes} bytes ({}) are missing; make room, and give the \
-             same command again",
-            problem.message,
-            bytes_words(bytes)
+            "{}; nothing more was begun{missing}; make room, and give the same command again",
+            problem.message
         );
         Some(Problem { message, ..problem })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_counted_where_that_is_known() {
+        let problem = || Problem::system(Operation::Write, Path::new("to/a"), Errno::ENOSPC.0);
+        let begun = "No space left on device (os error 28); nothing more was begun";
+        let again = "; make room, and give the same command again";
+        for (more, is_begun, missing) in [
+            (0, true, ": 1 name with 7 bytes (7 B) is missing"),
+            (1, true, ": 2 names with 12 bytes (12 B) are missing"),
+            (0, false, ""),
+        ] {
+            let full = Full::default();
+            assert!(full.takes(&problem()));
+            full.add_bytes(7);
+            (0..more).for_each(|_| full.leave_out(5));
+            if !is_begun {
+                full.leave_uncounted();
+            }
+            let told = full.told().expect("one is missing");
+            assert_eq!(told.message, format!("{begun}{missing}{again}"));
+        }
     }
 }

@@ -12,6 +12,7 @@ use datapump_engine::Handle;
 
 use crate::problem::{Class, Operation, Problem};
 use crate::report::AskedAndGot;
+use crate::report::cut_leaves::CutLeaves;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::full::Full;
@@ -70,6 +71,8 @@ pub(crate) struct Tally {
     pub(crate) aside: Waits,
     /// Files that were rehearsed. To give back 600 MB takes 113 ms on ext4, which is no part of writing them.
     pub(crate) rehearsed: Vec<Arc<Handle>>,
+    /// What stays at the target if the run is cut.
+    pub(crate) cut_leaves: CutLeaves,
     /// What was refused, the side that writes refused: a name is locked or taken there.
     pub(crate) is_busy_here: bool,
 }
@@ -140,6 +143,12 @@ impl Ledger<'_> {
     pub(crate) fn leave_missing(&self, bytes: u64) {
         *self.tally().problems.entry(Class::NoSpace).or_insert(0) += 1;
         self.full.leave_out(bytes);
+    }
+
+    /// Something of the run stays at the target, if it is cut.
+    pub(crate) fn leaves(&self, leaves: CutLeaves) {
+        let mut tally = self.tally();
+        tally.cut_leaves = tally.cut_leaves.max(leaves);
     }
 
     /// Tells what was decided, to those who ask; words cost more than the decision.

@@ -31,6 +31,7 @@ use crate::tree::folder::visited::{self, FolderKey};
 use crate::tree::names::backup::{self, UndoRename};
 use crate::tree::names::folded;
 use crate::tree::root::Root;
+use crate::units::counted;
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::reserved::LIST_NAME;
@@ -348,15 +349,15 @@ impl DeletePass<'_> {
 
     /// `--max-delete` is reached, and one more would go.
     fn too_many(&self) -> Problem {
-        let most = self.found;
+        let most = counted(self.found, "name");
         let copied = if self.shared.settings.options.dry_run { "would be copied" } else { "was copied" };
         let words = match self.step {
             DeleteStep::Check | DeleteStep::Count => {
                 format!(
-                    "more than {most} names would be removed (--max-delete); none is, and all the rest {copied}"
+                    "more than {most} would be removed (--max-delete); none is, and all the rest {copied}"
                 )
             }
-            DeleteStep::Remove => format!("{most} names were removed, and no more may be (--max-delete)"),
+            DeleteStep::Remove => format!("{most} removed, and no more may be (--max-delete)"),
         };
         Problem::of(Class::Refused, Operation::Delete, words)
     }

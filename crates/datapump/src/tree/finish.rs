@@ -106,7 +106,12 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[
         sync_devices(shared, trees_done);
     }
     if shared.ledger.tally().has_lost_content() {
-        shared.ledger.warn_once("nothing was removed (--delete), because not everything was copied".into());
+        // Of a copy that was refused as a whole nothing else is expected.
+        if !shared.ledger.failed_whole.load(Ordering::Relaxed) {
+            let flag = if shared.settings.options.mirror { "" } else { " (--delete)" };
+            let words = format!("nothing was removed{flag}, because not everything was copied");
+            shared.ledger.warn_once(words);
+        }
         return false;
     }
     let synced_ns = clock.now_ns();

@@ -85,6 +85,8 @@ pub struct Explained {
     pub advice: Advice,
     /// All of it in one paragraph; nothing if the copy failed.
     pub words: String,
+    /// The same for people, who are told if the copy was too short to be explained.
+    pub page: String,
     /// Time that was spent besides the copy.
     pub added_ns: u64,
     /// The report of the copy.
@@ -134,6 +136,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         limited_detail,
         advice,
         words: String::new(),
+        page: String::new(),
         added_ns: before_ns + after.elapsed().as_nanos() as u64,
         report,
     };
@@ -155,11 +158,11 @@ fn tried(
 
 /// Of a copy that failed, its problem says all there is to say.
 fn in_words(explained: Explained, case: &Case) -> Explained {
-    let words = match explained.report.exit_status == Status::Done as i32 {
-        true => words::paragraph(&explained, case),
-        false => String::new(),
+    let (words, page) = match explained.report.exit_status == Status::Done as i32 {
+        true => (words::paragraph(&explained, case), words::page(&explained, case)),
+        false => (String::new(), String::new()),
     };
-    Explained { words, ..explained }
+    Explained { words, page, ..explained }
 }
 
 fn is_stopped(case: &Case) -> bool {

@@ -108,8 +108,8 @@ pub struct TuningArguments {
 pub struct OutputArguments {
     /// Say what is done, and what was decided and why
     ///
-    /// Each name that is copied, made, linked, backed up, deleted or gets attributes; engine, request size, depths and
-    /// direct I/O. On standard error. Default: off.
+    /// Each name that is copied, made, linked, backed up, deleted, gets attributes or is left, and why; engine,
+    /// request size, depths and direct I/O. On standard error. Default: off.
     ///
     /// Example: pump copy -v in.bin out.bin
     #[arg(short, long, env = "PUMP_VERBOSE", help_heading = OUTPUT)]

@@ -52,7 +52,7 @@ impl DeletePass<'_> {
         let crosses = |above: &FolderSide, below: &FolderSide| above.meta.device != below.meta.device;
         let source_crosses =
             here.source.as_deref().zip(source).is_some_and(|(above, below)| crosses(above, below));
-        if is_mounted && source.is_none() {
+        if is_mounted && source.is_none() && self.step == DeleteStep::Remove {
             let path = shown_path(&target.path());
             self.shared.ledger.warn(format!(
                 "'{path}' is not in the source, but another file system is mounted there: left alone"

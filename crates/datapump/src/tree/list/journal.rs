@@ -22,6 +22,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::job::options::{Options, Sync};
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::report::cut_leaves::CutLeaves;
 use crate::run::ledger::Ledger;
 use crate::tree::list::checkpoint::{Checkpoint, Written};
 use crate::tree::list::doubt::Doubt;
@@ -107,9 +108,15 @@ impl TreeJournal {
         // A clock that does not go says nothing: what then counts is when the list changed last.
         let begun_ns = if stood && since_ns < i128::MAX { since_ns } else { meta.ctime_ns };
         let this = Header { begun_ns, ..this };
-        let journal = TreeJournal::go_on(open, standing.file, found, this, (device, sync));
+        // Locked until it is gone.
+        let made = standing.is_new.then(|| standing.file.os().try_clone());
+        let journal = TreeJournal::go_on(open.clone(), standing.file, found, this, (device, sync));
         let journal = journal.map(|journal| TreeJournal { since_ns, id: id(&meta), ..journal });
-        let journal = journal.map_err(|errno| system(Operation::Write, errno))?;
+        let journal = journal.map_err(|errno| {
+            // One that this run could not write holds nothing.
+            made.map(|_lock| open.remove(OsStr::new(LIST_NAME)));
+            system(Operation::Write, errno)
+        })?;
         journal.witness(device, folder, path);
         Ok(match why {
             None => Kept::List(journal),
@@ -313,7 +320,10 @@ impl Kept {
     /// The list, if there is one; what is to be known of it is told.
     pub(crate) fn told(self, ledger: &Ledger<'_>) -> Option<TreeJournal> {
         match self {
-            Kept::List(journal) => Some(journal),
+            Kept::List(journal) => {
+                ledger.leaves(CutLeaves::Resumable);
+                Some(journal)
+            }
             Kept::Doubtful(journal, words) => {
                 ledger.warn(words);
                 Some(journal)

@@ -43,6 +43,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
             .ledger
             .failed_whole
             .fetch_or(shared.settings.has_one_source && !shared.settings.compares, Ordering::Relaxed);
+        shared.ledger.full.leave_uncounted();
         shared.ledger.report(problem);
     }
     shared.trees.walked(&shared.ledger.watch);

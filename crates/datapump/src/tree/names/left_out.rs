@@ -1,17 +1,24 @@
 //! What of a source is left out for what it is: sockets, partial files of a pump, the list of an unfinished copy. It is
-//! told and counted. A comparison leaves out sockets alone.
+//! told and counted. A comparison leaves out the same of the original, but for the list: a tree that is not complete is
+//! not the same as another.
 //!
 //! Must not know: patterns, how files are copied.
+
+use std::path::Path;
 
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
+use crate::tree::rules::compare::is_missing;
+use crate::tree::rules::compare_attributes::differs;
 use datapump_files::commit::reserved::{LIST_NAME, is_temporary, may_be_temporary};
 use datapump_files::commit::temporary::{self};
 use datapump_files::disk::{FileKind, Folder};
 use datapump_files::followed::leads_out;
 
+const UNFINISHED: &str = "is the list of an unfinished copy; run its command again";
 pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
 
 /// Whether a name is left out.
@@ -30,7 +37,11 @@ pub(crate) fn is_left_out(
             });
             return Ok(true);
         }
-        _ if shared.settings.compares => return Ok(false),
+        FileKind::Regular if shared.settings.compares && has_name_of_list && is_pumps(cursor, name)? => {
+            return Err(differs(&cursor.source_path(&name.name), UNFINISHED));
+        }
+        FileKind::Regular if shared.settings.options.compares_backwards => return Ok(false),
+        _ if shared.settings.compares && !is_temporary(&name.name) => return Ok(false),
         FileKind::Regular if has_name_of_list && is_pumps(cursor, name)? => {
             "is the list of a copy: the source is itself an unfinished copy; the list is left out"
         }
@@ -40,6 +51,33 @@ pub(crate) fn is_left_out(
     };
     shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&cursor.source_path(&name.name))));
     Ok(true)
+}
+
+/// Reports that a name is only in one of two trees, if it is not left out; of the original more is than of the copy.
+pub(crate) fn tell_missing(
+    shared: &Shared<'_>,
+    side: &FolderSide,
+    (name, kind): (&Name, FileKind),
+    (missing, is_original): (&Path, bool),
+) -> Result<(), Problem> {
+    let path = side.path_of(&name.name);
+    let is_list = side.depth() == 0 && name.name == LIST_NAME;
+    let may_be_pumps = kind == FileKind::Regular && (is_list || (is_original && is_temporary(&name.name)));
+    let is_pumps = may_be_pumps && side.origin()?.is_pumps(&name.name, || path.clone())?;
+    let words = match kind {
+        FileKind::Socket => SOCKET,
+        _ if is_pumps && is_list => {
+            shared.ledger.report(differs(&path, UNFINISHED));
+            return Ok(());
+        }
+        _ if is_pumps => temporary::LEFT_OUT,
+        _ => {
+            shared.ledger.report(is_missing(missing, &path));
+            return Ok(());
+        }
+    };
+    shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&path)));
+    Ok(())
 }
 
 /// Whether a symbolic link is one of those that are not wanted (`--safe-links`).

@@ -69,7 +69,7 @@ pub(crate) fn compare(
 }
 
 /// The first path is not there, and the other one is.
-pub(super) fn is_missing(path: &Path, other_path: &Path) -> Problem {
+pub(crate) fn is_missing(path: &Path, other_path: &Path) -> Problem {
     differs(path, format!("is missing: there is only '{}'", shown_path(other_path)))
 }
 

@@ -7,17 +7,17 @@
 //!
 //! Must not know: how names are compared, how patterns match.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::target::listed::{self, Name};
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::names::left_out::SOCKET;
+use crate::tree::names::left_out;
 use crate::tree::root::Root;
 use crate::tree::rules::compare::is_missing;
 use crate::tree::rules::select::Listing;
@@ -37,8 +37,12 @@ pub(crate) fn is_compared(
     if there.is_some_and(|there| cursor.is_included(shared, name, there.kind)) {
         return Ok(true);
     }
-    let extras =
-        Extras { shared, root: &cursor.directory.root, other: cursor.directory.root.target_path.clone() };
+    let extras = Extras {
+        shared,
+        root: &cursor.directory.root,
+        other: cursor.directory.root.target_path.clone(),
+        is_original: false,
+    };
     extras.tell(&cursor.directory.source, name)?;
     Ok(false)
 }
@@ -68,8 +72,9 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     }
     let (one, other) = (directory.source.origin()?, target.file()?.0);
     let source_root = directory.source.ancestors().last().map(|root| PathBuf::from(&root.name));
-    let extras = Extras { shared, root: &directory.root, other: source_root.unwrap_or_default() };
     let is_backwards = shared.settings.options.compares_backwards;
+    let source_root = source_root.unwrap_or_default();
+    let extras = Extras { shared, root: &directory.root, other: source_root, is_original: is_backwards };
     let mut cookie = 0;
     loop {
         let listed = listed::list(&other, cookie);
@@ -86,7 +91,7 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
                 None if is_backwards => {
                     let kind = kind_of(target, name)?;
                     if extras.is_included(target, name, kind) {
-                        extras.tell_missing(target, name, kind);
+                        extras.tell_missing(target, name, kind)?;
                     }
                 }
                 _ => extras.tell(target, name)?,
@@ -121,6 +126,8 @@ struct Extras<'run> {
     shared: &'run Shared<'run>,
     root: &'run Root,
     other: PathBuf,
+    /// It is the original, of which a copy leaves out more.
+    is_original: bool,
 }
 
 impl Extras<'_> {
@@ -149,7 +156,7 @@ impl Extras<'_> {
                     continue;
                 }
             }
-            self.tell_missing(&side, &name, kind);
+            self.tell_missing(&side, &name, kind)?;
         }
         Ok(())
     }
@@ -171,13 +178,8 @@ impl Extras<'_> {
         Ok(false)
     }
 
-    /// A socket has no content, on whichever side it is.
-    fn tell_missing(&self, side: &FolderSide, name: &Name, kind: FileKind) {
-        let path = side.path_of(&name.name);
-        let missing: &Path = &side.path_below(&self.other).join(&name.name);
-        match kind {
-            FileKind::Socket => self.shared.ledger.leave_out(&format!("'{}' {SOCKET}", shown_path(&path))),
-            _ => self.shared.ledger.report(is_missing(missing, &path)),
-        }
+    fn tell_missing(&self, side: &FolderSide, name: &Name, kind: FileKind) -> Result<(), Problem> {
+        let missing = side.path_below(&self.other).join(&name.name);
+        left_out::tell_missing(self.shared, side, (name, kind), (&missing, self.is_original))
     }
 }

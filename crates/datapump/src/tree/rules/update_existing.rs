@@ -81,7 +81,7 @@ pub(crate) fn committed(
     entry: &TreeEntry,
     (meta, there): (&Meta, &Meta),
 ) -> Result<(), Problem> {
-    tell_kept(shared, entry, "an earlier run committed it");
+    tell_kept(shared, entry, "copied by the run that was cut");
     if let Met::First(links) = linking::meet(shared, entry, meta, None)? {
         shared.ledger.committed_before(meta.size_bytes);
         linking::stands(shared, entry, links, Some(id(there)));

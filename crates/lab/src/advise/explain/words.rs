@@ -3,8 +3,8 @@
 //!
 //! Must not know: how the numbers were taken.
 
-use datapump::units::rate_words;
-use datapump::{LimitedBy, Options, Place, Sync, Why};
+use datapump::units::{rate_words, time_words};
+use datapump::{LimitedBy, Options, Place, Report, Sync, Why};
 
 use super::law::Prediction;
 use super::part::{Part, PartName};
@@ -14,24 +14,47 @@ use super::{Case, Explained};
 const FASTER_MIN: f64 = 1.25;
 /// What buffers take at once is a part of a copy that is shorter than this.
 const SHORT_NS: u64 = 1_000_000_000;
+/// Less than this is all in buffers for longer.
+const LARGE_BYTES: u64 = 256 << 20;
+/// No part costs so much for each byte.
+const COST_MAX_NS: f64 = 1000.0;
 
 /// What a part did alone. The empty loop moves nothing, so that it has no bandwidth to speak of.
 pub(super) fn alone(part: &Part) -> String {
-    let (name, cost) = (part.name.words(), part.cpu_ns_per_byte);
+    let (name, cost) = (part.name.words(), cost(part.cpu_ns_per_byte));
     let speed = match part.name {
         PartName::Pump => format!("{:.0} ns a request", part.ns_per_request),
         _ => rate_words(part.bytes_per_second),
     };
     let alone = part.name.alone_words();
-    format!("{name}{alone}: {speed}, {cost:.3} ns of CPU a byte")
+    format!("{name}{alone}: {speed}{cost}")
+}
+
+/// What a byte costs, unless so few were moved that it is the cost of all the rest.
+fn cost(ns_per_byte: f64) -> String {
+    if ns_per_byte < COST_MAX_NS { format!(", {ns_per_byte:.3} ns of CPU a byte") } else { String::new() }
 }
 
 /// The prediction that is written down before the copy.
 pub(super) fn prediction(prediction: &Prediction) -> String {
     let speed = rate_words(prediction.predicted_bytes_per_second);
-    let cost = prediction.predicted_ns_per_byte;
+    let cost = cost(prediction.predicted_ns_per_byte);
     let slowest = prediction.slowest.limit_words();
-    format!("predicted: {speed}, {cost:.3} ns of CPU a byte; {slowest} is the slowest part")
+    format!("predicted: {speed}{cost}; {slowest} is the slowest part")
+}
+
+/// What people read: the whole, unless the copy was too short to say anything.
+pub(super) fn page(explained: &Explained, case: &Case) -> String {
+    let Report { elapsed_ns, bytes_moved, .. } = explained.report;
+    let is_small = bytes_moved < LARGE_BYTES && elapsed_ns < SHORT_NS * 3;
+    if is_null(case) || !(is_small || elapsed_ns < SHORT_NS) {
+        return paragraph(explained, case);
+    }
+    format!(
+        "This copy took {}, which is too short to tell what limits it; explain the copy of a file that needs some \
+         seconds.",
+        time_words(elapsed_ns)
+    )
 }
 
 /// The whole in one paragraph.
@@ -51,11 +74,14 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
 
 /// From null to null nothing is moved: what counts is a request.
 fn pace(explained: &Explained, case: &Case) -> String {
-    let mut places = case.sources.iter().chain([&case.target]);
-    match places.all(|place| matches!(place, Place::Null { .. })) {
+    match is_null(case) {
         true => format!("took {:.0} ns a request", explained.report.ns_per_request()),
         false => format!("ran at {}", rate_words(explained.observed_bytes_per_second)),
     }
+}
+
+fn is_null(case: &Case) -> bool {
+    case.sources.iter().chain([&case.target]).all(|place| matches!(place, Place::Null { .. }))
 }
 
 /// The second half of the sentence.
@@ -138,7 +164,7 @@ fn parts(explained: &Explained) -> String {
 mod tests {
     use super::*;
     use crate::advise::explain::advice::{Advice, Cause};
-    use datapump::{AskedAndGot, Fill, LimitedDetail, Report};
+    use datapump::{AskedAndGot, Fill, LimitedDetail};
 
     fn part(name: PartName, mb_per_s: f64) -> Part {
         Part { bytes_per_second: mb_per_s * 1e6, ns_per_request: 38.4, ..Part::new(name) }
@@ -176,6 +202,7 @@ mod tests {
             limited_detail: LimitedDetail::default(),
             advice: Advice { cause: Cause::Unknown, words, flag: None, gain: None },
             words: String::new(),
+            page: String::new(),
             added_ns: 0,
             report: Report { limited_by: own, ..report },
         }
@@ -244,5 +271,26 @@ mod tests {
             let said = paragraph(&copy, &case(Place::Path("file".into()), sync));
             assert!(said.contains(words), "{what}: {said}");
         }
+    }
+
+    #[test]
+    fn a_copy_that_is_too_short_is_not_explained_to_people() {
+        const MIB: u64 = 1 << 20;
+        for (bytes_moved, elapsed_ns, is_short) in [
+            (MIB, 40_000_000, true),
+            (1024 * MIB, 900_000_000, true),
+            (255 * MIB, 2_900_000_000, true),
+            (MIB, 3_000_000_000, false),
+            (1024 * MIB, 1_000_000_000, false),
+        ] {
+            let report = Report { bytes_moved, elapsed_ns, ..Report::default() };
+            let copy = explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, report);
+            let said = page(&copy, &case(Place::Path("file".into()), Sync::End));
+            assert_eq!(said.starts_with("This copy took "), is_short, "{bytes_moved} {elapsed_ns}: {said}");
+            let null = case(Place::Null { bytes: Some(1), fill: Fill::Zero }, Sync::End);
+            assert!(page(&copy, &null).starts_with("The copy took"), "of requests each one counts");
+        }
+        let few = Part { cpu_ns_per_byte: 9_590_000.0, ..part(PartName::Source, 1.0) };
+        assert!(alone(&few).ends_with("MB/s"), "{}", alone(&few));
     }
 }
