@@ -158,7 +158,6 @@ fn what_became_longer_in_a_tree_of_another_host_is_doubted() {
         ];
         expect(&ended, 24, &parts, row);
         has_content(&home.path("to/old"), &log, row);
-        assert!(home.path("to/.pump-job").exists(), "{row}: the list stays");
         let again = ["copy", "--ticket-file", "ticket", "--delete", "-T", &from, "to"];
         expect(&home.pump(&again), 0, &[], row);
         let now = std::fs::read(home.path("served/tree/log")).expect("the log");

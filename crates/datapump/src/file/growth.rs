@@ -18,8 +18,8 @@ use datapump_files::identity::{changed, cut_short, prefix};
 const REWRITTEN: &str = "was rewritten, and became longer,";
 
 /// Accepts what was copied of a source that only grew, and tells it; anything else is a change. Of another host the
-/// bytes are not there to be compared: in a tree what was copied is put in place, since a log is never quiet, and is told
-/// as what may be a mix, for which nothing is removed and the list stays; by itself it is a change.
+/// bytes are not there to be compared: in a tree what was copied is put in place, since a log is never quiet, and is
+/// told as what may be a mix, for which nothing is removed and the list stays; by itself it is a change.
 pub(crate) fn accept(
     shared: &Shared<'_>,
     task: &Task,

@@ -134,8 +134,8 @@ impl BatchCursor {
         )
     }
 
-    /// A link that is followed is left out, but would not be if it led to no folder, or to one: what it leads to may have
-    /// become what it is by this very copy, and then the rules say one thing first and another later.
+    /// A link that is followed is left out, but would not be if it led to no folder, or to one: what it leads to may
+    /// have become what it is by this very copy, and then the rules say one thing first and another later.
     fn refuse_left_out_by_kind(
         &self,
         shared: &Shared<'_>,
