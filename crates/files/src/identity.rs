@@ -127,6 +127,14 @@ mod tests {
     }
 
     #[test]
+    fn a_source_that_is_gone_is_not_waited_for() {
+        let said = |words, is_kept| changed(Path::new("a"), words, is_kept).message;
+        assert!(said(DELETED, true).ends_with("the target was not changed; it is not in the copy"));
+        assert!(said(DELETED, false).ends_with("do not use what was copied"));
+        assert!(said("was rewritten in place", true).ends_with("copy again when the source is quiet"));
+    }
+
+    #[test]
     fn each_change_has_its_own_words() {
         let before = meta(1, 10, 5, 5);
         for (now, named, words) in [

@@ -24,7 +24,7 @@ const CHANGES: [(&str, Change, &str); 5] = [
     ("truncate", truncate, "the source was truncated"),
     ("rewrite in place", rewrite, "the source was rewritten in place while it was copied"),
     ("replace by rename", replace, "the source was replaced by another file while it was copied"),
-    ("delete", delete, "was deleted while it was copied; the target was not changed; it is not in the copy"),
+    ("delete", delete, "the source was deleted while it was copied"),
     ("restrict", restrict, "the source had its attributes or its content changed while it was copied"),
 ];
 

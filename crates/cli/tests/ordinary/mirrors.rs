@@ -142,7 +142,7 @@ fn removing_is_counted_first_and_spares_what_is_excluded() {
     noise_file(&home, "to/old/deep/x", 10, 1);
     noise_file(&home, "to/old/kept.log", 10, 1);
     let line = "copy -T --update --delete --exclude *.log --max-delete";
-    pump(&home, &format!("{line} 1 from to"), 1, &["more than 1 names would be removed"]);
+    pump(&home, &format!("{line} 1 from to"), 1, &["more than 1 name would be removed"]);
     assert!(home.path("to/old/deep/x").exists(), "nothing was removed");
     pump(&home, &format!("{line} 2 from to"), 0, &[]);
     assert!(!home.path("to/old/deep").exists() && home.path("to/old/kept.log").exists());

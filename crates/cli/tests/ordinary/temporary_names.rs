@@ -475,7 +475,7 @@ fn the_list_of_an_unfinished_copy_is_left_out_of_copies_and_named_by_verify() {
         &home,
         "verify --content-only from to",
         1,
-        &["to/.pump-job': is missing: there is only 'from/.pump-job'"],
+        &["from/.pump-job': is the list of an unfinished copy; run its command again"],
     );
 }
 
