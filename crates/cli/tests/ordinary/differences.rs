@@ -35,6 +35,18 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("rsync begins a name", "copy --files-from=list a/ new", 2, "has '/./' in it"),
     ("rsync --delete goes with", "copy --relative --delete a/x new", 2, "--delete"),
     ("rsync --delete goes with", "copy --remove-source-files --delete a/ new", 2, "--delete"),
+    ("rsync --files-from takes ..", "copy --files-from=up a/ new", 2, "has '..' in it"),
+    ("rsync -0 --files-from passes over", "copy -0 --files-from=hash a/ new", 23, "a/;no': No such file"),
+    ("rsync --max-delete 2", "copy --delete --max-delete=0 a/ b", 1, "none is, and all the rest was copied"),
+    ("rsync --inplace --sparse", "copy --inplace --sparse=always f into/x", 2, "holes in a new file"),
+    ("rsync --modify-window goes", "copy --modify-window=2s f new", 2, "add --update"),
+    ("rsync copies backups to", "copy --backup-dir=/proc/none f into/x", 2, "not on the file system"),
+    ("rsync's filter rules", "copy --filter=-!_x a/ new", 2, "only s and r"),
+    ("rsync's filter rules", "copy --filter=hide,!_x a/ new", 2, "only s and r"),
+    ("rsync's filter rules", "copy --filter=-C a/ new", 2, "write for example"),
+    ("rsync's filter rules", "copy --filter=merge,-_list a/ new", 2, "takes no letters"),
+    ("rsync's filter rules", "copy --filter=dir-merge_list a/ new", 2, "from folders that are copied"),
+    ("rsync's filter rules", "copy --filter=._rules a/ new", 2, "read no further file"),
     ("rsync -z,", "copy -z f new", 2, "-z"),
 ];
 
@@ -53,7 +65,9 @@ fn home() -> (Home, UnixListener) {
     make_symlink(&home, "a", "to-a");
     make_symlink(&home, "../into/x", "a/leads-there");
     noise_file(&home, "into/x", 10, 3);
-    std::fs::write(home.path("list"), "d/./x\n").expect("room");
+    for (list, content) in [("list", "d/./x\n"), ("up", "../f\n"), ("hash", ";no\0"), ("rules", ". list\n")] {
+        std::fs::write(home.path(list), content).expect("room");
+    }
     std::fs::write(home.path("key"), "-----BEGIN OPENSSH PRIVATE KEY-----\n").expect("room");
     let socket = UnixListener::bind(home.path("a/socket")).expect("room");
     (home, socket)
@@ -176,6 +190,52 @@ fn neither_the_umask_nor_a_default_list_has_a_say_in_a_copy() {
 }
 
 #[test]
+fn modes_are_set_as_chmod_and_cp_set_them() {
+    let page = page();
+    for (others, mode, flag, becomes) in [
+        ("cp without -p and rsync without -p give", 0o600, "--no-preserve=mode", 0o644),
+        ("rsync --chmod u=rwX keeps the set-user-ID bit", 0o4755, "--chmod=u=rwX", 0o755),
+    ] {
+        assert!(page.contains(others), "the page does not say {others:?}");
+        let home = Home::new();
+        noise_file(&home, "from", 100, 1);
+        set_mode(&home.path("from"), mode);
+        expect(&outcome(after(&home, "umask 022", &["copy", flag, "from", "new"]), b""), 0, &[], flag);
+        assert_eq!(facts(&home, "new").0, becomes, "{flag}");
+    }
+}
+
+#[test]
+fn what_is_in_the_way_of_a_backup_stays_and_what_is_in_a_protected_folder() {
+    let page = page();
+    let backups = "rsync --backup-dir removes a folder that has a backup's name, and a file where";
+    for (others, laid, words, stay) in [
+        (backups, ["old/x/in", "into/x"], "--backup-dir=../old", ["old/x/in", "old/x.~1~"]),
+        (backups, ["old/sub", "into/sub/z"], "--backup-dir=../old", ["old/sub.~1~", "old/sub/z"]),
+        (
+            "rsync's P, of a folder",
+            ["into/sub/gone", "f"],
+            "--filter=P /sub",
+            ["into/sub/gone", "into/sub/z"],
+        ),
+    ] {
+        assert!(page.contains(others), "the page does not say {others:?}");
+        let (home, _socket) = home();
+        make_folder(&home, "a/sub");
+        noise_file(&home, "a/sub/z", 30, 5);
+        for name in laid {
+            let folder = home.path(name).parent().map(std::path::Path::to_path_buf).expect("it has one");
+            std::fs::create_dir_all(folder).expect("room");
+            noise_file(&home, name, 20, 6);
+        }
+        expect(&home.pump(&["copy", "--delete", words, "a/", "into"]), 0, &[], words);
+        for name in stay {
+            assert!(home.path(name).is_file(), "{words}: {name}");
+        }
+    }
+}
+
+#[test]
 fn backups_are_kept_where_rsync_keeps_none() {
     let page = page();
     for (others, words, kept) in [
@@ -213,11 +273,19 @@ fn a_target_behind_the_link_of_another_user_is_written_and_backups_there_are_not
         (&["a2/", "theirs"][..], 0),
         (&["a2/", "theirs/"], 0),
         (&["f", "theirs/"], 0),
+        (&["--files-from", "their-list", "a2/", "new"], 0),
+        (&["--exclude-from", "their-list", "a2/", "new"], 0),
+        (&["--update", "--link-dest", "theirs", "a2/", "new"], 0),
         (&["--backup-dir", "../theirs", "a2/", "b"], 2),
+        (&["--log-file", "theirs/log", "a2/", "new"], 2),
     ] {
         let (home, _socket) = home();
         make_symlink(&home, "into", "theirs");
-        lchown(home.path("theirs"), Some(OTHER), Some(OTHER)).expect("root");
+        std::fs::write(home.path("names"), "x\n").expect("room");
+        make_symlink(&home, "names", "their-list");
+        for link in ["theirs", "their-list"] {
+            lchown(home.path(link), Some(OTHER), Some(OTHER)).expect("root");
+        }
         expect(&home.pump(&[&["copy"], words].concat()), status, &[], &words.join(" "));
     }
 }

@@ -6,7 +6,9 @@ use std::fs;
 use serde_json::Value;
 
 use crate::support::serving::Serving;
-use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, schema, set_mode, set_mtime};
+use crate::support::{
+    Home, expect, is_root, make_fifo, make_folder, make_symlink, schema, set_mode, set_mtime,
+};
 
 const NOON: u64 = 1_500_000_000_000_000_000;
 
@@ -206,6 +208,35 @@ fn a_log_of_an_earlier_version_is_gone_on_with() {
     fs::write(home.path("log"), "2026-11-27T19:07:24.123Z another log\n").expect("room");
     let run = home.pump(&["copy", "--log-file", "log", "one", "two"]);
     expect(&run, 2, &["it holds something else than a log"], "of another program");
+}
+
+#[test]
+fn files_beside_a_copy_are_written_through_links_of_root_and_this_user_alone() {
+    let home = Home::new();
+    home.file("one", 10);
+    fs::create_dir(home.path("logs")).expect("room");
+    fs::write(home.path("logs/there"), "").expect("room");
+    make_symlink(&home, "logs", "folder");
+    make_symlink(&home, "logs/there", "there");
+    make_symlink(&home, "logs/none", "none");
+    for (flag, path) in [("--log-file", "there"), ("--report", "folder/new"), ("--log-file", "folder/log")] {
+        expect(&home.pump(&["copy", flag, path, "one", "two"]), 0, &[], path);
+    }
+    let nowhere = home.pump(&["copy", "--log-file", "none", "one", "three"]);
+    expect(&nowhere, 2, &["'none': it is a symbolic link to a file that is not there"], "nowhere");
+    if is_root() {
+        for link in ["folder", "there", "none"] {
+            std::os::unix::fs::lchown(home.path(link), Some(65_534), None).expect("root");
+        }
+        for flag in ["--log-file", "--report"] {
+            for path in ["there", "none", "folder/log", "folder/made"] {
+                let run = home.pump(&["copy", flag, path, "one", "three"]);
+                expect(&run, 2, &["a symbolic link of another user (uid 65534)"], path);
+            }
+        }
+        assert!(!home.path("logs/made").exists());
+    }
+    assert!(!home.path("three").exists() && !home.path("logs/none").exists());
 }
 
 #[test]

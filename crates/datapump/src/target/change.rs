@@ -157,7 +157,8 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
     let is_copied = kind == ChangeKind::Copy;
     let time = match keep.times {
         true => letter(!same_time(source, there, findings.window_ns), 't'),
-        false => letter(is_copied && source.kind != FileKind::Folder, 'T'),
+        // A further name of a file gets the time of that file, which is copied.
+        false => letter((is_copied || kind == ChangeKind::Link) && source.kind != FileKind::Folder, 'T'),
     };
     let owner = keep.owner && sets_owners;
     let group = owner || (keep.owner && findings.groups.contains(&source.gid));
@@ -253,6 +254,7 @@ mod tests {
             (ChangeKind::Copy, link, Some(link), &elsewhere, "cLc........"),
             (ChangeKind::Link, file, None, none, "hf+++++++++"),
             (ChangeKind::Link, file, Some(Meta { mode: 0o600, ..file }), none, "hf...p....."),
+            (ChangeKind::Link, file, Some(other), &keeps_nothing, "hf.sT......"),
         ] {
             assert_eq!(itemized(kind, &source, there.as_ref(), findings), letters);
         }

@@ -11,11 +11,13 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::Errno;
+use rustix::process::geteuid;
 
 use crate::disk::{FileKind, Meta, Outcome, file_meta, names, path_of};
 
 /// As many links as the kernel follows: path_resolution(7).
 const LINKS_MAX: usize = 40;
+const ROOT: u32 = 0;
 
 /// A link on the way, or what stands at its end.
 #[derive(Debug)]
@@ -49,6 +51,17 @@ pub fn places_on(folder: &Arc<File>, path: &OsStr) -> Vec<PlaceBehind> {
     let LinkWay { mut links, end, .. } = way;
     links.extend(end.filter(|_| led.is_ok()));
     links
+}
+
+/// The first symbolic link on a path of this process that is neither root's nor this user's, and its user. That one
+/// could lead the path elsewhere.
+pub fn foreign_link_on(path: &Path) -> Option<(PathBuf, u32)> {
+    let start = Path::new(if path.is_absolute() { "/" } else { "." });
+    let places = places_on(&Arc::new(names::find_folder(start).ok()?), path.as_os_str());
+    let own = geteuid().as_raw();
+    let is_foreign = |meta: &Meta| meta.kind == FileKind::Symlink && meta.uid != ROOT && meta.uid != own;
+    let link = places.into_iter().find(|place| is_foreign(&place.meta))?;
+    Some((link.path(), link.meta.uid))
 }
 
 /// A path that is being followed.

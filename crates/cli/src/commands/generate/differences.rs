@@ -4,11 +4,16 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 36] = [
+pub const DIFFERENCES: [(&str, &str); 46] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
          set others.",
+    ),
+    (
+        "cp without -p and rsync without -p give a new file the source's mode, cut by the umask",
+        "Beware of --no-preserve=mode, which is cp's of that name: a new file gets 0666 cut by the umask, so that 0600 \
+         becomes 0644 where that is 022. Leave it out for what others may not read.",
     ),
     (
         "cp without -p leaves an existing file its mode and owner",
@@ -21,7 +26,8 @@ pub const DIFFERENCES: [(&str, &str); 36] = [
     ),
     (
         "cp without -p gives new names what the folder's default access control list or the umask says",
-        "Mode and list are the source's, whatever those say, as with cp -a. --no-preserve=mode leaves both to them.",
+        "Mode and list are the source's, whatever those say, as with cp -a. --no-preserve=mode leaves both to them, \
+         and may open what was closed: 0600 becomes 0644 where the umask is 022.",
     ),
     (
         "cp writes into the file that stands at the target",
@@ -64,6 +70,14 @@ pub const DIFFERENCES: [(&str, &str); 36] = [
         "Such a list is refused: give the folder before /./ as the source, and the rest in the list.",
     ),
     (
+        "rsync --files-from takes .. in a name, and does not go above the source by it",
+        "A list with such a name is refused (status 2).",
+    ),
+    (
+        "rsync -0 --files-from passes over names that begin with # or ;",
+        "They are copied: with -0 every entry is a name, as find -print0 wrote it.",
+    ),
+    (
         "rsync --delete goes with --relative and with --remove-source-files",
         "Both are refused: what a list does not name is not removed, and a move removes nothing at the target.",
     ),
@@ -83,6 +97,10 @@ pub const DIFFERENCES: [(&str, &str); 36] = [
         "pump mirror refuses it: a disk may not be mounted. --max-delete says how many names may go.",
     ),
     (
+        "rsync --max-delete 2 removes two of three names, and ends with status 25",
+        "None is removed if there are more (status 1); all the rest is copied.",
+    ),
+    (
         "rsync warns of a --link-dest that is missing",
         "It is refused (status 2): every file would be copied instead of linked. A relative folder begins \
          where the command runs, or in the home folder of the other host; not in the target.",
@@ -91,6 +109,14 @@ pub const DIFFERENCES: [(&str, &str); 36] = [
         "rsync --inplace takes trees",
         "Only single files are written where they stand: a tree that is cut would have files of two kinds, and no \
          list of which.",
+    ),
+    (
+        "rsync --inplace --sparse makes holes in the file that stands there",
+        "--inplace --sparse=always is refused (status 2): holes are made in new files.",
+    ),
+    (
+        "rsync --modify-window goes without --update, which rsync always does",
+        "It is refused without --update (status 2): nothing would be compared.",
     ),
     ("rsync -i shows < for what is sent", "A file that is copied is >, wherever it comes from."),
     (
@@ -112,6 +138,10 @@ pub const DIFFERENCES: [(&str, &str); 36] = [
          allows more than the mode.",
     ),
     (
+        "rsync --chmod u=rwX keeps the set-user-ID bit",
+        "The bit is taken away, as chmod has it for files: = sets all bits of whom it names.",
+    ),
+    (
         "rsync --devices keeps device nodes",
         "So does every copy of a folder, where pump runs as root. pump's --devices reads and writes what is on block \
          devices, as rsync's --copy-devices and --write-devices.",
@@ -119,6 +149,20 @@ pub const DIFFERENCES: [(&str, &str); 36] = [
     (
         "rsync --delete --backup removes backups that a rule puts at risk (R *~)",
         "Names that end as this run's backups do stay, whatever a rule says.",
+    ),
+    (
+        "rsync --backup-dir removes a folder that has a backup's name, and a file where a backup needs a folder",
+        "Both stay: a backup beside such a folder is numbered (name.~1~), and such a file is renamed so.",
+    ),
+    (
+        "rsync copies backups to a --backup-dir on another file system",
+        "Refused (status 2): what has a backup is renamed, so that it is never gone. Name a folder on the \
+         file system of the target.",
+    ),
+    (
+        "rsync's filter rules may have !, /, p, C and other letters, and read files of folders (dir-merge)",
+        "Only s and r may stand behind - and +. The others are refused (status 2), as are merge with letters, \
+         dir-merge, and . FILE in a file of rules.",
     ),
     (
         "rsync --safe-links --backup replaces a link at the target that leads out, and keeps no backup of it",
@@ -129,9 +173,11 @@ pub const DIFFERENCES: [(&str, &str); 36] = [
         "Refused (status 2): the permissions are named, as in g=rX.",
     ),
     (
-        "rsync 3.5 refuses a target that is named through the symbolic link of another user",
-        "It is followed, as with cp and rsync --insecure-links. A --backup-dir through such a link is refused \
-         (status 2).",
+        "rsync 3.5 refuses a target that is named through the symbolic link of another user, and files that flags \
+         name so",
+        "A target is followed, as with cp and rsync --insecure-links, as are the files of --files-from and \
+         --exclude-from, and --link-dest. A --backup-dir, --log-file, --report or --tcp-trace through such a link is \
+         refused (status 2).",
     ),
     (
         "cp -L and rsync -L follow a link to what the same command replaces or removes",

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use datapump::{Class, Operation, Problem, shown};
+use datapump::{Class, Operation, Problem, foreign_link_on, shown};
 
 /// A kind of such files.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,8 @@ impl OwnFile {
 
 /// Opens one to be written from its start. What it holds stays until then.
 ///
-/// Errors: it is one of `others`, or holds something else (usage), or what the system says.
+/// Errors: it is one of `others`, is named through the link of another user, or holds something else (usage), or what
+/// the system says.
 pub fn open<'other>(
     path: &Path,
     meant: &OwnFile,
@@ -47,11 +48,19 @@ pub fn open<'other>(
     if others.any(|other| is_same(path, Path::new(other))) {
         return Err(is_another(path, meant));
     }
+    refuse_foreign_link(path, meant)?;
     let problem = |error: io::Error| Problem::new(Class::Io, Operation::Create, path, error.to_string());
     let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => existing(path).map_err(problem)?,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            existing(path).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => leads_nowhere(path, meant),
+                _ => problem(error),
+            })?
+        }
         made => return made.map_err(problem),
     };
+    // One may have been put there meanwhile.
+    refuse_foreign_link(path, meant)?;
     if !file.metadata().map_err(problem)?.is_file() {
         return Ok(file);
     }
@@ -95,6 +104,24 @@ fn is_another(path: &Path, OwnFile { flag, kind, .. }: &OwnFile) -> Problem {
 fn holds_another(path: &Path, OwnFile { flag, kind, .. }: &OwnFile) -> Problem {
     let path = shown(path.as_os_str().as_encoded_bytes());
     Problem::usage(format!("{flag} '{path}': it holds something else than {kind}; name a new file"))
+}
+
+/// The user of such a link could have anything written to, and root may write to everything.
+fn refuse_foreign_link(path: &Path, OwnFile { flag, .. }: &OwnFile) -> Result<(), Problem> {
+    let Some((link, uid)) = foreign_link_on(path) else { return Ok(()) };
+    let [path, link] = [path, link.as_path()].map(|path| shown(path.as_os_str().as_encoded_bytes()));
+    Err(Problem::usage(format!(
+        "{flag} '{path}': it goes through '{link}', a symbolic link of another user (uid {uid}), who could lead it \
+         elsewhere; name the file that it leads to, or another one"
+    )))
+}
+
+/// The file that it would make may be one of the copy.
+fn leads_nowhere(path: &Path, OwnFile { flag, .. }: &OwnFile) -> Problem {
+    let path = shown(path.as_os_str().as_encoded_bytes());
+    Problem::usage(format!(
+        "{flag} '{path}': it is a symbolic link to a file that is not there; make an empty one, or name another file"
+    ))
 }
 
 /// A path that is no file, as a pipe, is written only.

@@ -227,6 +227,10 @@ impl Rule {
             b"P" | b"protect" => (Effect::Exclude, RuleSides::Target),
             b"R" | b"risk" => (Effect::Include, RuleSides::Target),
             b":" | b"dir-merge" => return Err(wrong("rules are not read from folders that are copied")),
+            b"." | b"merge" if more.is_empty() => return Err(wrong("rules in a file read no further file")),
+            b"." | b"merge" => {
+                return Err(wrong("a rule that reads a file takes no letters; write '. FILE'"));
+            }
             _ => return Err(wrong(RULE_USAGE)),
         };
         let sides = match more {
@@ -337,6 +341,8 @@ mod tests {
             ("-! a", "only s and r"),
             ("include,p a", "only s and r"),
             (": .rules", "from folders that are copied"),
+            (". more", "no further file"),
+            ("merge,- more", "no letters"),
             ("- [a", "[a"),
             ("- ", "nothing in it"),
         ] {

@@ -79,7 +79,7 @@ pub struct PatternArguments {
     /// One a line, relative to the folder that is copied; `-` is standard input. As with rsync, a folder that is named
     /// is made without what lies in it. With a slash at its end what lies in it comes with it, folders in it again
     /// without content. Patterns leave out names of the list, but not the folders that they lie in. A folder as source
-    /// is needed. Default: everything.
+    /// is needed. Lines that begin with `#` or `;` are passed over, but not with -0. Default: everything.
     ///
     /// Example: pump copy --files-from names.txt project/ /backup/project
     #[arg(long, value_name = "FILE", env = "PUMP_FILES_FROM", help_heading = TREES)]
@@ -87,7 +87,7 @@ pub struct PatternArguments {
 
     /// Names and patterns in files end with a zero byte instead of a line's end
     ///
-    /// As `find -print0` writes them. Default: off.
+    /// As `find -print0` writes them: one that begins with `#` or `;` counts, too. Default: off.
     ///
     /// Example: pump copy --from0 --files-from names.bin project/ /backup/project
     #[arg(short = '0', long, env = "PUMP_FROM0", help_heading = TREES)]
