@@ -113,14 +113,14 @@ fn a_mirror_does_not_remove_the_source_that_another_host_gives_it_from_there() {
         for flag in ["-n", "-v"] {
             let home = Home::new();
             fs::create_dir_all(home.path(deep)).expect("room");
-            fs::write(home.path(&format!("{deep}/f")), "F").expect("room");
-            fs::write(home.path(&format!("{deep}/big")), "BIGBIGBIG").expect("room");
+            fs::write(home.path(format!("{deep}/f")), "F").expect("room");
+            fs::write(home.path(format!("{deep}/big")), "BIGBIGBIG").expect("room");
             let serving = Serving::new(&home, &[]);
             let from = serving.at(deep.trim_start_matches("served/"));
             let words = ["mirror", flag, "--max-size", "5B", "--ticket-file", "ticket", &from, "served"];
             let row = format!("{deep} {flag}");
             expect(&home.pump(&words), 23, &["is copied from", "exclude it, or move it away"], &row);
-            let content = fs::read_to_string(home.path(&format!("{deep}/big")));
+            let content = fs::read_to_string(home.path(format!("{deep}/big")));
             assert_eq!(content.expect("it stays"), "BIGBIGBIG", "{row}");
         }
     }

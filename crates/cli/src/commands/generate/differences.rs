@@ -85,12 +85,13 @@ pub const DIFFERENCES: [(&str, &str); 46] = [
         "rsync mixes the contents of several folders (a/ b/ into c)",
         "Refused before anything is written: two files might have one name. Copy one after the other.",
     ),
-    ("cp warns of a source that is named twice", "It is refused before anything is written (status 2)."),
+    ("cp warns of a source that is named twice", "It is copied once, with a notice (status 0)."),
     (
         "rsync removes while it copies (--delete-during), or before",
         "Names are removed at the end, and only if all was copied: a file that vanished or was rewritten meanwhile may \
          be one of them under another name. A file that only grew, as logs do, is copied as far as it was, and hinders \
-         nothing (status 24). --delete-before and the others are taken for --delete.",
+         nothing (status 24), unless it is of another host, where it may have been rewritten. --delete-before and the \
+         others are taken for --delete.",
     ),
     (
         "rsync --delete empties the target of an empty source",

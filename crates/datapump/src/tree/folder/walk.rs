@@ -212,7 +212,7 @@ fn target_of(
     if action == Action::Replace {
         make_way::remove_file(shared, cursor, name)?;
     }
-    let fresh = match fresh.then(|| make(shared, cursor, name, &path)).unwrap_or(Ok(false)) {
+    let fresh = match if fresh { make(shared, cursor, name, &path) } else { Ok(false) } {
         Ok(fresh) => fresh,
         Err(problem) => return no_room_for(shared, cursor, problem),
     };
