@@ -70,8 +70,8 @@ pub(crate) fn items(
         existing::refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
-    backup_dir::refuse_misplaced(hosts, &items, (options, select))?;
     foreign_link::refuse(&items, options)?;
+    backup_dir::refuse_misplaced(hosts, &items, (options, select))?;
     given_up::refuse_sources(hosts, &items, options)?;
     deleting::refuse_what_is_needed(hosts.disk, &items, (options, select))?;
     // It makes folders for a moment: behind what is refused here by looking alone.

@@ -47,7 +47,7 @@ pub(crate) fn refuse(
     } else {
         return Ok(());
     };
-    Err(Problem::new(Class::Refused, Operation::Replace, to.path, format!("{why}; {INSTEAD}")))
+    Err(Problem::new(Class::Io, Operation::Replace, to.path, format!("{why}; {INSTEAD}")))
 }
 
 impl LinkTarget<'_> {
