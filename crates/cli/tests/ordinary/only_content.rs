@@ -125,3 +125,20 @@ fn a_mirror_does_not_remove_the_source_that_another_host_gives_it_from_there() {
         }
     }
 }
+
+/// A file that has another name is not lost with one of them: so hard links become symbolic ones.
+#[test]
+fn a_link_takes_the_place_of_a_further_name_of_what_it_leads_to() {
+    let home = Home::new();
+    for folder in ["src", "dst"] {
+        make_folder(&home, folder);
+        fs::write(home.path(format!("{folder}/git")), "git").expect("room");
+    }
+    fs::hard_link(home.path("dst/git"), home.path("dst/git-add")).expect("links");
+    make_symlink(&home, "git", "src/git-add");
+    for run in ["the first run", "the second run"] {
+        expect(&home.pump(&["mirror", "src/", "dst"]), 0, &[], run);
+        assert_eq!(fs::read_link(home.path("dst/git-add")).expect("a link").as_os_str(), "git", "{run}");
+        assert_eq!(fs::read_to_string(home.path("dst/git")).expect("a file"), "git", "{run}");
+    }
+}

@@ -46,8 +46,8 @@ impl Left {
             .sum()
     }
 
-    /// Bytes of whole MiB that are there, told or not. Behind the last of them a direct write leaves zeros up to a page,
-    /// until the file is complete.
+    /// Bytes of whole MiB that are there, told or not. Behind the last of them a direct write leaves zeros up to a
+    /// page, until the file is complete.
     pub fn really(&self, content: &[u8]) -> u64 {
         let found = std::fs::read(&self.file).expect("the temporary file");
         let blocks = found.chunks(1 << 20).zip(content.chunks(1 << 20));

@@ -85,9 +85,13 @@ pub(crate) fn items(
 fn leave_to_trees(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
     for CoveredSource { source, tree } in covered {
         let Some(at) = items.iter().position(|item| item.number == source) else { continue };
-        let notice = given_twice(&items.remove(at).source);
-        let tree = items.iter_mut().find(|item| item.number == tree);
-        tree.into_iter().for_each(|tree| tree.told.push(notice.clone()));
+        let source = items.remove(at).source;
+        if let Some(tree) = items.iter_mut().find(|item| item.number == tree) {
+            tree.told.push(Event::Notice(format!(
+                "'{source}' is in '{}', too: it is copied with that",
+                tree.source
+            )));
+        }
     }
 }
 

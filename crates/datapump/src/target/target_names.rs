@@ -160,8 +160,8 @@ fn places_of(target: &Target, is_inplace: bool) -> Vec<PlaceKey> {
 fn is_one(path: &Path, other: &Path) -> Problem {
     let other = shown_path(other);
     let words = format!(
-        "is the same place as '{other}' (by a link or a mount), and two of the sources would get it; copy them one by \
-         one to names of their own"
+        "is the same place as '{other}' (by a link or a mount, or since this file system takes their names for the \
+         same), and two of the sources would get it; copy them one by one to names of their own"
     );
     refused(path, &words)
 }

@@ -62,7 +62,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     }
     let start_ns = shared.settings.platform.clock.now_ns();
     backup::finish_folders(shared);
-    if shared.settings.options.sync == Sync::End && shared.settings.writes {
+    if shared.settings.writes && syncs_devices(shared, &trees_done) {
         sync_devices(shared, &trees_done);
     }
     shared.ledger.watch.enter(Phase::Attributes);
@@ -72,14 +72,21 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         }
     }
     if shared.settings.options.remove_sources && shared.settings.writes {
-        // What was left alone may be of a copy that nobody synced.
-        if shared.settings.options.sync != Sync::End {
-            sync_devices(shared, &trees_done);
-        }
         moved::remove_sources(shared, &trees_done);
     }
     // The roots' own attributes are few, and their folders are synced with them.
     waits.sync += shared.settings.platform.clock.now_ns() - start_ns;
+}
+
+/// Whether file systems are synced as a whole. What was left alone may be of a copy that nobody synced: before the
+/// sources go, and where the list of a cut copy stood, whose files count as copied.
+fn syncs_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) -> bool {
+    let options = shared.settings.options;
+    let goes_on = || {
+        let mut journals = trees_done.iter().filter_map(|directory| directory.root.journal());
+        journals.any(TreeJournal::stood)
+    };
+    options.remove_sources || options.sync == Sync::End || (options.sync == Sync::Each && goes_on())
 }
 
 /// What a sync beside the copy says, before anything is removed that the copy was to replace.

@@ -225,7 +225,7 @@ fn target_of(
     }?;
     backup::refuse_mixed(shared, &cursor.directory.root, &side)?;
     if fresh {
-        made::check_folder(cursor.target()?, (&side.file()?.0, &side.meta), start, &path)?;
+        check_made(shared, cursor.target()?, &side, (start, &path))?;
     }
     // Nobody else can give another name to what lies in a folder of this user.
     if made::is_open_to_others(&target.meta) && !shared.settings.options.dry_run {
@@ -322,6 +322,19 @@ fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, path: &Path) -> 
 pub(crate) fn is_of_another(shared: &Shared<'_>, folder: &File, name: &OsStr) -> bool {
     let stands = || names::metadata(folder, name).is_ok_and(|meta| meta.kind == FileKind::Folder);
     shared.trees.targets_overlap && stands()
+}
+
+/// Whether a folder that was made is that. Another tree of the same copy may have put names into it meanwhile.
+fn check_made(
+    shared: &Shared<'_>,
+    above: &File,
+    made: &FolderSide,
+    (start, path): (SystemTime, &Path),
+) -> Result<(), Problem> {
+    match made::check_folder(above, (&made.file()?.0, &made.meta), start, path) {
+        Err(_) if shared.trees.targets_overlap && made::is_own(above, &made.meta) => Ok(()),
+        checked => checked,
+    }
 }
 
 /// A folder on another file system than the one above is kept open, to sync that one at the end.

@@ -7,12 +7,12 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::origin::Origin;
-use datapump_files::disk::{FileKind, Meta, names, way_up};
+use datapump_files::disk::{FileKind, Meta, file_meta, names, way_up};
 use datapump_files::followed::behind::{PlaceBehind, places_on};
 use datapump_files::identity::{FileId, id};
 
@@ -61,11 +61,19 @@ impl LinkTarget<'_> {
         }
     }
 
-    /// What stands there, or lies in the folder that does.
+    /// What stands there, or lies in the folder that does. A file that has other names stays under those.
     fn goes_with(&self, place: &PlaceBehind) -> bool {
         let own = id(self.there);
-        let lies_in = || way_up(&place.folder).iter().any(|up| up.id == own);
-        id(&place.meta) == own || (self.there.kind == FileKind::Folder && lies_in())
+        if self.there.kind == FileKind::Folder {
+            return id(&place.meta) == own || way_up(&place.folder).iter().any(|up| up.id == own);
+        }
+        id(&place.meta) == own && (self.there.links < 2 || self.is_name_of(place))
+    }
+
+    fn is_name_of(&self, place: &PlaceBehind) -> bool {
+        let [one, other] = [&place.folder, self.folder].map(|folder| file_meta(folder).ok());
+        let is_one_folder = one.zip(other).is_none_or(|(one, other)| id(&one) == id(&other));
+        is_one_folder && place.name.as_deref() == Some(self.name)
     }
 
     /// A link on the way that lies in the target may lead elsewhere when this copy is done, and one that stands there
@@ -75,8 +83,11 @@ impl LinkTarget<'_> {
             place.meta.kind == FileKind::Symlink
                 && way_up(&place.folder).iter().any(|up| Some(up.id) == self.root)
         };
-        let is_link = self.there.kind == FileKind::Symlink;
-        let places = if is_link { Vec::new() } else { places_on(self.folder, points_to) };
+        // In the source it is one to itself, too: `c -> c`.
+        let is_own_name = Path::new(points_to).components().filter(|part| *part != Component::CurDir);
+        let is_as_in_source = is_own_name.eq([Component::Normal(self.name)]);
+        let is_nothing_lost = is_as_in_source || self.there.kind == FileKind::Symlink;
+        let places = if is_nothing_lost { Vec::new() } else { places_on(self.folder, points_to) };
         places.iter().take_while(|place| !may_change(place)).any(|place| self.goes_with(place))
     }
 }

@@ -137,8 +137,9 @@ impl TreeJournal {
         if marks.is_empty() || joined != header {
             write_header(&file, &joined, marks.len())?;
         }
-        // What this run writes is in doubt from now on, whatever becomes of the system.
-        if header.is_settled {
+        // What this run writes is in doubt from now on, whatever becomes of the system: the list that stood may have
+        // been settled.
+        if stood {
             file.sync()?;
         }
         let len = (HEADER_BYTES + 8 * marks.len()) as u64;
