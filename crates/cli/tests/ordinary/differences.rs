@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::secrets::default_list;
 use crate::support::{
-    Home, after, expect, is_root, make_folder, make_symlink, noise_file, outcome, set_mode, set_mtime,
-    set_xattr, xattr,
+    Home, after, as_ordinary_user, expect, is_root, make_folder, make_symlink, noise_file, outcome, set_mode,
+    set_mtime, set_xattr, xattr,
 };
 
 /// What others do, as the page says it; what is typed; the status; what is said.
@@ -288,4 +288,26 @@ fn a_target_behind_the_link_of_another_user_is_written_and_backups_there_are_not
         }
         expect(&home.pump(&[&["copy"], words].concat()), status, &[], &words.join(" "));
     }
+}
+
+#[test]
+fn a_folder_that_may_not_be_read_is_told_and_neither_made_nor_changed() {
+    assert!(page().contains("make a folder that they may not read"));
+    let home = Home::new();
+    for folder in ["s", "s/closed", "t", "t/closed", "new"] {
+        make_folder(&home, folder);
+    }
+    set_mode(&home.path("s/closed"), 0o300);
+    [("t", 0o777), ("t/closed", 0o755), ("new", 0o777)]
+        .iter()
+        .for_each(|(at, mode)| set_mode(&home.path(at), *mode));
+    for target in ["t", "new"] {
+        let Some(run) = as_ordinary_user(&home, &["copy", "--no-preserve=ownership", "s/", target]) else {
+            return;
+        };
+        expect(&run, 23, &["s/closed': Permission denied"], target);
+    }
+    assert_eq!(home.path("t/closed").metadata().expect("it was there").mode() & 0o777, 0o755);
+    assert!(!home.path("new/closed").exists());
+    set_mode(&home.path("s/closed"), 0o700);
 }

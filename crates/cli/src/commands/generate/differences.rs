@@ -4,7 +4,7 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 46] = [
+pub const DIFFERENCES: [(&str, &str); 47] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
@@ -14,6 +14,10 @@ pub const DIFFERENCES: [(&str, &str); 46] = [
         "cp without -p and rsync without -p give a new file the source's mode, cut by the umask",
         "Beware of --no-preserve=mode, which is cp's of that name: a new file gets 0666 cut by the umask, so that 0600 \
          becomes 0644 where that is 022. Leave it out for what others may not read.",
+    ),
+    (
+        "rsync and cp -a make a folder that they may not read, empty, with its mode",
+        "It is told (status 23) and not made. One that stands at the target stays as it is, with its own mode.",
     ),
     (
         "cp without -p leaves an existing file its mode and owner",
