@@ -97,7 +97,7 @@ pub(crate) struct Item {
     pub(crate) target: Target,
     /// Which of the job's sources it is: another host knows it by that.
     pub(crate) number: u32,
-    /// The events to report when it is begun.
+    /// The events to report when it is started.
     pub(crate) told: Vec<Event>,
     /// It is the temporary file of a pump.
     pub(crate) is_left_out: bool,

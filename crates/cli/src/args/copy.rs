@@ -59,7 +59,7 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// that were written directly, and what went through the cache up to the last good sync, one every 5 s or 256 MiB; all
 /// of it only for the same options, in the same boot and mount, and of a list that this user alone can have made.
 ///
-/// While .pump-job stands, what changed in that folder since it was begun may not be on the disk: --update, --checksum,
+/// While .pump-job stands, what changed in that folder since it started may not be on the disk: --update, --checksum,
 /// --ignore-existing and --link-dest take none of it for right, in folders above and below, too. It goes behind a copy
 /// of all names (those that the cut one had) that ended well, unless files stand there that changed since and are not
 /// of that copy: what the source had then may be damaged when it comes back. A line names them. Through a bind mount of

@@ -29,7 +29,7 @@ fn rewrite_longer(path: &Path) {
 }
 
 /// The temporary file of a folder, once its first bytes are those of the source.
-fn has_begun(folder: &Path, content: &[u8]) -> bool {
+fn has_started(folder: &Path, content: &[u8]) -> bool {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = names.map(|entry| entry.path());
     let is_temporary = |path: &PathBuf| {
@@ -49,7 +49,7 @@ fn changed(home: &Home, words: &[&str], (log, folder): (&str, &str), change: fn(
     let content = std::fs::read(home.path(log)).expect("the log");
     let slow = ["copy", "--bwlimit=3MiB", "--request-size=64KiB", "--ticket-file", "ticket"];
     let mut running = Running::start(home.command(&[&slow, words].concat()));
-    eventually("it is begun", || has_begun(&home.path(folder), &content) || running.has_ended());
+    eventually("it is started", || has_started(&home.path(folder), &content) || running.has_ended());
     change(&home.path(log));
     assert!(!running.has_ended(), "{words:?}: in the middle");
     running.end()

@@ -274,8 +274,8 @@ fn vanished(home: &Home) {
     let words = ["copy", "-q", "--bwlimit=3MiB", "--request-size=64KiB", "source", "m1"];
     let mut running = Running::start(home.command(&words));
     let is_long = |entry: fs::DirEntry| entry.metadata().is_ok_and(|meta| meta.len() > 100_000);
-    let is_begun = || fs::read_dir(home.path("m1")).into_iter().flatten().flatten().any(is_long);
-    eventually("the long one is begun", || is_begun() || running.has_ended());
+    let is_started = || fs::read_dir(home.path("m1")).into_iter().flatten().flatten().any(is_long);
+    eventually("the long one is started", || is_started() || running.has_ended());
     fs::remove_file(home.path("source/long")).expect("the source");
     expect(&running.end(), 24, &["was deleted"], "vanished");
     assert!(home.path("m1/.pump-job").exists(), "the same command goes on");

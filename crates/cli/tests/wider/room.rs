@@ -261,7 +261,7 @@ fn a_tree_that_fills_the_disk_stops_with_one_line_that_counts_what_is_missing() 
         let target = mount.at("new");
         let words = [&["copy", "--json"], options, &[&shown, &target]].concat();
         let run = pump(&words);
-        expect(&run, 23, &["No space left on device", "nothing more was begun"], &row);
+        expect(&run, 23, &["No space left on device", "nothing more was started"], &row);
         assert_eq!(run.err.matches("No space left").count(), 1, "{row}: {run:?}");
         let ((all, all_bytes, _), (names, bytes, empty)) = (holds(&source), holds(Path::new(&target)));
         // The list is a file, too.
@@ -307,7 +307,7 @@ fn a_tree_without_room_for_its_folders_counts_what_lies_in_them() {
     }
 }
 
-/// The folders stand, and the list is begun with the first file: neither has room.
+/// The folders stand, and the list is started with the first file: neither has room.
 #[test]
 fn a_list_without_room_is_not_told_beside_the_files_that_have_none() {
     let home = Home::new();
@@ -335,7 +335,7 @@ fn a_list_without_room_is_not_told_beside_the_files_that_have_none() {
 
 /// The root has the last inode, or the list has it and no block: nobody knows what is missing, and nothing stays.
 #[test]
-fn a_tree_that_cannot_be_begun_counts_nothing_and_leaves_nothing() {
+fn a_tree_that_cannot_be_started_counts_nothing_and_leaves_nothing() {
     let home = Home::new();
     std::fs::create_dir_all(home.path("tree")).expect("room");
     with_content(&home.path("tree/file").display().to_string(), 100_000, 1);
@@ -344,7 +344,7 @@ fn a_tree_that_cannot_be_begun_counts_nothing_and_leaves_nothing() {
         let mount = Mount::ext4(64, &["-N", "64"]);
         leave_inodes(&mount, left);
         let run = pump(&["copy", &source, &mount.at("new")]);
-        expect(&run, 1, &["nothing more was begun; make room"], &format!("{left} inodes"));
+        expect(&run, 1, &["nothing more was started; make room"], &format!("{left} inodes"));
         assert!(!run.err.contains("missing"), "{run:?}");
         assert_eq!(leftovers(&mount.point()), [""; 0], "{run:?}");
     }

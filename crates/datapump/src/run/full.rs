@@ -29,7 +29,7 @@ pub(crate) struct Full {
     first: Mutex<Option<Problem>>,
     names: AtomicU64,
     bytes: AtomicU64,
-    /// A tree was not begun: nobody knows what of it is missing.
+    /// A tree was not started: nobody knows what of it is missing.
     is_uncounted: AtomicBool,
     /// What the lack of room led to besides, for people.
     put_off: Mutex<Vec<String>>,
@@ -53,7 +53,7 @@ impl Full {
         true
     }
 
-    /// A tree could not be begun, for want of room or otherwise: its names are not counted.
+    /// A tree could not be started, for want of room or otherwise: its names are not counted.
     pub(crate) fn leave_uncounted(&self) {
         self.is_uncounted.store(true, Ordering::Relaxed);
     }
@@ -92,7 +92,7 @@ impl Full {
             }
         };
         let message = format!(
-            "{}; nothing more was begun{missing}; make room, and give the same command again",
+            "{}; nothing more was started{missing}; make room, and give the same command again",
             problem.message
         );
         Some(Problem { message, ..problem })
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn what_is_missing_is_counted_where_that_is_known() {
         let problem = || Problem::system(Operation::Write, Path::new("to/a"), Errno::ENOSPC.0);
-        let begun = "No space left on device (os error 28); nothing more was begun";
+        let started = "No space left on device (os error 28); nothing more was started";
         let again = "; make room, and give the same command again";
-        for (more, is_begun, missing) in [
+        for (more, is_started, missing) in [
             (0, true, ": 1 name with 7 bytes (7 B) is missing"),
             (1, true, ": 2 names with 12 bytes (12 B) are missing"),
             (0, false, ""),
@@ -119,11 +119,11 @@ mod tests {
             assert!(full.takes(&problem()));
             full.add_bytes(7);
             (0..more).for_each(|_| full.leave_out(5));
-            if !is_begun {
+            if !is_started {
                 full.leave_uncounted();
             }
             let told = full.told().expect("one is missing");
-            assert_eq!(told.message, format!("{begun}{missing}{again}"));
+            assert_eq!(told.message, format!("{started}{missing}{again}"));
         }
     }
 }

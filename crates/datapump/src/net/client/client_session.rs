@@ -150,17 +150,17 @@ impl RemoteCopy {
     ) -> Result<Beginning, Problem> {
         let notice = |words: String| events(Event::Notice(words_about(&remote.to_string(), &words)));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
-        let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let was_started = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let session = self.called(cancel, (way, remote), last, (&notice, opening));
         let (session, answer) = match session {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
             // What refuses ssh now may not always.
-            Err(NetFault::Refused(words)) if was_begun() && matches!(remote.host, Host::Ssh(_)) => {
+            Err(NetFault::Refused(words)) if was_started() && matches!(remote.host, Host::Ssh(_)) => {
                 return Err(lost(NetFault::Lost(words)));
             }
             // A peer that speaks another protocol is not going to learn it meanwhile.
-            Err(NetFault::Protocol(words)) if !was_begun() => return Err(lost(NetFault::Refused(words))),
-            session if was_begun() => session.map_err(lost)?,
+            Err(NetFault::Protocol(words)) if !was_started() => return Err(lost(NetFault::Refused(words))),
+            session if was_started() => session.map_err(lost)?,
             session => session.map_err(|fault| lost(with_local_name(fault, remote)))?,
         };
         match (session, answer) {

@@ -22,7 +22,7 @@ pub(crate) struct Select {
     filters: bool,
     /// Only these, if a list was given.
     list: Option<NameList>,
-    /// The folders that were begun.
+    /// The folders that were started.
     roots: Mutex<Vec<PatternRoot>>,
 }
 
@@ -168,7 +168,7 @@ impl Select {
         self.filter.dependent_on(name.as_bytes())
     }
 
-    /// A tree is begun: its source, and the name of that in the paths that patterns are matched against.
+    /// A tree is started: its source, and the name of that in the paths that patterns are matched against.
     pub(crate) fn begin(&self, source: &Path, above: &Path) {
         let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         roots.push(PatternRoot { source: source.to_path_buf(), above: above.to_path_buf() });
