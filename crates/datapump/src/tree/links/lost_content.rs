@@ -84,10 +84,11 @@ impl LinkTarget<'_> {
                 && way_up(&place.folder).iter().any(|up| Some(up.id) == self.root)
         };
         // In the source it is one to itself, too: `c -> c`.
-        let is_own_name = Path::new(points_to).components().filter(|part| *part != Component::CurDir);
-        let is_as_in_source = is_own_name.eq([Component::Normal(self.name)]);
-        let is_nothing_lost = is_as_in_source || self.there.kind == FileKind::Symlink;
-        let places = if is_nothing_lost { Vec::new() } else { places_on(self.folder, points_to) };
+        let parts = Path::new(points_to).components().filter(|part| *part != Component::CurDir);
+        if self.there.kind == FileKind::Symlink || parts.eq([Component::Normal(self.name)]) {
+            return false;
+        }
+        let places = places_on(self.folder, points_to);
         places.iter().take_while(|place| !may_change(place)).any(|place| self.goes_with(place))
     }
 }
