@@ -49,6 +49,8 @@ pub const OWNERS_MAX: usize = 16 << 10;
 pub const RANGES_MAX: usize = 30_000;
 /// Numbers of what is not wanted in one request, which is short.
 pub const UNWANTED_MAX: usize = 256;
+/// Connections of a session that are told of.
+pub const TRAFFIC_MAX: usize = 4096;
 /// Places of a session that are read.
 pub const SOURCES_MAX: usize = 1 << 16;
 

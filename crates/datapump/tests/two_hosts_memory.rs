@@ -43,7 +43,7 @@ impl Wire {
         stream.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
         stream.set_write_timeout(Some(WAIT_MAX)).expect("a socket");
         let mut wire = Wire(stream);
-        wire.put(&greet(purpose, session, None, "test"), 0).expect("sent");
+        wire.put(&greet(purpose, session, None, (None, "test")), 0).expect("sent");
         let reply = decode(&wire.take().expect("a reply")).expect("a reply");
         let Reply::Welcome { session, .. } = reply else { panic!("{reply:?}") };
         (wire, session)

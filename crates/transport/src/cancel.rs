@@ -1,12 +1,16 @@
-//! Why waits of a connection end early: its session is lost or stopped, or something takes too long.
+//! What the connections of a session share: why their waits end early (the session is lost or stopped, or something
+//! takes too long), and how far each is.
 //!
 //! Must not know: what is waited for.
 
-use std::sync::Arc;
+pub(crate) mod traffic;
+
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::fault::NetFault;
+use traffic::Connections;
 
 /// What all connections of a session share, and the deadline of one of them.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +19,12 @@ pub struct CancelToken {
     deadline: Option<Instant>,
     /// The user's stop, where nothing is under way that it would spoil.
     stop: Option<Arc<AtomicBool>>,
+    /// Of the control connection, which outlives the others.
+    is_control: bool,
+    /// Why it was cut, if that is known.
+    why: Arc<OnceLock<String>>,
+    /// The session's connections.
+    pub(crate) connections: Arc<Connections>,
 }
 
 /// A stop that was asked for, and since when it is heeded.
@@ -37,6 +47,7 @@ impl Stopping {
 
 const CUT: u8 = 1;
 const STOPPED: u8 = 2;
+const HUNG_UP: u8 = 4;
 
 impl CancelToken {
     /// The same line for who waits until a session has begun: a stop ends that at once.
@@ -54,9 +65,30 @@ impl CancelToken {
         CancelToken { deadline: Some(Instant::now() + patience), ..self.clone() }
     }
 
+    /// The same line for the control connection.
+    pub fn of_control(&self) -> CancelToken {
+        CancelToken { is_control: true, ..self.clone() }
+    }
+
+    fn state(&self) -> u8 {
+        let ignored = if self.is_control { HUNG_UP } else { 0 };
+        self.bits.load(Ordering::Relaxed) & !ignored
+    }
+
+    /// Nothing more goes over any connection but the control connection.
+    pub fn hang_up(&self) {
+        self.bits.fetch_or(HUNG_UP, Ordering::Relaxed);
+    }
+
     /// The session is lost: nobody need wait for it.
     pub fn cut(&self) {
         self.bits.fetch_or(CUT, Ordering::Relaxed);
+    }
+
+    /// The same, for this reason.
+    pub(crate) fn cut_because(&self, why: &str) {
+        let _ = self.why.set(why.to_owned());
+        self.cut();
     }
 
     /// This run ends.
@@ -66,7 +98,7 @@ impl CancelToken {
 
     /// Lost, or stopped.
     pub fn is_cut(&self) -> bool {
-        self.bits.load(Ordering::Relaxed) != 0
+        self.state() != 0
     }
 
     /// Until when the owner of this one waits.
@@ -81,13 +113,13 @@ impl CancelToken {
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(NetFault::Stopped);
         }
-        match self.bits.load(Ordering::Relaxed) {
+        match self.state() {
             0 if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
                 Err(NetFault::Lost("the other side does not answer".into()))
             }
             0 => Ok(()),
             bits if bits & STOPPED != 0 => Err(NetFault::Stopped),
-            _ => Err(NetFault::Lost("the session was cut".into())),
+            _ => Err(NetFault::Lost(self.why.get().map_or("the session was cut", String::as_str).into())),
         }
     }
 }

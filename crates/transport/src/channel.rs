@@ -7,19 +7,22 @@
 
 mod black_hole;
 mod greeting;
+mod receiving;
 mod sending;
 mod stats;
 
 use std::io::ErrorKind;
-use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, HEAD_BYTES, Head};
 use datapump_core::wire::hello::Reply;
+use datapump_core::wire::talk::Traffic;
 use datapump_core::wire::{ASK_BYTES_MAX, WireError};
-use datapump_engine::{CpuStage, Link, meter::within};
+use datapump_engine::Link;
 
 use crate::cancel::CancelToken;
+use crate::cancel::traffic::Meter;
 use crate::fault::NetFault;
 use crate::sockets::SocketOptions;
 use crate::timed::{POLL_INTERVAL, Timed};
@@ -54,6 +57,9 @@ pub struct Channel {
     gathered: Vec<u8>,
     /// Sealed bytes that are to be sent.
     outgoing: Outgoing,
+    /// Bytes that were sealed.
+    sealed_bytes: u64,
+    meter: Arc<Meter>,
     /// The other side will say nothing more.
     is_closed: bool,
     /// The reply to the greeting is still to come, before anything else.
@@ -96,6 +102,7 @@ impl Channel {
         plain: Vec<u8>,
     ) -> Result<Channel, NetFault> {
         let mut channel = Channel::prepared(link, seal, cancel)?;
+        channel.meter.received(plain.len());
         channel.plain = plain;
         channel.incoming[..came.len()].copy_from_slice(came);
         channel.filled = came.len();
@@ -115,6 +122,8 @@ impl Channel {
             taken: 0,
             gathered: Vec::new(),
             outgoing: Outgoing::default(),
+            sealed_bytes: 0,
+            meter: Arc::default(),
             is_closed: false,
             awaits_reply: false,
             reply: None,
@@ -203,6 +212,31 @@ impl Channel {
         self.cancel = cancel;
     }
 
+    /// Is counted in its session under this number, by which the other side knows it, too.
+    pub fn count_as(&mut self, number: u32) {
+        self.cancel.connections.add(number, &self.meter);
+    }
+
+    /// Passes on what comes: that nothing comes does not say that nothing is in hand.
+    pub fn relays(&self) {
+        self.meter.relays();
+    }
+
+    /// Its owner looked, and nothing had come.
+    pub fn looked_in_vain(&self) {
+        self.meter.looked();
+    }
+
+    /// How far the connections of its session are.
+    pub fn session_traffic(&self) -> Vec<Traffic> {
+        self.cancel.connections.traffic()
+    }
+
+    /// The session is lost, for this reason: who waits for anything of it is told.
+    pub fn cut_session(&self, why: &str) {
+        self.cancel.cut_because(why);
+    }
+
     /// Whether the session goes on.
     pub fn line_check(&self) -> Result<(), NetFault> {
         self.cancel.check()
@@ -257,151 +291,6 @@ impl Channel {
         let done = act(self);
         self.cancel.set_deadline(None);
         done
-    }
-
-    /// Whether something of what comes next is here, without a call.
-    pub fn has_buffered(&self) -> bool {
-        self.taken < self.plain.len() || self.opened < self.filled
-    }
-
-    /// Whether something came.
-    pub fn has_come(&mut self) -> Result<bool, NetFault> {
-        if self.has_buffered() {
-            return Ok(true);
-        }
-        if matches!(self.seal, Seal::Open) {
-            return self.has_input(Duration::ZERO); // it is received where it belongs
-        }
-        (self.opened, self.filled) = (0, 0);
-        match self.timed.read_now(&mut self.incoming) {
-            Ok(len) => self.filled = len,
-            Err(error) if may_go_on(&error) => return Ok(false),
-            Err(error) => return Err(NetFault::of_io("receive", &error)),
-        }
-        Ok(true)
-    }
-
-    /// Whether something came, within this time.
-    pub fn has_input(&mut self, patience: Duration) -> Result<bool, NetFault> {
-        self.waits(None, patience)
-    }
-
-    /// The same, but the wait ends also when something else can be read.
-    pub fn has_input_or(&self, other: BorrowedFd<'_>, patience: Duration) -> Result<bool, NetFault> {
-        self.waits(Some(other), patience)
-    }
-
-    /// Waits until something came here or on another connection, or for this time.
-    pub fn wait_with(&self, other: &Channel, patience: Duration) -> Result<(), NetFault> {
-        match other.timed.link.socket() {
-            _ if other.has_buffered() => Ok(()),
-            socket => self.waits(socket, patience).map(drop),
-        }
-    }
-
-    fn waits(&self, other: Option<BorrowedFd<'_>>, patience: Duration) -> Result<bool, NetFault> {
-        if self.has_buffered() {
-            return Ok(true);
-        }
-        let _stage = within(CpuStage::Waiting);
-        let has_input = self.timed.link.has_input(other, patience);
-        has_input.map_err(|error| NetFault::of_io("wait for the connection", &error))
-    }
-
-    /// Fills `bytes`.
-    pub fn receive(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
-        // To take opened bytes takes less time than to look at a clock.
-        let opens = self.is_sealed() && self.plain.len() - self.taken < bytes.len();
-        let _stage = opens.then(|| within(CpuStage::Decrypt));
-        let (start, before_ns) = (Instant::now(), self.timed.receiving_ns);
-        let received = self.receive_whole(bytes);
-        let waited_ns = self.timed.receiving_ns - before_ns;
-        self.opening_ns += (start.elapsed().as_nanos() as u64).saturating_sub(waited_ns);
-        received
-    }
-
-    fn receive_whole(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
-        let mut at = self.take_plain(bytes);
-        while at < bytes.len() {
-            if matches!(self.seal, Seal::Open) {
-                at += self.read_into(&mut bytes[at..])?;
-                continue;
-            }
-            at += self.receive_opened(&mut bytes[at..])?;
-        }
-        Ok(())
-    }
-
-    /// Takes what was opened before.
-    fn take_plain(&mut self, bytes: &mut [u8]) -> usize {
-        let there = &self.plain[self.taken..];
-        let len = there.len().min(bytes.len());
-        bytes[..len].copy_from_slice(&there[..len]);
-        self.taken += len;
-        if self.taken == self.plain.len() {
-            self.plain.clear();
-            self.taken = 0;
-        }
-        len
-    }
-
-    /// Opens the next record into `bytes`; what does not fit stays for the next time.
-    fn receive_opened(&mut self, bytes: &mut [u8]) -> Result<usize, NetFault> {
-        let (mut at, mut rest) = (0, std::mem::take(&mut self.plain));
-        let turn = self.open(&mut |opened| {
-            let len = opened.len().min(bytes.len() - at);
-            bytes[at..at + len].copy_from_slice(&opened[..len]);
-            at += len;
-            rest.extend_from_slice(&opened[len..]);
-        });
-        self.plain = rest;
-        match turn? {
-            _ if at > 0 => {}
-            Turn::Send => self.flush()?,
-            Turn::Closed => return Err(closed()),
-            Turn::Receive | Turn::Ready => self.receive_some()?,
-        }
-        Ok(at)
-    }
-
-    fn open(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<Turn, NetFault> {
-        let came = &mut self.incoming[self.opened..self.filled];
-        let (used, turn) = self.seal.open(came, &mut self.outgoing, take)?;
-        self.opened += used;
-        Ok(turn)
-    }
-
-    /// Waits for more sealed bytes.
-    fn receive_some(&mut self) -> Result<(), NetFault> {
-        self.incoming.copy_within(self.opened..self.filled, 0);
-        (self.opened, self.filled) = (0, self.filled - self.opened);
-        if self.filled == self.incoming.len() {
-            return Err(NetFault::Protocol("a record of the other side never ends".into()));
-        }
-        loop {
-            self.cancel.check()?;
-            match self.timed.read(&mut self.incoming[self.filled..]) {
-                Ok(0) => return Err(closed()),
-                Ok(len) => {
-                    self.filled += len;
-                    return Ok(());
-                }
-                Err(error) if may_go_on(&error) => {}
-                Err(error) => return Err(NetFault::of_io("receive", &error)),
-            }
-        }
-    }
-
-    fn read_into(&mut self, bytes: &mut [u8]) -> Result<usize, NetFault> {
-        loop {
-            self.cancel.check()?;
-            match self.timed.read_block(bytes) {
-                Ok(0) => return Err(closed()),
-                Ok(len) => return Ok(len),
-                Err(error) if may_go_on(&error) => {}
-                Err(error) => return Err(NetFault::of_io("receive", &error)),
-            }
-        }
     }
 }
 

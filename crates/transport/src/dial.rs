@@ -130,7 +130,9 @@ impl Dialer {
         channel.tune(&self.sockets)?;
         channel.watch(self.patience)?;
         let program = concat!("pump ", env!("CARGO_PKG_VERSION"));
-        channel.put_greeting(&greet(purpose, session, early, program))?;
+        let number = session.map(|_| self.cancel.connections.next_number());
+        number.into_iter().for_each(|number| channel.count_as(number));
+        channel.put_greeting(&greet(purpose, session, early, (number, program)))?;
         Ok((channel, round_trip_ns))
     }
 

@@ -123,15 +123,20 @@ impl Timed {
 }
 
 /// Lets the kernel ask the other one whether the connection is still there, when nothing else is under way: tcp(7). It
-/// has gone unanswered for the whole patience when it is given up.
+/// has gone unanswered for the whole patience when it is given up. A firewall that forgets what is silent for seconds
+/// sees each of these questions.
 fn keep_alive(socket: BorrowedFd<'_>, patience: Duration) -> std::io::Result<()> {
-    const TRIES: u32 = 4;
+    const IDLE: Duration = Duration::from_secs(1);
+    const TRIES_MIN: u64 = 4;
     /// The most that tcp(7) takes.
-    const MOST: Duration = Duration::from_secs(32_767);
-    let whole = |time: Duration| time.clamp(Duration::from_secs(1), MOST);
-    sockopt::set_tcp_keepidle(socket, whole(patience / 2))?;
-    sockopt::set_tcp_keepintvl(socket, whole(patience / (2 * TRIES)))?;
-    sockopt::set_tcp_keepcnt(socket, TRIES)?;
+    const TRIES_MAX: u64 = 127;
+    const INTERVAL_S_MAX: u64 = 32_767;
+    let asked_s = patience.saturating_sub(IDLE).as_secs().max(TRIES_MIN);
+    let interval_s = asked_s.div_ceil(TRIES_MAX).min(INTERVAL_S_MAX);
+    let tries = (asked_s / interval_s).min(TRIES_MAX);
+    sockopt::set_tcp_keepidle(socket, IDLE)?;
+    sockopt::set_tcp_keepintvl(socket, Duration::from_secs(interval_s))?;
+    sockopt::set_tcp_keepcnt(socket, tries as u32)?;
     sockopt::set_socket_keepalive(socket, true)?;
     Ok(())
 }

@@ -37,6 +37,7 @@ mod hosts_attributes;
 mod hosts_relayed;
 mod hosts_shared;
 mod hosts_silence;
+mod hosts_stalls;
 mod hosts_stopped;
 mod hosts_swaps;
 mod hosts_traced;

@@ -6,6 +6,7 @@
 
 pub mod home;
 pub mod listing;
+pub mod middle_box;
 pub mod nested;
 pub mod programs;
 pub mod running;

@@ -48,6 +48,9 @@ pub struct Greeting {
     #[n(4)]
     #[cbor(with = "minicbor::bytes")]
     pub early: Option<[u8; 16]>,
+    /// The number of this connection, by which both sides tell how far it is; none on a control connection.
+    #[n(5)]
+    pub number: Option<u32>,
 }
 
 /// The first message of the called side.
@@ -105,9 +108,14 @@ pub enum Reason {
 }
 
 /// What the caller sends first.
-pub fn greet(purpose: Purpose, session: Option<[u8; 16]>, early: Option<[u8; 16]>, program: &str) -> Vec<u8> {
+pub fn greet(
+    purpose: Purpose,
+    session: Option<[u8; 16]>,
+    early: Option<[u8; 16]>,
+    (number, program): (Option<u32>, &str),
+) -> Vec<u8> {
     let program = Some(program.to_owned());
-    encode(&Greeting { version: VERSION, purpose, session, program, early })
+    encode(&Greeting { version: VERSION, purpose, session, program, early, number })
 }
 
 /// Reads a greeting. Another main version is an answer, not an error: the caller is told.

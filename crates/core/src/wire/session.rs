@@ -19,6 +19,7 @@ use minicbor::{Decode, Encode};
 
 use super::bounds::{ErrorNumber, FileSize, HasCounts, counted, lists};
 use super::datagrams::{DatagramCounts, DatagramGrant, DatagramRequest};
+use super::talk::ConnectionTraffic;
 use super::{WireError, decode, encode};
 
 pub use host_settings::{HostSettings, LinkFacts, ShortText};
@@ -280,9 +281,13 @@ pub enum Message {
         #[cbor(decode_with = "counted")]
         Box<SenderStats>,
     ),
-    /// Of either side, when nothing else is said for a while: it is alive.
+    /// Of either side, now and then: it is alive, and how far its connections are. An older one does not tell that.
     #[n(8)]
-    Alive,
+    Alive(
+        #[n(0)]
+        #[cbor(decode_with = "lists::traffic", nil = "lists::none")]
+        Option<Vec<ConnectionTraffic>>,
+    ),
     /// Of the called side: it cannot be done now, but may be later: why.
     #[n(12)]
     Busy(#[n(0)] String),
@@ -319,7 +324,7 @@ impl Message {
             Message::Stop => "a wish to stop",
             Message::Report(_) => "a report",
             Message::Agreed(_) => "its agreement",
-            Message::Alive => "a sign of life",
+            Message::Alive(_) => "a sign of life",
             Message::Busy(_) => "that it is busy",
             Message::DatagramsSent(_) => "a number of datagrams",
             Message::DatagramsCounted(_) => "counts of datagrams",
@@ -362,7 +367,7 @@ impl SessionSide {
         let of_caller = self.is_caller != comes;
         let of_writer = |way: Direction| of_caller == (way == Direction::Pull);
         let next = match (self.state, message) {
-            (state, Message::Alive) => state,
+            (state, Message::Alive(_)) => state,
             (SessionState::Idle, Message::Begin(begin)) if of_caller => SessionState::Asked(begin.way),
             (SessionState::Asked(way), Message::Begun { .. }) if !of_caller => SessionState::Running(way),
             (SessionState::Asked(_), Message::Refused(_) | Message::Busy(_)) if !of_caller => {

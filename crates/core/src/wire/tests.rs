@@ -52,7 +52,7 @@ impl Talker {
     }
 }
 
-fn session_answer() -> Message {
+pub(super) fn session_answer() -> Message {
     let host =
         HostSettings { mtu_probing: Some(1), kernel: Some(ShortText::of("6.1")), ..HostSettings::default() };
     let (receives, reads_on, sends_ahead) = (Some(true), Some(true), Some(true));
@@ -62,7 +62,7 @@ fn session_answer() -> Message {
     Message::Begun { receives, reads_on, sends_ahead, host, datagrams, places, has_links: Some(false) }
 }
 
-fn begin(way: Direction) -> Message {
+pub(super) fn begin(way: Direction) -> Message {
     Message::Begin(Begin {
         way,
         sources: vec![ByteVec::from(b"a".to_vec())],
@@ -194,7 +194,7 @@ fn what_is_out_of_turn_is_refused() {
 
 #[test]
 fn greetings_of_other_versions_are_answered() {
-    let greeting = greet(Purpose::Control, None, Some([7; 16]), "pump 0.1.0");
+    let greeting = greet(Purpose::Control, None, Some([7; 16]), (Some(3), "pump 0.1.0"));
     let read = read_greeting(&greeting).expect("a greeting").expect("our version");
     assert_eq!((read.version, read.purpose), (VERSION, Purpose::Control));
     let other = super::hello::Greeting { version: (2, 0), ..read };
@@ -216,7 +216,7 @@ fn a_connection_for_blocks_belongs_to_a_session() {
     for (purpose, session) in
         [(Purpose::Control, Some([1; 16])), (Purpose::Blocks, None), (Purpose::Names, None)]
     {
-        let read = read_greeting(&greet(purpose, session, None, ""));
+        let read = read_greeting(&greet(purpose, session, None, (None, "")));
         assert_eq!(read, Err(WireError::Unexpected("a greeting for no session")));
     }
 }
@@ -275,6 +275,9 @@ fn what_older_versions_do_not_know_is_left_out() {
     let older = [0x82, 3, 0x82, 2, 1];
     assert_eq!(encode(&list(None)), older);
     assert_eq!(decode::<PeerRequest>(&older), Ok(list(None)));
+    let alive = [0x82, 8, 0x80];
+    assert_eq!(encode(&Message::Alive(None)), alive);
+    assert_eq!(decode::<Message>(&alive), Ok(Message::Alive(None)));
 }
 
 #[test]

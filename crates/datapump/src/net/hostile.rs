@@ -430,7 +430,7 @@ fn callers_that_say_nothing_or_little_keep_nobody_out() {
 fn a_session_that_never_begins_keeps_no_place_and_no_server() {
     let mut stage = HostileStage::new();
     let (mut control, _) = welcomed(&stage.dialer).expect("the ticket is good");
-    let mut lives = || control.send_message(&encode(&Message::Alive), 0);
+    let mut lives = || control.send_message(&encode(&Message::Alive(None)), 0);
     lives().expect("it is heard");
     stage.stop.store(true, Ordering::Relaxed);
     let is_cut = (0..200).any(|_| {
@@ -453,7 +453,7 @@ fn signs_of_life_are_no_beginning() {
     let mut other = channel(there);
     let speaker = std::thread::spawn(move || {
         // Until nobody listens any more.
-        while other.send_message(&encode(&Message::Alive), 0).is_ok() {
+        while other.send_message(&encode(&Message::Alive(None)), 0).is_ok() {
             std::thread::sleep(Duration::from_millis(1));
         }
     });

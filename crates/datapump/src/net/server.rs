@@ -249,8 +249,10 @@ impl Server {
         channel.watch(self.state.options.peer_timeout)?;
         let holder = channel.peer();
         let (body, _) = channel.message_within(HANDSHAKE_MAX)?;
+        let mut number = None;
         let admitted = match read_greeting(&body)? {
             Ok(greeting) => {
+                number = greeting.number;
                 let admitted = self.state.admit(&greeting, holder);
                 if let (Err(_), None, Some(early)) = (&admitted, greeting.session, &greeting.early) {
                     self.state.forget(early);
@@ -277,6 +279,7 @@ impl Server {
             }
             Some(Admitted::ConnectionAcceptor(purpose, cancel, acceptor)) => {
                 channel.join(cancel);
+                number.into_iter().for_each(|number| channel.count_as(number));
                 acceptor.take(purpose, channel);
                 None
             }

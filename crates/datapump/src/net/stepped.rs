@@ -202,7 +202,7 @@ fn ended(control: &mut Control, outbox: &Outbox, report: &Report) -> Result<Send
         }
         Follows::Go
     };
-    control.run(&mut hear, &mut || None, &mut SenderStats::default)?;
+    control.run(&mut hear, &mut || None, &mut || Some(SenderStats::default()))?;
     Ok(given.expect("a session that is over was agreed"))
 }
 
@@ -250,7 +250,7 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
         Message::Report(_) => Follows::Agree,
         _ => Follows::Go,
     };
-    let stepped = control.step(Duration::ZERO, &mut hear, &mut || None, &mut SenderStats::default);
+    let stepped = control.step(Duration::ZERO, &mut hear, &mut || None, &mut || Some(SenderStats::default()));
     let told = said.map_or(Ok(()), |message| control.say(message));
     *is_over = told.is_err() || !matches!(stepped, Ok(Stepped::On | Stepped::Waits));
     matches!(stepped, Ok(Stepped::On))

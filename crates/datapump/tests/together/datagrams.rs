@@ -268,7 +268,7 @@ fn what_is_not_granted_is_refused_and_nothing_is_sent() {
 fn never_counts(listener: &TcpListener, stop: &AtomicBool) {
     let grant = DatagramGrant { port: 9, token: [0; 16], bytes_per_second: 1, buffer_bytes: 0 };
     let mut channel = accepted(listener, Some(grant));
-    while !stop.load(Ordering::Relaxed) && channel.send_message(&encode(&Message::Alive), 0).is_ok() {
+    while !stop.load(Ordering::Relaxed) && channel.send_message(&encode(&Message::Alive(None)), 0).is_ok() {
         thread::sleep(Duration::from_millis(200));
     }
 }

@@ -68,6 +68,8 @@ impl Channel {
             return Ok(());
         }
         if is_open {
+            self.sealed_bytes += (self.gathered.len() + bytes.len()) as u64;
+            self.meter.sent(self.sealed_bytes);
             send_both(&mut self.timed, &self.cancel, &self.gathered, bytes)?;
             self.gathered.clear();
             return Ok(());
@@ -89,9 +91,19 @@ impl Channel {
 
     fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
         let _stage = self.is_sealed().then(|| within(CpuStage::Encrypt));
-        let Channel { seal, outgoing, timed, cancel, sealing_ns, .. } = self;
+        let Channel { seal, outgoing, timed, cancel, sealing_ns, meter, sealed_bytes, .. } = self;
         let (start, before_ns) = (Instant::now(), timed.sending_ns);
-        let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(timed, cancel, sealed));
+        let (before_bytes, mut is_behind) = (*sealed_bytes, false);
+        *sealed_bytes += bytes.len() as u64;
+        let sealed = seal.seal(bytes, outgoing, &mut |sealed| {
+            is_behind = true;
+            meter.sent(*sealed_bytes);
+            send_all(timed, cancel, sealed)
+        });
+        if is_behind && !outgoing.bytes().is_empty() {
+            // The rest waits here for the next `flush`.
+            meter.sent(before_bytes);
+        }
         *sealing_ns += (start.elapsed().as_nanos() as u64).saturating_sub(timed.sending_ns - before_ns);
         sealed
     }
@@ -99,6 +111,7 @@ impl Channel {
     /// Sends what was put.
     pub fn flush(&mut self) -> Result<(), NetFault> {
         self.seal_gathered()?;
+        self.meter.sent(self.sealed_bytes);
         send_all(&mut self.timed, &self.cancel, &mut self.outgoing)
     }
 

@@ -7,7 +7,9 @@ use minicbor::Decode;
 use minicbor::data::Type;
 use minicbor::decode::{Decoder, Error};
 
-use crate::wire::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX, UNWANTED_MAX};
+use crate::wire::{
+    ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX, TRAFFIC_MAX, UNWANTED_MAX,
+};
 
 /// The names of a folder.
 pub(in crate::wire) fn names<'bytes, C, T>(
@@ -81,6 +83,17 @@ where
     T: Decode<'bytes, C>,
 {
     optional(decoder, context, RANGES_MAX)
+}
+
+/// How far the connections of a session are, where that is told.
+pub(in crate::wire) fn traffic<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Option<Vec<T>>, Error>
+where
+    T: Decode<'bytes, C>,
+{
+    optional(decoder, context, TRAFFIC_MAX)
 }
 
 /// What owners and groups are called, where that is told.

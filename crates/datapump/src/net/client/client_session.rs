@@ -439,7 +439,7 @@ impl ClientSession {
         &mut self,
         stop: &AtomicBool,
         answer: &mut dyn FnMut(Message) -> Follows,
-        given: &mut dyn FnMut() -> SenderStats,
+        given: &mut dyn FnMut() -> Option<SenderStats>,
     ) -> Result<(), NetFault> {
         let (cancel, mut stopping, mut was_said) = (self.cancel.clone(), Stopping::default(), false);
         let mut look = || {
@@ -460,6 +460,6 @@ impl ClientSession {
             stopping.heeds(stop, &cancel);
             None
         };
-        self.control.run(answer, &mut look, &mut SenderStats::default)
+        self.control.run(answer, &mut look, &mut || Some(SenderStats::default()))
     }
 }

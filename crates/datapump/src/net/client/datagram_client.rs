@@ -139,7 +139,8 @@ impl DatagramClient {
             None
         };
         while sent_at.get().is_none_or(|sent_at| sent_at.elapsed() < COUNTING_MAX) {
-            let stepped = control.step(POLL_INTERVAL, &mut answer, &mut look, &mut SenderStats::default)?;
+            let stepped =
+                control.step(POLL_INTERVAL, &mut answer, &mut look, &mut || Some(SenderStats::default()))?;
             if stepped == Stepped::Over {
                 return Ok(());
             }

@@ -29,7 +29,7 @@ use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{AheadWish, PeerFacts, RemoteHost};
 use crate::net::server::control::Follows;
-use crate::net::server::served_connection::gave_by;
+use crate::net::server::served_connection::Ending;
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
@@ -216,7 +216,7 @@ impl RemoteCopy {
         let (cancel, host) = (session.cancel.clone(), remote.host.to_string());
         let (mut report, mut gave) = (None, SenderStats::default());
         let talked = std::thread::scope(|scope| {
-            let mut given = Some(scope.spawn(|| read_server.give(&handles, receiver)));
+            let mut ending = Ending::of(scope.spawn(|| read_server.give(&handles, receiver)));
             let mut answer = |message| match self.heard(message, (&host, events), &reader) {
                 Some(text) => {
                     report = event_codec::report(&text);
@@ -226,8 +226,8 @@ impl RemoteCopy {
             };
             let mut was_given = || {
                 over.store(true, Ordering::Relaxed);
-                gave = given.take().and_then(|given| gave_by(given, &cancel)).unwrap_or_default();
-                gave
+                gave = ending.poll(&cancel)?;
+                Some(gave)
             };
             let dialled = session.dial(scope, (sender, Arc::clone(&over)));
             let talked = session.talk(&self.stop, &mut answer, &mut was_given);

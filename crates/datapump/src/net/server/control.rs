@@ -2,16 +2,17 @@
 //!
 //! Must not know: what messages lead to.
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Reply;
 use datapump_core::wire::session::{Message, SenderStats, Session};
-use datapump_core::wire::talk::Talk;
+use datapump_core::wire::talk::{Liveness, Talk};
 use datapump_transport::{CancelToken, Channel, NetFault, SocketFacts};
 
 use crate::job::platform::Clock;
@@ -86,6 +87,10 @@ pub(crate) struct Control {
     talk: Talk,
     inbox: Inbox,
     clock: Clock,
+    /// Came while this side worked, and nobody took it yet.
+    put_by: VecDeque<Message>,
+    /// All was told, and what this side gave is not known yet.
+    is_agreeing: bool,
 }
 
 impl Control {
@@ -101,6 +106,8 @@ impl Control {
             talk: Talk::new(session, patience.as_nanos() as u64, clock.now_ns()),
             inbox,
             clock,
+            put_by: VecDeque::new(),
+            is_agreeing: false,
         }
     }
 
@@ -124,7 +131,7 @@ impl Control {
 
     /// Its waits are those of this line from now on.
     pub(crate) fn join(&mut self, cancel: &CancelToken) {
-        self.channel.join(cancel.clone());
+        self.channel.join(cancel.of_control());
     }
 
     /// Says a message now.
@@ -153,7 +160,7 @@ impl Control {
     /// Waits for one message.
     pub(crate) fn hear(&mut self) -> Result<Message, NetFault> {
         loop {
-            if let Some(message) = self.next(POLL_INTERVAL)? {
+            if let Some(message) = self.take(POLL_INTERVAL)? {
                 return Ok(message);
             }
         }
@@ -170,13 +177,35 @@ impl Control {
         Err(NetFault::Lost("the other side does not say what it wants".into()))
     }
 
+    /// Does something that may take long, as calls of a disk may; the other side hears that this one lives.
+    ///
+    /// Errors: the other side is not there any more. What was begun goes on to its end.
+    pub(crate) fn meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> Result<T, NetFault> {
+        std::thread::scope(|scope| {
+            let (sender, done) = sync_channel(1);
+            let worker = std::thread::Builder::new().spawn_scoped(scope, move || drop(sender.send(work())));
+            worker.map_err(|error| NetFault::of_io("start a thread", &error))?;
+            loop {
+                match done.recv_timeout(POLL_INTERVAL) {
+                    Ok(done) => return Ok(done),
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(NetFault::Lost("this side made a mistake".into()));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                let came = self.next(Duration::ZERO)?;
+                self.put_by.extend(came);
+            }
+        })
+    }
+
     /// Goes on until the session is over; each message of the other side is answered by `answer`. `look` is called now
-    /// and then and may have something to say; `given` when the writing side has told its report.
+    /// and then and may have something to say; `given` when the writing side has told its report, until it knows.
     pub(crate) fn run(
         &mut self,
         answer: &mut dyn FnMut(Message) -> Follows,
         look: &mut dyn FnMut() -> Option<Message>,
-        given: &mut dyn FnMut() -> SenderStats,
+        given: &mut dyn FnMut() -> Option<SenderStats>,
     ) -> Result<(), NetFault> {
         while self.step(POLL_INTERVAL, answer, look, given)? != Stepped::Over {}
         Ok(())
@@ -188,8 +217,14 @@ impl Control {
         patience: Duration,
         answer: &mut dyn FnMut(Message) -> Follows,
         look: &mut dyn FnMut() -> Option<Message>,
-        given: &mut dyn FnMut() -> SenderStats,
+        given: &mut dyn FnMut() -> Option<SenderStats>,
     ) -> Result<Stepped, NetFault> {
+        if self.is_agreeing
+            && let Some(given) = given()
+        {
+            self.is_agreeing = false;
+            self.say(Message::Agreed(Box::new(given)))?;
+        }
         if self.talk.is_over() {
             self.channel.close();
             return Ok(Stepped::Over);
@@ -202,26 +237,31 @@ impl Control {
             self.say(message)?;
         }
         self.pass_time()?;
-        let Some(message) = self.next(patience)? else { return Ok(Stepped::Waits) };
+        let patience = if self.is_agreeing { Duration::ZERO } else { patience };
+        let Some(message) = self.take(patience)? else { return Ok(Stepped::Waits) };
         match answer(message) {
             Follows::Go => {}
-            Follows::Agree => self.say(Message::Agreed(Box::new(given())))?,
+            Follows::Agree => self.is_agreeing = true,
         }
         Ok(Stepped::On)
     }
 
-    /// Says that this side lives, if it has been silent; notices that the other one is not there any more.
+    /// Says that this side lives, if it has been silent; notices that the other one is not there any more, or that
+    /// what is sent over one of their connections does not come.
     fn pass_time(&mut self) -> Result<(), NetFault> {
-        let is_there = self.talk.handle_time(self.now_ns())?;
+        let liveness = self.talk.handle_time(self.now_ns(), &|| self.channel.session_traffic())?;
         self.put_said()?;
         self.flush()?;
-        match is_there {
-            true => Ok(()),
-            false => {
-                let seconds = self.patience().as_secs_f64();
-                Err(NetFault::Lost(format!("the other side has been silent for {seconds} s")))
-            }
-        }
+        let seconds = self.patience().as_secs_f64();
+        let why = match liveness {
+            Liveness::Alive => return Ok(()),
+            Liveness::Silent => format!("the other side has been silent for {seconds} s"),
+            Liveness::Stalled => format!(
+                "a connection is dead: nothing came over it for {seconds} s of what the other side sent"
+            ),
+        };
+        self.channel.cut_session(&why);
+        Err(NetFault::Lost(why))
     }
 
     fn empty_inbox(&mut self) -> Result<(), NetFault> {
@@ -239,6 +279,11 @@ impl Control {
                 _ => self.flush()?,
             }
         }
+    }
+
+    /// The next message that nobody took, if there is one soon.
+    fn take(&mut self, patience: Duration) -> Result<Option<Message>, NetFault> {
+        self.put_by.pop_front().map_or_else(|| self.next(patience), |message| Ok(Some(message)))
     }
 
     /// The next message, if one comes soon and nothing is to be said before.

@@ -87,7 +87,7 @@ pub(crate) fn held(
                 state.stop.load(Ordering::Relaxed).then(|| cancel.stop());
                 None
             },
-            &mut SenderStats::default,
+            &mut || Some(SenderStats::default()),
         );
         cancel.cut();
         talked

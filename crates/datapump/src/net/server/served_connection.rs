@@ -50,16 +50,33 @@ pub(crate) fn give(
     sum(&given.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What was given, once the other side has hung up; it is hung up on if it does not.
-pub(crate) fn gave_by(given: ScopedJoinHandle<'_, SenderStats>, cancel: &CancelToken) -> Option<SenderStats> {
-    let start = Instant::now();
-    while !given.is_finished() {
-        if start.elapsed() > HANDSHAKE_MAX {
-            cancel.cut();
-        }
-        std::thread::sleep(LOOK_AGAIN_AFTER);
+/// The connections over which this side gives, at their end.
+pub(crate) struct Ending<'scope> {
+    given: Option<ScopedJoinHandle<'scope, SenderStats>>,
+    since: Option<Instant>,
+}
+
+impl<'scope> Ending<'scope> {
+    pub(crate) fn of(given: ScopedJoinHandle<'scope, SenderStats>) -> Ending<'scope> {
+        Ending { given: Some(given), since: None }
     }
-    given.join().ok()
+
+    /// What was given, once the other side has hung up; it is hung up on if it does not. `None` where that takes longer
+    /// than whoever holds the session may look away.
+    pub(crate) fn poll(&mut self, cancel: &CancelToken) -> Option<SenderStats> {
+        let start = Instant::now();
+        let since = *self.since.get_or_insert(start);
+        while self.given.as_ref().is_some_and(|given| !given.is_finished()) {
+            if since.elapsed() > HANDSHAKE_MAX {
+                cancel.hang_up();
+            }
+            if start.elapsed() > WAIT_MAX {
+                return None;
+            }
+            std::thread::sleep(LOOK_AGAIN_AFTER);
+        }
+        Some(self.given.take().and_then(|given| given.join().ok()).unwrap_or_default())
+    }
 }
 
 /// One connection over which another host gets what it requests: a machine that [`ServedConnection::step`] moves. It

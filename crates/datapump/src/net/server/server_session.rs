@@ -44,7 +44,7 @@ use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::datagram_session;
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
-use crate::net::server::served_connection::gave_by;
+use crate::net::server::served_connection::Ending;
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::account::version;
@@ -81,16 +81,18 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
     if let Some(before) = &begin.instead_of {
-        state.end(before, &number);
+        control.meanwhile(|| state.end(before, &number))?;
     }
     if let Some(request) = begin.datagrams {
         control.join(&cancel);
         return datagram_session::held(state, control, (cancel, outbox), request);
     }
-    let checked = checked(state, &begin).map_err(refusal).and_then(|mut wanted| {
+    // It looks at the disk, which may take longer than the caller waits for a sign of life.
+    let checked = control.meanwhile(|| -> Result<_, Box<Message>> {
+        let mut wanted = checked(state, &begin).map_err(refusal)?;
         let memory = reserve::reserve(state, &mut wanted)?;
         Ok((wanted, memory))
-    });
+    })?;
     match checked {
         Ok((mut wanted, memory)) => {
             state.agree(&left, wanted.connections_max(), wanted.sends_ahead);
@@ -384,7 +386,7 @@ fn write(
                     Message::Progress(progress(&watch))
                 })
             },
-            &mut SenderStats::default,
+            &mut || Some(SenderStats::default()),
         );
         // A thread that still has something to say, or waits for the caller or the other side of a pipe, waits in vain.
         drop(control);
@@ -425,7 +427,7 @@ fn read(
         Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let mut given = Some(scope.spawn(|| served_connection.give(&handles, receiver)));
+        let mut ending = Ending::of(scope.spawn(|| served_connection.give(&handles, receiver)));
         let sender = RefCell::new(Some(sender));
         let talked = control.run(
             &mut |message| match message {
@@ -443,7 +445,7 @@ fn read(
             },
             &mut || {
                 sender.take();
-                given.take().and_then(|given| gave_by(given, &cancel)).unwrap_or_default()
+                ending.poll(&cancel)
             },
         );
         cancel.cut();

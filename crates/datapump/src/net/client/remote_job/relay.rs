@@ -4,7 +4,7 @@
 //!
 //! Must not know: what is requested.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -36,6 +36,8 @@ use crate::target::place::{Place, Remote};
 const BLOCK_BYTES: u32 = 16 << 20;
 /// Between two looks whether the session with the host that reads has ended.
 const LOOK_EACH: Duration = Duration::from_millis(1);
+/// How long that may take: the host that reads hangs up on connections that do not end (`HANDSHAKE_MAX`), and agrees.
+const SOURCE_END_MAX: Duration = Duration::from_secs(2 * HANDSHAKE_MAX.as_secs());
 
 impl RemoteCopy {
     /// The first source and the target, where both are on hosts that ssh reaches and nothing is only compared.
@@ -80,7 +82,7 @@ impl RemoteCopy {
             let dialled = reading.dial(scope, (came, Arc::clone(&source.is_over)));
             source.start(scope, &mut reading, (&self.stop, &self.watch, self.options.verify));
             let writing = self.begin(Direction::Push, to, last, (events, opening));
-            let mut writing = writing.inspect_err(|_| _ = source.end(None))?;
+            let mut writing = writing.inspect_err(|_| source.end())?;
             let (report, talked) = self.written(&mut writing, (&source, comes), (events, to));
             let gave = source.gave();
             // What was lost first is why the rest is: a connection that could not be made, a session.
@@ -131,8 +133,12 @@ impl RemoteCopy {
                 }
                 None => Follows::Go,
             };
-            let talked = writing.talk(&self.stop, &mut answer, &mut || source.end(text.borrow().clone()));
-            source.end(None);
+            let mut was_given = || {
+                source.begin_end(text.borrow().clone());
+                source.poll_end()
+            };
+            let talked = writing.talk(&self.stop, &mut answer, &mut was_given);
+            source.end();
             writing.cancel.cut();
             why_lost(talked, dialled)
         });
@@ -146,6 +152,8 @@ type SourceThread<'scope> = ScopedJoinHandle<'scope, Result<SenderStats, NetFaul
 struct SourceSide<'scope> {
     thread: RefCell<Option<SourceThread<'scope>>>,
     ended: RefCell<Option<Result<SenderStats, NetFault>>>,
+    /// When it was told that all is over.
+    since: Cell<Option<Instant>>,
     outbox: Outbox,
     connections: Arc<SessionPools>,
     cancel: CancelToken,
@@ -161,6 +169,7 @@ impl<'scope> SourceSide<'scope> {
         SourceSide {
             thread: RefCell::default(),
             ended: RefCell::default(),
+            since: Cell::default(),
             outbox: session.outbox.clone(),
             connections: Arc::clone(&session.connections),
             cancel: session.cancel.clone(),
@@ -197,26 +206,44 @@ impl<'scope> SourceSide<'scope> {
         }
     }
 
-    /// Tells it the report, or that there is none, and waits until it has agreed; what it gave.
-    fn end(&self, report: Option<String>) -> SenderStats {
+    /// Tells it the report, or that there is none.
+    fn begin_end(&self, report: Option<String>) {
+        if self.since.get().is_some() {
+            return;
+        }
+        self.since.set(Some(Instant::now()));
+        self.is_over.store(true, Ordering::Relaxed);
+        self.connections.close();
+        match report {
+            Some(report) => self.outbox.say(Message::Report(report)),
+            None => self.cancel.cut(),
+        }
+    }
+
+    /// What it gave, once it has agreed; it is cut if it does not. `None` where that takes longer than whoever holds the
+    /// other session may look away.
+    fn poll_end(&self) -> Option<SenderStats> {
+        let start = Instant::now();
+        while self.thread.borrow().as_ref().is_some_and(|thread| !thread.is_finished()) {
+            if self.since.get().is_some_and(|since| since.elapsed() > SOURCE_END_MAX) {
+                self.cancel.cut();
+            }
+            if start.elapsed() > WAIT_MAX {
+                return None;
+            }
+            std::thread::sleep(LOOK_EACH);
+        }
         if let Some(thread) = self.thread.take() {
-            self.is_over.store(true, Ordering::Relaxed);
-            self.connections.close();
-            match report {
-                Some(report) => self.outbox.say(Message::Report(report)),
-                None => self.cancel.cut(),
-            }
-            let start = Instant::now();
-            while !thread.is_finished() {
-                if start.elapsed() > HANDSHAKE_MAX {
-                    self.cancel.cut();
-                }
-                std::thread::sleep(LOOK_EACH);
-            }
             let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             self.ended.replace(Some(ended));
         }
-        self.gave()
+        Some(self.gave())
+    }
+
+    /// Ends it without a report, if it has none, and waits until it has ended.
+    fn end(&self) {
+        self.begin_end(None);
+        while self.poll_end().is_none() {}
     }
 
     fn gave(&self) -> SenderStats {
@@ -251,12 +278,17 @@ fn source_session(
 /// Forwards frames between two connections, until one side hangs up; then the other is hung up on, too.
 fn forward(mut writer: Channel, mut reader: Channel, most: u32) -> Result<(), NetFault> {
     let mut block = (Vec::new(), most);
+    for channel in [&writer, &reader] {
+        channel.relays();
+    }
     loop {
         let was_asked = forward_one(&mut writer, &mut reader, &mut block)?;
         let was_answered = forward_one(&mut reader, &mut writer, &mut block)?;
         if !was_asked && !was_answered {
             writer.line_check()?;
             reader.line_check()?;
+            writer.looked_in_vain();
+            reader.looked_in_vain();
             writer.wait_with(&reader, WAIT_MAX)?;
         }
     }
