@@ -84,6 +84,8 @@ struct Extent {
     kills: u32,
     /// Trees that are copied beside rsync.
     trees: u32,
+    /// Sessions whose connections are spoiled.
+    sessions: u32,
     /// Trees whose names are selected beside rsync.
     filters: u32,
     /// Of the truth tests, in each of which every part is throttled once.
@@ -104,6 +106,7 @@ const SHORT: Extent = Extent {
     seeds: 100_000,
     kills: 20,
     trees: 30,
+    sessions: 40,
     filters: 3,
     rounds: 1,
     fuzz_seconds: 20,
@@ -116,6 +119,7 @@ const FULL: Extent = Extent {
     seeds: 1_000_000,
     kills: 200,
     trees: 1000,
+    sessions: 1000,
     filters: 50,
     rounds: 20,
     fuzz_seconds: 600,
@@ -191,9 +195,9 @@ impl Extent {
 }
 
 /// The variables by which the tests know how long they may take.
-fn of_extent(Extent { kills, trees, filters, rounds, one_case_in, .. }: &Extent) -> String {
+fn of_extent(Extent { kills, trees, sessions, filters, rounds, one_case_in, .. }: &Extent) -> String {
     let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_FILTERS={filters}");
-    line += &format!(" DATAPUMP_ROUNDS={rounds}");
+    line += &format!(" DATAPUMP_SESSIONS={sessions} DATAPUMP_ROUNDS={rounds}");
     if *one_case_in > 1 {
         line += &format!(" DATAPUMP_ONE_CASE_IN={one_case_in}");
     }

@@ -12,6 +12,7 @@ use fuser::{
 };
 
 use super::mounted::{Mounted, lock};
+use super::slow_calls::SlowCalls;
 
 /// Nothing is kept by the kernel: what the file system says holds now.
 const NOW: Duration = Duration::ZERO;
@@ -61,6 +62,7 @@ struct State {
 pub struct Fuse {
     mounted: Mounted,
     state: Arc<Mutex<State>>,
+    pub slow: Arc<SlowCalls>,
 }
 
 impl Fuse {
@@ -68,7 +70,9 @@ impl Fuse {
         let state = Arc::new(Mutex::new(State::default()));
         let mut config = Config::default();
         config.mount_options.push(MountOption::FSName("pump-test".into()));
-        Fuse { mounted: Mounted::new(Memory(Arc::clone(&state)), &config), state }
+        let slow = Arc::<SlowCalls>::default();
+        let memory = Memory(Arc::clone(&state), Arc::clone(&slow));
+        Fuse { mounted: Mounted::new(memory, &config), state, slow }
     }
 
     /// Names that differ in case only are one name.
@@ -248,7 +252,7 @@ fn time(asked: TimeOrNow) -> SystemTime {
     }
 }
 
-struct Memory(Arc<Mutex<State>>);
+struct Memory(Arc<Mutex<State>>, Arc<SlowCalls>);
 
 impl Memory {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -266,6 +270,7 @@ fn answer(reply: ReplyEmpty, error: Option<i32>) {
 
 impl Filesystem for Memory {
     fn lookup(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.1.make("lookup");
         let state = self.state();
         match state.find(folder.0, name).and_then(|number| state.attributes(number)) {
             Some(attributes) => reply.entry(&NOW, &attributes, Generation(0)),
@@ -274,6 +279,7 @@ impl Filesystem for Memory {
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.1.make("getattr");
         match self.state().attributes(number.0) {
             Some(attributes) => reply.attr(&NOW, &attributes),
             None => reply.error(Errno::ENOENT),
@@ -298,6 +304,7 @@ impl Filesystem for Memory {
         _: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        self.1.make("setattr");
         let mut state = self.state();
         if number == INodeNo::ROOT {
             // It takes whatever it is given, and stays as it is.
@@ -327,6 +334,7 @@ impl Filesystem for Memory {
         _: i32,
         reply: ReplyCreate,
     ) {
+        self.1.make("create");
         let mut state = self.state();
         let number = state.make(folder.0, name, FileType::RegularFile, mode);
         let attributes = state.attributes(number).expect("just made");
@@ -340,6 +348,7 @@ impl Filesystem for Memory {
     }
 
     fn open(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.1.make("open");
         // The kernel gives no more than the size that is told, unless it leaves the end to the file system.
         let flags = match self.state().told_sizes.contains_key(&number.0) {
             true => FopenFlags::FOPEN_DIRECT_IO,
@@ -371,6 +380,7 @@ impl Filesystem for Memory {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        self.1.make("read");
         match self.state().read(number.0, at, bytes.into()) {
             Ok(content) => reply.data(&content),
             Err(error) => reply.error(error),
@@ -389,6 +399,7 @@ impl Filesystem for Memory {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        self.1.make("write");
         match self.state().write(number.0, at, bytes) {
             Ok(count) => reply.written(count),
             Err(error) => reply.error(error),
@@ -396,6 +407,7 @@ impl Filesystem for Memory {
     }
 
     fn fsync(&self, _: &Request, number: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.1.make("fsync");
         let mut state = self.state();
         let error = match state.fault {
             Some(Fault::Sync(errno)) => Some(errno),
@@ -442,6 +454,7 @@ impl Filesystem for Memory {
         _: RenameFlags,
         reply: ReplyEmpty,
     ) {
+        self.1.make("rename");
         let mut state = self.state();
         if let Some(Fault::Rename(errno)) = state.fault {
             return reply.error(Errno::from_i32(errno));
@@ -458,6 +471,7 @@ impl Filesystem for Memory {
     }
 
     fn readdir(&self, _: &Request, folder: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        self.1.make("readdir");
         let state = self.state();
         let names = state.names.iter().filter(|((above, _), _)| *above == folder.0);
         for (index, ((_, name), &number)) in names.enumerate().skip(offset as usize) {

@@ -6,6 +6,7 @@
 pub mod counting;
 pub mod fuse;
 pub mod mounted;
+pub mod slow_calls;
 #[path = "../../../crates/cli/tests/support/mod.rs"]
 pub mod support;
 #[path = "../../../crates/cli/tests/wider_parts/mod.rs"]

@@ -23,6 +23,7 @@ mod file_systems;
 mod filters;
 mod hosts_kills;
 mod hosts_limits;
+mod hosts_soak;
 mod kills;
 mod limits;
 mod lists;
