@@ -268,10 +268,10 @@ fn what_lies_on_another_host_is_compared_from_here() {
 fn a_list_that_is_too_long_for_another_host_is_a_usage_error() {
     let home = home();
     small_tree(&home, "tree");
-    let names: String = (0..40_000).map(|number| format!("sub/name-{number}\n")).collect();
+    let names: String = (0..100_000).map(|number| format!("sub/name-{number}\n")).collect();
     std::fs::write(home.path("list"), names).expect("room");
     let serving = Serving::new(&home, &[]);
     let target = serving.at("copy");
     let run = home.pump(&["copy", "--ticket-file", "ticket", "--files-from", "list", "tree", &target]);
-    expect(&run, 2, &["too long to be told", "copy in parts"], "a long list");
+    expect(&run, 2, &["too long to be sent", "copy in parts"], "a long list");
 }

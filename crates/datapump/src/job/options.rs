@@ -2,6 +2,8 @@
 //!
 //! Must not know: flags' names, how they were typed.
 
+pub(crate) mod told_bytes;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -149,22 +151,22 @@ impl TryFrom<ToldUpdate> for Update {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Selection {
     /// A pattern of names that are left out, as rsync has it.
-    Exclude(Vec<u8>),
+    Exclude(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>),
     /// A pattern of names that are copied, whatever comes later.
-    Include(Vec<u8>),
+    Include(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>),
     /// Content of a file of patterns; true if each ends with a zero byte instead of a line's end.
-    ExcludeFrom(Vec<u8>, bool),
+    ExcludeFrom(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>, bool),
     /// The same of names that are copied.
-    IncludeFrom(Vec<u8>, bool),
+    IncludeFrom(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>, bool),
     /// A rule that says itself what it does, as rsync's `--filter` has it.
-    Filter(Vec<u8>),
+    Filter(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>),
     /// Content of a file of such rules.
-    FiltersFrom(Vec<u8>, bool),
+    FiltersFrom(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>, bool),
     /// Names, each behind a zero byte but the first: only they, with all that is in them, and the folders they lie in,
     /// are copied.
-    Whole(Vec<u8>),
+    Whole(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>),
     /// Content of a file of names: only they, and the folders they lie in, are copied.
-    Names(Vec<u8>, bool),
+    Names(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>, bool),
 }
 
 /// What a user may ask of a job.
@@ -342,7 +344,7 @@ impl Options {
         if let Some(told) = told.as_object_mut() {
             told.retain(|name, value| defaults.get(name) != Some(value));
         }
-        told.to_string()
+        told_bytes::json(told)
     }
 
     /// Says which field is out of its limits, if one is.

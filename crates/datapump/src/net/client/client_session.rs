@@ -20,6 +20,7 @@ use datapump_transport::{
 };
 
 use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
+use crate::job::options::told_bytes::OPTIONS_BYTES_MAX;
 use crate::job::options::{Choice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::request_plan::{self, LaneRange};
@@ -36,10 +37,9 @@ use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
 use datapump_files::disk::{Disk, FileKind};
 
-/// Options are told in one message of 1 MiB, with the places. Only a list of names makes them long.
-const OPTIONS_BYTES_MAX: usize = 900 << 10;
+/// Options are sent in one message of 1 MiB, with the places. Only a list of names makes them long.
 const LIST_TOO_LONG: &str =
-    "the list of --files-from is too long to be told to another host (about 250 kB fit); copy in parts";
+    "the list of --files-from is too long to be sent to another host (about 800 kB fit); copy in parts";
 const FOLLOWS_LINKS: &str = "the pump there is older and follows symbolic links; install this version there, write \
                              SRC/ for a folder, or leave out -a, -d and --links (and unset PUMP_LINKS)";
 /// Silence after which the other side is taken for dead.
