@@ -33,9 +33,11 @@ pub struct TuneArguments {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "once", default_value = "never")]
     pub tune: Tune,
 
-    /// Most memory that --tune may choose for the slots of all lanes
+    /// Most memory that --tune may choose for the slots of all lanes, and that another host may make this one hold
     ///
-    /// A size, for small machines. Default: 256MiB.
+    /// A size, for small machines. What another host sends (names, attributes, files with several names, what comes
+    /// before it is requested) and does not fit is refused, or requested later. Default: 256MiB for --tune, and a
+    /// quarter of this machine's memory for another host.
     ///
     /// Example: pump copy --tune --memory 16MiB big.bin host:backup/
     #[arg(long, value_name = "SIZE", env = "PUMP_MEMORY", help_heading = TUNING)]

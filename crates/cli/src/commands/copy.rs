@@ -205,8 +205,8 @@ fn perform(
         Err(message) => return output.usage(message),
     };
     if remote::is_meant(sources.iter().chain([&target])) {
-        let wish =
-            RemoteWish { sources, target, options, compares: false, tells_files: output.tells_files() };
+        let (tells_files, memory_bytes) = (output.tells_files(), arguments.tune.memory);
+        let wish = RemoteWish { sources, target, options, compares: false, tells_files, memory_bytes };
         return remote(arguments, wish, trace, &runner);
     }
     let job = Job::copy(sources, target).options(options).tells_files(output.tells_files());

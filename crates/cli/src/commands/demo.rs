@@ -111,6 +111,7 @@ fn through_tls(runner: &Runner<'_>, folder: &Temporary, source: Place, options: 
                 connections: None,
                 peer_timeout: None,
                 retry_for: None,
+                memory_bytes: None,
                 tells_files: true,
                 stop,
                 watch,

@@ -112,7 +112,14 @@ fn compared(
         return Ok(runner.run_with(Job::compare(one, other).options(options), &events));
     }
     let tells_files = runner.output.json;
-    let wish = RemoteWish { sources: vec![one], target: other, options, compares: true, tells_files };
+    let wish = RemoteWish {
+        sources: vec![one],
+        target: other,
+        options,
+        compares: true,
+        tells_files,
+        memory_bytes: None,
+    };
     remote::perform(&arguments.host, wish, runner, &events)
 }
 

@@ -28,6 +28,8 @@ pub struct RemoteWish {
     pub compares: bool,
     /// Each file is told.
     pub tells_files: bool,
+    /// Most memory that the other host may make this one hold.
+    pub memory_bytes: Option<u64>,
 }
 
 /// Whether a place lies on another host.
@@ -60,10 +62,10 @@ pub fn perform(
     events: &(dyn Fn(Event) + Sync),
 ) -> Result<Report, String> {
     let caller = RemoteCaller::new(host, wish.sources.iter().chain([&wish.target]))?;
-    let RemoteWish { sources, target, options, compares, tells_files } = wish;
+    let RemoteWish { sources, target, options, compares, tells_files, memory_bytes } = wish;
     Ok(runner.watched(|watch, stop| {
         let wanted = Move { sources, target, options, stop, watch, is_real: true };
-        RemoteCopy { tells_files, compares, ..caller.copy(wanted) }.run(events)
+        RemoteCopy { tells_files, compares, memory_bytes, ..caller.copy(wanted) }.run(events)
     }))
 }
 
@@ -90,6 +92,7 @@ pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Re
         connections: None,
         peer_timeout: reach.peer_timeout,
         retry_for: None,
+        memory_bytes: None,
         tells_files: false,
         stop: runner.stop(),
         watch: Arc::default(),
@@ -119,6 +122,7 @@ impl<'host> RemoteCaller<'host> {
         RemoteCopy {
             connections: host.connections.or(wanted.options.lanes),
             peer_timeout: host.reach.peer_timeout,
+            memory_bytes: None,
             retry_for: if wanted.is_real { host.retry_for } else { Some(Duration::ZERO) },
             options: Options { unhashed, ..wanted.options },
             tells_files: false,

@@ -34,6 +34,8 @@ mod habits_printed;
 mod hard_links;
 mod hosts;
 mod hosts_attributes;
+mod hosts_harm;
+mod hosts_many_files;
 mod hosts_relayed;
 mod hosts_shared;
 mod hosts_silence;

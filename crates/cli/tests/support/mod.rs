@@ -15,6 +15,7 @@ pub mod serving;
 pub mod small_tree;
 pub mod told;
 pub mod typed;
+pub mod wire;
 
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

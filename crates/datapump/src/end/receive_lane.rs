@@ -20,7 +20,7 @@ use datapump_engine::{CpuStage, Engine, Slot, meter::within};
 use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
 use crate::file::hash::BlockHash;
-use crate::job::budget::OverBudget;
+use crate::job::budget::{Charge, OverBudget};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{
     ArrivedItem, LONG_BYTES, RemoteFile, TripCounter, TripPhase, TripStamp, named,
@@ -270,8 +270,11 @@ impl ReceiveLane {
         let (digest, came) = arrived.block?;
         // The answer about a small file counts only with what came of it.
         let told = || match file {
-            RemoteFile::Small(_) => before_block((file, 0), arrived.answer, request.block.len)
-                .is_ok_and(|before| matches!(before, BeforeBlock::Block)),
+            RemoteFile::Small(_) => {
+                let (answer, charge) = arrived.answer.into_parts();
+                before_block((file, 0), (answer, Some(charge)), request.block.len)
+                    .is_ok_and(|before| matches!(before, BeforeBlock::Block))
+            }
             _ => true,
         };
         if is_sum && came.is_empty() {
@@ -322,7 +325,7 @@ impl ReceiveLane {
                 self.handle_end();
                 return Ok(Came::Sum(request, *digest));
             }
-            match before_block((&file, looked_bytes), answer, block.len)? {
+            match before_block((&file, looked_bytes), (answer, None), block.len)? {
                 BeforeBlock::Nothing(fault) => {
                     self.handle_end();
                     return Ok(Came::Failed(request, Trouble::Fault(fault)));
@@ -448,7 +451,7 @@ impl ReceiveLane {
 
 fn read(file: &RemoteFile, body: &[u8]) -> Result<Answer, WireError> {
     match file {
-        RemoteFile::Small(small) => small.folder.remote_host.read(body),
+        RemoteFile::Small(small) => small.folder.remote_host.decode(body),
         _ if body.len() > LONG_BYTES => Err(WireError::Unexpected("so long a message")),
         RemoteFile::Open(_) | RemoteFile::Stream(_) => decode(body),
     }
@@ -463,9 +466,10 @@ enum BeforeBlock {
     Over(OverBudget),
 }
 
+/// The charge is that of the answer, where it came ahead.
 fn before_block(
     (file, looked_bytes): (&RemoteFile, u64),
-    answer: Answer,
+    (answer, charge): (Answer, Option<Charge>),
     len: u32,
 ) -> Result<BeforeBlock, NetFault> {
     match (answer, file) {
@@ -486,7 +490,9 @@ fn before_block(
         }
         (Answer::File { meta, attributes, .. }, RemoteFile::Small(small)) => {
             let bytes = weight::of_attributes(&attributes);
-            if bytes > UNCHARGED_BYTES {
+            if let Some(charge) = charge {
+                drop(small.charge.set(charge));
+            } else if bytes > UNCHARGED_BYTES {
                 match small.folder.remote_host.charge(bytes) {
                     Ok(charge) => drop(small.charge.set(charge)),
                     Err(over) => return Ok(BeforeBlock::Over(over)),

@@ -19,6 +19,7 @@ use datapump_core::wire::{WireError, decode, encode};
 use datapump_transport::{Channel, Digest, NetFault};
 
 use super::ahead_sender::AheadSender;
+use crate::job::budget::Charge;
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
@@ -107,6 +108,8 @@ pub(crate) struct Reading {
     pub(crate) is_sum: bool,
     /// A small file, which must stand still meanwhile.
     pub(crate) small: Option<Arc<GivenFile>>,
+    /// What the answer takes, where that is much.
+    pub(crate) _charge: Option<Charge>,
 }
 
 impl SendLane {
@@ -183,7 +186,11 @@ impl SendLane {
             (PeerRequest::Ahead { credit, file_bytes_max, with_attributes, sums }, None) => {
                 let file_bytes_max = file_bytes_max.min(self.request_bytes);
                 let walk = WalkAhead::new(self.handles.places(), (file_bytes_max, sums), with_attributes);
-                self.ahead = Some(AheadSender::new(walk, credit));
+                match AheadSender::new(walk, credit, self.handles.share()) {
+                    Some(ahead) => self.ahead = Some(ahead),
+                    // The other side requests everything then.
+                    None => self.hang_up(),
+                }
             }
             (PeerRequest::Credit(bytes), Some(ahead)) => ahead.handle_credit(bytes),
             (PeerRequest::Unwanted(numbers), Some(_)) => {
@@ -292,7 +299,7 @@ impl SendLane {
             return Err(NetFault::Protocol("a block that nobody asked for was read".into()));
         };
         debug_assert_eq!(reading.task, task, "blocks are sent as they were requested");
-        let Reading { len, head, is_sum, small, .. } = reading;
+        let Reading { len, head, is_sum, small, _charge, .. } = reading;
         if small.is_some_and(|given| !given.stood_still()) {
             self.put(Answer::Fault(changed()), number)?;
         } else {

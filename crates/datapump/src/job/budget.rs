@@ -6,6 +6,8 @@
 //!
 //! Must not know: what is held, how a refusal is told.
 
+pub(crate) mod charged;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Each session may hold so much that is not charged.
@@ -79,10 +81,12 @@ impl Budget {
         Budget::of(Holder::Server, bytes)
     }
 
-    /// A client has one session, which may hold a quarter of the machine's memory: a tree of backups has millions of
-    /// files with several names, and each is kept until all of them were met.
-    pub(crate) fn of_client() -> Arc<Budget> {
-        Budget::of(Holder::Client, (machine_bytes() / 2).max(CLIENT_BYTES_MIN))
+    /// A client has one session, which may hold so much, or a quarter of the machine's memory: a tree of backups has
+    /// millions of files with several names, and each is kept until all of them were met.
+    pub(crate) fn of_client(memory_bytes: Option<u64>) -> Arc<Budget> {
+        // A session has half of what the others leave.
+        let bytes = memory_bytes.map(|bytes| bytes.saturating_mul(2));
+        Budget::of(Holder::Client, bytes.unwrap_or_else(|| (machine_bytes() / 2).max(CLIENT_BYTES_MIN)))
     }
 
     fn of(holder: Holder, bytes: u64) -> Arc<Budget> {
@@ -121,6 +125,11 @@ impl Budget {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[cfg(test)]
+    pub(crate) fn taken_bytes(&self) -> u64 {
+        self.taken().bytes
+    }
+
     /// Open files of all sessions.
     pub(crate) fn files_max(&self) -> u64 {
         self.limit.files
@@ -149,6 +158,13 @@ impl Share {
         Ok(())
     }
 
+    fn give_back(&self, amount: Amount) {
+        let (mut taken, mut held) = (self.budget.taken(), self.held());
+        let rest = held.minus(amount);
+        *taken = taken.minus(held.charged()).plus(rest.charged());
+        *held = rest;
+    }
+
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -166,14 +182,18 @@ impl Charge {
         self.amount = self.amount.plus(amount);
         Ok(())
     }
+
+    /// Less memory for the same.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let before = self.amount;
+        self.amount = before.minus(Amount { bytes: bytes as u64, files: 0 });
+        self.share.give_back(before.minus(self.amount));
+    }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let (mut taken, mut held) = (self.share.budget.taken(), self.share.held());
-        let rest = held.minus(self.amount);
-        *taken = taken.minus(held.charged()).plus(rest.charged());
-        *held = rest;
+        self.share.give_back(self.amount);
     }
 }
 
@@ -208,7 +228,8 @@ impl OverBudget {
                 "the server may not hold more memory for this session; copy in parts, or raise `pump serve --memory`"
             }
             OverBudget::Bytes(Holder::Client) => {
-                "the client may not hold more than a quarter of its machine's memory; copy in parts"
+                "the client may not hold more memory for what the other host sends (a quarter of its machine's, or \
+                 --memory); copy in parts"
             }
             OverBudget::Files(Holder::Server) => {
                 "the server may not have more files open for this session; raise `ulimit -n` of the server"
@@ -234,7 +255,7 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    fn budget() -> Arc<Budget> {
+    pub(super) fn budget() -> Arc<Budget> {
         Budget::limited(Holder::Server, Amount { bytes: 64 << 20, files: 512 })
     }
 
@@ -294,9 +315,9 @@ mod tests {
 
     #[test]
     fn a_refusal_says_which_side_refuses() {
-        let client = Budget::of_client();
+        let client = Budget::of_client(None);
         let over = client.share().charge(usize::MAX >> 1, 0).expect_err("no machine has so much");
-        assert!(over.words().contains("client") && !over.words().contains("--memory"), "{over:?}");
+        assert!(over.words().contains("client") && !over.words().contains("pump serve"), "{over:?}");
         let over = budget().share().charge(1 << 40, 0).expect_err("more than the budget");
         assert!(over.words().contains("`pump serve --memory`"), "{over:?}");
     }

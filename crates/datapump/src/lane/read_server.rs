@@ -15,6 +15,7 @@ use datapump_transport::NetFault;
 
 use crate::end::{FileEnd, Reading, SendLane, Sink, Source};
 use crate::file::task::{Finish, Parts, Task};
+use crate::job::budget::Charge;
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::Flow;
 use crate::net::folder::handle_table::Taken;
@@ -66,11 +67,11 @@ impl ReadServer {
                 }
                 PeerRequest::Fetch { above, name, len, sum } => match lane.handles().fetch(above, &name, len)
                 {
-                    Ok((answer, Some(given))) if len > 0 => {
-                        let found = small_block(shared, Arc::new(given), answer, len);
+                    Ok((answer, charge, Some(given))) if len > 0 => {
+                        let found = small_block(shared, Arc::new(given), (answer, charge), len);
                         found.map(|found| summed(found, sum))
                     }
-                    Ok((answer, _)) => Err(Box::new(answer)),
+                    Ok((answer, ..)) => Err(Box::new(answer)),
                     Err(fault) => Err(Box::new(Answer::Fault(fault))),
                 },
                 ask => {
@@ -124,7 +125,8 @@ impl ReadServer {
             Flow::Stream(_) => Length::UpTo(len.into()),
             Flow::Null { .. } => Length::Bytes(len.into()),
         };
-        let reading = Reading { task: task.number, len, head: None, is_sum: false, small: None };
+        let reading =
+            Reading { task: task.number, len, head: None, is_sum: false, small: None, _charge: None };
         let extent = Extent { file: task.number, at, length, way: BlockRoute::Slots };
         Ok((task, extent, reading))
     }
@@ -155,15 +157,20 @@ fn block(shared: &Shared<'_>, given: &GivenFile, (at, len): (u64, u32)) -> Found
         return Err(unwanted());
     }
     let task = task(shared, given, at, len);
-    let reading = Reading { task: task.number, len, head: None, is_sum: false, small: None };
+    let reading = Reading { task: task.number, len, head: None, is_sum: false, small: None, _charge: None };
     let extent = Extent { file: task.number, at, length: Length::Bytes(len.into()), way: BlockRoute::Slots };
     Ok((task, extent, reading))
 }
 
 /// A small file: its attributes, and the one block that it has.
-fn small_block(shared: &Shared<'_>, given: Arc<GivenFile>, answer: Answer, len: u32) -> FoundBlock {
+fn small_block(
+    shared: &Shared<'_>,
+    given: Arc<GivenFile>,
+    (answer, _charge): (Answer, Option<Charge>),
+    len: u32,
+) -> FoundBlock {
     let (task, extent, reading) = block(shared, &given, (0, len))?;
-    Ok((task, extent, Reading { head: Some(Box::new(answer)), small: Some(given), ..reading }))
+    Ok((task, extent, Reading { head: Some(Box::new(answer)), small: Some(given), _charge, ..reading }))
 }
 
 /// Whether an honest peer requests that: something that is there, and that begins where BLAKE3's chunks do.

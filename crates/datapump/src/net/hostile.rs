@@ -25,6 +25,7 @@ use datapump_transport::{
     CancelToken, Channel, Dialer, NetFault, Outgoing, Route, Seal, SocketOptions, Welcome, random,
 };
 
+use crate::job::budget::Budget;
 use crate::job::platform::Platform;
 use crate::net::folder::convert::to_wire;
 use crate::net::server::Server;
@@ -448,6 +449,7 @@ fn signs_of_life_are_no_beginning() {
         Channel::new(Socket::Unix(socket), Seal::Open, CancelToken::default(), WAIT_MAX).expect("open")
     };
     let (_outbox, inbox) = boxes().expect("room");
+    let budget = Budget::new(1 << 20);
     let mut control =
         Control::new(channel(here), Session::called(), (inbox, WAIT_MAX), Platform::real().clock);
     let mut other = channel(there);
@@ -457,7 +459,8 @@ fn signs_of_life_are_no_beginning() {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
-    let heard = control.hear_within(Duration::from_millis(100));
+    let heard = control.hear_first(Duration::from_millis(100), &budget);
+    let heard = heard.map(|(message, _)| message);
     drop(control);
     assert!(matches!(heard, Err(NetFault::Lost(_))), "{heard:?}");
     speaker.join().expect("no panic");

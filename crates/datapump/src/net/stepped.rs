@@ -91,7 +91,7 @@ impl TwoHosts {
         let handles = Arc::new(HandleTable::of(
             (vec![HandlePlace::Path(source.into())], FollowLinks::Never),
             Arc::default(),
-            Budget::of_client().share(),
+            Budget::of_client(None).share(),
             None,
         ));
         let served_connection =

@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{getegid, getgroups};
 
+use crate::job::budget::charged::ChargedRoom;
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::target::Item;
 use crate::tree::folder::directory::Directory;
-use crate::tree::folder::side::Keeper;
+use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
 use crate::tree::links::waiting::WaitingNames;
 use crate::tree::links::written_places::WrittenPlaces;
@@ -61,7 +62,7 @@ pub(crate) struct Trees {
     /// Folders in which this run has its own list, or will: the doubt by what stood there before.
     own_lists: Mutex<BTreeMap<FileId, Option<Doubt>>>,
     /// Folders that are written to and that others may give another name.
-    entered: Mutex<HashSet<FileId>>,
+    entered: Mutex<(HashSet<FileId>, ChargedRoom)>,
 }
 
 /// The groups of this user. Asked once.
@@ -81,6 +82,8 @@ pub(crate) fn most_lanes() -> u32 {
     (limit.saturating_sub(OTHERS) / EACH).clamp(1, u64::from(Options::LANES_MAX)) as u32
 }
 
+/// What a folder takes among those that were entered, while the table moves, too.
+const ENTERED_BYTES: usize = 64;
 /// Open files that a run needs besides folders: lanes with their rings, large files, the program's own.
 const OTHER_FILES: u64 = 56;
 /// Folders kept open: more spare no call in usual trees.
@@ -137,8 +140,12 @@ impl Trees {
 
     /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the
     /// mode of another folder in the end.
-    pub(crate) fn enter(&self, folder: &Meta, path: &Path) -> Result<(), Problem> {
-        let is_first = self.entered.lock().unwrap_or_else(PoisonError::into_inner).insert(id(folder));
+    pub(crate) fn enter(&self, folder: &Meta, path: &Path, source: &FolderSide) -> Result<(), Problem> {
+        let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let (folders, room) = &mut *entered;
+        room.make(folders.len(), ENTERED_BYTES, |bytes| source.charge_there(bytes))?;
+        let is_first = folders.insert(id(folder));
+        drop(entered);
         // Where the user named targets that lie in each other they share folders.
         if is_first || self.targets_overlap {
             return Ok(());

@@ -46,6 +46,7 @@ impl Served {
             connections: None,
             peer_timeout: self.peer_timeout,
             retry_for: Some(Duration::ZERO),
+            memory_bytes: None,
             tells_files: true,
             stop: Arc::default(),
             watch: Arc::default(),

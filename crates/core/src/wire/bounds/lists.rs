@@ -136,5 +136,10 @@ where
     if length > most as u64 {
         return Err(Error::message(format!("a list of {length}; at most {most} are taken")));
     }
-    (0..length).map(|_| decoder.decode_with(context)).collect()
+    // No more room than it needs: what grows by doubling takes twice as much.
+    let mut all = Vec::with_capacity(length as usize);
+    for _ in 0..length {
+        all.push(decoder.decode_with(context)?);
+    }
+    Ok(all)
 }

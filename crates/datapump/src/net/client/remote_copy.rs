@@ -37,6 +37,8 @@ pub struct RemoteCopy {
     pub peer_timeout: Option<Duration>,
     /// How long a connection that is lost is tried again; 60 s by default.
     pub retry_for: Option<Duration>,
+    /// Memory for what the other host makes this side hold; a quarter of this machine's by default.
+    pub memory_bytes: Option<u64>,
     /// Tell of each file that is complete, and of what else is done; otherwise of problems and what options ask for.
     pub tells_files: bool,
     /// Ends the copy soon, once true.

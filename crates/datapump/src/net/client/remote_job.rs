@@ -16,7 +16,7 @@ use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_transport::NetFault;
 
 use crate::job::Job;
-use crate::job::budget::Budget;
+use crate::job::budget::{Budget, Charge, Share};
 use crate::job::options::{Choice, FollowLinks, Options, RETRY_FOR};
 use crate::job::request_plan;
 use crate::net::client::client_session::{ClientSession, is_name_of};
@@ -197,7 +197,7 @@ impl RemoteCopy {
     fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
-        let share = Budget::of_client().share();
+        let share = Budget::of_client(self.memory_bytes).share();
         let handles =
             Arc::new(HandleTable::of((origins, self.options.follow), Arc::clone(&self.stop), share, None));
         let mut session =
@@ -272,7 +272,8 @@ impl RemoteCopy {
         let wish = self.ahead_wish();
         let opening = SessionStart::of_this_side(Some(wish.request()));
         let mut session = self.begin(Direction::Pull, remote, last, (events, opening))?;
-        let (pools, share) = (session.connections.pools(session.ahead), Budget::of_client().share());
+        let (pools, share) =
+            (session.connections.pools(session.ahead), Budget::of_client(self.memory_bytes).share());
         let owners = Mapping::new(self.options.keep.numeric_ids);
         let (boot, round_trip_ns) = (session.welcome.boot, session.round_trip_ns);
         let (place, reads_on) = (remote.host.to_string(), session.reads_on);
@@ -285,6 +286,7 @@ impl RemoteCopy {
         let (lanes, keep_links) = (Some(lanes), session.has_links);
         let options =
             Options { lanes, lanes_at_first, lanes_max, target_is_name, keep_links, ..self.options };
+        let _places = charged_places(session.sources.as_deref(), remote_host.share())?;
         let sources = session.sources.take().unwrap_or(self.sources);
         let job = match (self.compares, &sources[..]) {
             (true, [one]) => Job::compare(one.clone(), self.target),
@@ -329,6 +331,14 @@ impl RemoteCopy {
 /// Bytes that move: what is read back moves a second time.
 fn moved(bytes: u64, verifies: bool) -> u64 {
     bytes.saturating_mul(if verifies { 2 } else { 1 })
+}
+
+/// What the places take that the other host named: each with what is known of it and of its target.
+fn charged_places(places: Option<&[Place]>, share: &Arc<Share>) -> Result<Option<Charge>, Problem> {
+    const PLACE_BYTES: usize = 4 << 10;
+    let Some(places) = places else { return Ok(None) };
+    let charge = share.charge(places.len() * PLACE_BYTES, 0);
+    charge.map(Some).map_err(|over| Problem::of(Class::Refused, Operation::List, over.words()))
 }
 
 /// A connection that could not be made is why the session was cut.

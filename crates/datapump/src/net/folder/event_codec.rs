@@ -107,6 +107,27 @@ pub(crate) fn to_wire(event: Event) -> wire::SessionEvent {
     }
 }
 
+/// What a message takes in memory until it is sent.
+pub(crate) fn kept_bytes(message: &wire::Message) -> usize {
+    let of = |path: &Option<ByteVec>| path.as_ref().map_or(0, |path| path.len());
+    let words = match message {
+        wire::Message::Event(event) | wire::Message::Refused(event) => match event {
+            wire::SessionEvent::File { path, blake3, .. } => {
+                path.len() + blake3.as_ref().map_or(0, String::len)
+            }
+            wire::SessionEvent::Problem { class, path, operation, message, .. } => {
+                class.len() + of(path) + operation.len() + message.len()
+            }
+            wire::SessionEvent::Warning(words) | wire::SessionEvent::Note(words) => words.len(),
+            wire::SessionEvent::Change { source, target, relative, leads_to, .. } => {
+                source.len() + target.len() + relative.len() + of(leads_to)
+            }
+        },
+        _ => 0,
+    };
+    size_of::<wire::Message>() + words
+}
+
 /// As it was told by this host.
 pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
     match event {

@@ -17,6 +17,7 @@ use crate::net::folder::listing;
 use crate::problem::Operation;
 use crate::target::listed::Name;
 use crate::target::place::Fill;
+use crate::tree::folder::side::OpensRoot;
 use datapump_files::commit::reserved;
 use datapump_files::commit::temporary;
 use datapump_files::disk::{Meta, file_meta, folder_of, names};
@@ -72,12 +73,7 @@ impl HandlePlace {
 
     /// Opens what stands there for reading, without waiting for the other side of a pipe.
     pub(crate) fn open(&self) -> PlaceOutcome<File> {
-        let opened = match self {
-            HandlePlace::Path(path) => names::open_path(path),
-            HandlePlace::Beneath(root, path) => names::open_beneath(root, path),
-            HandlePlace::Flow(_) | HandlePlace::Link(..) => Err(ENOTDIR),
-        };
-        opened.map_err(|errno| fault(Operation::Open, errno))
+        self.open_root().map_err(|errno| fault(Operation::Open, errno))
     }
 
     /// What stands there.
@@ -124,6 +120,16 @@ impl HandlePlace {
         };
         let found = found.and_then(|folder| Ok((file_meta(&folder)?, folder)));
         found.map(|(meta, folder)| (folder, meta)).map_err(|errno| fault(Operation::Open, errno))
+    }
+}
+
+impl OpensRoot for HandlePlace {
+    fn open_root(&self) -> Result<File, Errno> {
+        match self {
+            HandlePlace::Path(path) => names::open_path(path),
+            HandlePlace::Beneath(root, path) => names::open_beneath(root, path),
+            HandlePlace::Flow(_) | HandlePlace::Link(..) => Err(ENOTDIR),
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 //!
 //! Must not know: connections, who asks, how blocks are read.
 
+mod open_places;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -19,6 +21,7 @@ use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, Range};
 use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
+use self::open_places::{KeptFile, KeptFiles};
 use crate::job::budget::{Charge, Share};
 use crate::job::options::FollowLinks;
 use crate::net::folder::convert::{Tell, generation};
@@ -28,10 +31,11 @@ use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use crate::net::folder::owners::OwnNames;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
+use crate::net::folder::weight;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::target::place::Fill;
-use crate::tree::folder::side::{FolderSide, Keeper};
+use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
 use datapump_files::disk::{folder_is_made_up, is_made_up};
 use datapump_files::holes;
@@ -49,8 +53,13 @@ const FOLDER_BYTES: usize = size_of::<FolderSide>() + 128;
 const FILE_BYTES: usize = size_of::<GivenFile>() + size_of::<ReaderGroup>() + size_of::<Handle>() * 2 + 192;
 /// Folders of other numbers are listed at the same time.
 const LISTING_LOCKS: usize = 16;
+/// Attributes of a file that is sent soon, of which there are few at a time.
+const UNCHARGED_BYTES: usize = 4 << 10;
 /// One through the cache, one past it.
 const FILES_OF_A_FILE: u64 = 2;
+/// Places that stay open at a time when they were read, and the least.
+const OPEN_PLACES: u64 = 64;
+const OPEN_PLACES_MIN: u64 = 2;
 
 const ENOENT: Errno = Errno(2);
 const E2BIG: Errno = Errno(7);
@@ -72,7 +81,9 @@ pub(crate) struct HandleTable {
     /// Links of folders that are copied as what they point to.
     follow: FollowLinks,
     folders: Mutex<HashMap<u64, Arc<FolderSide>>>,
-    files: Mutex<HashMap<u64, (Taken, Charge)>>,
+    files: Mutex<KeptFiles>,
+    /// So many places stay open.
+    open_places: usize,
     /// Places that are symbolic links, which are asked for by themselves.
     links: Mutex<HashMap<u64, (HandlePlace, Charge)>>,
     keeper: Arc<Keeper>,
@@ -86,6 +97,8 @@ pub(crate) struct HandleTable {
     /// What other sessions of a server have open; a client's are not read by others.
     shared_reads: Option<Arc<SharedReads>>,
 }
+
+const REPLACED: &str = "was replaced by another file meanwhile; copy again when the source is quiet";
 
 type ShelfOutcome<T> = Result<T, Fault>;
 
@@ -104,7 +117,9 @@ impl HandleTable {
         let (folders, files, links) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (magics, own_names) = (Magics::default(), OwnNames::default());
         let listing = Default::default();
+        let open_places = (share.budget().files_max() / 16).clamp(OPEN_PLACES_MIN, OPEN_PLACES) as usize;
         HandleTable {
+            open_places,
             listing,
             places,
             follow,
@@ -144,7 +159,7 @@ impl HandleTable {
                 self.look_at(above, &name, with_attributes == Some(true))
             }
             PeerRequest::Close(file) => {
-                self.files().remove(&file);
+                self.files().remove(file);
                 Ok(Answer::Done)
             }
             PeerRequest::Fetch { .. } | PeerRequest::Read { .. } | PeerRequest::ReadOn { .. } => {
@@ -161,7 +176,7 @@ impl HandleTable {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn files(&self) -> MutexGuard<'_, HashMap<u64, (Taken, Charge)>> {
+    fn files(&self) -> MutexGuard<'_, KeptFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -179,7 +194,42 @@ impl HandleTable {
 
     /// An open file, or what stands for one.
     pub(crate) fn file(&self, number: u64) -> ShelfOutcome<Taken> {
-        self.files().get(&number).map(|(taken, _)| taken.clone()).ok_or_else(|| fault(Operation::Read, EBADF))
+        match self.files().get(number) {
+            Some(KeptFile::Open(taken, _)) => return Ok(taken.clone()),
+            Some(KeptFile::Closed(_)) => {}
+            None => return Err(fault(Operation::Read, EBADF)),
+        }
+        self.opened_again(number)
+    }
+
+    /// A place that was closed meanwhile. It is the file that was told of, whatever its name leads to by now.
+    fn opened_again(&self, number: u64) -> ShelfOutcome<Taken> {
+        let (place, meta) = match self.files().get(number) {
+            Some(KeptFile::Closed(closed)) => (closed.place, closed.meta),
+            Some(KeptFile::Open(taken, _)) => return Ok(taken.clone()),
+            None => return Err(fault(Operation::Read, EBADF)),
+        };
+        let charges = [self.charge(FILE_BYTES, 0)?, self.charge_place()?];
+        let handle = Arc::new(Handle::Os(self.place(place)?.open()?));
+        let now = handle.meta().map_err(|errno| fault(Operation::OpenAgain, errno))?;
+        if (now.device, now.inode) != (meta.device, meta.inode) {
+            return Err(Fault { words: Some(REPLACED.into()), ..fault(Operation::OpenAgain, EBADF) });
+        }
+        let given = GivenFile::new(handle, meta, None).joined(self.shared_reads.as_deref());
+        let taken = Taken::File(Arc::new(given.made_direct()));
+        let kept = KeptFile::Open(taken.clone(), charges);
+        self.files().insert_place(number, place, kept, self.open_places);
+        Ok(taken)
+    }
+
+    /// Open files of a place. Others that nobody reads now are closed for it.
+    fn charge_place(&self) -> ShelfOutcome<Charge> {
+        loop {
+            match self.charge(0, FILES_OF_A_FILE) {
+                Err(_) if self.files().close_one() => {}
+                charged => return charged,
+            }
+        }
     }
 
     /// Places of the session.
@@ -218,9 +268,9 @@ impl HandleTable {
             self.links().insert(number, (origin.clone(), charge));
             return origin.folder_of_link();
         }
-        // A root stays open.
-        let charge = self.charge(FOLDER_BYTES + origin.path().as_os_str().len(), 1)?;
-        let side = FolderSide::root(origin.path(), origin.open()?, &self.keeper).map_err(problem)?;
+        let charge = self.charge(2 * FOLDER_BYTES + 2 * origin.path().as_os_str().len(), 0)?;
+        let opened = (origin.open()?, Arc::new(origin.clone()) as Arc<dyn OpensRoot>);
+        let side = FolderSide::root_again(origin.path(), opened, &self.keeper).map_err(problem)?;
         let side = side.following(self.follow);
         self.keep_folder(number, side.charged(charge))
     }
@@ -267,19 +317,24 @@ impl HandleTable {
     fn open_place(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
         if let HandlePlace::Flow(flow) = origin {
-            let charge = self.charge(FILE_BYTES, 0)?;
-            self.files().insert(number, (Taken::Flow(flow.clone()), charge));
+            let charges = [self.charge(FILE_BYTES, 0)?, self.charge(0, 0)?];
+            self.files().insert(number, KeptFile::Open(Taken::Flow(flow.clone()), charges));
             return Ok(flow.told());
         }
-        let charge = self.charge(FILE_BYTES, FILES_OF_A_FILE)?;
+        let charges = [self.charge(FILE_BYTES, 0)?, self.charge_place()?];
         let handle = Arc::new(Handle::Os(origin.open()?));
-        self.keep_file(number, handle, None, charge)
+        let (answer, taken) = self.given(handle, None)?;
+        let kept = KeptFile::Open(taken, charges);
+        self.files().insert_place(number, place, kept, self.open_places);
+        Ok(answer)
     }
 
     fn open(&self, number: u64, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
-        let charge = self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?;
+        let charges = [self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?, self.charge(0, 0)?];
         let (handle, side, name) = self.opened(above, name)?;
-        self.keep_file(number, handle, Some((side, name)), charge)
+        let (answer, taken) = self.given(handle, Some((side, name)))?;
+        self.files().insert(number, KeptFile::Open(taken, charges));
+        Ok(answer)
     }
 
     fn opened(&self, above: u64, name: &[u8]) -> ShelfOutcome<(Arc<Handle>, Arc<FolderSide>, OsString)> {
@@ -289,13 +344,11 @@ impl HandleTable {
         Ok((Arc::new(Handle::Os(file)), side, name.to_owned()))
     }
 
-    fn keep_file(
+    fn given(
         &self,
-        number: u64,
         handle: Arc<Handle>,
         above: Option<(Arc<FolderSide>, OsString)>,
-        charge: Charge,
-    ) -> ShelfOutcome<Answer> {
+    ) -> ShelfOutcome<(Answer, Taken)> {
         let meta = named(&above, regular(&handle, &self.stop)?)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let ranges = match is_made_up(&handle) {
@@ -306,8 +359,7 @@ impl HandleTable {
         let answer = to_wire(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
         let given = GivenFile::new(handle, meta, above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
-        self.files().insert(number, (taken, charge));
-        Ok(Answer::File { meta: answer, attributes, ranges, owners: None, follows: None })
+        Ok((Answer::File { meta: answer, attributes, ranges, owners: None, follows: None }, taken))
     }
 
     /// What a file is behind blocks of it that were read. Of a large one only these are looked at for stores through a
@@ -358,22 +410,33 @@ impl HandleTable {
         Ok(Answer::Names { entries, cookie: 0, more: false, owners: None })
     }
 
-    /// A small file, to be read once: what it is, and the file if it is as long as expected.
+    /// What this side holds for the other besides.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    /// A small file, to be read once: what it is, with what that takes if it is much, and the file if it is as long as
+    /// expected.
     pub(crate) fn fetch(
         &self,
         above: u64,
         name: &[u8],
         len: u32,
-    ) -> ShelfOutcome<(Answer, Option<GivenFile>)> {
+    ) -> ShelfOutcome<(Answer, Option<Charge>, Option<GivenFile>)> {
         let (handle, side, name) = self.opened(above, name)?;
         let above = Some((side, name));
         let meta = named(&above, regular(&handle, &self.stop)?)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let attributes = attributes(AttributeHolder::Open(handle.os()))?;
+        let is_it = meta.size_bytes == u64::from(len);
+        // Of another length it is not taken, whatever it carries.
+        let attributes = if is_it { attributes } else { Vec::new() };
+        let bytes = weight::of_attributes(&attributes);
+        let charge = (bytes > UNCHARGED_BYTES).then(|| self.charge(bytes, 0)).transpose()?;
         let answer =
             Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None, follows: None };
         let given = GivenFile::new(handle, meta, above);
-        Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
+        Ok((answer, charge, is_it.then_some(given)))
     }
 }
 

@@ -313,7 +313,7 @@ mod tests {
 
     fn owners_after(mapping: &Mapping, ids: (u32, u32), owners: Vec<OwnerName>) -> (u32, u32) {
         let mut answer = names(vec![entry(0, ids.0, ids.1)], Some(owners));
-        mapping.apply(&mut answer, &Budget::of_client().share()).expect("a few names");
+        mapping.apply(&mut answer, &Budget::of_client(None).share()).expect("a few names");
         let Answer::Names { entries, owners: None, .. } = answer else { panic!("{answer:?}") };
         let meta = entries[0].meta.expect("it was told");
         (meta.uid.0, meta.gid.0)
@@ -341,7 +341,7 @@ mod tests {
         let mapping = Mapping::new(BY_NAME);
         locked(&mapping.known).ids.extend((0..KNOWN_MAX as u32).map(|id| (user(id), id)));
         let mut answer = names(Vec::new(), Some(vec![owner(true, 5, "root")]));
-        let applied = mapping.apply(&mut answer, &Budget::of_client().share());
+        let applied = mapping.apply(&mut answer, &Budget::of_client(None).share());
         assert!(
             matches!(&applied, Err(WireError::Unreadable(words)) if words.contains("owners")),
             "{applied:?}"

@@ -5,6 +5,7 @@
 //!
 //! Must not know: how blocks are received, what is done with names.
 
+mod pools;
 mod read_ahead;
 mod remote_file;
 mod remote_folder;
@@ -13,7 +14,7 @@ mod round_trips;
 use std::ffi::CString;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use datapump_core::wire::attributes::Attribute;
 use datapump_core::wire::hello::Purpose;
@@ -23,15 +24,16 @@ use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault, Pool, is_far};
 
+use crate::job::budget::charged::Charged;
 use crate::job::budget::{Charge, OverBudget, Share};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::refusal::{over_budget, problem_of};
-use crate::net::folder::weight;
 use crate::problem::Problem;
 use crate::target::listed::Attributes;
 use datapump_files::disk::Meta;
 
+pub(crate) use pools::{Pools, PurposePools};
 pub(crate) use read_ahead::{AheadWish, ArrivedItem};
 use read_ahead::{Follow, ReadAhead};
 pub(crate) use remote_file::{OpenFile, RemoteFile, SmallFile, StreamFile};
@@ -81,43 +83,6 @@ pub(crate) struct RemoteHost {
     owners: Mapping,
 }
 
-/// Where its connections come from.
-pub(crate) struct Pools {
-    pub(crate) names: Arc<Pool>,
-    pub(crate) blocks: Arc<Pool>,
-    /// The path is so long that names and small files come before they are requested.
-    pub(crate) ahead: Option<Arc<Pool>>,
-}
-
-/// Connections of a session, by what they are for.
-pub(crate) struct PurposePools([Arc<Pool>; 3]);
-
-impl PurposePools {
-    pub(crate) fn new(pool: impl Fn() -> Pool) -> PurposePools {
-        PurposePools([0; 3].map(|_| Arc::new(pool())))
-    }
-
-    pub(crate) fn of(&self, purpose: Purpose) -> &Arc<Pool> {
-        match purpose {
-            Purpose::Names | Purpose::Control => &self.0[0],
-            Purpose::Blocks => &self.0[1],
-            Purpose::Ahead => &self.0[2],
-        }
-    }
-
-    /// For the side that requests. `ahead`: something comes without a request.
-    pub(crate) fn pools(&self, ahead: bool) -> Pools {
-        let of = |purpose| Arc::clone(self.of(purpose));
-        let ahead = ahead.then(|| of(Purpose::Ahead));
-        Pools { names: of(Purpose::Names), blocks: of(Purpose::Blocks), ahead }
-    }
-
-    /// Nobody requests any more.
-    pub(crate) fn close(&self) {
-        self.0.iter().for_each(|pool| pool.close());
-    }
-}
-
 /// Facts about the other side when the session begins.
 pub(crate) struct PeerFacts {
     /// As the user named it, for messages.
@@ -132,8 +97,16 @@ pub(crate) struct PeerFacts {
     pub(crate) reads_on: bool,
 }
 
-/// Answers to one request, and what they take.
-type ChargedAnswers = (Vec<Answer>, Charge);
+/// Answers to one request.
+type ChargedAnswers = Vec<Charged<Answer>>;
+
+/// An answer came that this side may not hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unheld {
+    pub(crate) over: OverBudget,
+    /// More of it follow.
+    more: bool,
+}
 
 impl RemoteHost {
     pub(crate) fn new(
@@ -231,11 +204,9 @@ impl RemoteHost {
         if let Some(number) = number
             && let Some(item) = self.take_ahead(number, false).map_err(|fault| self.lost(&fault))?
         {
-            let charge = self.share.charge(weight::of_answer(&item.answer), 0);
-            let charge = charge.map_err(|over| over_budget(over, path))?;
-            return match item.answer {
-                Answer::Fault(fault) => Err(problem_of(&fault, path).on(&self.place)),
-                answer => Ok((AHEAD | number, answer, charge)),
+            return match item.answer.into_parts() {
+                (Answer::Fault(fault), _) => Err(problem_of(&fault, path).on(&self.place)),
+                (answer, charge) => Ok((AHEAD | number, answer, charge)),
             };
         }
         let number = self.number();
@@ -294,10 +265,10 @@ impl RemoteHost {
 
     /// Asks one thing; what the other side could not do is a problem with this path.
     fn ask(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
-        let (mut answers, charge) = self.ask_all(ask, path)?;
-        match answers.pop() {
-            Some(Answer::Fault(fault)) => Err(problem_of(&fault, path).on(&self.place)),
-            Some(answer) if answers.is_empty() => Ok((answer, charge)),
+        let mut answers = self.ask_all(ask, path)?;
+        match answers.pop().map(Charged::into_parts) {
+            Some((Answer::Fault(fault), _)) => Err(problem_of(&fault, path).on(&self.place)),
+            Some(answer) if answers.is_empty() => Ok(answer),
             _ => Err(self.unexpected()),
         }
     }
@@ -341,14 +312,13 @@ impl RemoteHost {
         channel: &mut Channel,
         asking: &RequestTurns<()>,
     ) -> Result<Result<ChargedAnswers, OverBudget>, NetFault> {
-        let mut held = self.share.charge(0, 0).map(|charge| (Vec::new(), charge));
+        let mut held = Ok(Vec::new());
         for _ in 0..ANSWERS_MAX {
             let answer = self.read(&body(channel, asking)?)?;
-            let more = matches!(answer, Answer::Names { more: true, .. });
-            held = held.and_then(|(mut answers, mut charge)| {
-                charge.grow(weight::of_answer(&answer))?;
-                answers.push(answer);
-                Ok((answers, charge))
+            let more = answer.as_ref().map_or_else(|unheld| unheld.more, |answer| has_more(answer));
+            held = held.and_then(|mut answers| {
+                answers.push(answer.map_err(|unheld| unheld.over)?);
+                Ok(answers)
             });
             if !more {
                 return Ok(held);
@@ -357,12 +327,34 @@ impl RemoteHost {
         Err(WireError::Unexpected("names without end").into())
     }
 
-    /// Reads an answer, with the owners of this side. What a long one takes is known only then.
-    pub(crate) fn read(&self, body: &[u8]) -> Result<Answer, WireError> {
-        let _one = (body.len() > LONG_BYTES).then(|| self.share.budget().one_reads());
+    /// Reads an answer, with the owners of this side. What a long one takes is known only then, and charged before
+    /// another is read.
+    pub(crate) fn read(&self, body: &[u8]) -> Result<Result<Charged<Answer>, Unheld>, WireError> {
+        let _one = self.one_reads(body);
+        let answer = self.decoded(body)?;
+        let more = has_more(&answer);
+        Ok(Charged::new(answer, &self.share).map_err(|over| Unheld { over, more }))
+    }
+
+    /// Reads an answer of which nothing is kept, or little for each request that is under way.
+    pub(crate) fn decode(&self, body: &[u8]) -> Result<Answer, WireError> {
+        let _one = self.one_reads(body);
+        self.decoded(body)
+    }
+
+    fn one_reads(&self, body: &[u8]) -> Option<MutexGuard<'_, ()>> {
+        (body.len() > LONG_BYTES).then(|| self.share.budget().one_reads())
+    }
+
+    fn decoded(&self, body: &[u8]) -> Result<Answer, WireError> {
         let mut answer = decode(body)?;
         self.owners.apply(&mut answer, &self.share)?;
         Ok(answer)
+    }
+
+    /// What is kept of the other side besides answers is charged to this.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.share
     }
 
     /// Something besides answers that this side holds for the other.
@@ -455,6 +447,10 @@ impl RemoteHost {
             _ => Err(self.unexpected()),
         }
     }
+}
+
+fn has_more(answer: &Answer) -> bool {
+    matches!(answer, Answer::Names { more: true, .. })
 }
 
 fn phase_of(ask: &PeerRequest) -> TripPhase {

@@ -4,47 +4,74 @@
 
 use std::mem::size_of;
 
-use datapump_core::wire::attributes::{Attribute, Entry};
-use datapump_core::wire::peer_request::Answer;
+use datapump_core::wire::attributes::{Attribute, Entry, OwnerName};
+use datapump_core::wire::peer_request::{Answer, Fault, Range};
 use minicbor::bytes::ByteVec;
 
+use crate::job::budget::charged::{ALLOCATED_BYTES, Weight, allocated};
 use crate::target::listed::{ListedEntry, Name};
 
-/// What the allocator adds to a piece of memory, at most.
-const ALLOCATED_BYTES: usize = 32;
 /// What stands for an open folder besides its attributes: its two sides in the tree, and what is counted of it.
 const FOLDER_BYTES: usize = 1 << 10;
-/// A range of a file's map.
-const RANGE_BYTES: usize = size_of::<(u64, u64)>();
+/// What stands for any answer, and for an open file.
+const ANSWER_BYTES: usize = size_of::<Answer>() + 4 * ALLOCATED_BYTES;
 
-/// Memory of an answer, and of what is made of it.
-pub(crate) fn of_answer(answer: &Answer) -> usize {
-    match answer {
-        Answer::Folder { attributes, .. } => FOLDER_BYTES + of_attributes(attributes),
-        Answer::File { attributes, ranges, .. } => {
-            of_attributes(attributes) + ranges.as_ref().map_or(0, |ranges| ranges.len() * RANGE_BYTES)
-        }
-        Answer::Names { entries, .. } => entries.iter().map(of_entry).sum(),
-        _ => 0,
+impl Weight for Answer {
+    /// Memory of an answer, and of what is made of it.
+    fn bytes(&self) -> usize {
+        let content = match self {
+            Answer::Folder { attributes, owners, .. } => {
+                FOLDER_BYTES + of_attributes(attributes) + of_owners(owners.as_ref())
+            }
+            Answer::File { attributes, ranges, owners, .. } => {
+                let ranges = ranges.as_ref().map_or(0, |ranges| ranges.capacity() * size_of::<Range>());
+                allocated(ranges) + of_attributes(attributes) + of_owners(owners.as_ref())
+            }
+            Answer::Names { entries, owners, .. } => {
+                let spare = entries.capacity() - entries.len();
+                let entries: usize = entries.iter().map(of_entry).sum();
+                // A list of such answers may have twice the room that it needs.
+                ANSWER_BYTES + entries + spare * size_of::<Entry>() + of_owners(owners.as_ref())
+            }
+            Answer::Meta { owners, .. } => of_owners(owners.as_ref()),
+            Answer::Fault(fault) => of_fault(fault),
+            Answer::Done | Answer::Stream { .. } | Answer::End | Answer::Sum(_) => 0,
+        };
+        ANSWER_BYTES + content
     }
 }
 
-/// Memory of a name with all that was told of it.
+/// Memory of a name with all that was told of it: as it came, or as it is worked on, whichever is more.
 pub(crate) fn of_entry(entry: &Entry) -> usize {
-    const FIXED: usize = size_of::<Name>() + size_of::<ListedEntry>() + 2 * ALLOCATED_BYTES;
+    const LISTED: usize = size_of::<Name>() + size_of::<ListedEntry>() + 2 * ALLOCATED_BYTES;
+    const FIXED: usize = if LISTED > size_of::<Entry>() { LISTED } else { size_of::<Entry>() };
     let points_to = entry.points_to.as_ref().map_or(0, of_bytes);
-    let attributes = entry.attributes.as_ref().map_or(0, |attributes| of_attributes(attributes));
-    FIXED + entry.name.len() + points_to + attributes
+    let attributes = entry.attributes.as_ref().map_or(0, of_attributes);
+    FIXED + of_bytes(&entry.name) + points_to + attributes
 }
 
 /// Memory of extended attributes.
-pub(crate) fn of_attributes(attributes: &[Attribute]) -> usize {
+pub(crate) fn of_attributes(attributes: &Vec<Attribute>) -> usize {
     let of = |attribute: &Attribute| of_bytes(&attribute.name) + of_bytes(&attribute.value);
-    attributes.iter().map(of).sum()
+    let content: usize = attributes.iter().map(of).sum();
+    allocated(attributes.capacity() * size_of::<Attribute>()) + content
+}
+
+fn of_owners(owners: Option<&Vec<OwnerName>>) -> usize {
+    owners.map_or(0, |owners| {
+        let names: usize = owners.iter().map(|owner| of_bytes(&owner.name)).sum();
+        allocated(owners.capacity() * size_of::<OwnerName>()) + names
+    })
+}
+
+fn of_fault(fault: &Fault) -> usize {
+    let optional = |words: &Option<String>| words.as_ref().map_or(0, String::capacity);
+    // The words are shown once more, in letters that a terminal takes.
+    2 * (fault.operation.capacity() + optional(&fault.words) + optional(&fault.class))
 }
 
 fn of_bytes(bytes: &ByteVec) -> usize {
-    size_of::<ByteVec>() + ALLOCATED_BYTES + bytes.len()
+    allocated(bytes.capacity())
 }
 
 #[cfg(test)]
@@ -65,8 +92,15 @@ mod tests {
             follows: None,
         };
         assert!(of_entry(&entry(0)) > size_of::<ListedEntry>());
-        assert!(of_entry(&entry(1000)) > 100_000);
-        let names = Answer::Names { entries: vec![entry(0), entry(0)], cookie: 0, more: false, owners: None };
-        assert_eq!(of_answer(&names), 2 * of_entry(&entry(0)));
+        assert!(of_entry(&entry(1000)) > 80_000);
+        let names = |entries| Answer::Names { entries, cookie: 0, more: false, owners: None };
+        let two = names(vec![entry(0), entry(0)]);
+        assert_eq!(two.bytes(), 2 * ANSWER_BYTES + 2 * of_entry(&entry(0)));
+        let roomy = names(Vec::with_capacity(1000));
+        assert!(roomy.bytes() > 1000 * size_of::<Entry>(), "room counts, not length");
+        let fault = |words: String| {
+            Answer::Fault(Fault { operation: String::new(), errno: None, words: Some(words), class: None })
+        };
+        assert!(fault("w".repeat(100_000)).bytes() > 100_000);
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! Must not know: what messages lead to.
 
+mod waiting_bytes;
+
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Reply;
@@ -15,21 +17,28 @@ use datapump_core::wire::session::{Message, SenderStats, Session};
 use datapump_core::wire::talk::{Liveness, Talk};
 use datapump_transport::{CancelToken, Channel, NetFault, SocketFacts};
 
+use crate::job::budget::Budget;
 use crate::job::platform::Clock;
 use crate::lane::Stepped;
+use crate::net::folder::event_codec;
+use waiting_bytes::WaitingBytes;
 
 /// Messages that are sent at a time.
 const SAID_TOGETHER: u32 = 256;
-/// Messages that wait to be said. Each may hold a path of any length: who says more waits until they are taken, so that
-/// a client that does not listen makes nothing grow.
+/// Messages that wait to be sent, and their bytes: whoever has more to say waits until they are taken, so that a client
+/// that does not listen makes nothing grow. One message alone may be longer.
 const WAITING_MAX: usize = 64;
+const WAITING_BYTES_MAX: usize = 512 << 10;
+/// Messages of the other side that wait while this one is at work: an honest one has nothing more to say then.
+const PUT_BY_MAX: usize = 16;
 /// A wait looks up as often.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What other threads want to say.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
-    messages: SyncSender<Message>,
+    messages: SyncSender<(Message, usize)>,
+    waiting: Arc<WaitingBytes>,
     waker: Arc<UnixStream>,
 }
 
@@ -42,8 +51,13 @@ impl Outbox {
 
     /// Says something when the one that holds the session looks up the next time: what comes often is said together.
     pub(crate) fn say_later(&self, message: Message) {
+        let bytes = event_codec::kept_bytes(&message);
+        if !self.waiting.has_room(bytes) {
+            self.wake();
+            self.waiting.wait_for_room(bytes);
+        }
         // If nobody listens any more, nobody needs to hear.
-        if let Err(TrySendError::Full(message)) = self.messages.try_send(message) {
+        if let Err(TrySendError::Full(message)) = self.messages.try_send((message, bytes)) {
             self.wake();
             let _ = self.messages.send(message);
         }
@@ -59,8 +73,23 @@ impl Outbox {
 /// The messages to send on the control connection.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    messages: Receiver<Message>,
+    messages: Receiver<(Message, usize)>,
+    waiting: Arc<WaitingBytes>,
     woken: UnixStream,
+}
+
+impl Inbox {
+    fn take(&self) -> Option<Message> {
+        let (message, bytes) = self.messages.try_recv().ok()?;
+        self.waiting.taken(bytes);
+        Some(message)
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.waiting.close();
+    }
 }
 
 /// Both ends.
@@ -71,7 +100,9 @@ pub(crate) fn boxes() -> Result<(Outbox, Inbox), NetFault> {
     for socket in [&waker, &woken] {
         socket.set_nonblocking(true).map_err(|error| NetFault::of_io("prepare a socket", &error))?;
     }
-    Ok((Outbox { messages: sender, waker: Arc::new(waker) }, Inbox { messages: receiver, woken }))
+    let waiting = Arc::new(WaitingBytes::new(WAITING_BYTES_MAX));
+    let outbox = Outbox { messages: sender, waiting: Arc::clone(&waiting), waker: Arc::new(waker) };
+    Ok((outbox, Inbox { messages: receiver, waiting, woken }))
 }
 
 /// What a message leads to.
@@ -166,12 +197,20 @@ impl Control {
         }
     }
 
-    /// The same of who has to say it soon: signs of life are not enough.
-    pub(crate) fn hear_within(&mut self, patience: Duration) -> Result<Message, NetFault> {
+    /// The same of who has to say it soon: signs of life are not enough. A long message may take far more memory than
+    /// its length: no other is read until the guard is dropped, when what is kept of this one is charged.
+    pub(crate) fn hear_first<'budget>(
+        &mut self,
+        patience: Duration,
+        budget: &'budget Budget,
+    ) -> Result<(Message, MutexGuard<'budget, ()>), NetFault> {
         let start = Instant::now();
         while start.elapsed() < patience {
-            if let Some(message) = self.next(POLL_INTERVAL)? {
-                return Ok(message);
+            if let Some(body) = self.next_body(POLL_INTERVAL)? {
+                let one = budget.one_reads();
+                if let Some(message) = self.talk.handle_message(&body, self.now_ns())? {
+                    return Ok((message, one));
+                }
             }
         }
         Err(NetFault::Lost("the other side does not say what it wants".into()))
@@ -195,6 +234,9 @@ impl Control {
                 }
                 let came = self.next(Duration::ZERO)?;
                 self.put_by.extend(came);
+                if self.put_by.len() > PUT_BY_MAX {
+                    return Err(NetFault::Protocol("more messages than may wait".into()));
+                }
             }
         })
     }
@@ -269,7 +311,7 @@ impl Control {
             let mut put = 0;
             // Not more: they have one time limit together.
             while put < SAID_TOGETHER
-                && let Ok(message) = self.inbox.messages.try_recv()
+                && let Some(message) = self.inbox.take()
             {
                 self.put(message)?;
                 put += 1;
@@ -288,6 +330,13 @@ impl Control {
 
     /// The next message, if one comes soon and nothing is to be said before.
     fn next(&mut self, patience: Duration) -> Result<Option<Message>, NetFault> {
+        match self.next_body(patience)? {
+            Some(body) => Ok(self.talk.handle_message(&body, self.now_ns())?),
+            None => Ok(None),
+        }
+    }
+
+    fn next_body(&mut self, patience: Duration) -> Result<Option<Vec<u8>>, NetFault> {
         if !self.channel.has_input_or(self.inbox.woken.as_fd(), patience)? {
             let mut bytes = [0; 64];
             while matches!(self.inbox.woken.read(&mut bytes), Ok(1..)) {}
@@ -295,6 +344,6 @@ impl Control {
             return self.pass_time().map(|()| None);
         }
         let (body, _) = self.channel.message_within(self.patience())?;
-        Ok(self.talk.handle_message(&body, self.now_ns())?)
+        Ok(Some(body))
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Must not know: how callers are let in, how a copy is made.
 
+mod begin_kept;
 mod expansion;
 mod kept_links;
 mod link_dest;
@@ -32,6 +33,8 @@ use datapump_transport::{
 use minicbor::bytes::ByteVec;
 
 use crate::job::Job;
+use crate::job::budget::charged::Charged;
+use crate::job::budget::{Charge, Share};
 use crate::job::options::Options;
 use crate::job::platform::Platform;
 use crate::net::client::path_probe;
@@ -54,6 +57,7 @@ use crate::target::place::{Fill, Place, Remote};
 use crate::tree::count_ahead;
 use datapump_files::disk::{FileKind, Meta, PathAbove, PathAt};
 
+use begin_kept::BeginKept;
 use places::{above, refuse_backups_elsewhere, sources_of, target};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
@@ -77,19 +81,28 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         Control::new(channel, Session::called(), (inbox, state.options.peer_timeout), Platform::real().clock);
     // Nothing is under way yet: a stop ends it at once, and who wants nothing has no place for long.
     control.join(&cancel.heeding(&state.stop));
-    let Message::Begin(begin) = control.hear_within(HANDSHAKE_MAX)? else {
+    let (message, one) = control.hear_first(HANDSHAKE_MAX, &state.budget)?;
+    let Message::Begin(begin) = message else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
-    if let Some(before) = &begin.instead_of {
-        control.meanwhile(|| state.end(before, &number))?;
-    }
     if let Some(request) = begin.datagrams {
+        drop(one);
+        instead_of(state, &mut control, (&begin, &number))?;
         control.join(&cancel);
         return datagram_session::held(state, control, (cancel, outbox), request);
     }
+    let share = state.budget.share();
+    let kept = BeginKept::charged(begin, &share);
+    drop(one);
+    let begin = match kept {
+        Ok(begin) => begin,
+        Err(problem) => return control.say(*refusal(problem)),
+    };
+    instead_of(state, &mut control, (&begin.begin, &number))?;
+    let (way, asks_host, keeps_links) = (begin.begin.way, begin.begin.asks_host, begin.begin.keeps_links);
     // It looks at the disk, which may take longer than the caller waits for a sign of life.
     let checked = control.meanwhile(|| -> Result<_, Box<Message>> {
-        let mut wanted = checked(state, &begin).map_err(refusal)?;
+        let mut wanted = checked(state, (begin, share)).map_err(refusal)?;
         let memory = reserve::reserve(state, &mut wanted)?;
         Ok((wanted, memory))
     })?;
@@ -98,7 +111,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             state.agree(&left, wanted.connections_max(), wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
-            let host = (begin.asks_host == Some(true))
+            let host = (asks_host == Some(true))
                 .then(|| Box::new(host_settings(&version(), control.socket_facts().as_ref())));
             control.say(Message::Begun {
                 receives,
@@ -107,10 +120,10 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
                 host,
                 datagrams: None,
                 places: wanted.places.take(),
-                has_links: (begin.keeps_links == Some(true)).then(|| wanted.links.contains(&true)),
+                has_links: (keeps_links == Some(true)).then(|| wanted.links.contains(&true)),
             })?;
             control.join(&cancel);
-            let done = match begin.way {
+            let done = match way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
                 Direction::Pull => give(state, control, (cancel, acceptor), (outbox, wanted)),
             };
@@ -121,8 +134,24 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     }
 }
 
+/// The session before it that was lost ends, so that what it had in hand is free.
+fn instead_of(
+    state: &ServerState,
+    control: &mut Control,
+    (begin, number): (&Begin, &[u8; 16]),
+) -> Result<(), NetFault> {
+    match &begin.instead_of {
+        Some(before) => control.meanwhile(|| state.end(before, number)),
+        None => Ok(()),
+    }
+}
+
 /// The request, as far as it is allowed.
 struct Wanted {
+    /// What all of this takes.
+    _held: Charge,
+    /// What else the session holds is charged to this.
+    share: Arc<Share>,
     /// Where places are: what is served, or null.
     root: ServedRoot,
     sources: Vec<PathBuf>,
@@ -190,15 +219,9 @@ fn options_error(error: &str) -> String {
     }
 }
 
-fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
-    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
-    let shown = path(if begin.way == Direction::Push {
-        &begin.target
-    } else {
-        begin.sources.first().map_or(b"", |it| it)
-    });
-    let options: Options = serde_json::from_str(&begin.options)
-        .map_err(|error| refused(&shown, &options_error(&error.to_string())))?;
+fn checked(state: &ServerState, (kept, share): (Charged<BeginKept>, Arc<Share>)) -> Result<Wanted, Problem> {
+    let (BeginKept { begin, options }, mut held) = kept.into_parts();
+    let (begin, shown) = (&begin, begin_kept::shown(&begin));
     match begin.way {
         Direction::Push if !state.options.writes => {
             return Err(refused(&shown, "this server may only be read from"));
@@ -239,17 +262,31 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
         return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
     }
     let places = expansion::expanded(&root, begin)?;
+    if let Some(places) = &places {
+        let bytes = begin_kept::of_places(places, begin.way);
+        held.grow(bytes).map_err(|over| refused(&shown, over.words()))?;
+    }
     let typed = places.as_ref().unwrap_or(&begin.sources);
     let sources = sources_of(&root, begin.way, typed)?;
     let links = kept_links::which_are_links(&root, begin, (typed, &sources));
-    let settled = Wanted { root, sources, links, places, target, above, ..Wanted::of(begin, connections) };
+    let settled = Wanted {
+        root,
+        sources,
+        links,
+        places,
+        target,
+        above,
+        ..Wanted::of(begin, connections, (held, share))
+    };
     Ok(Wanted { options, left_out, ..settled })
 }
 
 impl Wanted {
     /// What nobody has to allow.
-    fn of(begin: &Begin, connections: u32) -> Wanted {
+    fn of(begin: &Begin, connections: u32, (_held, share): (Charge, Arc<Share>)) -> Wanted {
         Wanted {
+            _held,
+            share,
             root: ServedRoot::Null { bytes: None, fill: Fill::Noise },
             sources: Vec::new(),
             links: Vec::new(),
@@ -349,7 +386,7 @@ fn write(
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(crate::net::hostile::PANICS));
     let joined = PurposePools::new(|| Pool::joined(cancel.clone()));
     let pools = joined.pools(wanted.sends_ahead);
-    let (share, owners) = (state.budget.share(), Mapping::new(wanted.options.keep.numeric_ids));
+    let (share, owners) = (Arc::clone(&wanted.share), Mapping::new(wanted.options.keep.numeric_ids));
     let sender = wanted.peer();
     let sender = RemoteHost::new(sender, cancel.clone(), pools, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
@@ -403,7 +440,7 @@ fn give(
     joined: Joined,
     (outbox, wanted): (Outbox, Wanted),
 ) -> Result<(), NetFault> {
-    let charge = || state.budget.share().charge(count_ahead::COUNT_BYTES, 0).ok();
+    let charge = || wanted.share.charge(count_ahead::COUNT_BYTES, 0).ok();
     let Some(_held) = wanted.counts_ahead.then(charge).flatten() else {
         return read(state, control, joined, wanted);
     };
@@ -419,7 +456,8 @@ fn read(
     (cancel, acceptor): Joined,
     wanted: Wanted,
 ) -> Result<(), NetFault> {
-    let (stop, share, reads) = (Arc::clone(&state.stop), state.budget.share(), state.shared_reads.clone());
+    let (stop, share) = (Arc::clone(&state.stop), Arc::clone(&wanted.share));
+    let reads = state.shared_reads.clone();
     let places = (wanted.handle_places(), wanted.options.follow);
     let handles = Arc::new(HandleTable::of(places, stop, share, reads));
     let sockets = wanted.options.sockets.clone();

@@ -61,7 +61,7 @@ pub(crate) fn begin_tree(
         None => open_target(at)?,
     };
     let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
-    shared.trees.enter(&target.meta, to)?;
+    shared.trees.enter(&target.meta, to, &source)?;
     let keeps_own = made.is_none() && keeps_own(shared, &source, &target);
     if made.is_none() && !keeps_own {
         let keep = shared.settings.options.keep;

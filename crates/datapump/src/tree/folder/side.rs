@@ -71,14 +71,28 @@ enum SidePlace {
     /// On this host.
     Here {
         open: Mutex<Weak<File>>,
-        /// A root stays open.
-        root: Option<Arc<File>>,
+        /// How a root is had; `None` of a folder in another.
+        root: Option<RootFile>,
         keeper: Arc<Keeper>,
         /// Which links in it are followed.
         follow: FollowLinks,
     },
     /// On another, which closes and opens it as it likes.
     There(Arc<RemoteFolder>),
+}
+
+/// The root of a tree of this host.
+#[derive(Debug)]
+enum RootFile {
+    /// It stays open.
+    Open(Arc<File>),
+    /// One of many: it is closed and opened again like any other folder.
+    Again(Arc<dyn OpensRoot>),
+}
+
+/// Opens a root once more.
+pub(crate) trait OpensRoot: std::fmt::Debug + Send + Sync {
+    fn open_root(&self) -> Result<File, Errno>;
 }
 
 /// Room behind a joined path for one name more.
@@ -98,14 +112,35 @@ impl FolderSide {
         file: Arc<File>,
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
-        let meta = file_meta(&file).map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
+        FolderSide::root_with(path, &file, (Mutex::default(), RootFile::Open(Arc::clone(&file))), keeper)
+    }
+
+    /// The root of one tree of many, which was just opened and does not stay open.
+    pub(crate) fn root_again(
+        path: &Path,
+        (file, opens): (File, Arc<dyn OpensRoot>),
+        keeper: &Arc<Keeper>,
+    ) -> Result<Arc<FolderSide>, Problem> {
+        let file = Arc::new(file);
+        keeper.keep(&file);
+        let open = Mutex::new(Arc::downgrade(&file));
+        FolderSide::root_with(path, &file, (open, RootFile::Again(opens)), keeper)
+    }
+
+    fn root_with(
+        path: &Path,
+        file: &File,
+        (open, root): (Mutex<Weak<File>>, RootFile),
+        keeper: &Arc<Keeper>,
+    ) -> Result<Arc<FolderSide>, Problem> {
+        let meta = file_meta(file).map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
         Ok(Arc::new(FolderSide {
             parent: None,
             name: path.as_os_str().to_owned(),
             meta,
             place: SidePlace::Here {
-                open: Mutex::default(),
-                root: Some(file),
+                open,
+                root: Some(root),
                 keeper: Arc::clone(keeper),
                 follow: FollowLinks::Never,
             },
@@ -235,11 +270,14 @@ impl FolderSide {
     pub(crate) fn file(&self) -> Result<OpenedFolder, Problem> {
         let (mut closed, mut here): (Vec<&FolderSide>, _) = (Vec::new(), self);
         let mut file = loop {
-            match here.if_open() {
-                Some(file) => break file,
-                None => closed.push(here),
+            match (here.if_open(), here.parent.as_deref()) {
+                (Some(file), _) => break file,
+                (None, None) => break here.root_opened_again()?,
+                (None, Some(parent)) => {
+                    closed.push(here);
+                    here = parent;
+                }
             }
-            here = here.parent.as_deref().expect("a root is open");
         };
         // Those nearest to it are needed next. If all were kept, a deep folder of one side would close those of the
         // other.
@@ -265,7 +303,17 @@ impl FolderSide {
         let SidePlace::Here { open, root, .. } = &self.place else {
             unreachable!("a folder of another host is no open file")
         };
-        root.clone().or_else(|| locked(open).upgrade()).map(OpenedFolder)
+        match root {
+            Some(RootFile::Open(file)) => Some(OpenedFolder(Arc::clone(file))),
+            Some(RootFile::Again(_)) | None => locked(open).upgrade().map(OpenedFolder),
+        }
+    }
+
+    fn root_opened_again(&self) -> Result<OpenedFolder, Problem> {
+        let SidePlace::Here { root: Some(RootFile::Again(opens)), .. } = &self.place else {
+            unreachable!("a root is open")
+        };
+        self.reopened(opens.open_root().and_then(with_meta), true)
     }
 
     /// How many folders of a way that is opened again are kept open.
@@ -278,7 +326,15 @@ impl FolderSide {
 
     fn open_again(&self, parent: &OpenedFolder, stays_open: bool) -> Result<OpenedFolder, Problem> {
         let above = self.parent.as_deref().expect("a root is open").opened(parent.clone());
-        let opened = open_and_stat(&above, &self.name);
+        self.reopened(open_and_stat(&above, &self.name), stays_open)
+    }
+
+    /// What was opened again must be the same folder.
+    fn reopened(
+        &self,
+        opened: Result<(Arc<File>, Meta), Errno>,
+        stays_open: bool,
+    ) -> Result<OpenedFolder, Problem> {
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?;
         if (meta.device, meta.inode) != (self.meta.device, self.meta.inode) {
@@ -311,7 +367,7 @@ impl FolderSide {
         self.opened_up.get() == Some(&true)
     }
 
-    /// The ways from the root to here, the nearest first.
+    /// From here to the root.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &FolderSide> {
         std::iter::successors(Some(self), |side| side.parent.as_deref())
     }
@@ -369,7 +425,10 @@ impl Drop for FolderSide {
 pub(crate) struct OpenedFolder(pub(crate) Arc<File>);
 
 fn open_and_stat(above: &OriginFolder, name: &OsStr) -> Result<(Arc<File>, Meta), Errno> {
-    let file = above.open_folder(name)?;
+    above.open_folder(name).and_then(with_meta)
+}
+
+fn with_meta(file: File) -> Result<(Arc<File>, Meta), Errno> {
     let meta = file_meta(&file)?;
     Ok((Arc::new(file), meta))
 }
@@ -396,6 +455,33 @@ mod tests {
         assert_eq!(below.path_of(OsStr::new("file")).as_os_str(), "/here/./././file");
         assert_eq!(below.relative().as_os_str(), "././.");
         assert_eq!(below.path_below(Path::new("to")).as_os_str(), "to/././.");
+    }
+
+    #[derive(Debug)]
+    struct OpensFolder(PathBuf);
+
+    impl OpensRoot for OpensFolder {
+        fn open_root(&self) -> Result<File, Errno> {
+            File::open(&self.0).map_err(|error| Errno(error.raw_os_error().unwrap_or(5)))
+        }
+    }
+
+    #[test]
+    fn a_root_of_many_is_closed_and_opened_again_as_the_same_folder() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (path, keeper) = (home.path().join("root"), Keeper::new(1));
+        std::fs::create_dir_all(path.join("below")).expect("room");
+        let opens = OpensFolder(path.clone());
+        let file = opens.open_root().expect("it is there");
+        let root = FolderSide::root_again(&path, (file, Arc::new(opens)), &keeper).expect("a folder");
+        let below = root.child(OsStr::new("below")).expect("it is there");
+        assert!(root.if_open().is_none(), "only the folder that was used last is open");
+        assert!(root.file().is_ok() && below.file().is_ok());
+        std::fs::rename(&path, home.path().join("moved")).expect("one folder");
+        std::fs::create_dir(&path).expect("room");
+        keeper.keep(&Arc::new(File::open("/").expect("it is there")));
+        let problem = root.file().expect_err("another folder stands there");
+        assert_eq!(problem.class, Class::Changed, "{problem}");
     }
 
     #[test]

@@ -11,6 +11,9 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::job::budget::charged::ChargedRoom;
+use crate::problem::Problem;
+use crate::tree::folder::side::FolderSide;
 use datapump_files::disk::Meta;
 
 /// A folder by the names that lead to it.
@@ -22,9 +25,18 @@ pub(crate) const ROOT: FolderKey = 0;
 /// The folders of one tree. Nothing is kept where nothing is removed.
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
-    states: Option<Mutex<HashMap<FolderKey, u64>>>,
+    states: Option<Mutex<FolderStates>>,
     hasher: RandomState,
 }
+
+#[derive(Debug, Default)]
+struct FolderStates {
+    of: HashMap<FolderKey, u64>,
+    room: ChargedRoom,
+}
+
+/// What a folder takes here, while the table moves, too.
+const FOLDER_BYTES: usize = 64;
 
 impl Visited {
     /// Keeps what folders are, for a tree with `--delete`.
@@ -40,24 +52,33 @@ impl Visited {
         }
     }
 
+    /// Makes room for one folder more. What another host brings is charged.
+    ///
+    /// Errors: this side may not hold more of it.
+    pub(crate) fn make_room(&self, source: &FolderSide) -> Result<(), Problem> {
+        let Some(mut states) = self.states() else { return Ok(()) };
+        let FolderStates { of, room } = &mut *states;
+        room.make(of.len(), FOLDER_BYTES, |bytes| source.charge_there(bytes))
+    }
+
     /// The folder is about to be listed, and was this when it was opened.
     pub(crate) fn note(&self, folder: FolderKey, meta: &Meta) {
         if let Some(mut states) = self.states() {
-            states.insert(folder, self.state(meta));
+            states.of.insert(folder, self.state(meta));
         }
     }
 
     /// Whether the folder was walked.
     pub(crate) fn has(&self, folder: FolderKey) -> bool {
-        self.states().is_some_and(|states| states.contains_key(&folder))
+        self.states().is_some_and(|states| states.of.contains_key(&folder))
     }
 
     /// Whether the folder was walked and is what it was then.
     pub(crate) fn is_as_walked(&self, folder: FolderKey, now: &Meta) -> bool {
-        self.states().is_some_and(|states| states.get(&folder) == Some(&self.state(now)))
+        self.states().is_some_and(|states| states.of.get(&folder) == Some(&self.state(now)))
     }
 
-    fn states(&self) -> Option<MutexGuard<'_, HashMap<FolderKey, u64>>> {
+    fn states(&self) -> Option<MutexGuard<'_, FolderStates>> {
         self.states.as_ref().map(|states| states.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -122,7 +122,7 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
     if !is_left_out {
         refuse_loops(shared, above, &source)?;
     }
-    let Some((target, fresh)) = target_of(shared, cursor, name, &source.meta)? else { return Ok(()) };
+    let Some((target, fresh)) = target_of(shared, cursor, name, &source)? else { return Ok(()) };
     if let Some(target) =
         target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)
     {
@@ -134,6 +134,7 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
     if let Some(target) = target.as_deref().filter(|_| !fresh) {
         traits.doubt = doubts::in_target(shared, traits.doubt, target);
     }
+    above.root.visited.make_room(&source)?;
     let below = Directory::new(Some(above), &above.root, (source, target), traits, link_dest);
     above.hold();
     if is_left_out {
@@ -185,8 +186,9 @@ fn target_of(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-    meta: &Meta,
+    source: &FolderSide,
 ) -> Result<Option<Entered>, Problem> {
+    let meta = &source.meta;
     if shared.settings.compares {
         let target = cursor.directory.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
         return Ok(Some((target, false)));
@@ -229,7 +231,7 @@ fn target_of(
     }
     // Nobody else can give another name to what lies in a folder of this user.
     if made::is_open_to_others(&target.meta) && !shared.settings.options.dry_run {
-        shared.trees.enter(&side.meta, &path)?;
+        shared.trees.enter(&side.meta, &path, source)?;
     }
     if !fresh && !shared.settings.options.dry_run {
         confidential::close_folder(&side.file()?.0, &side.meta, meta, shared.settings.options.keep);

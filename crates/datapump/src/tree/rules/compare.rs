@@ -14,6 +14,7 @@ use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change;
 use crate::target::listed::Name;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::compare_attributes::{differs, mode_and_time};
@@ -53,7 +54,7 @@ pub(crate) fn compare(
     }
     if !shared.settings.options.content_only {
         mode_and_time(shared, (&path, &other_path), meta, &there);
-        links(shared, &path, &other_path, meta, &there);
+        links(shared, (&cursor.directory.source, &path), &other_path, (meta, &there))?;
     }
     if shared.settings.options.compare_attributes {
         compare_attributes::of_name(shared, cursor, name, (meta, &there))?;
@@ -74,16 +75,22 @@ pub(crate) fn is_missing(path: &Path, other_path: &Path) -> Problem {
 }
 
 /// Which names are one file.
-fn links(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other: &Meta) {
+fn links(
+    shared: &Shared<'_>,
+    (source, path): (&FolderSide, &Path),
+    other_path: &Path,
+    (one, other): (&Meta, &Meta),
+) -> Result<(), Problem> {
     let (id, other_id) = (identity::id(one), identity::id(other));
     let several = one.kind != FileKind::Folder && (one.links > 1 || other.links > 1);
     let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
-    if several && !(twins.agree(id, other_id) && back.agree(other_id, id)) {
+    if several && !(twins.agree(id, other_id, source)? && back.agree(other_id, id, source)?) {
         let name = shown_path(other_path);
         shared
             .ledger
             .report(differs(path, format!("shares its content with other names than '{name}' does")));
     }
+    Ok(())
 }
 
 fn content(

@@ -46,6 +46,7 @@
 //!
 //! Must not know: folders, files, who walks the tree, where a list was read from.
 
+pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod unmatched;
 

@@ -18,7 +18,8 @@ use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault};
 
-use super::{moved, why_lost, with_places};
+use super::{charged_places, moved, why_lost, with_places};
+use crate::job::budget::{Budget, Charge, OverBudget, Share};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{merged, with_peer};
@@ -69,6 +70,8 @@ impl RemoteCopy {
         self.connections = Some(self.lanes());
         let mut reading =
             self.begin(Direction::Pull, from, last_read, (events, SessionStart::of_this_side(None)))?;
+        let share = Budget::of_client(self.memory_bytes).share();
+        let _places = charged_places(reading.sources.as_deref(), &share)?;
         self.sources = reading.sources.take().unwrap_or(self.sources);
         self.options.keep_links = reading.has_links;
         self.connections = Some(reading.lanes);
@@ -83,7 +86,7 @@ impl RemoteCopy {
             source.start(scope, &mut reading, (&self.stop, &self.watch, self.options.verify));
             let writing = self.begin(Direction::Push, to, last, (events, opening));
             let mut writing = writing.inspect_err(|_| source.end())?;
-            let (report, talked) = self.written(&mut writing, (&source, comes), (events, to));
+            let (report, talked) = self.written(&mut writing, (&source, comes), (events, to), &share);
             let gave = source.gave();
             // What was lost first is why the rest is: a connection that could not be made, a session.
             let not_made = dialled.join().ok().and_then(Result::err);
@@ -109,6 +112,7 @@ impl RemoteCopy {
         writing: &mut ClientSession,
         (source, from_comes): (&SourceSide<'_>, Receiver<(Purpose, Channel)>),
         (events, to): (Events<'_>, &Remote),
+        share: &Arc<Share>,
     ) -> (Option<Report>, Result<(), NetFault>) {
         let own = Watch::default();
         own.begin(writing.lanes, false);
@@ -122,7 +126,7 @@ impl RemoteCopy {
                 // Both dial names and blocks in the same order (`SessionPools::dial`), and nothing ahead.
                 for ((_, reader), (_, writer)) in from_comes.iter().zip(comes) {
                     // Where the system gives no more threads the two are closed, and the hosts go on without.
-                    let work = move || forward(writer, reader, most).unwrap_or_default();
+                    let work = move || forward(writer, reader, (most, share)).unwrap_or_default();
                     drop(std::thread::Builder::new().spawn_scoped(scope, work));
                 }
             });
@@ -276,8 +280,12 @@ fn source_session(
 }
 
 /// Forwards frames between two connections, until one side hangs up; then the other is hung up on, too.
-fn forward(mut writer: Channel, mut reader: Channel, most: u32) -> Result<(), NetFault> {
-    let mut block = (Vec::new(), most);
+fn forward(
+    mut writer: Channel,
+    mut reader: Channel,
+    (most, share): (u32, &Arc<Share>),
+) -> Result<(), NetFault> {
+    let mut block = BlockRoom { bytes: Vec::new(), most, charge: share.charge(0, 0).map_err(over)? };
     for channel in [&writer, &reader] {
         channel.relays();
     }
@@ -294,12 +302,33 @@ fn forward(mut writer: Channel, mut reader: Channel, most: u32) -> Result<(), Ne
     }
 }
 
+/// Room for the block that is forwarded, as large as the largest that came.
+struct BlockRoom {
+    bytes: Vec<u8>,
+    most: u32,
+    charge: Charge,
+}
+
+impl BlockRoom {
+    fn of_len(&mut self, len: u32) -> Result<&mut [u8], NetFault> {
+        if len > self.most {
+            return Err(WireError::TooLong("a block", len.into(), u64::from(self.most)).into());
+        }
+        let len = len as usize;
+        if len > self.bytes.len() {
+            self.charge.grow(len - self.bytes.len()).map_err(over)?;
+            self.bytes = vec![0; len];
+        }
+        Ok(&mut self.bytes[..len])
+    }
+}
+
+fn over(over: OverBudget) -> NetFault {
+    NetFault::Refused(over.words().into())
+}
+
 /// Forwards one frame, if one comes. Its rest is waited for: the side that sends it waits for nothing else.
-fn forward_one(
-    from: &mut Channel,
-    to: &mut Channel,
-    (block, most): &mut (Vec<u8>, u32),
-) -> Result<bool, NetFault> {
+fn forward_one(from: &mut Channel, to: &mut Channel, block: &mut BlockRoom) -> Result<bool, NetFault> {
     if !from.has_come()? {
         return Ok(false);
     }
@@ -309,12 +338,9 @@ fn forward_one(
         FrameKind::Block => {
             let mut digest = [0; DIGEST_BYTES as usize];
             from.receive(&mut digest)?;
-            if head.len > *most {
-                return Err(WireError::TooLong("a block", head.len.into(), u64::from(*most)).into());
-            }
-            block.resize(head.len as usize, 0);
-            from.receive(block)?;
-            to.put_block(block, &digest, head.number)?;
+            let bytes = block.of_len(head.len)?;
+            from.receive(bytes)?;
+            to.put_block(bytes, &digest, head.number)?;
         }
     }
     if !from.has_buffered() {

@@ -14,8 +14,9 @@ use crate::problem::{Class, Problem};
 use crate::run::event::Event;
 use datapump_files::commit::temporary::is_in_use;
 
-/// Problems that are held at most.
+/// Problems that are held at most, and their words: the other side chose those.
 const HELD_MAX: usize = 1000;
+const HELD_BYTES_MAX: usize = 1 << 20;
 /// Problems that are remembered at most: a peer must not make this side keep more.
 const TOLD_MAX: usize = 100_000;
 
@@ -77,7 +78,8 @@ impl SessionProblems {
     fn hold(&self, problem: Problem) -> Option<Problem> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|other| problem.class != Class::Lost || other.class != Class::Lost);
-        if held.len() >= HELD_MAX {
+        let words = held.iter().chain([&problem]).map(words_bytes).sum::<usize>();
+        if held.len() >= HELD_MAX || (words > HELD_BYTES_MAX && !held.is_empty()) {
             return Some(problem);
         }
         held.push(problem);
@@ -96,6 +98,10 @@ impl SessionProblems {
         }
         true
     }
+}
+
+fn words_bytes(problem: &Problem) -> usize {
+    problem.message.len() + problem.path.as_ref().map_or(0, |path| path.as_os_str().len())
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 //!
 //! A lane that needs something takes it from here. What has not come is received by the lane that needs it first, in
 //! the order in which it is sent, and the others wait for that lane; no thread does nothing else. Memory is bounded by
-//! the credit that the other side has. Where all of it is used up by things that nobody takes yet, the window grows as
-//! far as the session's memory allows; behind that, what is needed is requested as if nothing were sent ahead.
+//! the credit that the other side has, and what an answer takes is charged when it comes. Where all of the credit is
+//! used up by things that nobody takes yet, the window grows as far as the session's memory allows; behind that, what
+//! is needed is requested as if nothing were sent ahead. Where this side may not hold what comes, the connection is
+//! closed, and everything is requested.
 //!
 //! Must not know: what names and files are wanted for, how blocks are requested.
 
 mod arrivals;
+mod arrived;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -18,19 +21,19 @@ use datapump_core::wire::{UNWANTED_MAX, WireError, encode};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{Channel, ConnectionStats, NetFault};
 
-use self::arrivals::{AheadState, Arrival};
+use self::arrivals::AheadState;
+use self::arrived::{Arrival, NotTaken};
 use super::RemoteHost;
-use crate::job::budget::{Charge, OverBudget};
+use crate::job::budget::Charge;
+use crate::job::budget::charged::Charged;
 use crate::target::listed::Coming;
 
-pub(crate) use self::arrivals::ArrivedItem;
+pub(crate) use self::arrived::ArrivedItem;
 
 /// What the other side may send at first: 64 MiB fill 180 ms at 3 Gbit/s.
 const WINDOW_BYTES: u64 = 64 << 20;
 /// With less room it is not worth it.
 const WINDOW_MIN_BYTES: u64 = 256 << 10;
-/// Answers of one listing, and what they take of the session's part.
-type ListedAnswers = Result<(Vec<Answer>, Charge), OverBudget>;
 
 /// The request to the side that sends ahead.
 #[derive(Clone, Copy, Debug)]
@@ -85,10 +88,12 @@ impl ReadAhead {
         // What was requested is what it may send.
         let fits = |window: &(u64, Charge)| !was_requested || window.0 == WINDOW_BYTES;
         let Some(window) = window_of(host).filter(fits) else { return Ok(None) };
+        let Ok(mut state) = AheadState::new(places, wish.file_bytes_max, window, host.share()) else {
+            return Ok(None);
+        };
         if !was_requested {
-            channel.send_message(&wish.request_of(window.0), 1)?;
+            channel.send_message(&wish.request_of(state.credit.window()), 1)?;
         }
-        let mut state = AheadState::new(places, wish.file_bytes_max, window);
         // What was requested with the session's beginning is answered with it.
         if !was_requested {
             state.handle_waits(host.trips.sent());
@@ -140,7 +145,7 @@ impl ReadAhead {
         host: &RemoteHost,
         folder: u64,
         cookie: u64,
-    ) -> Result<Option<ListedAnswers>, NetFault> {
+    ) -> Result<Option<Vec<Charged<Answer>>>, NetFault> {
         let taken = self.wait_for(host, false, |state| state.take_names(folder, cookie))?;
         let Some(names) = taken.flatten() else {
             self.forget_names(folder, false);
@@ -159,6 +164,9 @@ impl ReadAhead {
     ) -> Result<Option<T>, NetFault> {
         let mut state = self.state();
         loop {
+            if state.is_given_up() {
+                return Ok(None);
+            }
             if let Some(found) = is_there(&mut state) {
                 return Ok(Some(found));
             }
@@ -181,41 +189,53 @@ impl ReadAhead {
             state = self.state();
             state.is_receiving = false;
             // A side that has no room for it hangs up: then everything is requested.
-            if matches!(received, Err(NetFault::Lost(_))) && state.credit.is_untouched() {
-                host.cancel.check()?;
-                state.give_up();
-                self.came.notify_all();
-                return Ok(None);
-            }
+            let has_no_room =
+                matches!(received, Err(NotTaken::Fault(NetFault::Lost(_)))) && state.credit.is_untouched();
             let arrived = received.and_then(|arrival| {
                 state.count_trip(host, &arrival);
-                state.handle(host, arrival)
+                state.handle(arrival)
             });
+            match arrived {
+                Err(NotTaken::Fault(fault)) if !has_no_room => {
+                    self.came.notify_all();
+                    return Err(fault);
+                }
+                Err(_) => {
+                    host.cancel.check()?;
+                    state.give_up();
+                    // Whoever holds the connection may wait for the state.
+                    drop(state);
+                    self.channel.lock().unwrap_or_else(PoisonError::into_inner).close();
+                    state = self.state();
+                }
+                Ok(()) => {}
+            }
             self.came.notify_all();
-            arrived?;
         }
     }
 
     /// Receives one thing.
-    fn receive(&self, host: &RemoteHost) -> Result<Arrival, NetFault> {
+    fn receive(&self, host: &RemoteHost) -> Result<Arrival, NotTaken> {
         let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
         self.tell(host, &mut channel)?;
         let head = channel.receive_head()?;
         let (number, is_block) = (head.number, head.kind == FrameKind::Block);
-        let mut answer = Answer::Done;
+        let mut answer = None;
         let mut frames_bytes = 0;
         if !is_block {
             let body = channel.receive_body(head)?;
-            answer = host.read(&body)?;
             frames_bytes = self.count(body.len())?;
+            let read = host.read(&body)?.map_err(|unheld| unheld.over)?;
             // Alone under its number, as the block of a place's file is.
-            if let (Answer::Sum(digest), true) = (&answer, self.brings_sums)
+            if let (Answer::Sum(digest), true) = (&*read, self.brings_sums)
                 && self.state().awaits_block(number)
             {
                 let block = Some((*digest, Vec::new()));
-                return Ok(Arrival { number, answer: Answer::Done, block, frames_bytes });
+                return Ok(Arrival { number, answer: done(host)?, block, frames_bytes });
             }
+            answer = Some(read);
         }
+        let answer = answer.map_or_else(|| done(host), Ok)?;
         let expected = self.state().expected_block(number, &answer, is_block)?;
         let block = match expected {
             Some(len) => {
@@ -224,7 +244,7 @@ impl ReadAhead {
                 if head.kind == FrameKind::Message && self.brings_sums && head.number == number {
                     let body = channel.receive_body(head)?;
                     frames_bytes += self.count(body.len())?;
-                    let Answer::Sum(digest) = host.read(&body)? else {
+                    let Answer::Sum(digest) = host.decode(&body)? else {
                         return Err(WireError::Unexpected("another thing than a digest").into());
                     };
                     let block = Some((digest, Vec::new()));
@@ -252,6 +272,9 @@ impl ReadAhead {
     fn tell(&self, host: &RemoteHost, channel: &mut Channel) -> Result<(), NetFault> {
         let (grant, unwanted) = {
             let mut state = self.state();
+            if state.is_given_up() {
+                return Ok(());
+            }
             let waits = state.credit.is_used_up();
             let grant = state.credit.poll_grant();
             if waits && grant.is_some() {
@@ -285,9 +308,12 @@ impl ReadAhead {
         self.state().drop_item(number);
     }
 
-    /// The names of a folder are not wanted any more; nor is anything else in it, where it is left.
-    pub(crate) fn forget_names(&self, folder: u64, is_left: bool) {
-        self.state().forget_names(folder, is_left);
+    /// The names of a folder are not wanted any more; nor is anything else in it, where it is left. False where the
+    /// other side is not told here.
+    pub(crate) fn forget_names(&self, folder: u64, is_left: bool) -> bool {
+        let mut state = self.state();
+        state.forget_names(folder, is_left);
+        !state.is_given_up()
     }
 }
 
@@ -296,6 +322,11 @@ fn window_of(host: &RemoteHost) -> Option<(u64, Charge)> {
     let halves = std::iter::successors(Some(WINDOW_BYTES), |bytes| Some(bytes / 2));
     let mut windows = halves.take_while(|bytes| *bytes >= WINDOW_MIN_BYTES);
     windows.find_map(|bytes| Some((bytes, host.charge_part(bytes as usize)?)))
+}
+
+/// What stands for the answer of a block that comes alone.
+fn done(host: &RemoteHost) -> Result<Charged<Answer>, NotTaken> {
+    Ok(Charged::new(Answer::Done, host.share())?)
 }
 
 /// Something that is on its way to this side.

@@ -17,7 +17,7 @@ use super::read_ahead::Follow;
 use super::{ChargedAnswers, RemoteHost, named};
 use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
-use crate::net::folder::refusal::{over_budget, problem_of};
+use crate::net::folder::refusal::problem_of;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{Attributes, ListedEntry, Name};
 use datapump_files::disk::{FileKind, Meta};
@@ -95,15 +95,16 @@ impl RemoteFolder {
         }
         let with_attributes = with_attributes.then_some(true);
         let ask = PeerRequest::List { folder: self.number, cookie, with_attributes };
-        let (answers, charge) = match self.names_ahead(cookie, path)? {
+        let answers = match self.names_ahead(cookie)? {
             Some(came) => came,
             None => self.remote_host.ask_all(&ask, path)?,
         };
-        let charge = Arc::new(charge);
         let (mut names, mut next) = (Vec::new(), cookie);
         for answer in answers {
+            let (answer, charge) = answer.into_parts();
             match answer {
                 Answer::Names { entries, cookie, .. } if entries.iter().all(Entry::is_plain) => {
+                    let charge = Arc::new(charge);
                     names.extend(entries.into_iter().map(|entry| self.name_of(entry, &charge)));
                     next = cookie;
                 }
@@ -115,19 +116,17 @@ impl RemoteFolder {
     }
 
     /// Names that came before they were requested. Once some did not, all others are requested.
-    fn names_ahead(&self, cookie: u64, path: &Path) -> Result<Option<ChargedAnswers>, Problem> {
+    fn names_ahead(&self, cookie: u64) -> Result<Option<ChargedAnswers>, Problem> {
         let host = &self.remote_host;
         let Some(ahead) = host.ahead().filter(|_| self.comes_ahead.load(Ordering::Relaxed)) else {
             return Ok(None);
         };
         let came = ahead.take_names(host, self.number & !AHEAD, cookie);
-        match came.map_err(|fault| host.lost(&fault))? {
-            Some(came) => came.map(Some).map_err(|over| over_budget(over, path)),
-            None => {
-                self.comes_ahead.store(false, Ordering::Relaxed);
-                Ok(None)
-            }
+        let came = came.map_err(|fault| host.lost(&fault))?;
+        if came.is_none() {
+            self.comes_ahead.store(false, Ordering::Relaxed);
         }
+        Ok(came)
     }
 
     /// What the folder is now.
@@ -224,9 +223,12 @@ impl RemoteHost {
 
 impl Drop for RemoteFolder {
     fn drop(&mut self) {
-        match self.remote_host.ahead() {
+        let is_told = match self.remote_host.ahead() {
             Some(ahead) if self.number & AHEAD != 0 => ahead.forget_names(self.number & !AHEAD, true),
-            _ => self.remote_host.give_back(PeerRequest::Leave(self.number)),
+            _ => false,
+        };
+        if !is_told {
+            self.remote_host.give_back(PeerRequest::Leave(self.number));
         }
     }
 }

@@ -56,8 +56,12 @@ fn matched(home: &Path, typed: &[u8]) -> Result<Vec<ByteVec>, Problem> {
     }
     let mut found = vec![ByteVec::from(Vec::new())];
     for component in typed.split_inclusive(|byte| *byte == b'/') {
-        found = found.iter().flat_map(|above| below(home, above, component)).collect();
-        is_told_whole(&found, typed)?;
+        let mut next = Vec::new();
+        for above in &found {
+            next.extend(below(home, above, component));
+            is_told_whole(&next, typed)?;
+        }
+        found = next;
     }
     // Names that were just listed stand; a folder, or what lies below one, may not.
     if !typed.rsplit(|byte| *byte == b'/').next().is_some_and(has_wildcards) {
@@ -93,7 +97,9 @@ fn listed(home: &Path, folder: &[u8], pattern: &[u8]) -> Vec<Vec<u8>> {
     let folder = path.ok().filter(|path| path.is_dir());
     let Some(open) = folder.and_then(|path| names::open_path(&path).ok()) else { return Vec::new() };
     let (mut found, mut cookie) = (Vec::new(), 0);
-    while let Ok((entries, next)) = names::list(&open, cookie)
+    // Behind one more than may be told nothing is looked for.
+    while found.len() <= SOURCES_MAX
+        && let Ok((entries, next)) = names::list(&open, cookie)
         && !entries.is_empty()
     {
         let all = entries.iter().map(|entry| entry.name.as_bytes());

@@ -12,6 +12,9 @@ use crate::job::options::{FollowLinks, Options};
 use crate::net::client::root::ServedRoot;
 use crate::problem::Problem;
 
+/// Each stays open for each tree. rsync takes 20.
+const LINK_DEST_MAX: usize = 64;
+
 /// Where unchanged files are looked for: below the home folder of this side's user, where this side writes.
 ///
 /// Errors: links that would have to be made or followed below a folder that is served.
@@ -25,6 +28,9 @@ pub(super) fn found_here(
     let link_dest = match (root, way) {
         _ if options.link_dest.is_empty() => Vec::new(),
         (_, Direction::Pull) => Vec::new(),
+        (ServedRoot::User(_), Direction::Push) if options.link_dest.len() > LINK_DEST_MAX => {
+            return Err(refused(shown, "--link-dest names more folders than the other host takes (64)"));
+        }
         (ServedRoot::User(home), Direction::Push) => {
             paths.map(|path| of_user(home, path)).collect::<Result<_, _>>()?
         }

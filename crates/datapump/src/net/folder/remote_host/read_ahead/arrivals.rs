@@ -3,19 +3,20 @@
 //!
 //! Must not know: who waits for what, how anything is received.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 
 use datapump_core::wire::WireError;
 use datapump_core::wire::attributes::{Entry, EntryKind, WireMeta};
 use datapump_core::wire::peer_request::Answer;
 use datapump_core::wire::peer_request::credit::ReceiveCredit;
 use datapump_core::wire::peer_request::walk_ahead::{is_walked, number_of_look};
-use datapump_transport::{Digest, NetFault};
+use datapump_transport::NetFault;
 
 use super::super::{ANSWERS_MAX, RemoteHost, TripPhase, TripStamp};
-use super::ListedAnswers;
-use crate::job::budget::{Charge, OverBudget};
-use crate::net::folder::weight;
+use super::arrived::{AheadItem, AheadLists, Arrival, ArrivedItem, ArrivedNames, NotTaken};
+use crate::job::budget::charged::{Charged, ChargedMap};
+use crate::job::budget::{Charge, OverBudget, Share};
 
 /// The window grows to so much.
 const WINDOW_MAX_BYTES: u64 = 512 << 20;
@@ -27,15 +28,24 @@ const TOLD_MAX: usize = 8192;
 /// Things on their way or here are no more than this part of the window: honest ones take more bytes each.
 const ITEM_BYTES: u64 = 64;
 const ITEMS_MIN: u64 = 4096;
+/// What is kept of each beside its table: its number, where it is to be told as unwanted.
+const UNWANTED_BYTES: usize = 4 * size_of::<u64>();
+/// Numbers that were told, and those to tell where nothing is on its way.
+const TOLD_BYTES_EACH: usize = 48;
 
 /// What came, what is on its way, and what is to be told of it.
 #[derive(Debug)]
 pub(super) struct AheadState {
     places: u32,
-    items: HashMap<u64, AheadItem>,
-    lists: HashMap<u64, AheadLists>,
+    items: ChargedMap<u64, AheadItem>,
+    lists: ChargedMap<u64, AheadLists>,
     pub(super) credit: ReceiveCredit,
+    /// Of the window, which is what blocks take; all else is charged when it comes.
     charges: Vec<Charge>,
+    /// Bytes of blocks that are here.
+    blocks_bytes: u64,
+    /// Nothing comes ahead any more: everything is requested.
+    is_given_up: bool,
     /// A lane receives.
     pub(super) is_receiving: bool,
     /// The numbers to tell as unwanted, and those that were told and are not answered.
@@ -47,88 +57,39 @@ pub(super) struct AheadState {
     dropped_bytes: u64,
 }
 
-/// Something with a number.
-#[derive(Debug)]
-pub(super) enum AheadItem {
-    /// On its way; of a file the bytes that are expected.
-    Awaited(u32),
-    Came(Box<ArrivedItem>),
-    /// Nobody wants it; of a file the bytes that are expected.
-    Unwanted(u32),
-}
-
-/// Something that came.
-#[derive(Debug)]
-pub(crate) struct ArrivedItem {
-    pub(crate) answer: Answer,
-    /// Of a small file.
-    pub(crate) block: Option<(Digest, Vec<u8>)>,
-    pub(super) frames_bytes: u64,
-}
-
-/// Names of one folder, in the order of its listing.
-#[derive(Debug, Default)]
-pub(super) struct AheadLists {
-    whole: VecDeque<ArrivedNames>,
-    /// Where the first of them begins.
-    cookie: u64,
-    part: Option<ArrivedNames>,
-    is_unwanted: bool,
-}
-
-/// One listing; or more than this side may hold.
-#[derive(Debug)]
-pub(super) struct ArrivedNames {
-    pub(super) answers: Result<(Vec<Answer>, Charge), OverBudget>,
-    /// Where the names behind them begin.
-    next: u64,
-    pub(super) frames_bytes: u64,
-}
-
-impl ArrivedNames {
-    /// Nothing comes behind no names, and behind a fault.
-    fn are_last(&self) -> bool {
-        let has_names =
-            |answer: &Answer| matches!(answer, Answer::Names { entries, .. } if !entries.is_empty());
-        self.answers.as_ref().is_ok_and(|(answers, _)| !answers.iter().any(has_names))
-    }
-}
-
-/// What one frame, or a file with its block, is.
-pub(super) struct Arrival {
-    pub(super) number: u64,
-    pub(super) answer: Answer,
-    pub(super) block: Option<(Digest, Vec<u8>)>,
-    pub(super) frames_bytes: u64,
-}
-
-impl AheadLists {
-    fn next(&mut self) -> Option<ArrivedNames> {
-        let names = self.whole.pop_front()?;
-        self.cookie = names.next;
-        // Another listing of the folder is requested.
-        self.is_unwanted |= names.are_last();
-        Some(names)
-    }
-}
-
 impl AheadState {
-    /// Of so many places, with a window that is charged to the session.
-    pub(super) fn new(places: u32, file_bytes_max: u32, (window, charge): (u64, Charge)) -> AheadState {
-        let looks = (0..places).map(|place| (number_of_look(place), AheadItem::Awaited(0)));
-        AheadState {
-            items: looks.collect(),
+    /// Of so many places, with a window that is charged to the session, as all is that comes.
+    pub(super) fn new(
+        places: u32,
+        file_bytes_max: u32,
+        (window, mut charge): (u64, Charge),
+        share: &Arc<Share>,
+    ) -> Result<AheadState, OverBudget> {
+        let (mut items, lists) = (ChargedMap::new(share, UNWANTED_BYTES)?, ChargedMap::new(share, 0)?);
+        for place in 0..places {
+            items.insert(number_of_look(place), AheadItem::Awaited(0))?;
+        }
+        charge.grow(TOLD_MAX * TOLD_BYTES_EACH)?;
+        Ok(AheadState {
+            items,
             places,
-            lists: HashMap::new(),
+            lists,
             credit: ReceiveCredit::new(window),
             charges: vec![charge],
+            blocks_bytes: 0,
+            is_given_up: false,
             is_receiving: false,
             unwanted: VecDeque::new(),
             told: HashSet::new(),
             file_bytes_max,
             waits_for: None,
             dropped_bytes: 0,
-        }
+        })
+    }
+
+    /// Whether everything is requested.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.is_given_up
     }
 
     /// Bytes that came and that nobody wanted.
@@ -139,10 +100,13 @@ impl AheadState {
     /// What has this number: `None` while it is on its way, nothing where it will not come.
     pub(super) fn take(&mut self, number: u64) -> Option<Option<ArrivedItem>> {
         match self.items.remove(&number) {
-            Some(AheadItem::Came(item)) => Some(Some(*item)),
+            Some(AheadItem::Came(item)) => {
+                self.blocks_bytes -= item.block_bytes();
+                Some(Some(*item))
+            }
             Some(item) => {
                 let is_awaited = matches!(item, AheadItem::Awaited(_));
-                self.items.insert(number, item);
+                self.put_back(number, item);
                 (!is_awaited).then_some(None)
             }
             None => Some(None),
@@ -157,15 +121,36 @@ impl AheadState {
         }
     }
 
+    /// Something that was taken out a moment ago: there is room for it.
+    fn put_back(&mut self, number: u64, item: AheadItem) {
+        self.is_given_up |= self.items.insert(number, item).is_err();
+    }
+
     /// The names of a folder are not wanted any more; nor is anything else in it, where it is left.
     pub(super) fn forget_names(&mut self, folder: u64, is_left: bool) {
+        let mut below = Vec::new();
+        self.forget_listed(folder, is_left, &mut below);
+        self.drop_all(below);
+    }
+
+    /// The same; what follows its names is yet to be dropped.
+    fn forget_listed(&mut self, folder: u64, is_left: bool, below: &mut Vec<u64>) {
         let Some(lists) = self.lists.get_mut(&folder) else { return };
         lists.is_unwanted = true;
         let whole = std::mem::take(&mut lists.whole);
-        whole.into_iter().for_each(|names| self.drop_names(names));
+        whole.into_iter().for_each(|names| self.drop_names(names, below));
         if is_left {
-            self.unwanted.push_back(folder);
+            self.put_unwanted(folder);
         }
+    }
+
+    /// A number to tell. Those of what has come meanwhile are forgotten now and then.
+    fn put_unwanted(&mut self, number: u64) {
+        if self.unwanted.len() > 2 * (self.items.len() + self.lists.len()) + TOLD_MAX {
+            let (items, lists) = (&self.items, &self.lists);
+            self.unwanted.retain(|number| is_coming(items, lists, *number));
+        }
+        self.unwanted.push_back(number);
     }
 
     /// The other side waits for something that is said now.
@@ -202,8 +187,7 @@ impl AheadState {
         while self.told.len() < TOLD_MAX
             && let Some(number) = self.unwanted.pop_front()
         {
-            let is_coming = matches!(self.items.get(&number), Some(AheadItem::Unwanted(_)));
-            if (is_coming || self.lists.contains_key(&number)) && self.told.insert(number) {
+            if is_coming(&self.items, &self.lists, number) && self.told.insert(number) {
                 next.push(number);
             }
         }
@@ -237,47 +221,63 @@ impl AheadState {
     }
 
     /// Something came.
-    pub(super) fn handle(&mut self, host: &RemoteHost, arrival: Arrival) -> Result<(), NetFault> {
+    pub(super) fn handle(&mut self, arrival: Arrival) -> Result<(), NotTaken> {
         let Arrival { number, answer, block, frames_bytes } = arrival;
         if !self.fits(number, &answer) {
             return Err(WireError::Unexpected("another answer than was announced").into());
         }
-        match (answer, self.items.remove(&number)) {
+        let item = self.items.remove(&number);
+        match (&*answer, item) {
             (Answer::Done, item) if block.is_none() => {
                 self.credit.handle_free(frames_bytes);
-                return self.handle_done(number, item);
+                Ok(self.handle_done(number, item)?)
             }
-            (answer @ Answer::Names { .. }, item) => {
-                self.items.extend(item.map(|item| (number, item)));
-                self.handle_names(host, number, answer, frames_bytes)?;
+            (Answer::Names { .. }, item) => {
+                item.into_iter().for_each(|item| self.put_back(number, item));
+                self.handle_names(number, answer, frames_bytes)
             }
-            (answer @ Answer::Fault(_), item @ (None | Some(AheadItem::Came(_)))) => {
-                self.items.extend(item.map(|item| (number, item)));
-                self.handle_names(host, number, answer, frames_bytes)?;
+            (Answer::Fault(_), item @ (None | Some(AheadItem::Came(_)))) => {
+                item.into_iter().for_each(|item| self.put_back(number, item));
+                self.handle_names(number, answer, frames_bytes)
             }
-            (answer, Some(AheadItem::Awaited(_))) => {
-                if matches!(answer, Answer::Folder { .. }) {
-                    self.lists.insert(number, AheadLists::default());
-                }
-                self.announce_behind(number, &answer)?;
-                let item = ArrivedItem { answer, block, frames_bytes };
-                self.items.insert(number, AheadItem::Came(Box::new(item)));
+            (_, Some(AheadItem::Awaited(_))) => {
+                self.handle_item(number, ArrivedItem { answer, block, frames_bytes })
             }
-            (answer, Some(AheadItem::Unwanted(_))) => {
-                self.credit.handle_free(frames_bytes);
-                self.dropped_bytes += block.map_or(0, |(_, bytes)| bytes.len() as u64);
-                match &answer {
-                    Answer::Folder { .. } => {
-                        let lists = AheadLists { is_unwanted: true, ..AheadLists::default() };
-                        self.lists.insert(number, lists);
-                    }
-                    _ => drop(self.told.remove(&number)),
-                }
-                let follows = self.announce_behind(number, &answer)?;
-                follows.into_iter().for_each(|follows| self.drop_item(follows));
+            (_, Some(AheadItem::Unwanted(_))) => {
+                self.handle_unwanted(number, ArrivedItem { answer, block, frames_bytes })
             }
-            _ => return Err(WireError::Unexpected("an answer that nobody asked for").into()),
+            (_, None | Some(AheadItem::Came(_))) => {
+                Err(WireError::Unexpected("an answer that nobody asked for").into())
+            }
         }
+    }
+
+    fn handle_item(&mut self, number: u64, item: ArrivedItem) -> Result<(), NotTaken> {
+        // The window is the room that blocks have. What came beyond it is requested.
+        if self.blocks_bytes + item.block_bytes() > self.credit.window() {
+            return self.handle_unwanted(number, item);
+        }
+        if matches!(*item.answer, Answer::Folder { .. }) {
+            self.lists.insert(number, AheadLists::default())?;
+        }
+        self.announce_behind(number, &item.answer)?;
+        self.blocks_bytes += item.block_bytes();
+        self.items.insert(number, AheadItem::Came(Box::new(item)))?;
+        Ok(())
+    }
+
+    fn handle_unwanted(&mut self, number: u64, item: ArrivedItem) -> Result<(), NotTaken> {
+        self.credit.handle_free(item.frames_bytes);
+        self.dropped_bytes += item.block_bytes();
+        match &*item.answer {
+            Answer::Folder { .. } => {
+                let lists = AheadLists { is_unwanted: true, ..AheadLists::default() };
+                self.lists.insert(number, lists)?;
+            }
+            _ => drop(self.told.remove(&number)),
+        }
+        let follows = self.announce_behind(number, &item.answer)?;
+        self.drop_all(follows.into_iter().collect());
         Ok(())
     }
 
@@ -297,32 +297,29 @@ impl AheadState {
     /// Names came, or why they cannot be had.
     fn handle_names(
         &mut self,
-        host: &RemoteHost,
         folder: u64,
-        answer: Answer,
+        answer: Charged<Answer>,
         frames_bytes: u64,
-    ) -> Result<(), NetFault> {
+    ) -> Result<(), NotTaken> {
         let Some(lists) = self.lists.get_mut(&folder) else {
             return Err(WireError::Unexpected("names of another folder").into());
         };
         let is_unwanted = lists.is_unwanted;
-        let more = matches!(answer, Answer::Names { more: true, .. });
-        let begun = || {
-            let answers = host.share.charge(0, 0).map(|charge| (Vec::new(), charge));
-            ArrivedNames { answers, next: 0, frames_bytes: 0 }
-        };
-        let mut names = lists.part.take().unwrap_or_else(begun);
+        let more = matches!(*answer, Answer::Names { more: true, .. });
+        let mut names = lists.part.take().unwrap_or_default();
         names.frames_bytes += frames_bytes;
-        if names.answers.as_ref().is_ok_and(|(answers, _)| answers.len() >= ANSWERS_MAX) {
+        if names.answers.len() >= ANSWERS_MAX {
             return Err(WireError::Unexpected("names without end").into());
         }
-        if let Answer::Names { entries, cookie, .. } = &answer {
+        if let Answer::Names { entries, cookie, .. } = &*answer {
             names.next = *cookie;
             self.announce(entries)?;
         }
-        names.answers = self.held(names.answers, answer);
+        names.answers.push(answer);
         if is_unwanted {
-            self.drop_names(names);
+            let mut below = Vec::new();
+            self.drop_names(names, &mut below);
+            self.drop_all(below);
             return Ok(());
         }
         let lists = self.lists.get_mut(&folder).expect("it was there above");
@@ -353,24 +350,8 @@ impl AheadState {
         }
     }
 
-    /// Answers of one listing with one more; those that this side may not hold are forgotten, with what follows them.
-    fn held(&mut self, before: ListedAnswers, answer: Answer) -> ListedAnswers {
-        let (mut answers, held) = match before {
-            Ok((answers, mut charge)) => (answers, charge.grow(weight::of_answer(&answer)).map(|()| charge)),
-            Err(over) => (Vec::new(), Err(over)),
-        };
-        answers.push(answer);
-        match held {
-            Ok(charge) => Ok((answers, charge)),
-            Err(over) => {
-                self.drop_answers(&answers);
-                Err(over)
-            }
-        }
-    }
-
     /// Names tell what is on its way.
-    fn announce(&mut self, entries: &[Entry]) -> Result<(), WireError> {
+    fn announce(&mut self, entries: &[Entry]) -> Result<(), NotTaken> {
         let follows = |entry: &Entry| Some((entry.follows?, entry.meta));
         entries
             .iter()
@@ -379,7 +360,7 @@ impl AheadState {
     }
 
     /// What comes behind an answer: the folder or file of a place, the block of a file.
-    fn announce_behind(&mut self, number: u64, answer: &Answer) -> Result<Option<u64>, WireError> {
+    fn announce_behind(&mut self, number: u64, answer: &Answer) -> Result<Option<u64>, NotTaken> {
         let (follows, meta) = match answer {
             Answer::File { meta, follows: Some(follows), .. } => (*follows, Some(meta)),
             Answer::Meta { meta, .. } if number < number_of_look(self.places) && is_walked(meta) => {
@@ -390,60 +371,75 @@ impl AheadState {
         self.announce_one(follows, meta).map(|()| Some(follows))
     }
 
-    fn announce_one(&mut self, number: u64, meta: Option<&WireMeta>) -> Result<(), WireError> {
+    fn announce_one(&mut self, number: u64, meta: Option<&WireMeta>) -> Result<(), NotTaken> {
         let bytes = match meta {
             Some(meta) if meta.kind == EntryKind::Regular => meta.size_bytes.0,
             _ => 0,
         };
         if bytes > self.file_bytes_max.into() {
-            return Err(WireError::Unexpected("a larger file than may come without a request"));
+            return Err(WireError::Unexpected("a larger file than may come without a request").into());
         }
         if self.items.len() as u64 > self.credit.window() / ITEM_BYTES + ITEMS_MIN {
-            return Err(WireError::Unexpected("more than may be on its way"));
+            return Err(WireError::Unexpected("more than may be on its way").into());
         }
-        match self.items.insert(number, AheadItem::Awaited(bytes as u32)) {
-            Some(_) => Err(WireError::Unexpected("a number that it has given before")),
+        match self.items.insert(number, AheadItem::Awaited(bytes as u32))? {
+            Some(_) => Err(WireError::Unexpected("a number that it has given before").into()),
             None => Ok(()),
         }
     }
 
-    /// Nobody takes these names, nor what follows them.
-    fn drop_names(&mut self, names: ArrivedNames) {
+    /// Nobody takes these names; what follows them is yet to be dropped.
+    fn drop_names(&mut self, names: ArrivedNames, below: &mut Vec<u64>) {
         self.credit.handle_free(names.frames_bytes);
-        if let Ok((answers, _)) = names.answers {
-            self.drop_answers(&answers);
-        }
-    }
-
-    fn drop_answers(&mut self, answers: &[Answer]) {
-        for answer in answers {
-            if let Answer::Names { entries, .. } = answer {
-                entries.iter().filter_map(|entry| entry.follows).for_each(|number| self.drop_item(number));
+        for answer in names.answers {
+            if let Answer::Names { entries, .. } = &*answer {
+                below.extend(entries.iter().filter_map(|entry| entry.follows));
             }
         }
     }
 
-    /// Nothing comes ahead after all: everything is requested.
+    /// Nothing comes ahead any more: everything is requested, and nothing is held.
     pub(super) fn give_up(&mut self) {
+        self.is_given_up = true;
         self.items.clear();
         self.lists.clear();
+        (self.unwanted, self.told) = (VecDeque::new(), HashSet::new());
+        self.charges.clear();
     }
 
+    /// Nobody wants what has this number.
     pub(super) fn drop_item(&mut self, number: u64) {
-        match self.items.remove(&number) {
-            Some(AheadItem::Came(item)) => {
-                self.credit.handle_free(item.frames_bytes);
-                self.dropped_bytes += item.block.map_or(0, |(_, bytes)| bytes.len() as u64);
-                self.forget_names(number, true);
-            }
-            Some(AheadItem::Awaited(bytes)) => {
-                self.items.insert(number, AheadItem::Unwanted(bytes));
-                if bytes == 0 || bytes >= TOLD_BYTES {
-                    self.unwanted.push_back(number);
+        self.drop_all(vec![number]);
+    }
+
+    /// The same, with all that lies below it. The other side nests as deep as it likes: what is left to drop stands in
+    /// a list, not on the stack.
+    fn drop_all(&mut self, mut left: Vec<u64>) {
+        while let Some(number) = left.pop() {
+            match self.items.remove(&number) {
+                Some(AheadItem::Came(item)) => {
+                    self.credit.handle_free(item.frames_bytes);
+                    self.dropped_bytes += item.block_bytes();
+                    self.blocks_bytes -= item.block_bytes();
+                    self.forget_listed(number, true, &mut left);
                 }
+                Some(AheadItem::Awaited(bytes)) => {
+                    self.put_back(number, AheadItem::Unwanted(bytes));
+                    if bytes == 0 || bytes >= TOLD_BYTES {
+                        self.put_unwanted(number);
+                    }
+                }
+                Some(item @ AheadItem::Unwanted(_)) => self.put_back(number, item),
+                None => {}
             }
-            Some(item @ AheadItem::Unwanted(_)) => drop(self.items.insert(number, item)),
-            None => {}
         }
     }
 }
+
+/// Whether something comes under this number that nobody wants.
+fn is_coming(items: &ChargedMap<u64, AheadItem>, lists: &ChargedMap<u64, AheadLists>, number: u64) -> bool {
+    matches!(items.get(&number), Some(AheadItem::Unwanted(_))) || lists.contains_key(&number)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! What a peer made this side keep, together with the charge for it.
+//!
+//! Whatever lives longer than the message that brought it is one of these: a value with what it takes ([`Charged`]), or
+//! a table that is charged by its room ([`ChargedMap`]). Neither can be made without the charge.
+//!
+//! Must not know: messages, who the peer is.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use super::{Charge, OverBudget, Share};
+
+/// What the allocator adds to a piece of memory, at most.
+pub(crate) const ALLOCATED_BYTES: usize = 32;
+/// The least room of a table. It doubles as the standard library's does: seven eighths of a power of two.
+const ROOM_MIN: usize = 56;
+
+/// Memory of a piece of so many bytes; nothing is allocated for none.
+pub(crate) fn allocated(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { bytes + ALLOCATED_BYTES }
+}
+
+/// A value whose memory is known.
+pub(crate) trait Weight {
+    /// Bytes that it takes in memory, and that what is made of it takes: room, not length.
+    fn bytes(&self) -> usize;
+}
+
+/// A value with the charge for its memory.
+#[derive(Debug)]
+pub(crate) struct Charged<T> {
+    value: T,
+    charge: Charge,
+}
+
+impl<T: Weight> Charged<T> {
+    /// Errors: the session may not hold so much. The value is gone then.
+    pub(crate) fn new(value: T, share: &Arc<Share>) -> Result<Charged<T>, OverBudget> {
+        let charge = share.charge(value.bytes(), 0)?;
+        Ok(Charged { value, charge })
+    }
+}
+
+impl<T> Charged<T> {
+    /// The value, and the charge that whoever goes on with it holds as long.
+    pub(crate) fn into_parts(self) -> (T, Charge) {
+        (self.value, self.charge)
+    }
+}
+
+impl<T> Deref for Charged<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Charged<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+/// A table that is charged by its room: once when it grows, not for each entry.
+#[derive(Debug)]
+pub(crate) struct ChargedMap<K, V> {
+    map: HashMap<K, V>,
+    /// Entries that are charged.
+    room: usize,
+    /// Bytes that are kept elsewhere for each entry.
+    beside_bytes: usize,
+    charge: Charge,
+}
+
+impl<K: Eq + Hash, V> ChargedMap<K, V> {
+    /// An empty one, for whose entries so much more is kept elsewhere.
+    ///
+    /// Errors: the session may hold nothing more.
+    pub(crate) fn new(share: &Arc<Share>, beside_bytes: usize) -> Result<ChargedMap<K, V>, OverBudget> {
+        Ok(ChargedMap { map: HashMap::new(), room: 0, beside_bytes, charge: share.charge(0, 0)? })
+    }
+
+    fn entry_bytes(&self) -> usize {
+        // Of eight places one stays free, and each has a byte of its own.
+        (size_of::<(K, V)>() + 1) * 8 / 7 + 1 + self.beside_bytes
+    }
+
+    /// Errors: the session may not hold a larger table. Nothing was inserted then.
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Result<Option<V>, OverBudget> {
+        if self.map.len() == self.map.capacity() && !self.map.contains_key(&key) {
+            self.grow()?;
+        }
+        Ok(self.map.insert(key, value))
+    }
+
+    /// Twice the room. While entries move the old table is there, too.
+    fn grow(&mut self) -> Result<(), OverBudget> {
+        if self.map.len() < self.room / 2 {
+            // It is full of entries that were removed, and is put in order where it is.
+            self.map.reserve(1);
+            return Ok(());
+        }
+        let after = (self.room * 2).max(ROOM_MIN);
+        self.charge.grow(after * self.entry_bytes())?;
+        self.map.reserve(after - self.map.len());
+        self.charge.shrink(self.room * self.entry_bytes());
+        self.room = after;
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+        let removed = self.map.remove(key);
+        if removed.is_some() && self.room > 16 * ROOM_MIN && self.map.len() * 8 < self.room {
+            let mut after = ROOM_MIN;
+            while after < self.map.len() * 2 {
+                after *= 2;
+            }
+            self.map.shrink_to(self.map.len() * 2);
+            self.charge.shrink((self.room - after) * self.entry_bytes());
+            self.room = after;
+        }
+        removed
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.map.get_mut(key)
+    }
+
+    /// Nothing is left in it.
+    pub(crate) fn clear(&mut self) {
+        self.map = HashMap::new();
+        self.charge.shrink(self.room * self.entry_bytes());
+        self.room = 0;
+    }
+}
+
+impl<K, V> Deref for ChargedMap<K, V> {
+    type Target = HashMap<K, V>;
+
+    fn deref(&self) -> &HashMap<K, V> {
+        &self.map
+    }
+}
+
+/// Room in a table that keeps something of each file or folder: it is charged for many of them together.
+#[derive(Debug, Default)]
+pub(crate) struct ChargedRoom {
+    charges: Vec<Charge>,
+    entries: usize,
+}
+
+impl ChargedRoom {
+    /// For so many.
+    const TOGETHER: usize = 4096;
+
+    /// Makes room for one entry more than there are. `charge` charges bytes, or nothing where nobody else brought them.
+    pub(crate) fn make<E>(
+        &mut self,
+        len: usize,
+        entry_bytes: usize,
+        charge: impl FnOnce(usize) -> Result<Option<Charge>, E>,
+    ) -> Result<(), E> {
+        if len >= self.entries {
+            self.charges.extend(charge(ChargedRoom::TOGETHER * entry_bytes)?);
+            self.entries += ChargedRoom::TOGETHER;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::budget;
+    use super::*;
+
+    impl Weight for Vec<u8> {
+        fn bytes(&self) -> usize {
+            allocated(self.capacity())
+        }
+    }
+
+    #[test]
+    fn a_value_is_charged_as_long_as_anything_of_it_is_kept() {
+        let budget = budget();
+        let share = budget.share();
+        let free = share.charge(1 << 20, 0).expect("it is free");
+        let kept = Charged::new(vec![0_u8; 1 << 20], &share).expect("there is room");
+        assert_eq!(budget.taken().bytes, (1 << 20) + 32);
+        let (_, charge) = kept.into_parts();
+        assert_eq!(budget.taken().bytes, (1 << 20) + 32);
+        drop((charge, free));
+        assert_eq!(budget.taken().bytes, 0);
+        assert!(Charged::new(Vec::<u8>::with_capacity(40 << 20), &share).is_err(), "room counts, not length");
+    }
+
+    #[test]
+    fn a_table_is_charged_by_its_room() {
+        let budget = budget();
+        let share = budget.share();
+        let _free = share.charge(1 << 20, 0).expect("it is free");
+        let mut table = ChargedMap::new(&share, 100).expect("there is room");
+        for key in 0..10_000_u64 {
+            assert_eq!(table.insert(key, key), Ok(None));
+        }
+        let (room, taken) = (table.capacity(), budget.taken().bytes as usize);
+        assert!(taken >= room * 119 && taken < room * 124, "{taken} for {room}");
+        (0..9_999).for_each(|key| drop(table.remove(&key)));
+        assert!((budget.taken().bytes as usize) < taken / 4);
+        assert_eq!((table.len(), table.get_mut(&9_999).copied()), (1, Some(9_999)));
+        let most = (0..).find(|key| table.insert(*key, *key).is_err()).expect("the budget ends");
+        assert!((100_000..400_000).contains(&most), "{most}");
+        assert!(table.insert(9_999, 0).is_ok(), "what is there needs no room");
+        table.clear();
+        drop(table);
+        assert_eq!(budget.taken().bytes, 0, "all is given back");
+    }
+}
