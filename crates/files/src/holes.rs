@@ -1,14 +1,15 @@
 //! Which ranges of a file hold data. Holes stay holes, but are never believed blindly.
 //!
 //! Copies have come out with zeroed pieces because a file system told of holes where there were fresh data
-//! (openzfs/zfs#15526). So a map of holes is used only if three witnesses agree:
+//! (openzfs/zfs#15526). So a map of holes is used as it is told only on the file systems of a closed list
+//! ([`kind::holes_are_honest`]), and there only if three witnesses agree:
 //! 1. the source was synced first, so that nothing is still on its way to the map;
 //! 2. the number of allocated bytes is no larger than the data that the map admits (a hole takes no blocks), and the
 //!    space that is reserved and was never written (`fallocate`), which the file system tells apart (FIEMAP);
 //! 3. samples read from the claimed holes (both edges and places between) are zeros.
 //!
-//! Where the second one disagrees, the third reads not samples but every byte of the claimed holes. If they are not
-//! zeros, every byte of the file is read and written.
+//! On every other file system, and where the second witness disagrees, every byte of the claimed holes is read: what is
+//! not zero there counts as data. Where a sample is not zero, every byte of the file is read and written.
 //!
 //! Must not know: the target.
 
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datapump_engine::Handle;
 use datapump_engine::sim::Random;
 
-use crate::disk::{FileCalls, Meta, Outcome};
+use crate::disk::{FileCalls, Meta, Outcome, kind};
 
 /// Byte ranges, start and end.
 pub type ByteRanges = Vec<(u64, u64)>;
@@ -30,7 +31,9 @@ const GRAIN_BYTES: u64 = 4096;
 /// File systems allocate some metadata blocks to a file besides its data.
 const ALLOCATION_SLACK_BYTES: u64 = 1 << 20;
 /// Bytes read at a time where every byte of a hole is looked at.
-const PIECE_BYTES: u64 = 256 << 10;
+const PIECE_BYTES: u64 = 1 << 20;
+/// A map that reading cuts into more ranges is no map: all of the file is copied.
+const RANGES_MAX: usize = 1 << 16;
 const SAMPLES_EACH_HOLE: u64 = 6;
 /// Enough to notice a systematic lie; a file with a million holes is not read a million times.
 const SAMPLES_MAX: u64 = 4096;
@@ -47,16 +50,24 @@ pub fn ranges(
     if ignore_holes || meta.allocated_bytes >= meta.size_bytes {
         return Ok(whole);
     }
+    let Some(told) = handle.data_ranges(meta.size_bytes)? else { return Ok(whole) };
+    let told = widened(&told, meta.size_bytes);
+    if told == whole {
+        return Ok(whole);
+    }
+    if !kind::holes_are_honest(handle.room().magic) {
+        return Ok(with_what_is_read(handle, told, meta, stop).unwrap_or(whole));
+    }
     // 1. A sync that fails (read-only file system) leaves the other two witnesses.
     let _ = handle.sync();
     let Some(told) = handle.data_ranges(meta.size_bytes)? else { return Ok(whole) };
     let told = widened(&told, meta.size_bytes);
     let data_bytes: u64 = told.iter().map(|(start, end)| end - start).sum();
     let agreed = match has_more_blocks(handle, data_bytes)? {
-        true => holes_are_read_as_zero(handle, &told, meta, stop)?,
-        false => holes_are_zero(handle, &told, meta)?,
+        true => with_what_is_read(handle, told, meta, stop),
+        false => holes_are_zero(handle, &told, meta)?.then_some(told),
     };
-    Ok(if agreed { told } else { whole })
+    Ok(agreed.unwrap_or(whole))
 }
 
 /// Whether more is allocated than data and reserved space take. Reserved space is asked for only if data do not explain
@@ -105,27 +116,47 @@ fn holes_are_zero(handle: &Handle, data: &[(u64, u64)], meta: &Meta) -> Outcome<
     Ok(true)
 }
 
-/// Reads every byte of the claimed holes.
-fn holes_are_read_as_zero(
+/// Reads every byte of the claimed holes, and adds what is not zero there to the data. `None` if all of the file is to
+/// be copied: after a stop, at an end that comes too early, where something cannot be read (the copy will say so).
+fn with_what_is_read(
     handle: &Handle,
-    data: &[(u64, u64)],
+    told: ByteRanges,
     meta: &Meta,
     stop: &AtomicBool,
-) -> Outcome<bool> {
+) -> Option<ByteRanges> {
+    let mut found = ByteRanges::new();
     let mut piece = vec![0; PIECE_BYTES as usize];
     let mut at = 0;
-    for &(start, end) in data.iter().chain([&(meta.size_bytes, meta.size_bytes)]) {
+    for &(start, end) in told.iter().chain([&(meta.size_bytes, meta.size_bytes)]) {
         while at < start {
             let most = PIECE_BYTES.min(start - at) as usize;
-            let count = handle.peek(at, &mut piece[..most])?;
-            if count == 0 || stop.load(Ordering::Relaxed) || piece[..count].iter().any(|&byte| byte != 0) {
-                return Ok(false);
+            let count = handle.peek(at, &mut piece[..most]).ok().filter(|&count| count > 0)?;
+            for (index, grain) in piece[..count].chunks(GRAIN_BYTES as usize).enumerate() {
+                if !is_zero(grain) {
+                    let from = at + index as u64 * GRAIN_BYTES;
+                    extend(&mut found, (from, from + grain.len() as u64));
+                }
+            }
+            if found.len() > RANGES_MAX || stop.load(Ordering::Relaxed) {
+                return None;
             }
             at += count as u64;
         }
         at = end;
     }
-    Ok(true)
+    Some(if found.is_empty() { told } else { union(told, found, meta.size_bytes) })
+}
+
+fn extend(ranges: &mut ByteRanges, (start, end): (u64, u64)) {
+    match ranges.last_mut() {
+        Some(last) if last.1 == start => last.1 = end,
+        _ => ranges.push((start, end)),
+    }
+}
+
+/// All bytes are looked at: without an early end the compiler takes many at a time.
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0, |all, byte| all | byte) == 0
 }
 
 fn hole_is_zero(handle: &Handle, start: u64, end: u64, random: &mut Random) -> Outcome<bool> {
@@ -135,7 +166,7 @@ fn hole_is_zero(handle: &Handle, start: u64, end: u64, random: &mut Random) -> O
         let mut sample = [0; GRAIN_BYTES as usize];
         let count = handle.peek(at, &mut sample)?;
         let within = count.min((end - at) as usize);
-        if sample[..within].iter().any(|&byte| byte != 0) {
+        if !is_zero(&sample[..within]) {
             return Ok(false);
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner,
     MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
 use super::mounted::{Mounted, lock};
@@ -18,6 +18,11 @@ use super::slow_calls::SlowCalls;
 const NOW: Duration = Duration::ZERO;
 const BLOCK_BYTES: u32 = 4096;
 const FREE_BLOCKS: u64 = 1000;
+/// What [`HoleLie::FirstMib`] calls data.
+const HONEST_BYTES: u64 = 1 << 20;
+
+/// `SEEK_DATA`: lseek(2).
+const SEEK_DATA: i32 = 3;
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,15 @@ pub enum Fault {
     Flip(u64),
 }
 
+/// What a file system tells of the blocks of its files, which all hold data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoleLie {
+    /// No blocks.
+    NoBlocks,
+    /// As many blocks as the holes leave: none but the first MiB holds data.
+    FirstMib,
+}
+
 #[derive(Clone)]
 struct Node {
     content: Vec<u8>,
@@ -54,6 +68,10 @@ struct State {
     unsynced: BTreeSet<u64>,
     /// Sizes that are told instead of the true ones.
     told_sizes: BTreeMap<u64, u64>,
+    /// All of its files are holes, whatever they hold; with no blocks at all.
+    calls_all_holes: Option<HoleLie>,
+    /// The number and names that all files but folders tell, and not their own.
+    told_number: Option<(u64, u32)>,
     /// Upper and lower case are the same.
     folds: bool,
 }
@@ -98,6 +116,17 @@ impl Fuse {
         let mut state = lock(&self.state);
         let number = state.names[&(INodeNo::ROOT.0, name.into())];
         state.told_sizes.insert(number, bytes);
+    }
+
+    /// From now on what its files hold is called a hole.
+    pub fn call_holes(&self, lie: HoleLie) {
+        lock(&self.state).calls_all_holes = Some(lie);
+    }
+
+    /// From now on all files tell this inode number, so many names, and the same times: the kernel gives each name a
+    /// handle of its own.
+    pub fn tell_number(&self, number: u64, names: u32) {
+        lock(&self.state).told_number = Some((number, names));
     }
 
     /// The content under a path, past the kernel.
@@ -169,7 +198,24 @@ impl State {
         let node = self.nodes.get(&number)?;
         let bytes = node.content.len() as u64;
         let size = self.told_sizes.get(&number).copied().unwrap_or(bytes);
-        Some(FileAttr { size, blocks: bytes.div_ceil(512), ..node.attributes })
+        let blocks = match self.calls_all_holes {
+            None => bytes.div_ceil(512),
+            Some(HoleLie::NoBlocks) => 0,
+            Some(HoleLie::FirstMib) => bytes.min(HONEST_BYTES).div_ceil(512),
+        };
+        Some(FileAttr { size, blocks, ..node.attributes })
+    }
+
+    /// As stat(2) tells them: by the number that a lookup tells the kernel knows a file.
+    fn told_attributes(&self, number: u64) -> Option<FileAttr> {
+        let told = self.attributes(number)?;
+        Some(match self.told_number.filter(|_| told.kind != FileType::Directory) {
+            Some((number, nlink)) => {
+                let (atime, mtime, ctime) = (UNIX_EPOCH, UNIX_EPOCH, UNIX_EPOCH);
+                FileAttr { ino: INodeNo(number), nlink, atime, mtime, ctime, ..told }
+            }
+            None => told,
+        })
     }
 
     /// The error of a transfer of these bytes, if one is due.
@@ -280,7 +326,7 @@ impl Filesystem for Memory {
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         self.1.make("getattr");
-        match self.state().attributes(number.0) {
+        match self.state().told_attributes(number.0) {
             Some(attributes) => reply.attr(&NOW, &attributes),
             None => reply.error(Errno::ENOENT),
         }
@@ -403,6 +449,22 @@ impl Filesystem for Memory {
         match self.state().write(number.0, at, bytes) {
             Ok(count) => reply.written(count),
             Err(error) => reply.error(error),
+        }
+    }
+
+    fn lseek(&self, _: &Request, number: INodeNo, _: FileHandle, at: i64, whence: i32, reply: ReplyLseek) {
+        let state = self.state();
+        let bytes = state.nodes.get(&number.0).map_or(0, |node| node.content.len() as u64);
+        let data = match state.calls_all_holes {
+            None => bytes,
+            Some(HoleLie::NoBlocks) => 0,
+            Some(HoleLie::FirstMib) => bytes.min(HONEST_BYTES),
+        };
+        match (whence, at as u64) {
+            (SEEK_DATA, at) if at < data => reply.offset(at as i64),
+            (SEEK_DATA, _) => reply.error(Errno::ENXIO),
+            (_, at) if at >= bytes => reply.error(Errno::ENXIO),
+            (_, at) => reply.offset(if at < data { data } else { at } as i64),
         }
     }
 

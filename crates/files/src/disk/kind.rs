@@ -35,6 +35,15 @@ const SYNCED_WHOLE: [u64; 9] = [
     0x8584_58f6, // ramfs
 ];
 
+/// What they call a hole holds no data. Others have called fresh data so (ZFS), ask a daemon or a server (FUSE, NFS,
+/// CIFS), or pass on what an unknown file system below says (overlayfs).
+const HOLES_ARE_HONEST: [u64; 4] = [
+    0xef53,      // ext2, ext3, ext4: one driver
+    0x5846_5342, // xfs
+    0x9123_683e, // btrfs
+    0x0102_1994, // tmpfs
+];
+
 /// How names are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
@@ -84,6 +93,11 @@ pub fn syncs_whole(magic: u64) -> bool {
     SYNCED_WHOLE.contains(&magic)
 }
 
+/// Whether what it calls a hole is believed.
+pub fn holes_are_honest(magic: u64) -> bool {
+    HOLES_ARE_HONEST.contains(&magic)
+}
+
 /// Whether a file that is not made up may hold more than its size tells: FUSE asks its daemon as long as that gives.
 pub fn sizes_may_lie(magic: u64) -> bool {
     ![&SYNCED_WHOLE[..], &SIZES_HOLD, &MADE_UP].iter().any(|known| known.contains(&magic))
@@ -105,6 +119,7 @@ mod tests {
             (0, false, true, false),
         ] {
             assert_eq!(syncs_whole(magic), whole, "{magic:x}");
+            assert_eq!(holes_are_honest(magic), magic == 0xef53, "{magic:x}");
             assert_eq!(sizes_may_lie(magic), may_lie, "{magic:x}");
             assert_eq!(is_made_up(magic), made_up, "{magic:x}");
             assert_eq!(holds_descriptors(magic), magic == PROC, "{magic:x}");
