@@ -2,11 +2,15 @@
 
 mod parts;
 
-use parts::fuse::{Fuse, HoleLie};
-use parts::support::serving::Serving;
-use parts::support::{Home, expect, has_content, noise};
-use parts::wider_parts::{pump, pump_with};
+use parts::{support, wider_parts};
+
+use parts::fuse::Fuse;
+use parts::lies::HoleLie;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use support::serving::Serving;
+use support::{Home, expect, has_content, noise};
+use wider_parts::{pump, pump_with};
 
 const MIB: usize = 1 << 20;
 
@@ -33,30 +37,27 @@ fn lying(lie: HoleLie) -> Fuse {
     fuse
 }
 
+/// The ways of a copy.
+const WAYS: [&[&str]; 6] =
+    [&[], &["--sparse=always"], &["--sparse=never"], &["--verify"], &["--checksum"], &["--reflink=never"]];
+
+fn is_equal(folder: &Path, row: &str) {
+    for (name, content) in contents() {
+        has_content(&folder.join(name), &content, &format!("{row} {name}"));
+    }
+}
+
 #[test]
 fn what_is_called_a_hole_is_read() {
     let home = Home::new();
+    let target = home.path("target");
+    let path = target.display().to_string();
     for lie in [HoleLie::NoBlocks, HoleLie::FirstMib] {
         let fuse = lying(lie);
-        let serving = Serving::start(home.command(&["serve", &fuse.at(""), "--ticket-file", "ticket"]));
-        let target = home.path("target");
-        for way in [
-            &[][..],
-            &["--sparse=always"],
-            &["--sparse=never"],
-            &["--verify"],
-            &["--checksum"],
-            &["--reflink=never"],
-        ] {
+        for way in WAYS {
             let row = format!("{lie:?} {way:?}");
-            let path = target.display().to_string();
             expect(&pump_with(&["copy", "-T", &fuse.at(""), &path], way), 0, &[], &row);
-            let is_equal = |row: &str| {
-                for (name, content) in contents() {
-                    has_content(&target.join(name), &content, &format!("{row} {name}"));
-                }
-            };
-            is_equal(&row);
+            is_equal(&target, &row);
             // What is zero is a hole again.
             if way != ["--sparse=never"] {
                 let zeros = std::fs::metadata(target.join("zeros")).expect("it is there");
@@ -65,36 +66,38 @@ fn what_is_called_a_hole_is_read() {
             expect(&pump(&["verify", "--content-only", &fuse.at(""), &path]), 0, &[], &row);
             std::fs::remove_dir_all(&target).expect("it is there");
             for (name, content) in contents() {
-                expect(
-                    &pump_with(&["copy", &fuse.at(name), &path], way),
-                    0,
-                    &[],
-                    &format!("{row} {name} alone"),
-                );
-                has_content(&target, &content, &format!("{row} {name} alone"));
+                let row = format!("{row} {name} alone");
+                expect(&pump_with(&["copy", &fuse.at(name), &path], way), 0, &[], &row);
+                has_content(&target, &content, &row);
                 // Over old content where it stands.
-                if way.is_empty() {
-                    std::fs::write(&target, vec![9; content.len()]).expect("room");
-                    expect(&pump(&["copy", "--inplace", &fuse.at(name), &path]), 0, &[], &row);
-                    has_content(&target, &content, &format!("{row} {name} in place"));
-                }
+                std::fs::write(&target, vec![9; content.len()]).expect("room");
+                expect(&pump(&["copy", "--inplace", &fuse.at(name), &path]), 0, &[], &row);
+                has_content(&target, &content, &format!("{row} in place"));
                 std::fs::remove_file(&target).expect("it is there");
             }
+        }
+    }
+}
+
+#[test]
+fn what_is_called_a_hole_is_read_for_another_host() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("served")).expect("room");
+    for lie in [HoleLie::NoBlocks, HoleLie::FirstMib] {
+        let fuse = lying(lie);
+        let serving = Serving::start(home.command(&["serve", &fuse.at(""), "--ticket-file", "ticket"]));
+        for way in WAYS {
+            let row = format!("{lie:?} {way:?} pulled");
             let pulled = ["copy", "-T", "--ticket-file", "ticket", &serving.at(""), "target"];
-            expect(&home.pump(&[&pulled[..], way].concat()), 0, &[], &format!("{row} pulled"));
-            is_equal(&format!("{row} pulled"));
-            std::fs::remove_dir_all(&target).expect("it is there");
+            expect(&home.pump(&[&pulled[..], way].concat()), 0, &[], &row);
+            is_equal(&home.path("target"), &row);
+            std::fs::remove_dir_all(home.path("target")).expect("it is there");
         }
         drop(serving);
-        std::fs::create_dir(home.path("served")).expect("room");
         let serving = Serving::new(&home, &[]);
         let pushed = ["copy", "-T", "--ticket-file", "ticket", &fuse.at(""), &serving.at("pushed")];
         expect(&home.pump(&pushed), 0, &[], "pushed");
-        for (name, content) in contents() {
-            has_content(&home.path("served/pushed").join(name), &content, &format!("{lie:?} {name} pushed"));
-        }
-        drop(serving);
-        std::fs::remove_dir_all(home.path("served")).expect("it is there");
+        is_equal(&home.path("served/pushed"), &format!("{lie:?} pushed"));
     }
 }
 

@@ -84,6 +84,9 @@ pub struct Meta {
     pub special_device: u64,
     /// Which of the files that had this inode number it is. Asked for only where names are linked; 0: not known.
     pub generation: u32,
+    /// A sum of the handle by which its file system tells it from all others. Asked for only where names are linked;
+    /// 0: not known.
+    pub handle: u64,
 }
 
 impl Meta {
@@ -286,6 +289,14 @@ pub fn may_fold_names(folder: &std::fs::File) -> bool {
         kind::NameRule::Exact => false,
         kind::NameRule::ByFlag => os::folds_case(folder),
         kind::NameRule::Unknown => true,
+    }
+}
+
+/// With what tells an open file from all that have or had its inode number: [`names::told_apart`].
+pub fn open_told_apart(meta: Meta, handle: &Handle) -> Meta {
+    match meta.links > 1 {
+        true => Meta { generation: handle.generation(), handle: handle.handle_sum(), ..meta },
+        false => meta,
     }
 }
 

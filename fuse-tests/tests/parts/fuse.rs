@@ -11,6 +11,8 @@ use fuser::{
     ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+pub use super::fault::Fault;
+use super::lies;
 use super::mounted::{Mounted, lock};
 use super::slow_calls::SlowCalls;
 
@@ -18,39 +20,6 @@ use super::slow_calls::SlowCalls;
 const NOW: Duration = Duration::ZERO;
 const BLOCK_BYTES: u32 = 4096;
 const FREE_BLOCKS: u64 = 1000;
-/// What [`HoleLie::FirstMib`] calls data.
-const HONEST_BYTES: u64 = 1 << 20;
-
-/// `SEEK_DATA`: lseek(2).
-const SEEK_DATA: i32 = 3;
-
-/// What goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Reading this byte fails with this error number.
-    Read(u64, i32),
-    /// Writing this byte fails with this error number.
-    Write(u64, i32),
-    /// Every sync of a file fails.
-    Sync(i32),
-    /// Every close of a file whose number is a multiple of this fails, and what it held is lost.
-    Close(u64, i32),
-    /// Every rename fails.
-    Rename(i32),
-    /// When this byte is read, the file is cut off there first.
-    Truncate(u64),
-    /// This byte is stored with a bit flipped, the next time that it is written.
-    Flip(u64),
-}
-
-/// What a file system tells of the blocks of its files, which all hold data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HoleLie {
-    /// No blocks.
-    NoBlocks,
-    /// As many blocks as the holes leave: none but the first MiB holds data.
-    FirstMib,
-}
 
 #[derive(Clone)]
 struct Node {
@@ -69,7 +38,7 @@ struct State {
     /// Sizes that are told instead of the true ones.
     told_sizes: BTreeMap<u64, u64>,
     /// All of its files are holes, whatever they hold; with no blocks at all.
-    calls_all_holes: Option<HoleLie>,
+    calls_all_holes: Option<lies::HoleLie>,
     /// The number and names that all files but folders tell, and not their own.
     told_number: Option<(u64, u32)>,
     /// Upper and lower case are the same.
@@ -118,13 +87,11 @@ impl Fuse {
         state.told_sizes.insert(number, bytes);
     }
 
-    /// From now on what its files hold is called a hole.
-    pub fn call_holes(&self, lie: HoleLie) {
+    pub fn call_holes(&self, lie: lies::HoleLie) {
         lock(&self.state).calls_all_holes = Some(lie);
     }
 
-    /// From now on all files tell this inode number, so many names, and the same times: the kernel gives each name a
-    /// handle of its own.
+    /// From now on all files tell this inode number, so many names, and one time, and have handles of their own.
     pub fn tell_number(&self, number: u64, names: u32) {
         lock(&self.state).told_number = Some((number, names));
     }
@@ -198,24 +165,8 @@ impl State {
         let node = self.nodes.get(&number)?;
         let bytes = node.content.len() as u64;
         let size = self.told_sizes.get(&number).copied().unwrap_or(bytes);
-        let blocks = match self.calls_all_holes {
-            None => bytes.div_ceil(512),
-            Some(HoleLie::NoBlocks) => 0,
-            Some(HoleLie::FirstMib) => bytes.min(HONEST_BYTES).div_ceil(512),
-        };
+        let blocks = lies::data_bytes(self.calls_all_holes, bytes).div_ceil(512);
         Some(FileAttr { size, blocks, ..node.attributes })
-    }
-
-    /// As stat(2) tells them: by the number that a lookup tells the kernel knows a file.
-    fn told_attributes(&self, number: u64) -> Option<FileAttr> {
-        let told = self.attributes(number)?;
-        Some(match self.told_number.filter(|_| told.kind != FileType::Directory) {
-            Some((number, nlink)) => {
-                let (atime, mtime, ctime) = (UNIX_EPOCH, UNIX_EPOCH, UNIX_EPOCH);
-                FileAttr { ino: INodeNo(number), nlink, atime, mtime, ctime, ..told }
-            }
-            None => told,
-        })
     }
 
     /// The error of a transfer of these bytes, if one is due.
@@ -326,8 +277,9 @@ impl Filesystem for Memory {
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         self.1.make("getattr");
-        match self.state().told_attributes(number.0) {
-            Some(attributes) => reply.attr(&NOW, &attributes),
+        let state = self.state();
+        match state.attributes(number.0) {
+            Some(attributes) => reply.attr(&NOW, &lies::numbered(attributes, state.told_number)),
             None => reply.error(Errno::ENOENT),
         }
     }
@@ -454,17 +406,10 @@ impl Filesystem for Memory {
 
     fn lseek(&self, _: &Request, number: INodeNo, _: FileHandle, at: i64, whence: i32, reply: ReplyLseek) {
         let state = self.state();
-        let bytes = state.nodes.get(&number.0).map_or(0, |node| node.content.len() as u64);
-        let data = match state.calls_all_holes {
-            None => bytes,
-            Some(HoleLie::NoBlocks) => 0,
-            Some(HoleLie::FirstMib) => bytes.min(HONEST_BYTES),
-        };
-        match (whence, at as u64) {
-            (SEEK_DATA, at) if at < data => reply.offset(at as i64),
-            (SEEK_DATA, _) => reply.error(Errno::ENXIO),
-            (_, at) if at >= bytes => reply.error(Errno::ENXIO),
-            (_, at) => reply.offset(if at < data { data } else { at } as i64),
+        let bytes = state.nodes.get(&number.0).map_or(0, |node| node.content.len());
+        match lies::sought(state.calls_all_holes, bytes as u64, (at, whence)) {
+            Some(at) => reply.offset(at),
+            None => reply.error(Errno::ENXIO),
         }
     }
 

@@ -4,7 +4,9 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod counting;
+pub mod fault;
 pub mod fuse;
+pub mod lies;
 pub mod mounted;
 pub mod slow_calls;
 #[path = "../../../crates/cli/tests/support/mod.rs"]

@@ -127,6 +127,7 @@ pub fn meta(kind: EntryKind, inode: u64) -> WireMeta {
         ctime: TimeNs(0),
         special_device: 0,
         generation: None,
+        handle: None,
     }
 }
 

@@ -341,3 +341,44 @@ fn offsets_behind_4_gib_are_whole() {
         expect(&run, 0, &[], "verify");
     }
 }
+
+/// An overlay is honest only if what is below is, which it does not tell: what it calls a hole is read. It tells no
+/// handles either: names of one file are compared.
+#[test]
+fn what_an_overlay_calls_a_hole_is_read_and_its_links_are_compared() {
+    let mount = Mount::new(Kind::Ext4);
+    for name in ["lower", "upper", "work", "merged"] {
+        std::fs::create_dir(mount.at(name)).expect("room");
+    }
+    make_sparse(&mount.at("lower/sparse"), &[(MIB, 5000), (40 * MIB, 5000)], 64 * MIB);
+    let content = with_content(&mount.at("lower/one"), 100_000, 7);
+    for name in ["two", "three"] {
+        std::fs::hard_link(mount.at("lower/one"), mount.at(&format!("lower/{name}"))).expect("hard links");
+    }
+    let folder = |name: &str| format!("{name}dir={}", mount.at(name));
+    let folders = [folder("lower"), folder("upper"), folder("work")].join(",");
+    let overlay = Overlay(mount.at("merged"));
+    program(&["mount", "-t", "overlay", "-o", &folders, "overlay", &overlay.0]);
+    expect(&pump(&["copy", "-T", &overlay.0, &mount.at("copy")]), 0, &[], "from the overlay");
+    expect(&pump(&["verify", &overlay.0, &mount.at("copy")]), 0, &[], "the same, links too");
+    assert!(
+        blocks(&mount.at("copy/sparse")) < 1024,
+        "holes stay holes: {}",
+        blocks(&mount.at("copy/sparse"))
+    );
+    for name in ["one", "two", "three"] {
+        let path = mount.at(&format!("copy/{name}"));
+        has_content(path.as_ref(), &content, name);
+        assert_eq!(std::os::unix::fs::MetadataExt::nlink(&std::fs::metadata(&path).expect("it is there")), 3);
+    }
+    expect(&pump(&["mirror", &overlay.0, &mount.at("copy")]), 0, &["Nothing to do"], "again");
+}
+
+/// Unmounted when dropped.
+struct Overlay(String);
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").args(["-l", &self.0]).status();
+    }
+}

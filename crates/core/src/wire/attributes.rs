@@ -112,6 +112,10 @@ pub struct WireMeta {
     /// Of a file with several names: which of the files that had its inode number it is, where that is known.
     #[n(13)]
     pub generation: Option<u32>,
+    /// Of what has several names: a sum of the handle by which its file system tells it from all others; 0 where it
+    /// does not. Older versions do not say.
+    #[n(14)]
+    pub handle: Option<u64>,
 }
 
 /// An extended attribute or access control list.

@@ -265,6 +265,7 @@ fn meta() -> WireMeta {
         ctime: TimeNs(i128::from(i64::MAX) * 1_000_000_000 + 999_999_999),
         special_device: 0,
         generation: Some(8),
+        handle: Some(u64::MAX),
     }
 }
 

@@ -5,7 +5,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
@@ -25,25 +24,29 @@ use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use datapump_files::commit::taken;
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, PathAt, names};
-use datapump_files::identity::id;
+use datapump_files::identity::{id, prefix};
+
+/// Files of one number with other contents that a further name is compared with.
+const FIRSTS_MAX: usize = 8;
 
 /// The same items, in which a file that was named several times is one that has the others with it.
 pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
     let acceptor = options.keep.links && !options.inplace;
-    let mut firsts: BTreeMap<FileState, usize> = BTreeMap::new();
+    let mut firsts: BTreeMap<FileState, Vec<usize>> = BTreeMap::new();
     let mut all: Vec<Item> = Vec::with_capacity(items.len());
     for item in items {
         let known = state(&item).filter(|_| acceptor && !is_apart(&item, options));
-        match known.map(|state| firsts.entry(state)) {
-            Some(Entry::Occupied(first)) if are_one(&all[*first.get()], &item) => {
-                all[*first.get()].other_names.push(item);
-            }
-            Some(Entry::Vacant(first)) => {
-                first.insert(all.len());
-                all.push(item);
-            }
-            _ => all.push(item),
+        let mut of_state = known.map(|state| firsts.entry(state).or_default());
+        let first =
+            of_state.iter().flat_map(|firsts| firsts.iter()).find(|first| are_one(&all[**first], &item));
+        if let Some(&first) = first {
+            all[first].other_names.push(item);
+            continue;
         }
+        if let Some(firsts) = of_state.as_mut().filter(|firsts| firsts.len() < FIRSTS_MAX) {
+            firsts.push(all.len());
+        }
+        all.push(item);
     }
     all
 }
@@ -53,12 +56,17 @@ fn is_apart(item: &Item, options: &Options) -> bool {
     options.follow == FollowLinks::Always && item.source.local_path().is_some_and(Path::is_symlink)
 }
 
-/// A file with one name is two sources by a symbolic link alone; else the numbers of its file system tell nothing.
+/// A file with one name is two sources by a symbolic link alone; else the numbers of its file system tell nothing. With
+/// several names it is one file if its handle says so, else if the content does. What is on another host is copied twice
+/// where no handle is told.
 fn are_one(first: &Item, other: &Item) -> bool {
-    let path = |item: &Item| item.source.path().and_then(|path| path.canonicalize().ok());
-    let is_here = || matches!(first.source, Place::Path(_));
-    first.meta.is_some_and(|meta| meta.links > 1)
-        || (is_here() && path(first).is_some_and(|path_of| Some(path_of) == path(other)))
+    let (Some(meta), Some(other_meta)) = (&first.meta, &other.meta) else { return false };
+    let (Place::Path(path), Place::Path(other_path)) = (&first.source, &other.source) else {
+        return meta.links > 1 && meta.handle != 0 && meta.handle == other_meta.handle;
+    };
+    let led_to = |path: &Path| path.canonicalize().ok();
+    led_to(path).is_some_and(|path_of| Some(path_of) == led_to(other_path))
+        || (meta.links > 1 && prefix::are_one(path, other_path))
 }
 
 /// What a file was when it was looked at.

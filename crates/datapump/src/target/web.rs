@@ -102,5 +102,6 @@ pub(crate) fn meta(file: &WebFile) -> Meta {
         ctime_ns: 0,
         special_device: 0,
         generation: 0,
+        handle: 0,
     }
 }

@@ -8,12 +8,18 @@
 //! only to a copy of the very state that it has itself: size, times, generation. One of another state is a first of its
 //! own.
 //!
+//! Some file systems give one number to several files. So two names of one state are one file only if their handles are
+//! the same. Where they are not, or none is told, contents decide: equal ones are linked, a name with another content
+//! is a first of its own, of another class. A source on this host is compared with the copy of the first; one on another
+//! host is copied, and the two copies are compared.
+//!
 //! Under `--update` what stands at the target under one of the names may be newer than the source. Then the newest is
 //! the file, and all names become names of it: so that can be done when it is met last, the names that stand are
 //! remembered, some hundred thousand of them.
 //!
 //! Must not know: how files are copied or linked.
 
+pub(crate) mod equal;
 pub(crate) mod followed_links;
 pub(crate) mod linking;
 pub(crate) mod lost_content;
@@ -27,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::job::budget::Charge;
 use crate::tree::folder::directory::Directory;
-use datapump_files::disk::Meta;
+use datapump_files::disk::{FileKind, Meta};
 use datapump_files::identity::{FileId, id};
 
 /// A source file as it was when one of its names was met. Only changes of the file itself change its `ctime_ns`: names
@@ -39,22 +45,35 @@ pub(crate) struct FileState {
     size_bytes: u64,
     mtime_ns: i128,
     ctime_ns: i128,
+    owners_and_mode: (u32, u32, u32),
+    /// Which of the files of this state it is, by content: the first, the second.
+    class: u8,
 }
+
+/// Files of one state with different contents. Where there are more, the numbers tell nothing, and names of further
+/// ones are files of their own.
+const CLASSES_MAX: u8 = 8;
 
 impl FileState {
     pub(crate) fn new(meta: &Meta, generation: u32) -> FileState {
         let &Meta { size_bytes, mtime_ns, ctime_ns, .. } = meta;
-        FileState { id: id(meta), generation, size_bytes, mtime_ns, ctime_ns }
+        let owners_and_mode = (meta.uid, meta.gid, meta.mode);
+        FileState { id: id(meta), generation, size_bytes, mtime_ns, ctime_ns, owners_and_mode, class: 0 }
     }
 
     pub(crate) fn mtime_ns(&self) -> i128 {
         self.mtime_ns
     }
 
+    fn of_class(self, class: u8) -> FileState {
+        FileState { class, ..self }
+    }
+
     /// The least state that a file of this number may have.
     fn least(self) -> FileState {
         let (least, none) = (i128::MIN, 0);
-        FileState { id: self.id, generation: 0, size_bytes: none, mtime_ns: least, ctime_ns: least }
+        let state = FileState { generation: 0, size_bytes: none, mtime_ns: least, ctime_ns: least, ..self };
+        FileState { owners_and_mode: (0, 0, 0), class: 0, ..state }
     }
 }
 
@@ -70,8 +89,8 @@ pub(crate) struct TreeEntry {
 pub(crate) struct WaitingName {
     pub(crate) entry: TreeEntry,
     pub(crate) meta: Meta,
-    /// Something newer than the source stands under it: it is met once more.
-    pub(crate) is_newer: bool,
+    /// It is met once more: something newer than the source stands under it, or its content is to be compared.
+    pub(crate) comes_again: bool,
     charge: Option<Charge>,
 }
 
@@ -95,6 +114,8 @@ enum LinksState {
 #[derive(Debug)]
 struct Linked {
     state: LinksState,
+    /// That of the first name; 0: not known.
+    handle: u64,
     /// Names not seen yet, by the count of the source when it was first seen.
     unseen: u64,
     others: Others,
@@ -130,15 +151,37 @@ pub(crate) enum Newer {
 pub(crate) enum Meeting {
     /// The first: copy it, then call [`Links::committed`] or [`Links::failed`].
     First {
+        /// With its class.
+        file: FileState,
         /// A name of this file was met when it was another, or in another state.
         has_changed: bool,
     },
+    /// Numbers alone say that it is a name of this file, which stands here: meet it again with what comparing shows.
+    Compare(FileState, Copied),
     /// It waits; whoever copies the first gets it back.
     Waits,
-    /// Link it to this.
-    Link(Copied),
+    /// Link it to this, of this file.
+    Link(FileState, Copied),
     /// The target has no hard links: copy it for itself.
     Alone,
+}
+
+/// A name of a file that has several names, as it is met.
+pub(crate) struct MetName<'met> {
+    pub(crate) entry: &'met TreeEntry,
+    /// With what tells it from other files of its numbers.
+    pub(crate) meta: &'met Meta,
+    /// It can be compared with copies before it is copied: those of these files were, and are equal or not.
+    pub(crate) compared: Option<&'met [(FileState, bool)]>,
+}
+
+/// Which of the files of its state a name is of.
+enum WhichFile {
+    Same(FileState),
+    New(FileState),
+    /// Perhaps this: their contents tell.
+    Doubtful(FileState),
+    TooMany,
 }
 
 /// The table of one job: hard links across all its sources are kept.
@@ -172,36 +215,60 @@ impl Links {
 
     /// A name of a file with several names. A name that waits keeps its folder from being finished. Its memory is
     /// charged: [`memory_of`].
-    pub(crate) fn meet(
-        &self,
-        file: FileState,
-        meta: &Meta,
-        entry: &TreeEntry,
-        charge: Option<Charge>,
-    ) -> Meeting {
+    pub(crate) fn meet(&self, file: FileState, name: &MetName<'_>, charge: &mut Option<Charge>) -> Meeting {
         if self.unknown.load(Ordering::Relaxed) {
             return Meeting::Alone;
         }
+        let MetName { entry, meta, .. } = name;
         let mut table = self.table();
-        let Some(linked) = table.get_mut(&file) else {
-            let has_changed =
-                table.range(file.least()..).next().is_some_and(|(other, _)| other.id == file.id);
-            table.insert(file, Linked::new(LinksState::Copying(Vec::new()), meta, charge));
-            return Meeting::First { has_changed };
+        let (file, is_doubtful) = match which(&table, file, name) {
+            WhichFile::New(file) => {
+                let known = table.range(file.least()..).map(|(known, _)| known);
+                let mut others = known.take_while(|known| known.id == file.id);
+                let has_changed = others.any(|other| other.of_class(0) != file.of_class(0));
+                table.insert(file, Linked::new(LinksState::Copying(Vec::new()), meta, charge.take()));
+                return Meeting::First { file, has_changed };
+            }
+            WhichFile::TooMany => return Meeting::Alone,
+            WhichFile::Doubtful(file) => (file, true),
+            WhichFile::Same(file) => (file, false),
         };
-        linked.unseen = linked.unseen.saturating_sub(1);
+        let Some(linked) = table.get_mut(&file) else { return Meeting::Alone };
+        linked.unseen = linked.unseen.saturating_sub(u64::from(!is_doubtful));
         match &mut linked.state {
             LinksState::Copying(waiting) => {
-                waiting.push(WaitingName::new(entry, meta, false, charge));
+                waiting.push(WaitingName::new(entry, meta, is_doubtful, charge.take()));
                 Meeting::Waits
             }
+            LinksState::Done(there) if is_doubtful => Meeting::Compare(file, there.clone()),
             LinksState::Done(there) => {
                 let there = there.clone();
-                self.remember(linked, (entry.clone(), charge));
+                self.remember(linked, ((*entry).clone(), charge.take()));
                 self.close(&mut table, file);
-                Meeting::Link(there)
+                Meeting::Link(file, there)
             }
         }
+    }
+
+    /// The copies that stand of other files of the same state: one was copied to be compared with them.
+    pub(crate) fn of_other_classes(&self, file: FileState) -> Vec<(FileState, Copied)> {
+        let table = self.table();
+        let others = table.range(file.of_class(0)..=file.of_class(CLASSES_MAX));
+        let stands = |(&of, linked): (&FileState, &Linked)| match &linked.state {
+            LinksState::Done(copied) if of != file => Some((of, copied.clone())),
+            LinksState::Done(_) | LinksState::Copying(_) => None,
+        };
+        others.filter_map(stands).collect()
+    }
+
+    /// A name was linked to another file of its state: they are one.
+    pub(crate) fn join(&self, file: FileState, other: FileState) {
+        let mut table = self.table();
+        self.remove(&mut table, file);
+        if let Some(linked) = table.get_mut(&other) {
+            linked.unseen = linked.unseen.saturating_sub(1);
+        }
+        self.close(&mut table, other);
     }
 
     /// A name of a file with several names under which something newer stands, and that.
@@ -217,6 +284,10 @@ impl Links {
             table.insert(file, Linked::new(LinksState::Done(there), meta, charge));
             return Newer::Stays;
         };
+        // What is newer takes the place of no file that may be another.
+        if meta.handle == 0 || linked.handle != meta.handle {
+            return Newer::Stays;
+        }
         if let LinksState::Copying(waiting) = &mut linked.state {
             waiting.push(WaitingName::new(&there.entry, meta, true, charge));
             return Newer::Stays;
@@ -253,7 +324,7 @@ impl Links {
             LinksState::Copying(waiting) => waiting,
             LinksState::Done(_) => Vec::new(),
         };
-        for waits in waiting.iter_mut().filter(|waits| !waits.is_newer) {
+        for waits in waiting.iter_mut().filter(|waits| !waits.comes_again) {
             let charge = waits.charge.take();
             self.remember(linked, (waits.entry.clone(), charge));
         }
@@ -317,17 +388,45 @@ impl Links {
     }
 }
 
+/// Which of the files of its state a name is of.
+fn which(table: &LinkTable, file: FileState, name: &MetName<'_>) -> WhichFile {
+    let handle = name.meta.handle;
+    let verdict = |of: FileState| match name.compared {
+        Some(compared) => compared.iter().find(|(other, _)| *other == of).map(|&(_, is_equal)| is_equal),
+        None => None,
+    };
+    let (mut free, mut doubtful) = (0, None);
+    for (&of, linked) in table.range(file.of_class(0)..=file.of_class(CLASSES_MAX)) {
+        let is_same = handle != 0 && linked.handle == handle;
+        let is_on_its_way = matches!(linked.state, LinksState::Copying(_));
+        match verdict(of) {
+            Some(is_equal) if is_equal || is_same => return WhichFile::Same(of),
+            None if is_same => return WhichFile::Same(of),
+            Some(_) => {}
+            // What cannot be compared before it is copied waits only for what is on its way.
+            None if name.compared.is_some() || is_on_its_way => doubtful = doubtful.or(Some(of)),
+            None => {}
+        }
+        free += u8::from(free == of.class);
+    }
+    match doubtful {
+        Some(of) if name.meta.kind == FileKind::Regular => WhichFile::Doubtful(of),
+        _ if free < CLASSES_MAX => WhichFile::New(file.of_class(free)),
+        _ => WhichFile::TooMany,
+    }
+}
+
 impl Linked {
     fn new(state: LinksState, meta: &Meta, charge: Option<Charge>) -> Linked {
         let unseen = meta.links.saturating_sub(1);
-        Linked { state, unseen, others: Others::default(), _charge: charge }
+        Linked { state, handle: meta.handle, unseen, others: Others::default(), _charge: charge }
     }
 }
 
 impl WaitingName {
-    fn new(entry: &TreeEntry, meta: &Meta, is_newer: bool, charge: Option<Charge>) -> WaitingName {
+    fn new(entry: &TreeEntry, meta: &Meta, comes_again: bool, charge: Option<Charge>) -> WaitingName {
         entry.directory.hold();
-        WaitingName { entry: entry.clone(), meta: *meta, is_newer, charge }
+        WaitingName { entry: entry.clone(), meta: *meta, comes_again, charge }
     }
 }
 

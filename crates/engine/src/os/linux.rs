@@ -16,6 +16,7 @@ use crate::{Errno, TransferFlags};
 
 mod cache;
 mod extents;
+mod handle;
 mod host;
 mod idle;
 mod link_device;
@@ -27,6 +28,7 @@ mod standard;
 mod xattr;
 pub use cache::{flush, has_dirty_pages, write_back};
 pub use extents::unwritten_bytes;
+pub use handle::handle_sum;
 pub use host::{
     ChildUsage, block_device_bytes, cached_fraction, direct_alignment, generation, logical_block_bytes,
     memlock_limit_bytes, open_files_limit, process_cpu_ns, thread_cpu_ns, thread_delayed_ns, thread_ns,

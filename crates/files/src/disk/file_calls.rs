@@ -53,6 +53,8 @@ pub trait FileCalls {
     fn origin(&self) -> (i128, u64);
     /// Which of the files that had its inode number it is; 0 where the file system does not tell.
     fn generation(&self) -> u32;
+    /// A sum of the handle by which its file system tells it from all others; 0 where none is told.
+    fn handle_sum(&self) -> u64;
     /// Makes it a file that this user alone may read and write, whatever it was.
     fn take_over(&self) -> Outcome<()>;
 }
@@ -208,6 +210,13 @@ impl FileCalls for Handle {
     fn generation(&self) -> u32 {
         match self {
             Handle::Os(file) => datapump_engine::os::linux::generation(file).unwrap_or(0),
+            Handle::Sim(_) => 0,
+        }
+    }
+
+    fn handle_sum(&self) -> u64 {
+        match self {
+            Handle::Os(file) => datapump_engine::os::linux::handle_sum(file, c"").unwrap_or(0),
             Handle::Sim(_) => 0,
         }
     }

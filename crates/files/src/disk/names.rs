@@ -3,8 +3,9 @@
 //!
 //! Must not know: what the names are for, trees, in which order things must happen to be safe.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -190,6 +191,30 @@ pub fn metadata(folder: &File, name: &OsStr) -> Outcome<Meta> {
 pub fn generation(folder: &File, name: &OsStr) -> u32 {
     let opened = open_source(folder, name, true);
     opened.ok().and_then(|file| datapump_engine::os::linux::generation(&file)).unwrap_or(0)
+}
+
+/// With what tells a file from all that have or had its inode number, [`Meta::generation`] and [`Meta::handle`]: asked
+/// for only where it has several names.
+pub fn told_apart(meta: Meta, folder: &File, name: &OsStr) -> Meta {
+    if meta.links < 2 || meta.kind == FileKind::Folder {
+        return meta;
+    }
+    let generation = if meta.kind == FileKind::Regular { generation(folder, name) } else { 0 };
+    Meta { generation, handle: handle_sum(folder, name, &meta), ..meta }
+}
+
+/// Where the file system tells no handle: of what is no regular file a sum of what it is, which is all that a copy has
+/// of it.
+fn handle_sum(folder: &File, name: &OsStr, meta: &Meta) -> u64 {
+    let told = |name: CString| datapump_engine::os::linux::handle_sum(folder, &name);
+    CString::new(name.as_bytes()).ok().and_then(told).unwrap_or_else(|| match meta.kind {
+        FileKind::Regular | FileKind::Folder => 0,
+        _ => {
+            let mut hasher = DefaultHasher::new();
+            (meta.special_device, meta.mode, read_symlink(folder, name).ok()).hash(&mut hasher);
+            hasher.finish()
+        }
+    })
 }
 
 /// Makes a folder that only this user may use.

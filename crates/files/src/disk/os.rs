@@ -107,6 +107,7 @@ fn meta(stat: Stat) -> Meta {
         ctime_ns: time(stat.st_ctime, stat.st_ctime_nsec),
         special_device: stat.st_rdev,
         generation: 0,
+        handle: 0,
     }
 }
 

@@ -31,5 +31,6 @@ pub(super) fn meta(meta: SimMeta) -> Meta {
         ctime_ns: meta.ctime_ns.into(),
         special_device: 0,
         generation: 0,
+        handle: 0,
     }
 }

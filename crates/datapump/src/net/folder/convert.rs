@@ -38,6 +38,7 @@ pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
         ctime: TimeNs(meta.ctime_ns),
         special_device: meta.special_device,
         generation: (meta.generation != 0).then_some(meta.generation),
+        handle: (meta.links > 1).then_some(meta.handle),
     }
 }
 
@@ -66,6 +67,8 @@ pub(crate) fn from_wire(meta: &wire::WireMeta) -> Meta {
         ctime_ns: meta.ctime.0,
         special_device: meta.special_device,
         generation: meta.generation.unwrap_or(0),
+        // Older versions tell the generation alone, which few file systems have that give one number to several files.
+        handle: meta.handle.unwrap_or_else(|| meta.generation.map_or(0, u64::from)),
     }
 }
 
@@ -124,8 +127,3 @@ pub(crate) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<()
 
 /// Takes one answer after the other; an error is one of the connection.
 pub(crate) type Tell<'tell> = &'tell mut dyn FnMut(Answer) -> Result<(), NetFault>;
-
-/// Which of the files that had its inode number it is: asked for only where names may be linked.
-pub(crate) fn generation(meta: &Meta, ask: impl Fn() -> u32) -> u32 {
-    if meta.kind == FileKind::Regular && meta.links > 1 { ask() } else { 0 }
-}

@@ -20,7 +20,7 @@ use crate::target::place::Fill;
 use crate::tree::folder::side::OpensRoot;
 use datapump_files::commit::reserved;
 use datapump_files::commit::temporary;
-use datapump_files::disk::{Meta, file_meta, folder_of, names};
+use datapump_files::disk::{FileCalls, Meta, file_meta, folder_of, names, open_told_apart};
 use datapump_files::followed::OriginFolder;
 
 const ENOTDIR: Errno = Errno(20);
@@ -82,7 +82,10 @@ impl HandlePlace {
             HandlePlace::Link(_, path) => {
                 names::metadata(&self.above()?.0, path.file_name().unwrap_or_default())
             }
-            _ => file_meta(&self.open()?),
+            _ => {
+                let handle = Handle::Os(self.open()?);
+                handle.meta().map(|meta| open_told_apart(meta, &handle))
+            }
         };
         found.map_err(|errno| fault(Operation::LookAt, errno))
     }

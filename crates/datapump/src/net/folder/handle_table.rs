@@ -24,8 +24,7 @@ use datapump_transport::NetFault;
 use self::open_places::{KeptFile, KeptFiles};
 use crate::job::budget::{Charge, Share};
 use crate::job::options::FollowLinks;
-use crate::net::folder::convert::{Tell, generation};
-use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, to_wire};
+use crate::net::folder::convert::{Tell, attributes_of, fault, refuse_more, stored_to, to_wire};
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
@@ -37,7 +36,7 @@ use crate::target::listed::Name;
 use crate::target::place::Fill;
 use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
-use datapump_files::disk::{folder_is_made_up, is_made_up};
+use datapump_files::disk::{folder_is_made_up, is_made_up, open_told_apart};
 use datapump_files::holes;
 use datapump_files::holes::mapped;
 use datapump_files::holes::sizes::Magics;
@@ -356,7 +355,7 @@ impl HandleTable {
             false => Some(ranges(&handle, &meta, &self.stop)?),
         };
         let attributes = attributes(AttributeHolder::Open(handle.os()))?;
-        let answer = to_wire(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
+        let answer = to_wire(&open_told_apart(meta, &handle));
         let given = GivenFile::new(handle, meta, above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
         Ok((Answer::File { meta: answer, attributes, ranges, owners: None, follows: None }, taken))

@@ -12,8 +12,7 @@ use datapump_core::wire::peer_request::Answer;
 use datapump_engine::Errno;
 use datapump_transport::NetFault;
 
-use crate::net::folder::convert::{Tell, generation};
-use crate::net::folder::convert::{attributes_named, attributes_of, to_wire};
+use crate::net::folder::convert::{Tell, attributes_named, attributes_of, to_wire};
 use crate::target::listed::Name;
 use datapump_files::attributes::xattrs::may_be_files_own;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, names, xattr_names_at};
@@ -141,8 +140,7 @@ fn look_into(folder: &OriginFolder, name: &OsStr) -> Result<LookedInto, Errno> {
         errno => errno,
     })?;
     if matches!(meta.kind, FileKind::Regular | FileKind::Folder | FileKind::Socket) {
-        let generation = generation(&meta, || names::generation(&folder.file, name));
-        return Ok((Meta { generation, ..meta }, None, None));
+        return Ok((names::told_apart(meta, &folder.file, name), None, None));
     }
     let held = folder.hold_the(name, &meta)?;
     let points_to = match meta.kind {
@@ -152,6 +150,6 @@ fn look_into(folder: &OriginFolder, name: &OsStr) -> Result<LookedInto, Errno> {
     let attributes = attributes_of(AttributeHolder::Held(&held))?;
     match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
         true => Err(E2BIG),
-        false => Ok((meta, points_to, Some(attributes))),
+        false => Ok((names::told_apart(meta, &folder.file, name), points_to, Some(attributes))),
     }
 }

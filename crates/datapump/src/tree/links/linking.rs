@@ -17,7 +17,8 @@ use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, LinkDest, Looked};
 use crate::tree::folder::folder_done;
-use crate::tree::links::{self, Copied, FileState, Meeting, Newer, TreeEntry, WaitingName};
+use crate::tree::links::equal;
+use crate::tree::links::{self, Copied, FileState, Meeting, MetName, Newer, TreeEntry, WaitingName};
 use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
 use crate::tree::names::backup;
@@ -25,7 +26,7 @@ use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
-use datapump_files::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
+use datapump_files::disk::{self, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
 /// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
 const UNLINKABLE: [Errno; 3] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP];
@@ -48,19 +49,30 @@ pub(crate) fn meet(
     if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(Met::First(None));
     }
-    let file = FileState::new(meta, generation(entry, meta, held)?);
-    let charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
+    let meta = &told_apart(shared, entry, meta, held)?;
+    let file = FileState::new(meta, meta.generation);
+    let mut charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
     let _turn = shared.trees.links.turn();
-    match shared.trees.links.meet(file, meta, entry, charge) {
-        Meeting::First { has_changed } => {
-            if has_changed {
-                tell_changed(shared, entry);
+    let mut compared = Vec::new();
+    loop {
+        let compared_here = entry.directory.source.is_here().then_some(&compared[..]);
+        let name = MetName { entry, meta, compared: compared_here };
+        match shared.trees.links.meet(file, &name, &mut charge) {
+            Meeting::First { file, has_changed } => {
+                if has_changed {
+                    tell_changed(shared, entry);
+                }
+                return Ok(Met::First(Some(file)));
             }
-            Ok(Met::First(Some(file)))
+            Meeting::Compare(file, first) => {
+                compared.push((file, equal::to_copy(shared, entry, held, &first)));
+            }
+            Meeting::Alone => return Ok(Met::First(None)),
+            Meeting::Waits => return Ok(Met::Settled),
+            Meeting::Link(file, there) => {
+                return link(shared, &there, entry, (file, meta)).map(|()| Met::Settled);
+            }
         }
-        Meeting::Alone => Ok(Met::First(None)),
-        Meeting::Waits => Ok(Met::Settled),
-        Meeting::Link(there) => link(shared, &there, entry, (file, meta)).map(|()| Met::Settled),
     }
 }
 
@@ -74,7 +86,8 @@ pub(crate) fn meet_newer(
     if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(());
     }
-    let file = FileState::new(meta, generation(entry, meta, None)?);
+    let meta = &told_apart(shared, entry, meta, None)?;
+    let file = FileState::new(meta, meta.generation);
     let charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
     let newest = Copied { entry: entry.clone(), copy: Some(id(there)), mtime_ns: there.mtime_ns };
     let _turn = shared.trees.links.turn();
@@ -106,15 +119,23 @@ fn link_again(shared: &Shared<'_>, newest: &Copied, entry: &TreeEntry, meta: &Me
     linked?.map_err(|errno| not_linked(entry, errno))
 }
 
-/// Which of the files that had its inode number it is. Another host told it with the file.
-fn generation(entry: &TreeEntry, meta: &Meta, held: Option<&Held>) -> Result<u32, Problem> {
-    if meta.kind != FileKind::Regular || !entry.directory.source.is_here() {
-        return Ok(meta.generation);
-    }
-    match held {
-        Some(Held::Here(handle)) => Ok(handle.generation()),
-        _ => Ok(names::generation(&entry.directory.source.file()?.0, &entry.name)),
-    }
+/// With what tells the file from all that have or had its inode number. Another host told it with the file. A dry run
+/// has no copy to compare with: it believes the numbers.
+fn told_apart(
+    shared: &Shared<'_>,
+    entry: &TreeEntry,
+    meta: &Meta,
+    held: Option<&Held>,
+) -> Result<Meta, Problem> {
+    let told = match held {
+        _ if !entry.directory.source.is_here() => *meta,
+        Some(Held::Here(handle)) => disk::open_told_apart(*meta, handle),
+        _ => names::told_apart(*meta, &entry.directory.source.file()?.0, &entry.name),
+    };
+    Ok(match shared.settings.options.dry_run {
+        true => Meta { handle: 1, ..told },
+        false => told,
+    })
 }
 
 fn tell_changed(shared: &Shared<'_>, entry: &TreeEntry) {
@@ -130,8 +151,10 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileS
     let Some(file) = links else { return };
     let _turn = shared.trees.links.turn();
     let copied = Copied { entry: first.clone(), copy, mtime_ns: file.mtime_ns() };
-    for WaitingName { entry, meta, is_newer, .. } in shared.trees.links.committed(file, copied.clone()) {
-        if is_newer {
+    let waiting = shared.trees.links.committed(file, copied.clone());
+    let (file, copied) = joined(shared, first, (file, copied));
+    for WaitingName { entry, meta, comes_again, .. } in waiting {
+        if comes_again {
             shared.plan.add_first([once_more(entry)].into_iter());
             continue;
         }
@@ -140,6 +163,48 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileS
         }
         folder_done::release(shared, &entry.directory);
     }
+}
+
+/// What stands under a first name. If that could not be compared before, and is the same as the copy of another file of
+/// the same numbers, it becomes a name of that.
+fn joined(
+    shared: &Shared<'_>,
+    first: &TreeEntry,
+    (file, copied): (FileState, Copied),
+) -> (FileState, Copied) {
+    let Some((other, same)) = equal::other_copy(shared, file, &copied) else { return (file, copied) };
+    match link_to_same(shared, first, &same) {
+        Ok(()) => {
+            shared.trees.links.join(file, other);
+            (other, same)
+        }
+        // Where there are no more links both stay.
+        Err(problem) => {
+            let is_full = |errno: i32| errno == Errno::EMLINK.0 || UNLINKABLE.iter().any(|it| it.0 == errno);
+            if !problem.cause.is_some_and(is_full) {
+                first.directory.root.report(&shared.ledger, problem);
+            }
+            (file, copied)
+        }
+    }
+}
+
+/// A name whose copy is the same as that of a file of the same numbers becomes a name of that.
+fn link_to_same(shared: &Shared<'_>, entry: &TreeEntry, same: &Copied) -> Result<(), Problem> {
+    let (Some(from), Some(to)) = (&same.entry.directory.target, &entry.directory.target) else {
+        return Ok(());
+    };
+    let held = hold_copied(same, &from.file()?.0)?;
+    let to = to.file()?.0;
+    replace(&held, &to, &entry.name).map_err(|errno| not_linked(entry, errno))?;
+    entry.directory.claim_link(&to, &entry.name);
+    if let Some(journal) = entry.directory.root.journal()
+        && let Ok(linked) = names::metadata(&to, &entry.name)
+    {
+        journal.know(&linked);
+    }
+    shared.ledger.tally().hard_links += 1;
+    Ok(())
 }
 
 /// The first name came to nothing: those that waited are dealt with as if they were met now.

@@ -5,32 +5,56 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use crate::job::budget::Charge;
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
 use crate::tree::folder::side::FolderSide;
+use crate::tree::links::{TreeEntry, memory_of};
 use datapump_files::identity::FileId;
 
-/// Which file of the other tree has the names of which of this one.
+/// Which file of the other tree has the names of which of this one. What another host brings is charged.
 #[derive(Debug, Default)]
-pub(crate) struct Twins(Mutex<TwinTable>);
+pub(crate) struct Twins {
+    others: Mutex<TwinTable>,
+    firsts: Mutex<HashMap<FileId, (TreeEntry, Option<Charge>)>>,
+}
 
 #[derive(Debug, Default)]
 struct TwinTable {
-    of: HashMap<FileId, FileId>,
+    /// Of a file with the sum of its handle: names of one number alone may be of several files.
+    of: HashMap<(FileId, u64), FileId>,
     room: ChargedRoom,
 }
 
 /// What two files take here, while the table moves, too.
-const TWINS_BYTES: usize = 96;
+const TWINS_BYTES: usize = 112;
 
 impl Twins {
-    /// Whether the two files have met before only each other. What another host brings is charged.
+    /// Whether all names of this file that were met are names of one of that number in the other tree.
     ///
     /// Errors: this side may not hold more of it.
-    pub(crate) fn agree(&self, one: FileId, other: FileId, source: &FolderSide) -> Result<bool, Problem> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn agree(
+        &self,
+        one: (FileId, u64),
+        other: FileId,
+        source: &FolderSide,
+    ) -> Result<bool, Problem> {
+        let mut table = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let TwinTable { of, room } = &mut *table;
         room.make(of.len(), TWINS_BYTES, |bytes| source.charge_there(bytes))?;
         Ok(*of.entry(one).or_insert(other) == other)
+    }
+
+    /// The first name of this number that was met without a handle.
+    ///
+    /// Errors: this side may not hold more of them.
+    pub(crate) fn first(&self, one: FileId, entry: &TreeEntry) -> Result<TreeEntry, Problem> {
+        let mut table = self.firsts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((first, _)) = table.get(&one) {
+            return Ok(first.clone());
+        }
+        let charge = entry.directory.source.charge_there(memory_of(&entry.name))?;
+        table.insert(one, (entry.clone(), charge));
+        Ok(entry.clone())
     }
 }

@@ -14,7 +14,9 @@ use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change;
 use crate::target::listed::Name;
-use crate::tree::folder::side::FolderSide;
+use crate::tree::folder::origin::Origin;
+use crate::tree::links::TreeEntry;
+use crate::tree::links::equal;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::compare_attributes::{differs, mode_and_time};
@@ -54,7 +56,7 @@ pub(crate) fn compare(
     }
     if !shared.settings.options.content_only {
         mode_and_time(shared, (&path, &other_path), meta, &there);
-        links(shared, (&cursor.directory.source, &path), &other_path, (meta, &there))?;
+        links(shared, cursor, name, (meta, &there))?;
     }
     if shared.settings.options.compare_attributes {
         compare_attributes::of_name(shared, cursor, name, (meta, &there))?;
@@ -74,21 +76,34 @@ pub(crate) fn is_missing(path: &Path, other_path: &Path) -> Problem {
     differs(path, format!("is missing: there is only '{}'", shown_path(other_path)))
 }
 
-/// Which names are one file.
+/// Which names are one file: those of one number that have one handle too. Without handles those that have one content.
 fn links(
     shared: &Shared<'_>,
-    (source, path): (&FolderSide, &Path),
-    other_path: &Path,
+    cursor: &BatchCursor,
+    name: &Name,
     (one, other): (&Meta, &Meta),
 ) -> Result<(), Problem> {
-    let (id, other_id) = (identity::id(one), identity::id(other));
-    let several = one.kind != FileKind::Folder && (one.links > 1 || other.links > 1);
+    if one.kind == FileKind::Folder || (one.links < 2 && other.links < 2) {
+        return Ok(());
+    }
+    let one = match cursor.source() {
+        Origin::Here(folder) => names::told_apart(*one, &folder.file, &name.name),
+        Origin::There(_) => *one,
+    };
+    let other = cursor.target().map_or(*other, |folder| names::told_apart(*other, folder, &name.name));
     let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
-    if several && !(twins.agree(id, other_id, source)? && back.agree(other_id, id, source)?) {
-        let name = shown_path(other_path);
-        shared
-            .ledger
-            .report(differs(path, format!("shares its content with other names than '{name}' does")));
+    let (id, other_id) = (identity::id(&one), identity::id(&other));
+    let entry = cursor.entry(&name.name);
+    let is_unknown = one.handle == 0 && one.kind == FileKind::Regular;
+    let first = is_unknown.then(|| twins.first(id, &entry)).transpose()?;
+    let source = &cursor.directory.source;
+    let is_another = |first: TreeEntry| !equal::at_target(shared, &first, &entry);
+    let there = twins.agree((id, one.handle), other_id, source)?;
+    let agrees = back.agree((other_id, other.handle), id, source)? && there;
+    if !agrees && !first.is_some_and(is_another) {
+        let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+        let words = format!("shares its content with other names than '{}' does", shown_path(&other_path));
+        shared.ledger.report(differs(&path, words));
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ fn meta(kind: EntryKind, size: u64, links: u64) -> WireMeta {
         ctime,
         special_device,
         generation,
+        handle: None,
     }
 }
 

@@ -1,0 +1,85 @@
+//! Files with one device and inode number, one size, one time and two names each, which are not one file: each copy has
+//! the content of its own. The kernel gives every name here a handle of its own.
+
+mod parts;
+
+use parts::{support, wider_parts};
+
+use parts::fuse::Fuse;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use support::serving::Serving;
+use support::{Home, expect, has_content, noise};
+use wider_parts::{pump, pump_with};
+
+const BYTES: usize = 50_000;
+
+/// Names, and what tells their contents: `a` and `c` are the same.
+const FILES: [(&str, u64); 5] = [("a", 1), ("b", 2), ("c", 1), ("d", 3), ("e", 2)];
+
+fn numbered() -> Fuse {
+    let fuse = Fuse::new();
+    FILES.iter().for_each(|(name, seed)| fuse.put(name, &noise(BYTES, *seed)));
+    fuse.tell_number(77, 2);
+    fuse
+}
+
+fn is_right(folder: &Path, row: &str) {
+    let inode = |name: &str| std::fs::metadata(folder.join(name)).expect("it is there").ino();
+    for (name, seed) in FILES {
+        has_content(&folder.join(name), &noise(BYTES, seed), &format!("{row}: {name}"));
+    }
+    for (one, seed) in FILES {
+        for (other, other_seed) in FILES {
+            let are_one = inode(one) == inode(other);
+            assert_eq!(are_one, seed == other_seed, "{row}: equal content is linked, {one} and {other}");
+        }
+    }
+}
+
+#[test]
+fn files_of_one_number_keep_their_contents() {
+    let (home, fuse) = (Home::new(), numbered());
+    let target = home.path("target");
+    let path = target.display().to_string();
+    for way in [&[][..], &["--lanes=1"], &["--checksum"], &["--update"], &["--update=differs"], &["--verify"]]
+    {
+        for round in ["new", "again"] {
+            let row = format!("{way:?} {round}");
+            expect(&pump_with(&["copy", "-T", &fuse.at(""), &path], way), 0, &[], &row);
+            is_right(&target, &row);
+        }
+        expect(&pump(&["verify", &fuse.at(""), &path]), 0, &[], "verify");
+        std::fs::remove_dir_all(&target).expect("it is there");
+    }
+    expect(&pump(&["mirror", &fuse.at(""), &path]), 0, &[], "mirror");
+    is_right(&target, "mirror");
+}
+
+#[test]
+fn files_of_one_number_that_are_named_keep_their_contents() {
+    let (home, fuse) = (Home::new(), numbered());
+    std::fs::create_dir(home.path("target")).expect("room");
+    let named: Vec<String> = FILES.iter().map(|(name, _)| fuse.at(name)).collect();
+    let words: Vec<&str> = named.iter().map(String::as_str).collect();
+    let target = home.path("target").display().to_string();
+    expect(&pump(&[&["copy"], &words[..], &[&target]].concat()), 0, &[], "named");
+    is_right(&home.path("target"), "named");
+}
+
+#[test]
+fn files_of_one_number_of_another_host_keep_their_contents() {
+    let (home, fuse) = (Home::new(), numbered());
+    let serving = Serving::start(home.command(&["serve", &fuse.at(""), "--ticket-file", "ticket"]));
+    for round in ["new", "again"] {
+        let run = home.pump(&["copy", "-T", "--ticket-file", "ticket", &serving.at(""), "target"]);
+        expect(&run, 0, &[], round);
+        is_right(&home.path("target"), round);
+    }
+    drop(serving);
+    std::fs::create_dir(home.path("served")).expect("room");
+    let serving = Serving::new(&home, &[]);
+    let run = home.pump(&["copy", "-T", "--ticket-file", "ticket", &fuse.at(""), &serving.at("pushed")]);
+    expect(&run, 0, &[], "pushed");
+    is_right(&home.path("served/pushed"), "pushed");
+}
