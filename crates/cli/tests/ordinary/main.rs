@@ -98,3 +98,4 @@ mod update_modes;
 mod verify_attributes;
 mod verify_sees_all;
 mod web;
+mod write_only;

@@ -12,6 +12,7 @@ mod kept_links;
 mod link_dest;
 mod places;
 mod reserve;
+mod write_only;
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -231,6 +232,7 @@ fn checked(state: &ServerState, (kept, share): (Charged<BeginKept>, Arc<Share>))
         }
         _ => {}
     }
+    write_only::check(&state.options, (&options, begin.way), &shown)?;
     options.check().map_err(Problem::usage)?;
     let refused_here = |words| Problem::usage(format!("the other host: {words}"));
     options.sockets.check().map_err(refused_here)?;
@@ -397,8 +399,9 @@ fn write(
             #[cfg(test)]
             assert!(!is_mistaken, "a test wants it");
             let events = |event: Event| tell(&outbox, of_side(event, &sources), tells_files);
+            let told = |event: Event| write_only::told(&state.options, event).map_or((), events);
             left_out.into_iter().for_each(|words| events(Event::Warning(words)));
-            let report = job.run(&events);
+            let report = write_only::report(&state.options, job.run(&told));
             // The caller waits for that before it agrees.
             joined.close();
             outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));

@@ -1,0 +1,152 @@
+//! A client with a ticket that lets it only write learns nothing of what is there, and copies as ever.
+
+use std::fs;
+
+use crate::support::running::{Running, eventually};
+use crate::support::serving::Serving;
+use crate::support::told::left;
+use crate::support::{Home, expect, has_content, make_folder, noise, noise_file, set_mtime};
+use rustix::process::Signal;
+
+/// A served folder in which a copy of `file`, another file and a folder stand.
+fn home() -> Home {
+    let home = Home::new();
+    make_folder(&home, "served");
+    make_folder(&home, "served/folder");
+    make_folder(&home, "source");
+    for name in ["source/same", "served/folder/same", "source/differs"] {
+        noise_file(&home, name, 10_000, 1);
+        set_mtime(&home.path(name), 1_000_000_000_000_000_000);
+    }
+    noise_file(&home, "served/folder/differs", 500, 2);
+    noise_file(&home, "served/folder/secret", 500, 3);
+    home
+}
+
+/// All that stands in the served folder.
+fn state(home: &Home) -> Vec<(String, Vec<u8>)> {
+    let mut found: Vec<(String, Vec<u8>)> = fs::read_dir(home.path("served/folder"))
+        .expect("it is there")
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| (path.display().to_string(), fs::read(path).expect("a file")))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn what_compares_or_lists_is_refused_before_anything_is_written() {
+    let home = home();
+    let serving = Serving::new(&home, &["--write-only"]);
+    let before = state(&home);
+    let (folder, file) = (serving.at("folder"), serving.at("folder/differs"));
+    for flags in [
+        &["-n"][..],
+        &["-n", "-i"],
+        &["-n", "--delete"],
+        &["-u"],
+        &["--update=older"],
+        &["--update=differs"],
+        &["--update=none"],
+        &["--update=differs", "--size-only"],
+        &["-c"],
+        &["--ignore-existing"],
+        &["--existing"],
+        &["--delete"],
+        &["--delete", "--delete-excluded", "--exclude=x"],
+        &["-i"],
+    ] {
+        for (source, target) in [("source/", &folder), ("source/differs", &file)] {
+            let is_of_folders = flags.iter().any(|flag| flag.starts_with("--delete"));
+            if is_of_folders && source != "source/" {
+                continue;
+            }
+            let run = home.pump(&[&["copy", "--ticket-file", "ticket"], flags, &[source, target]].concat());
+            let row = format!("{flags:?} {source}");
+            expect(&run, 5, &["may only be written to, and tells nothing of what is there: leave out"], &row);
+            assert!(run.out.is_empty() && !run.err.contains("secret"), "{row}: {run:?}");
+            assert_eq!(state(&home), before, "{row}");
+        }
+    }
+    let mirror = home.pump(&["mirror", "--ticket-file", "ticket", "source/", &folder]);
+    expect(&mirror, 5, &["leave out pump mirror"], "mirror");
+    for run in [
+        home.pump(&["copy", "--ticket-file", "ticket", &folder, "pulled"]),
+        home.pump(&["verify", "--ticket-file", "ticket", "source", &folder]),
+        home.pump(&["verify", "--ticket-file", "ticket", &folder, "source"]),
+    ] {
+        assert!(run.status == 5 || run.status == 2, "{run:?}");
+        assert!(run.err.contains("may only be written to"), "{run:?}");
+    }
+    assert_eq!(state(&home), before);
+}
+
+/// The counts of a report that a client could compare with another.
+fn counts(out: &str) -> Vec<(String, u64)> {
+    let last = out.lines().last().expect("a report");
+    let report: serde_json::Value = serde_json::from_str(last).expect("JSON");
+    let names = [
+        "files",
+        "bytes",
+        "skipped",
+        "deleted",
+        "files_unchanged",
+        "files_newer",
+        "files_existing",
+        "links",
+        "links_unchanged",
+        "adjusted",
+        "folders_made",
+        "hard_links",
+        "specials",
+        "backups",
+    ];
+    names.iter().map(|name| ((*name).to_owned(), report[*name].as_u64().unwrap_or(0))).collect()
+}
+
+#[test]
+fn a_copy_tells_the_same_whatever_stands_there() {
+    let home = home();
+    make_folder(&home, "source/below");
+    std::os::unix::fs::symlink("same", home.path("source/link")).expect("links");
+    let serving = Serving::new(&home, &["--write-only"]);
+    for flags in [&[][..], &["-v"], &["--backup"]] {
+        let command = [&["copy", "--json", "--ticket-file", "ticket"], flags].concat();
+        let mut told = Vec::new();
+        for (source, target) in [("source/", "folder/"), ("source/", "folder/")] {
+            let run = home.pump(&[&command[..], &[source, &serving.at(target)]].concat());
+            expect(&run, 0, &[], target);
+            let changes = run.out.lines().filter(|line| line.contains(r#""event":"change""#)).count();
+            assert_eq!(changes, 0, "{flags:?}: {}", run.out);
+            assert!(!run.out.contains("left as it is") && !run.err.contains("left as it is"), "{run:?}");
+            told.push(counts(&run.out));
+        }
+        assert_eq!(told[0], told[1], "{flags:?}: new, and over what stands there");
+        assert!(told[0].iter().any(|(name, count)| name == "files" && *count == 2), "{told:?}");
+    }
+    has_content(&home.path("served/folder/differs"), &noise(10_000, 1), "written over");
+    has_content(&home.path("served/folder/secret"), &noise(500, 3), "left");
+    assert!(home.path("served/folder/differs~").exists(), "the backup is made");
+}
+
+#[test]
+fn a_cut_copy_goes_on_with_what_it_wrote() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let content = noise_file(&home, "large", 100 << 20, 5);
+    let serving = Serving::new(&home, &["--write-only"]);
+    let target = serving.at("large");
+    let command = ["copy", "--json", "--ticket-file", "ticket", "large", &target];
+    let slow = [&command[..1], &["--bwlimit=40MB"], &command[1..]].concat();
+    let mut cut = Running::start(home.command(&slow));
+    let has_begun = || left(&home.path("served")).is_some_and(|left| left.told(false) >= 8 << 20);
+    eventually("a part of it", || has_begun() || cut.has_ended());
+    cut.signal(Signal::INT);
+    assert_eq!(cut.end().status, 20);
+    let run = home.pump(&command);
+    expect(&run, 0, &[], "the same command again");
+    let last: serde_json::Value =
+        serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+    assert!(last["bytes_resumed"].as_u64().is_some_and(|bytes| bytes > 0), "{last}");
+    has_content(&home.path("served/large"), &content, "whole");
+}

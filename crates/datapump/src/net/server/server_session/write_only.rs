@@ -1,0 +1,86 @@
+//! What a client that may only write does not learn: names, times and equality of what it did not write itself.
+//!
+//! | it is told | closed by |
+//! |---|---|
+//! | which names stand, which are equal, newer or too much | the flags that ask for it are refused |
+//! | changes, with letters that compare, and notes | not told |
+//! | counts of what was equal, adjusted, made new or replaced | 0 in its report |
+//! | files of earlier copies that a list tells of | told without names |
+//! | whether a name is a folder | open: cp's rules for the target need it |
+//! | what an earlier run of the same copy wrote | open: it goes on with that |
+//!
+//! Must not know: how a copy is made.
+
+use std::path::Path;
+
+use datapump_core::wire::session::Direction;
+
+use super::refused;
+use crate::job::options::{Options, Update};
+use crate::net::server::serve_options::ServeOptions;
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::run::event::Event;
+use datapump_files::commit::reserved::LIST_NAME;
+
+/// Refuses what compares with what stands there, or tells of it.
+pub(super) fn check(
+    server: &ServeOptions,
+    (options, way): (&Options, Direction),
+    shown: &Path,
+) -> Result<(), Problem> {
+    if server.reads || way == Direction::Pull {
+        return Ok(());
+    }
+    let asked = [
+        ("-n (--dry-run)", options.dry_run),
+        ("pump mirror", options.mirror),
+        ("-u (--update)", options.update != Update::All),
+        ("-c (--checksum)", options.checksum),
+        ("--ignore-existing", options.ignore_existing),
+        ("--existing", options.existing),
+        ("--delete", options.delete || options.delete_excluded),
+        ("--link-dest", !options.link_dest.is_empty()),
+        ("-i (--itemize-changes)", options.changes),
+    ];
+    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+        Some((flag, _)) => {
+            let words = format!(
+                "this server may only be written to, and tells nothing of what is there: leave out {flag}"
+            );
+            Err(refused(shown, &words))
+        }
+        None => Ok(()),
+    }
+}
+
+/// As far as it is told.
+pub(super) fn told(server: &ServeOptions, event: Event) -> Option<Event> {
+    match event {
+        event if server.reads => Some(event),
+        Event::File { .. } | Event::Problem(_) => Some(event),
+        Event::Warning(words) if words.contains(LIST_NAME) => Some(Event::Warning(
+            "the list of an earlier copy stays at the target, which did not end well: see there".into(),
+        )),
+        Event::Warning(_) => Some(event),
+        Event::Change(_) | Event::Notice(_) | Event::Note(_) => None,
+    }
+}
+
+/// Without the counts that tell what stood there.
+pub(super) fn report(server: &ServeOptions, report: Report) -> Report {
+    if server.reads {
+        return report;
+    }
+    Report {
+        files_unchanged: 0,
+        files_newer: 0,
+        files_existing: 0,
+        links_unchanged: 0,
+        adjusted: 0,
+        folders_made: 0,
+        deleted: 0,
+        backups: 0,
+        ..report
+    }
+}
