@@ -21,7 +21,8 @@ use crate::sockets::SocketOptions;
 use crate::ssh::SshMux;
 use crate::tls::{Seal, Ticket};
 
-use connect::{call, connect};
+use connect::call;
+pub(crate) use connect::connect;
 
 /// How long a host may take to answer a call where another way is known.
 const TRY_MAX: Duration = Duration::from_secs(1);
@@ -153,7 +154,9 @@ impl Dialer {
                 let socket = call(address, &self.cancel, self.patience(), called);
                 socket.map(Socket::Tcp).map_err(NetFault::of_first)
             }
-            Route::Tried(address) => connect(address, &self.cancel.within(TRY_MAX), called).map(Socket::Tcp),
+            Route::Tried(address) => {
+                connect(std::slice::from_ref(address), &self.cancel.within(TRY_MAX), called).map(Socket::Tcp)
+            }
             Route::ConnectionStats(ssh_mux) => {
                 let opened = ssh_mux.open().map(Socket::Unix);
                 called();

@@ -2,6 +2,9 @@
 //! are one program, as the ordinary ones are, and many run at once: most wait for a disk, a peer or a cable that is
 //! cut. Those that measure the machine are apart by the path of their names, and nothing runs beside them.
 
+#[path = "../web_parts/server.rs"]
+#[expect(dead_code, reason = "ordinary tests use the rest")]
+mod server;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../wider_parts/mod.rs"]
@@ -14,6 +17,7 @@ mod attributes;
 mod attributes_lost;
 mod box_path;
 mod changed_trees;
+mod dead_addresses;
 mod devices;
 mod differential;
 mod disks;
