@@ -95,7 +95,7 @@ pub struct HashArguments {
     /// Read lists of hashes, and check the files that they name
     ///
     /// A line for each, OK or FAILED; with --quiet those that failed alone. Status 1 if one does not match or cannot be
-    /// read. Default: off.
+    /// read, or if a list names no file. Default: off.
     ///
     /// Example: pump hash --check hashes.b3
     #[arg(short = 'c', long, env = "PUMP_CHECK", help_heading = WHAT)]

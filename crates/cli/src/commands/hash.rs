@@ -122,11 +122,17 @@ fn checked(arguments: &HashArguments, output: &Output) -> i32 {
     }
     let runner = Runner::new(output, shown(&arguments.output));
     let (mut sum, mut wrong, mut unread, mut all) = (Sum::default(), 0_u64, 0_u64, 0_u64);
+    let mut unchecked = 0_u64;
     for list in &arguments.files {
         let expected = match check::read(list) {
             Ok(expected) => expected,
             Err(problem) => return output.refusal(&problem),
         };
+        if expected.is_empty() {
+            let words = "names no file: nothing was checked";
+            output.problem(&Problem::new(Class::Io, Operation::Read, Path::new(list), words));
+            unchecked += 1;
+        }
         for check::Expected { name, hash } in expected {
             let report = hash_one(&runner, arguments, &Place::Path(in_folder(arguments, &name)));
             if runner.stopped() {
@@ -148,7 +154,7 @@ fn checked(arguments: &HashArguments, output: &Output) -> i32 {
         output.line(&format!("pump: of {all} files {wrong} do not match, and {unread} could not be read"));
     }
     ended(arguments, &sum.report(false), output);
-    if wrong + unread > 0 { Status::Failed as i32 } else { Status::Done as i32 }
+    if wrong + unread + unchecked > 0 { Status::Failed as i32 } else { Status::Done as i32 }
 }
 
 fn in_folder(arguments: &HashArguments, name: &OsString) -> PathBuf {

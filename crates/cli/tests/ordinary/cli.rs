@@ -422,3 +422,20 @@ fn help_and_version() {
     let no_color = home.pump_with(("CLICOLOR_FORCE", "1"), &["copy", "--help"]).out;
     assert!(!no_color.contains('\x1b'), "no colour");
 }
+
+/// As sha256sum -c has it.
+#[test]
+fn a_list_that_names_no_file_checks_nothing() {
+    let home = Home::new();
+    home.file("a", 10);
+    std::fs::write(home.path("empty"), "").expect("room");
+    std::fs::write(home.path("blank"), "\n\n").expect("room");
+    let good = home.pump(&["hash", "a"]);
+    std::fs::write(home.path("good"), &good.out).expect("room");
+    for line in ["hash -c empty", "hash -c blank", "hash -c -", "hash --quiet -c empty", "hash -c good empty"]
+    {
+        let run = home.pump(&line.split(' ').collect::<Vec<_>>());
+        expect(&run, 1, &["nothing was checked"], line);
+    }
+    expect(&home.pump(&["hash", "-c", "good"]), 0, &[], "it names a file");
+}
