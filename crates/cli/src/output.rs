@@ -18,8 +18,8 @@ mod schema;
 mod time_left;
 pub(crate) mod version;
 
-use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datapump::{
@@ -85,14 +85,13 @@ impl Output {
 
     /// The report, and a line for each thing that is done, go to files too, if those are named.
     ///
-    /// Errors: such a file is among the places, is another flag's, or cannot be written.
-    pub fn open_files<'place>(
+    /// Errors: such a file is one of the command's, is another flag's, or cannot be written.
+    pub fn open_files(
         &mut self,
-        TraceArguments { report, log_file, tcp_trace }: &'place TraceArguments,
-        places: impl Iterator<Item = &'place OsString>,
+        TraceArguments { report, log_file, tcp_trace }: &TraceArguments,
+        files: &[PathBuf],
     ) -> Result<(), Problem> {
-        let others: Vec<_> =
-            places.map(OsString::as_os_str).chain(tcp_trace.iter().map(|path| path.as_os_str())).collect();
+        let others: Vec<_> = files.iter().chain(tcp_trace).map(|path| path.as_os_str()).collect();
         let besides = others.iter().copied().chain(report.iter().map(|path| path.as_os_str()));
         let log = log_file.as_deref().map(|path| LogFile::open(path, self.json, besides));
         self.log_file = log.transpose()?;

@@ -11,6 +11,7 @@ pub(crate) mod signals;
 pub(crate) mod ticket;
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -92,6 +93,12 @@ pub fn places(words: &[OsString]) -> Result<Vec<Place>, PlaceError> {
 /// Names that the system has for standard input and standard output.
 const INPUTS: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 const OUTPUTS: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// The files of this host that words name: each by itself, and all that a place is made of.
+pub fn named_files<'word>(words: impl Iterator<Item = &'word OsString>) -> Vec<PathBuf> {
+    let files = |word: &OsString| Place::parse(word).map_or(Vec::new(), |place| place.files());
+    words.flat_map(|word| files(word).into_iter().chain([PathBuf::from(word)])).collect()
+}
 
 /// Reads words as sources; what the shell opened as standard input is read where it stands, as `-` is.
 pub fn source_places(words: &[OsString]) -> Result<Vec<Place>, PlaceError> {

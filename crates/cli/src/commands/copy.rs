@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::output::path_words::path_words;
 use crate::output::progress::shown;
 use crate::run::remote::{self, RemoteWish};
-use crate::run::{Runner, source_places, target_place};
+use crate::run::{Runner, named_files, source_places, target_place};
 
 /// Copies, or says what would be copied. Gives the exit status.
 pub fn copy(arguments: &CopyArguments) -> i32 {
@@ -35,8 +35,7 @@ fn command(name: &str, arguments: &CopyArguments) -> i32 {
     if let Ok((sources, _)) = arguments.operands.split() {
         output.sources = sources.iter().map(|word| path_words(word.as_ref())).collect();
     }
-    let named = arguments.operands.places.iter().chain(arguments.operands.folder());
-    if let Err(problem) = output.open_files(&arguments.trace, named) {
+    if let Err(problem) = output.open_files(&arguments.trace, &files(arguments)) {
         return output.refusal(&problem);
     }
     let status = match read_places(arguments) {
@@ -44,6 +43,19 @@ fn command(name: &str, arguments: &CopyArguments) -> i32 {
         Err(message) => output.usage(message),
     };
     output.status(status)
+}
+
+/// The files that are read and written, as far as the command names them: nothing else is written over these.
+fn files(arguments: &CopyArguments) -> Vec<PathBuf> {
+    let mut files = named_files(arguments.operands.places.iter().chain(arguments.operands.folder()));
+    if let Ok((sources, target)) = arguments.operands.split() {
+        let names = sources.iter().filter_map(|source| Path::new(source).file_name());
+        files.extend(names.map(|name| Path::new(target).join(name)));
+    }
+    let patterns = &arguments.tree.patterns;
+    files.extend(patterns.exclude_from.iter().chain(&patterns.include_from).cloned());
+    files.extend(patterns.files_from.iter().chain(&arguments.host.reach.ticket_file).cloned());
+    files
 }
 
 /// Sources and target, and the names that are copied of the one source where each keeps its path.
@@ -195,7 +207,7 @@ fn perform(
     }
     let words = arguments.tree.unheeded().into_iter().chain(arguments.habits.words());
     words.for_each(|words| output.event(Event::Note(words)));
-    let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
+    let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target]), &files(arguments)) {
         Ok(trace) => trace,
         Err(problem) => return output.refusal(&problem),
     };

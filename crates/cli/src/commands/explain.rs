@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::output::progress::shown;
 use crate::run::mover::moved;
 use crate::run::remote::{self, RemoteCaller};
-use crate::run::{Runner, places};
+use crate::run::{Runner, named_files, places};
 
 /// Explains a copy. Gives the exit status of the copy.
 pub fn explain(arguments: &ExplainArguments) -> i32 {
@@ -26,7 +26,7 @@ pub fn explain(arguments: &ExplainArguments) -> i32 {
         let status = explain_process(pid, &arguments.watch, &output);
         return output.status(status);
     }
-    if let Err(problem) = output.open_files(&arguments.trace, arguments.places.iter()) {
+    if let Err(problem) = output.open_files(&arguments.trace, &named_files(arguments.places.iter())) {
         return output.refusal(&problem);
     }
     let status = match read_places(arguments) {
@@ -50,7 +50,11 @@ fn read_places(arguments: &ExplainArguments) -> Result<(Vec<Place>, Place), Stri
 
 fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, output: &Output) -> i32 {
     output.start("explain", &sources, Some(&target));
-    let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
+    let trace = match Trace::new(
+        &arguments.trace,
+        sources.iter().chain([&target]),
+        &named_files(arguments.places.iter()),
+    ) {
         Ok(trace) => trace,
         Err(problem) => return output.refusal(&problem),
     };

@@ -42,6 +42,7 @@ impl Trace {
     pub fn new<'place>(
         arguments: &TraceArguments,
         places: impl Iterator<Item = &'place Place> + Clone,
+        files: &[PathBuf],
     ) -> Result<Trace, Problem> {
         let Some(path) = &arguments.tcp_trace else { return Ok(Trace::default()) };
         if !remote::is_meant(places.clone()) {
@@ -51,11 +52,7 @@ impl Trace {
         }
         let over_ssh = |place| matches!(place, &Place::Remote(Remote { host: Host::Ssh(_), .. }));
         let is_over_ssh = places.clone().any(over_ssh);
-        let copied = places.filter_map(|place| match place {
-            Place::Path(path) => Some(path.as_os_str()),
-            _ => None,
-        });
-        let others = copied.chain(arguments.report.iter().map(|path| path.as_os_str()));
+        let others = files.iter().chain(&arguments.report).map(|path| path.as_os_str());
         let file = own_file::open(path, &SERIES, others)?;
         let problem = |error: io::Error| Problem::new(Class::Io, Operation::Create, path, error.to_string());
         own_file::empty(&file).map_err(problem)?;

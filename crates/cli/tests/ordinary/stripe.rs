@@ -351,3 +351,41 @@ fn syncs(home: &Home, words: &[&str]) -> Option<Vec<String>> {
         }
     }
 }
+
+/// A report, a log or a series is none of its files, by whatever name, and whether or not that file is there.
+#[test]
+fn nothing_is_written_over_a_member() {
+    for flag in ["--report", "--log-file"] {
+        for (row, named) in [
+            ("a member to be made", "new"),
+            ("the same by its folder", "../here/new"),
+            ("a member", "a"),
+            ("a link to it", "link"),
+            ("a hard link of it", "hard"),
+            ("the descriptor", "s.toml"),
+        ] {
+            let home = Home::new();
+            make_folder(&home, "here");
+            let path = |name: &str| format!("here/{name}");
+            descriptor(&home, "here/s.toml", "4KiB", &["a", "new"]);
+            // Nothing is in them that a report would not be written over.
+            for file in ["here/a", "here/from", "here/old"] {
+                std::fs::write(home.path(file), b"").expect("room");
+            }
+            descriptor(&home, "here/of_old.toml", "4KiB", &["old"]);
+            make_symlink(&home, "a", "here/link");
+            std::fs::hard_link(home.path("here/a"), home.path("here/hard")).expect("one file system");
+            let line = ["copy", flag, &path(named), "here/from", "stripe:here/s.toml"];
+            expect(&home.pump(&line), 2, &["cannot be what is copied"], &format!("{flag} {row}"));
+            assert!(!home.path("here/new").exists(), "{flag} {row}: nothing is made");
+            has_content(&home.path("here/a"), b"", row);
+            let line = ["copy", flag, "here/old", "stripe:here/of_old.toml", "here/to"];
+            expect(&home.pump(&line), 2, &["cannot be what is copied"], "a member of a source");
+            has_content(&home.path("here/old"), b"", row);
+        }
+    }
+    let home = Home::new();
+    descriptor(&home, "s.toml", "4KiB", &["a", "new"]);
+    noise_file(&home, "from", 10_000, 1);
+    expect(&home.pump(&["copy", "--report", "kept", "from", "stripe:s.toml"]), 0, &[], "beside them");
+}

@@ -62,6 +62,15 @@ pub struct Remote {
 pub struct PlaceError(String);
 
 impl Place {
+    /// The files of this host that it names: of a stripe its descriptor and all members, as far as that can be read.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Place::Path(path) => vec![path.clone()],
+            Place::Stripe(stripe) => stripe.files(),
+            Place::Remote(_) | Place::Web(_) | Place::Stream | Place::Null { .. } => Vec::new(),
+        }
+    }
+
     /// Reads a place as it stands on a command line. A local path with a colon is written `./a:b`.
     pub fn parse(word: &OsStr) -> Result<Place, PlaceError> {
         let bytes = word.as_bytes();

@@ -105,6 +105,12 @@ impl Stripe {
         Some(self.read.get()?.as_ref().ok()?.map)
     }
 
+    /// The descriptor, and the members if it tells them.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let members = self.members(&Disk::Os).map_or(Vec::new(), |members| members.paths.clone());
+        members.into_iter().chain([self.descriptor.clone()]).collect()
+    }
+
     /// What it is as a source.
     pub(crate) fn source(&self, disk: &Disk) -> Result<StripeSource, Problem> {
         let members = self.members(disk)?;
