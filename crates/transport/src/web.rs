@@ -1,14 +1,19 @@
 //! A file that a server of HTTP/1.1 gives, read at offsets (RFC 9110 §14: range requests).
 //!
 //! It is opened by a request for its first part, which tells whether the server has ranges, how long the file is and
-//! which file it is (ETag, Last-Modified). Readers of several parts have a connection each; one that reads on where it
-//! stopped has its body at hand. A cut body is requested again from where it was cut, as long as it is the same file.
+//! which file it is. Parts are joined only where all of them have one strong validator (§8.8.1); else the file comes in
+//! one body. Readers of several parts have a connection each; one that reads on where it stopped has its body at hand.
+//! A cut body is requested again from where it was cut, as long as it is the same file.
 //!
 //! Must not know: where the bytes go, jobs, progress.
 
 mod answer;
 mod client;
+mod connection;
+mod date;
+mod identity;
 mod login;
+mod netrc;
 mod url;
 
 use std::io::Read;
@@ -19,8 +24,9 @@ use std::time::{Duration, Instant};
 use datapump_core::problem::Class;
 use ureq::BodyReader;
 
-use answer::{Identity, WebPart};
-use client::Client;
+use answer::WebPart;
+use client::{CamePart, Client};
+use identity::Identity;
 pub use url::{WebError, WebUrl};
 
 /// Bytes of one range request: what a lane claims of a file at a time (32 requests of 1 MiB), so that a lane that
@@ -32,6 +38,12 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How often a pause looks whether to stop.
 const SLICE: Duration = Duration::from_millis(100);
+/// Answers of another state of the file until it is taken for changed: several servers behind one address may each name
+/// it in their own way, and the one whose parts are at hand is among them.
+const OTHERS_MAX: usize = 16;
+/// The same where these answers differ from each other, too, as of many servers.
+const VARIED_MAX: usize = 128;
+const PAUSE_OTHER: Duration = Duration::from_millis(20);
 
 /// Why a file on the web cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,12 +67,15 @@ enum Failure {
     Final(WebFault),
     /// It may be tried again, not before so much time has passed if the server says so.
     Passing(WebFault, Option<Duration>),
+    /// It is of another state of the file, of this number: that of another server, or what it became.
+    Another(u64, WebFault),
 }
 
 impl Failure {
     fn for_good(self) -> Failure {
         match self {
-            Failure::Final(fault) | Failure::Passing(fault, _) => Failure::Final(fault),
+            Failure::Passing(fault, _) => Failure::Final(fault),
+            other => other,
         }
     }
 }
@@ -69,6 +84,7 @@ impl Failure {
 #[derive(Debug)]
 pub struct WebFile {
     client: Client,
+    url: WebUrl,
     stop: Arc<AtomicBool>,
     patience: Duration,
     identity: Identity,
@@ -97,26 +113,30 @@ impl WebFile {
     /// again for as long as `patience`; `stop` ends all waiting within 100 ms, but for a connection that is being made
     /// (10 s).
     pub fn open(url: &WebUrl, patience: Duration, stop: &Arc<AtomicBool>) -> Result<WebFile, WebFault> {
-        let mut client = Client::new(url, stop);
+        let client = Client::new(url, stop);
         let tries = Tries::new(patience, stop);
-        let (part, bytes) = tries.until(|| client.open(PART_BYTES))?.ok_or_else(stopped)?;
-        let WebPart { identity, at, end, has_ranges } = part;
+        let parts = tries.until(|| client.open(PART_BYTES))?.ok_or_else(stopped)?;
+        let WebPart { identity, has_ranges, .. } = &parts[0].part;
+        // Of an empty file there are no parts.
+        let is_empty = identity.bytes == Some(0);
+        let has_ranges = is_empty || *has_ranges && identity.validator().is_some();
         let file = WebFile {
+            url: client.url(),
             client,
             stop: Arc::clone(stop),
             patience,
             has_ranges,
-            identity,
+            identity: identity.clone(),
             bodies: Mutex::default(),
             fault: Mutex::default(),
         };
-        file.keep(Body { at, end, bytes });
+        parts.into_iter().for_each(|part| file.keep(Body::of(part)));
         Ok(file)
     }
 
     /// Where it was found, all redirects followed.
     pub fn url(&self) -> &WebUrl {
-        self.client.url()
+        &self.url
     }
 
     /// Length in bytes, if the server tells it.
@@ -176,9 +196,9 @@ impl WebFile {
                 Ok(done)
             }
             // What came is used, and what is missing is requested by the next read.
-            Err((done @ 1.., _)) if self.has_ranges => Ok(done),
-            Err((_, cut)) if self.has_ranges => Err(cut),
-            Err((_, cut)) => Err(Failure::Final(once_only(cut))),
+            Err((done @ 1.., Failure::Passing(..))) if self.has_ranges => Ok(done),
+            Err((_, failure)) if self.has_ranges => Err(failure),
+            Err((_, failure)) => Err(once_only(failure)),
         }
     }
 
@@ -186,8 +206,7 @@ impl WebFile {
         // Parts begin where lanes claim.
         let end = (at / PART_BYTES + 1) * PART_BYTES;
         let end = self.bytes().map_or(end, |bytes| end.min(bytes));
-        let (part, bytes) = self.client.part(at, end, &self.identity)?;
-        Ok(Body { at, end: part.end, bytes })
+        self.client.part(at, end, &self.identity).map(Body::of)
     }
 
     fn bodies(&self) -> MutexGuard<'_, Vec<Body>> {
@@ -223,6 +242,10 @@ impl WebFile {
 }
 
 impl Body {
+    fn of(came: CamePart) -> Body {
+        Body { at: came.part.at, end: came.part.end, bytes: came.body }
+    }
+
     /// Reads until the slot is full or the body ends; with an error what came before. A body whose end nobody told ends
     /// where the connection does.
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, (usize, Failure)> {
@@ -237,7 +260,22 @@ impl Body {
                 Err(error) => return Err((done, cut(&error.to_string()))),
             }
         }
-        Ok(done)
+        match self.end == Some(self.at + done as u64) {
+            true => self.end().map(|()| done).map_err(|failure| (done, failure)),
+            false => Ok(done),
+        }
+    }
+
+    /// Looks whether it ends where it was told to end, and gives its connection back.
+    fn end(&mut self) -> Result<(), Failure> {
+        match self.bytes.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => {
+                let words = "the server gives more bytes than it told";
+                Err(Failure::Final(WebFault::new(Class::Io, words)))
+            }
+            Err(error) => Err(cut(&error.to_string())),
+        }
     }
 }
 
@@ -245,10 +283,10 @@ fn cut(words: &str) -> Failure {
     Failure::Passing(WebFault::new(Class::Lost, format!("the connection was lost: {words}")), None)
 }
 
-fn once_only(cut: Failure) -> WebFault {
-    let (Failure::Final(fault) | Failure::Passing(fault, _)) = cut;
+fn once_only(failure: Failure) -> Failure {
+    let Failure::Passing(fault, _) = failure else { return failure };
     let words = format!("{}; the server gives no parts of it, so that a copy starts over", fault.words);
-    WebFault { words, ..fault }
+    Failure::Final(WebFault { words, ..fault })
 }
 
 fn cannot_go_on() -> WebFault {
@@ -276,16 +314,25 @@ impl Tries<'_> {
 
     /// Tries until it is done or failed for good, or patience ends; nothing if the run is to stop.
     fn until<T>(&self, mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<Option<T>, WebFault> {
-        let mut pause = PAUSE_MIN;
+        let (mut pause, mut others) = (PAUSE_MIN, Vec::new());
         loop {
             let (fault, after) = match attempt() {
                 _ if self.stops() => return Ok(None),
                 Ok(done) => return Ok(Some(done)),
                 Err(Failure::Final(fault)) => return Err(fault),
                 Err(Failure::Passing(fault, after)) => (fault, after),
+                Err(Failure::Another(other, fault)) => {
+                    others.push(other);
+                    let varies = others.iter().any(|&it| it != other);
+                    if others.len() >= if varies { VARIED_MAX } else { OTHERS_MAX } {
+                        return Err(fault);
+                    }
+                    self.sleep(PAUSE_OTHER);
+                    continue;
+                }
             };
             let wait = after.unwrap_or(pause);
-            if self.begun.elapsed() + wait >= self.patience {
+            if self.begun.elapsed().saturating_add(wait) >= self.patience {
                 let words = format!("{}; gave up after {} s", fault.words, self.patience.as_secs());
                 return Err(WebFault { words, ..fault });
             }

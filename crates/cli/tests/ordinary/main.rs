@@ -98,4 +98,6 @@ mod update_modes;
 mod verify_attributes;
 mod verify_sees_all;
 mod web;
+mod web_lies;
+mod web_states;
 mod write_only;

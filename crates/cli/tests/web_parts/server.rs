@@ -39,6 +39,10 @@ pub struct Answer {
     pub silent_at: Option<usize>,
     /// Bytes per second.
     pub rate: Option<usize>,
+    /// What `headers` say is all that is told of the body, which is sent as it stands; the connection is closed behind.
+    pub is_unframed: bool,
+    /// The connection is reset, and not closed.
+    pub resets: bool,
 }
 
 impl Answer {
@@ -49,6 +53,16 @@ impl Answer {
     pub fn with(mut self, name: &'static str, value: &str) -> Answer {
         self.headers.push((name, value.to_string()));
         self
+    }
+
+    /// The same with nothing told of its length, but for what `headers` say.
+    pub fn unframed(self) -> Answer {
+        Answer { is_unframed: true, ..self }
+    }
+
+    /// The same with a connection that is reset behind it.
+    pub fn reset(self) -> Answer {
+        Answer { resets: true, ..self }
     }
 
     /// The whole of it.
@@ -150,6 +164,7 @@ fn send(mut stream: &TcpStream, answer: Answer) -> Option<()> {
     let mut head = format!("HTTP/1.1 {} Test\r\n", answer.status);
     answer.headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
     match answer.is_chunked {
+        _ if answer.is_unframed => head.push_str("\r\n"),
         true => head.push_str("Transfer-Encoding: chunked\r\n\r\n"),
         false => head.push_str(&format!("Content-Length: {}\r\n\r\n", answer.body.len())),
     }
@@ -177,5 +192,10 @@ fn send(mut stream: &TcpStream, answer: Answer) -> Option<()> {
     if answer.is_chunked {
         stream.write_all(b"0\r\n\r\n").ok()?;
     }
-    Some(())
+    if answer.resets {
+        // What was sent is on its way before that.
+        std::thread::sleep(Duration::from_millis(100));
+        rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO)).ok()?;
+    }
+    (!answer.is_unframed && !answer.resets).then_some(())
 }

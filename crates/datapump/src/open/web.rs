@@ -15,13 +15,13 @@ use crate::problem::{Operation, Problem};
 use crate::run::Shared;
 use crate::target::listed::Attributes;
 use crate::target::web::{self, Web};
-use datapump_files::disk::Meta;
+use datapump_files::disk::{FileKind, Meta};
 use datapump_files::identity::SourceChange;
 
 const ONE_STREAM: &str = "the server gives no parts of it, or does not tell one state of it from another: it is read \
                           in one stream, and a copy that is cut starts over";
 
-/// A file that the server gives in parts.
+/// A file as its server tells it.
 #[derive(Debug)]
 struct HeldWeb {
     file: Arc<WebFile>,
@@ -36,20 +36,25 @@ pub(super) fn open(shared: &Shared<'_>, web: &Web) -> Result<Opened, Problem> {
         return Err(Problem::new(Class::Io, Operation::Open, &path, "was not looked at"));
     };
     let meta = web::meta(file);
+    let original = |meta: Meta, watched: bool| {
+        let meta = Meta { kind: FileKind::Regular, ..meta };
+        let held = HeldWeb { file: Arc::clone(file), meta, attributes: Vec::new() };
+        Original { path, held: Held::There(Arc::new(held)), meta, folder: None, watched }
+    };
+    let elsewhere = Some(Source::Web(Arc::clone(file)));
     if !file.has_ranges() {
         if file.bytes() != Some(0) {
             shared.ledger.warn(format!("'{web}': {ONE_STREAM}"));
         }
         let ranges = file.bytes().map(|bytes| vec![(0, bytes)]);
-        return Ok(Opened { elsewhere: Some(Source::Web(Arc::clone(file))), ranges, ..Opened::default() });
+        // What came in one body is of one state.
+        let original = file.modified_ns().map(|_| original(meta, false));
+        return Ok(Opened { elsewhere, ranges, original, ..Opened::default() });
     }
-    let held = HeldWeb { file: Arc::clone(file), meta, attributes: Vec::new() };
     // A time that is made up would be another in the run that resumes this one.
     let mtime_ns = file.modified_ns().unwrap_or(0);
-    let meta = Meta { mtime_ns, atime_ns: mtime_ns, ..meta };
-    let original = Original { path, held: Held::There(Arc::new(held)), meta, folder: None, watched: true };
+    let original = Original { meta: Meta { mtime_ns, atime_ns: mtime_ns, ..meta }, ..original(meta, true) };
     let ordinary = meta.size_bytes > 0;
-    let elsewhere = Some(Source::Web(Arc::clone(file)));
     Ok(Opened { elsewhere, ordinary, ..Opened::file(original, Some(vec![(0, meta.size_bytes)])) })
 }
 

@@ -4,20 +4,17 @@
 
 use std::time::Duration;
 
-use datapump_core::problem::Class;
-use ureq::http::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, LAST_MODIFIED, RETRY_AFTER};
-use ureq::http::{HeaderMap, HeaderName};
+use datapump_core::problem::{Class, shown};
+use ureq::http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING,
+};
+use ureq::http::{HeaderMap, HeaderName, Version};
 
-use super::url::WebUrl;
+use super::identity::Identity;
 use super::{Failure, WebFault};
 
-/// What tells a file from another, and from itself when it has changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) bytes: Option<u64>,
-    tag: Option<String>,
-    modified: Option<String>,
-}
+/// No file is longer (its length is a number of 63 bits for the system), and no server tells more in earnest.
+const BYTES_MAX: u64 = i64::MAX as u64;
 
 /// Which part comes.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,117 +23,166 @@ pub(super) struct WebPart {
     pub(super) at: u64,
     /// Where it ends, if that was told.
     pub(super) end: Option<u64>,
-    /// It is a part, as it was asked for, and not the whole.
+    /// It is told as a part, and not as the whole.
     pub(super) has_ranges: bool,
 }
 
-/// An answer that is no refusal.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum WebAnswer {
-    Part(WebPart),
-    /// The file is empty: it has no part.
-    Empty(Identity),
+/// What was requested: from where on, or all; of which file, once it was opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked<'known> {
+    pub(super) at: Option<u64>,
+    pub(super) known: Option<&'known Identity>,
 }
 
-impl Identity {
-    fn of(headers: &HeaderMap, bytes: Option<u64>) -> Identity {
-        Identity { bytes, tag: text(headers, ETAG), modified: text(headers, LAST_MODIFIED) }
-    }
+/// The head of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerHead<'answer> {
+    pub(super) status: u16,
+    pub(super) version: Version,
+    pub(super) headers: &'answer HeaderMap,
+}
 
-    /// Whether the server tells more of it than its length.
-    pub(super) fn is_known(&self) -> bool {
-        self.tag.is_some() || self.modified.is_some()
-    }
-
-    /// RFC 9110 §5.6.7; the older formats are not sent any more.
-    pub(super) fn modified_ns(&self) -> Option<i128> {
-        let parsed = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(self.modified.as_ref()?);
-        parsed.ok().map(jiff::Timestamp::as_nanosecond)
-    }
-
-    pub(super) fn number(&self, url: &WebUrl) -> u64 {
-        let Identity { bytes, tag, modified } = self;
-        let words = format!("{url}\n{bytes:?}\n{tag:?}\n{modified:?}");
-        let hash = blake3::hash(words.as_bytes());
-        u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight bytes"))
-    }
-
-    /// Words for what is another now, if something is. A part may come with fewer headers than the whole.
-    pub(super) fn differs_from(&self, now: &Identity) -> Option<String> {
-        let other = |was: &Option<String>, is: &Option<String>| was.is_some() && is.is_some() && was != is;
-        match (self.bytes, now.bytes) {
-            (Some(was), Some(is)) if was != is => Some(format!("its length was {was} bytes and is {is}")),
-            _ if other(&self.tag, &now.tag) => Some("its ETag is another".into()),
-            _ if other(&self.modified, &now.modified) => Some("it was modified".into()),
-            _ => None,
-        }
+impl WebPart {
+    /// It is all that there is.
+    pub(super) fn is_whole(&self) -> bool {
+        self.at == 0 && self.end == self.identity.bytes && (self.end.is_some() || !self.has_ranges)
     }
 }
 
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
-    Some(headers.get(name)?.to_str().ok()?.trim().to_string())
-}
-
-/// What an answer to a request for `at..` says. `known`: which file it was when it was opened.
-pub(super) fn read(
-    status: u16,
-    headers: &HeaderMap,
-    at: u64,
-    known: Option<&Identity>,
-) -> Result<WebAnswer, Failure> {
-    let range = || text(headers, CONTENT_RANGE);
-    let answered = match status {
-        206 => WebAnswer::Part(part(headers, at)?),
-        200 => {
-            let bytes = text(headers, CONTENT_LENGTH).and_then(|it| it.parse().ok());
-            let identity = Identity::of(headers, bytes);
-            WebAnswer::Part(WebPart { identity, at: 0, end: bytes, has_ranges: false })
-        }
-        416 if at == 0 && range().as_deref() == Some("bytes */0") => {
-            WebAnswer::Empty(Identity::of(headers, Some(0)))
+/// What an answer says: which part comes, or nothing where there is no such part of a file that is not known yet.
+pub(super) fn read(head: AnswerHead<'_>, asked: Asked<'_>) -> Result<Option<WebPart>, Failure> {
+    let AnswerHead { status, headers, .. } = head;
+    match (status, asked) {
+        (200 | 206, _) => {}
+        (416, Asked { at: Some(_), known: None }) => return Ok(None),
+        (416, Asked { known: Some(_), .. }) => {
+            let words = "the server said 416: it has no such part any more; copy again";
+            return Err(Failure::Another(0, WebFault::new(Class::Changed, words)));
         }
         _ => return Err(refusal(status, headers)),
+    }
+    refuse_encoded(headers)?;
+    let body_bytes = body_bytes(&head)?;
+    let part = match (status, range(headers)?) {
+        // A part is one, whichever status it has.
+        (_, Some((at, end, bytes))) if body_bytes.is_none_or(|body| body == end - at) => {
+            let identity = Identity::of(headers, bytes);
+            WebPart { identity, at, end: Some(end), has_ranges: true }
+        }
+        (_, Some((at, end, _))) => {
+            let words = format!("the server gives another number of bytes than those from {at} to {end}");
+            return Err(wrong(words));
+        }
+        (206, None) => return Err(wrong("the server gives a part and does not say which")),
+        (_, None) => {
+            let identity = Identity::of(headers, body_bytes);
+            WebPart { identity, at: 0, end: body_bytes, has_ranges: false }
+        }
     };
-    let (WebAnswer::Part(WebPart { identity, .. }) | WebAnswer::Empty(identity)) = &answered;
-    match (known.and_then(|known| known.differs_from(identity)), &answered) {
-        (Some(words), _) => Err(Failure::Final(changed(&words))),
-        (None, WebAnswer::Part(part)) if known.is_some() && part.at != at => Err(Failure::Final(
-            WebFault::new(Class::Io, "the server gives no parts of it any more; copy again"),
-        )),
-        _ => Ok(answered),
+    checked(part, asked).map(Some)
+}
+
+/// The part, if it is the one that was requested.
+fn checked(part: WebPart, asked: Asked<'_>) -> Result<WebPart, Failure> {
+    let another =
+        |class, words: String| Failure::Another(part.identity.digest(""), WebFault::new(class, words));
+    match (asked.known.and_then(|known| known.differs_from(&part.identity)), asked.at) {
+        (Some(words), _) => {
+            let words = format!("changed while it was copied ({words}); copy again when it is quiet");
+            Err(another(Class::Changed, words))
+        }
+        (None, None) if !part.is_whole() => Err(wrong("the server gives a part where all was requested")),
+        (None, Some(at)) if part.at != at && part.has_ranges => {
+            Err(wrong(format!("the server gives a part from byte {} on where {at} was requested", part.at)))
+        }
+        (None, Some(at)) if part.at != at => {
+            let words = "the server gives no parts of it any more; copy again";
+            Err(another(Class::Io, words.into()))
+        }
+        _ => Ok(part),
     }
 }
 
-fn changed(words: &str) -> WebFault {
-    WebFault::new(
-        Class::Changed,
-        format!("changed while it was copied ({words}); copy again when it is quiet"),
-    )
+fn wrong(words: impl Into<String>) -> Failure {
+    Failure::Final(WebFault::new(Class::Io, words))
 }
 
-/// RFC 9110 §14.4: `bytes first-last/length`, the length `*` if the server does not know it.
-fn part(headers: &HeaderMap, asked: u64) -> Result<WebPart, Failure> {
-    let wrong = |words: String| Failure::Final(WebFault::new(Class::Io, words));
-    let told = text(headers, CONTENT_RANGE).unwrap_or_default();
-    let parsed = told.strip_prefix("bytes ").and_then(|it| it.split_once('/')).and_then(|(range, length)| {
-        let (first, last) = range.trim().split_once('-')?;
-        let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+/// The values of a header that is a list, in all its lines; nothing is empty.
+fn values(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
+    let lines = headers.get_all(name).into_iter();
+    let values = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b','));
+    values.map(|value| String::from_utf8_lossy(value.trim_ascii()).to_ascii_lowercase()).collect()
+}
+
+fn listed(values: &[String]) -> String {
+    shown(values.join(", ").as_bytes())
+}
+
+/// The copy holds what the file holds: nobody asked for anything else, and its readers do not know.
+fn refuse_encoded(headers: &HeaderMap) -> Result<(), Failure> {
+    let coded = values(headers, CONTENT_ENCODING);
+    let is_plain = |value: &String| matches!(&value[..], "" | "identity");
+    match coded.iter().all(is_plain) {
+        true => Ok(()),
+        false => Err(wrong(format!(
+            "the server gives it encoded ({}), which was not asked for; fetch it with curl --compressed",
+            listed(&coded)
+        ))),
+    }
+}
+
+/// How many bytes the body has, if its head says so (RFC 9112 §6.3): one that is sent in chunks does not, whatever
+/// length stands beside.
+fn body_bytes(head: &AnswerHead<'_>) -> Result<Option<u64>, Failure> {
+    let coded = values(head.headers, TRANSFER_ENCODING);
+    match &coded[..] {
+        [] => {}
+        [one] if one == "chunked" && head.version != Version::HTTP_10 => return Ok(None),
+        _ => {
+            let words = format!("the server sends it in a way that is not known here ({})", listed(&coded));
+            return Err(wrong(words));
+        }
+    }
+    let told = values(head.headers, CONTENT_LENGTH);
+    let mut lengths: Vec<_> = told.iter().map(|told| number(told)).collect();
+    lengths.dedup();
+    match lengths[..] {
+        [] => Ok(None),
+        [Some(bytes)] => Ok(Some(bytes)),
+        _ => Err(wrong(format!("the server tells a length that is none ('{}')", listed(&told)))),
+    }
+}
+
+/// A number of bytes: digits alone, and no more than a file may have.
+fn number(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|&bytes| is_number && bytes <= BYTES_MAX)
+}
+
+/// RFC 9110 §14.4: `bytes first-last/length`, the length `*` if the server does not know it. First, end and length.
+fn range(headers: &HeaderMap) -> Result<Option<(u64, u64, Option<u64>)>, Failure> {
+    let kind = values(headers, CONTENT_TYPE);
+    if kind.iter().any(|kind| kind.starts_with("multipart/byteranges")) {
+        return Err(wrong("the server gives several parts in one, where one was requested"));
+    }
+    let mut told = values(headers, CONTENT_RANGE);
+    told.dedup();
+    let [told] = &told[..] else {
+        let words = || format!("the server tells several parts ('{}')", listed(&told));
+        return if told.is_empty() { Ok(None) } else { Err(wrong(words())) };
+    };
+    let parsed = told.strip_prefix("bytes").and_then(|it| it.split_once('/')).and_then(|(range, length)| {
+        let (first, last) = range.strip_prefix([' ', '='])?.trim().split_once('-')?;
+        let (first, last) = (number(first.trim())?, number(last.trim())?);
         let bytes = match length.trim() {
             "*" => None,
-            length => Some(length.parse::<u64>().ok()?),
+            length => Some(number(length)?),
         };
-        let is_right = first <= last && bytes.is_none_or(|bytes| last < bytes);
-        is_right.then_some((first, last.checked_add(1)?, bytes))
+        let is_right = first <= last && last < bytes.unwrap_or(BYTES_MAX);
+        is_right.then_some((first, last + 1, bytes))
     });
-    match parsed {
-        Some((at, end, bytes)) if at == asked => Ok(WebPart {
-            identity: Identity::of(headers, bytes),
-            at,
-            end: Some(end),
-            has_ranges: bytes.is_some(),
-        }),
-        _ => Err(wrong(format!("the server gave another part than byte {asked} on ('{told}')"))),
-    }
+    let words = || format!("the server gives a part that is none ('{}')", shown(told.as_bytes()));
+    parsed.map(Some).ok_or_else(|| wrong(words()))
 }
 
 fn refusal(status: u16, headers: &HeaderMap) -> Failure {
@@ -145,7 +191,7 @@ fn refusal(status: u16, headers: &HeaderMap) -> Failure {
     };
     let passing = |words: &str| {
         let fault = WebFault::new(Class::Lost, format!("the server said {status}: {words}"));
-        let seconds = text(headers, RETRY_AFTER).and_then(|it| it.parse().ok());
+        let seconds = headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok()?.trim().parse().ok());
         Failure::Passing(fault, seconds.map(Duration::from_secs))
     };
     match status {
@@ -165,106 +211,4 @@ fn refusal(status: u16, headers: &HeaderMap) -> Failure {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use ureq::http::HeaderValue;
-
-    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect()
-    }
-
-    #[test]
-    fn a_part_is_the_one_that_was_asked_for() {
-        for (told, at, end) in [
-            ("bytes 0-9/100", 0, Some(10)),
-            ("bytes 90-99/100", 90, Some(100)),
-            ("bytes 5-9/*", 5, Some(10)),
-            ("bytes 1-9/100", 0, None),
-            ("bytes 9-0/100", 9, None),
-            ("bytes 0-100/100", 0, None),
-            ("bytes 0-18446744073709551615/*", 0, None),
-            ("bytes */100", 0, None),
-            ("items 0-9/100", 0, None),
-            ("", 0, None),
-        ] {
-            let found = read(206, &headers(&[("content-range", told)]), at, None);
-            let found = found.ok().map(|answered| match answered {
-                WebAnswer::Part(part) => part.end,
-                WebAnswer::Empty(_) => panic!("{told}"),
-            });
-            assert_eq!(found.flatten(), end, "{told}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_a_server_says_a_part_begins_where_it_was_asked_and_ends_in_the_file(
-            told in prop_oneof![any::<String>(), "bytes [0-9]{1,21}-[0-9]{1,21}/([0-9]{1,21}|\\*)"],
-            at in 0..4u64,
-            status in prop_oneof![Just(206u16), Just(200), Just(416), any::<u16>()],
-        ) {
-            let Ok(value) = HeaderValue::from_str(&told) else { return Ok(()) };
-            let pairs = [(CONTENT_RANGE, value.clone()), (CONTENT_LENGTH, value.clone()), (RETRY_AFTER, value)];
-            let headers: HeaderMap = pairs.into_iter().collect();
-            if let Ok(WebAnswer::Part(part)) = read(status, &headers, at, None) {
-                prop_assert_eq!(part.at, at * u64::from(status == 206));
-                prop_assert!(part.end.zip(part.identity.bytes).is_none_or(|(end, bytes)| end <= bytes));
-                prop_assert!(!part.has_ranges || part.end.is_some_and(|end| end > part.at));
-            }
-        }
-    }
-
-    #[test]
-    fn another_file_is_told() {
-        let of = |tag: &str, modified: &str, length: u64| {
-            let range = format!("bytes 0-9/{length}");
-            let all = headers(&[("etag", tag), ("last-modified", modified), ("content-range", &range)]);
-            read(206, &all, 0, None).map(|answered| match answered {
-                WebAnswer::Part(part) => part.identity,
-                WebAnswer::Empty(identity) => identity,
-            })
-        };
-        let known = of("\"a\"", "Sun, 06 Nov 1994 08:49:37 GMT", 100).unwrap();
-        assert_eq!(known.modified_ns(), Some(784_111_777_000_000_000));
-        assert!(known.is_known() && !Identity::default().is_known());
-        for (tag, modified, length, is_same) in [
-            ("\"a\"", "Sun, 06 Nov 1994 08:49:37 GMT", 100, true),
-            ("\"b\"", "Sun, 06 Nov 1994 08:49:37 GMT", 100, false),
-            ("\"a\"", "Sun, 06 Nov 1994 08:49:38 GMT", 100, false),
-            ("\"a\"", "Sun, 06 Nov 1994 08:49:37 GMT", 101, false),
-        ] {
-            let now = of(tag, modified, length).unwrap();
-            assert_eq!(known.differs_from(&now).is_none(), is_same, "{tag} {modified} {length}");
-            let url = WebUrl::parse(b"http://host/x").unwrap();
-            assert_eq!(known.number(&url) == now.number(&url), is_same);
-        }
-        assert_eq!(known.differs_from(&Identity { bytes: Some(100), ..Identity::default() }), None);
-    }
-
-    #[test]
-    fn refusals_are_of_their_class() {
-        for (status, class, passes) in [
-            (401, Class::Refused, false),
-            (403, Class::Refused, false),
-            (404, Class::Missing, false),
-            (410, Class::Missing, false),
-            (416, Class::Changed, false),
-            (429, Class::Lost, true),
-            (503, Class::Lost, true),
-            (304, Class::Io, false),
-            (418, Class::Io, false),
-        ] {
-            match read(status, &headers(&[("retry-after", "7")]), 0, None) {
-                Err(Failure::Final(fault)) => assert_eq!((fault.class, false), (class, passes), "{status}"),
-                Err(Failure::Passing(fault, after)) => {
-                    assert_eq!((fault.class, true), (class, passes), "{status}");
-                    assert_eq!(after, Some(Duration::from_secs(7)));
-                }
-                Ok(answered) => panic!("{status}: {answered:?}"),
-            }
-        }
-        let empty = read(416, &headers(&[("content-range", "bytes */0")]), 0, None);
-        assert_eq!(empty.ok(), Some(WebAnswer::Empty(Identity { bytes: Some(0), ..Identity::default() })));
-    }
-}
+mod tests;

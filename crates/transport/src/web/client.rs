@@ -2,25 +2,27 @@
 //!
 //! Must not know: what is read of an answer.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use datapump_core::problem::Class;
 use rustls::crypto::aws_lc_rs::default_provider;
 use ureq::config::RedirectAuthHeaders;
-use ureq::http::Response;
-use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, RANGE};
+use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_RANGE, RANGE};
+use ureq::http::{HeaderValue, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector};
 use ureq::{Agent, Body, BodyReader, Error, ResponseExt};
 
-use super::answer::{Identity, WebAnswer, WebPart, read};
+use super::answer::{AnswerHead, Asked, WebPart, read};
+use super::connection::{SideBySide, WholeEnds};
+use super::identity::Identity;
 use super::login;
 use super::url::WebUrl;
-use super::{BODIES_MAX, Failure, SLICE, WebFault};
+use super::{BODIES_MAX, Failure, WebFault};
 
-/// To connect to one of a host's addresses.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Silence after which the server is taken for dead, as another host of a session is.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const REDIRECTS_MAX: u32 = 10;
@@ -33,62 +35,61 @@ pub(super) struct Client {
     agent: Agent,
     /// As the user named it.
     first: WebUrl,
-    /// Where the redirects led.
-    last: WebUrl,
+    /// Where the redirects led last.
+    last: Mutex<WebUrl>,
     authorization: Option<String>,
-    /// Its watch ends with it.
-    _alive: Arc<()>,
 }
 
-type CamePart = (WebPart, BodyReader<'static>);
+/// A part whose body is on its way.
+pub(super) struct CamePart {
+    pub(super) part: WebPart,
+    pub(super) body: BodyReader<'static>,
+}
 
 impl Client {
     pub(super) fn new(url: &WebUrl, stop: &Arc<AtomicBool>) -> Client {
-        let agent = agent();
         let authorization = login::of(url.host());
-        let alive = Arc::new(());
-        cut_on_stop(&agent, &alive, stop);
-        Client { agent, first: url.clone(), last: url.clone(), authorization, _alive: alive }
+        Client { agent: agent(stop), first: url.clone(), last: Mutex::new(url.clone()), authorization }
     }
 
-    pub(super) fn url(&self) -> &WebUrl {
-        &self.last
+    pub(super) fn url(&self) -> WebUrl {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn first_url(&self) -> &WebUrl {
         &self.first
     }
 
-    /// The first part of the file, and where it is; the whole, where parts of it could not be told from another's.
-    pub(super) fn open(&mut self, bytes: u64) -> Result<CamePart, Failure> {
-        // A server that cannot be reached at all is reported at once.
-        let follow = |url, range| self.follow(url, range).map_err(Failure::for_good);
-        let response = follow(&self.first, Some((0, bytes)))?;
-        let last = WebUrl::of(response.get_uri().clone());
-        let wants_login =
-            response.status() == 401 && last.is_at_same_server(&self.first) && last != self.first;
-        // The client that follows a redirect leaves the login out; the host that was named may still have it.
-        let response = if wants_login { follow(&last, Some((0, bytes)))? } else { response };
-        self.last = last;
-        let (part, body) = came(response, 0, None)?;
-        let is_whole = part.end.is_some() && part.end == part.identity.bytes;
-        // Of an empty file there are no parts.
-        let has_parts = part.has_ranges || part.identity.bytes == Some(0);
-        match has_parts && part.identity.is_known() {
-            true => Ok((WebPart { has_ranges: true, ..part }, body)),
-            false if is_whole || !part.has_ranges && part.end == part.identity.bytes => {
-                Ok((WebPart { has_ranges: false, ..part }, body))
-            }
-            false => {
-                let (part, body) = came(self.follow(&self.last, None).map_err(Failure::for_good)?, 0, None)?;
-                Ok((WebPart { has_ranges: false, ..part }, body))
-            }
+    /// The first part of the file and, where there are more, the next one, both of one state; the whole, where parts of
+    /// one state could not be told from those of another.
+    pub(super) fn open(&self, bytes: u64) -> Result<Vec<CamePart>, Failure> {
+        let Some(first) = self.get(Some((0, bytes)), None)? else { return self.whole() };
+        if first.part.is_whole() {
+            return Ok(vec![first]);
         }
+        let (Some(end), Some(all), Some(_)) =
+            (first.part.end, first.part.identity.bytes, first.part.identity.validator())
+        else {
+            return self.whole();
+        };
+        match self.part(end, all.min((end / bytes + 1) * bytes), &first.part.identity) {
+            Ok(second) => Ok(vec![first, second]),
+            // Several servers that give one file different names, or one that changes by the moment.
+            Err(Failure::Another(..)) => self.whole(),
+            // Whatever it was, it is met again when that part is needed.
+            Err(Failure::Final(_) | Failure::Passing(..)) => Ok(vec![first]),
+        }
+    }
+
+    fn whole(&self) -> Result<Vec<CamePart>, Failure> {
+        let came = self.get(None, None)?.expect("a part was not requested");
+        let part = WebPart { has_ranges: false, ..came.part };
+        Ok(vec![CamePart { part, ..came }])
     }
 
     /// A part of the file, if it is the one that is known.
     pub(super) fn part(&self, at: u64, end: u64, known: &Identity) -> Result<CamePart, Failure> {
-        came(self.follow(&self.last, Some((at, end)))?, at, Some(known))
+        self.get(Some((at, end)), Some(known)).map(|part| part.expect("it is known"))
     }
 
     /// Whether it is still the one that is known.
@@ -99,13 +100,76 @@ impl Client {
         self.part(0, 1, known).map(drop)
     }
 
-    fn follow(&self, url: &WebUrl, range: Option<(u64, u64)>) -> Result<Response<Body>, Failure> {
+    /// A part from where the redirects led last. They may lead elsewhere by now, as an address that is signed holds for
+    /// a while: whatever is wrong there, the first address is asked again.
+    fn get(&self, range: Option<(u64, u64)>, known: Option<&Identity>) -> Result<Option<CamePart>, Failure> {
+        let last = self.url();
+        if last != self.first {
+            let came = self.get_at(&last, range, known);
+            if came.is_err() {
+                self.set_last(&self.first);
+            }
+            match came {
+                Err(Failure::Final(_)) => {}
+                came => return came.map(|(came, _)| came),
+            }
+        }
+        let (came, led_to) = self.get_at(&self.first, range, known)?;
+        self.set_last(&led_to);
+        Ok(came)
+    }
+
+    fn set_last(&self, url: &WebUrl) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = url.clone();
+    }
+
+    /// A part from an address, and where its redirects led.
+    fn get_at(
+        &self,
+        url: &WebUrl,
+        range: Option<(u64, u64)>,
+        known: Option<&Identity>,
+    ) -> Result<(Option<CamePart>, WebUrl), Failure> {
+        let mut at = url.clone();
+        for _ in 0..REDIRECTS_MAX {
+            // A server that cannot be reached at all is reported at once.
+            let response = self.follow(&at, range, known);
+            let response = if known.is_none() { response.map_err(Failure::for_good) } else { response }?;
+            let led_to = WebUrl::of(response.get_uri().clone());
+            // The client that follows a redirect leaves the login out; the server that was named may still have it.
+            if response.status() == 401 && led_to != at && self.login_for(&led_to).is_some() {
+                at = led_to;
+                continue;
+            }
+            let (status, version) = (response.status().as_u16(), response.version());
+            let head = AnswerHead { status, version, headers: response.headers() };
+            let part = read(head, Asked { at: range.map(|(at, _)| at), known })?;
+            let came = part.map(|part| CamePart { part, body: response.into_body().into_reader() });
+            return Ok((came, led_to));
+        }
+        Err(too_many_redirects())
+    }
+
+    /// The login is for the server that was named alone.
+    fn login_for(&self, url: &WebUrl) -> Option<&String> {
+        self.authorization.as_ref().filter(|_| url.is_at_same_server(&self.first))
+    }
+
+    fn follow(
+        &self,
+        url: &WebUrl,
+        range: Option<(u64, u64)>,
+        known: Option<&Identity>,
+    ) -> Result<Response<Body>, Failure> {
         // Bytes as they lie there: what a server compresses on the way has no offsets.
         let mut request = self.agent.get(url.uri()).header(ACCEPT_ENCODING, "identity");
         if let Some((at, end)) = range {
             request = request.header(RANGE, format!("bytes={at}-{}", end - 1));
         }
-        if let Some(value) = self.authorization.as_ref().filter(|_| url.is_at_same_server(&self.first)) {
+        if let Some(validator) = known.and_then(Identity::validator).and_then(value) {
+            request = request.header(IF_RANGE, validator);
+        }
+        if let Some(value) = self.login_for(url) {
             request = request.header(AUTHORIZATION, value);
         }
         let response = request.call().map_err(|error| failure(url, error))?;
@@ -120,16 +184,13 @@ impl Client {
     }
 }
 
-fn came(response: Response<Body>, at: u64, known: Option<&Identity>) -> Result<CamePart, Failure> {
-    let answered = read(response.status().as_u16(), response.headers(), at, known)?;
-    let part = match answered {
-        WebAnswer::Part(part) => part,
-        WebAnswer::Empty(identity) => WebPart { identity, at: 0, end: Some(0), has_ranges: true },
-    };
-    Ok((part, response.into_body().into_reader()))
+/// A value that came with an answer, as it came: its letters are those of Latin-1.
+fn value(told: &str) -> Option<HeaderValue> {
+    let bytes: Option<Vec<u8>> = told.chars().map(|letter| u8::try_from(letter).ok()).collect();
+    HeaderValue::from_bytes(&bytes?).ok()
 }
 
-fn agent() -> Agent {
+fn agent(stop: &Arc<AtomicBool>) -> Agent {
     // What the system trusts, or SSL_CERT_FILE and SSL_CERT_DIR name.
     let roots = rustls_native_certs::load_native_certs().certs;
     let roots: Vec<_> = roots.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
@@ -137,7 +198,7 @@ fn agent() -> Agent {
         .root_certs(RootCerts::new_with_certs(&roots))
         .unversioned_rustls_crypto_provider(Arc::new(default_provider()))
         .build();
-    Agent::config_builder()
+    let config = Agent::config_builder()
         .tls_config(tls)
         .user_agent(concat!("datapump/", env!("CARGO_PKG_VERSION")))
         .http_status_as_error(false)
@@ -145,29 +206,23 @@ fn agent() -> Agent {
         .save_redirect_history(true)
         .redirect_auth_headers(RedirectAuthHeaders::Never)
         .timeout_resolve(Some(SILENCE_MAX))
-        .timeout_connect(Some(CONNECT_MAX))
         .timeout_per_read(Some(SILENCE_MAX))
         .timeout_per_write(Some(SILENCE_MAX))
         .input_buffer_size(INPUT_BYTES)
         .max_idle_connections(BODIES_MAX)
         .max_idle_connections_per_host(BODIES_MAX)
-        .build()
-        .into()
+        .build();
+    let connector =
+        ().chain(ConnectProxyConnector::default())
+            .chain(SideBySide { stop: Arc::clone(stop) })
+            .chain(RustlsConnector::default())
+            .chain(WholeEnds);
+    Agent::with_parts(config, connector, DefaultResolver::default())
 }
 
-/// Cuts the connections when the run is to stop: reads that wait for a silent server end then.
-fn cut_on_stop(agent: &Agent, alive: &Arc<()>, stop: &Arc<AtomicBool>) {
-    let (agent, alive, stop) = (agent.clone(), Arc::downgrade(alive), Arc::clone(stop));
-    let watch = move || {
-        while alive.strong_count() > 0 {
-            if stop.load(Ordering::Relaxed) {
-                return agent.shutdown();
-            }
-            std::thread::sleep(SLICE);
-        }
-    };
-    // Without it waits end with the server's silence.
-    let _ = std::thread::Builder::new().name("web-stop".into()).spawn(watch);
+fn too_many_redirects() -> Failure {
+    let words = format!("more than {REDIRECTS_MAX} redirects, one after the other");
+    Failure::Final(WebFault::new(Class::Io, words))
 }
 
 /// What the client says of a request that got no answer.
@@ -187,11 +242,13 @@ fn failure(url: &WebUrl, error: Error) -> Failure {
             None => Failure::Passing(WebFault::new(Class::Lost, format!("'{host}': {error}")), None),
         },
         Error::HostNotFound => last(Class::Lost, format!("there is no host '{host}'")),
-        Error::TooManyRedirects => {
-            last(Class::Io, format!("more than {REDIRECTS_MAX} redirects, one after the other"))
-        }
+        Error::TooManyRedirects => too_many_redirects(),
         Error::BadUri(_) | Error::Http(_) | Error::InvalidProxyUrl | Error::RequireHttpsOnly(_) => {
             last(Class::Usage, error.to_string())
+        }
+        // It would say the same again.
+        Error::Protocol(_) | Error::LargeResponseHeader(..) | Error::RedirectFailed => {
+            last(Class::Io, format!("what '{host}' says is no answer that is understood: {error}"))
         }
         error => Failure::Passing(WebFault::new(Class::Lost, format!("'{host}': {error}")), None),
     }

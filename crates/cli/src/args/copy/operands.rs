@@ -21,11 +21,13 @@ pub struct OperandArguments {
     ///
     /// A file on the web has the last part of its URL as name, behind all redirects, and the time of Last-Modified. It
     /// comes in parts of 32 MiB over several connections (--lanes, default 4) where the server gives parts and tells
-    /// one state of the file from another (ETag, Last-Modified), and a copy that was cut goes on; else in one stream.
-    /// A file that is another in its middle is status 24. What the server wants to know of you: a login in ~/.netrc
-    /// ($NETRC), or the value of an Authorization header in PUMP_HTTP_AUTHORIZATION; the host that you name gets it,
-    /// and nobody else. A password in a URL is refused. http_proxy, https_proxy, all_proxy and no_proxy hold, and
-    /// SSL_CERT_FILE names other roots of trust than the system's.
+    /// each state of the file from all others (a strong ETag, or without an ETag a Last-Modified that is a minute older
+    /// than the answer's Date), and a copy that was cut goes on; else in one stream. A file that is another in its
+    /// middle is status 24. An address that a redirect led to, and that holds no more, is asked for anew. A file that
+    /// the server compressed without being asked is refused. What the server wants to know of you: a login in ~/.netrc
+    /// ($NETRC, read as curl reads it), or the value of an Authorization header in PUMP_HTTP_AUTHORIZATION; the host
+    /// that you name gets it, and nobody else. A password in a URL is refused. http_proxy, https_proxy, all_proxy and
+    /// no_proxy hold, and SSL_CERT_FILE names other roots of trust than the system's.
     ///
     /// A stripe is RAID-0 over files or devices: FILE.toml says chunk = "192KiB" (4 KiB to 64 MiB, a multiple of 4 KiB)
     /// and members = ["/a/x", "/b/x"] in their order; relative ones lie beside it. As a target each member is written
