@@ -49,7 +49,7 @@ fn command(name: &str, arguments: &CopyArguments) -> i32 {
 fn files(arguments: &CopyArguments) -> Vec<PathBuf> {
     let mut files = named_files(arguments.operands.places.iter().chain(arguments.operands.folder()));
     if let Ok((sources, target)) = arguments.operands.split() {
-        let names = sources.iter().filter_map(|source| Path::new(source).file_name());
+        let names = sources.iter().filter_map(|source| Place::parse(source).ok()?.name_in_folder());
         files.extend(names.map(|name| Path::new(target).join(name)));
     }
     let patterns = &arguments.tree.patterns;

@@ -91,6 +91,8 @@ fn it_is_nothing_that_is_copied_and_no_copy() {
         "copy --report copy/source source copy",
         "copy --inplace --report copy/source source copy",
         "copy --report copy/source --target-directory copy source",
+        "copy --report copy/source http://127.0.0.1:1/a/source copy",
+        "copy --report copy/source 127.0.0.1:source copy",
         "copy --exclude-from list --report list folder copy",
         "copy --files-from list --report list folder copy",
     ] {

@@ -71,6 +71,17 @@ impl Place {
         }
     }
 
+    /// The name that its copy has in a folder, as far as it is known before it is looked at.
+    pub fn name_in_folder(&self) -> Option<OsString> {
+        match self {
+            Place::Path(path) | Place::Remote(Remote { path, .. }) => {
+                path.file_name().map(OsStr::to_os_string)
+            }
+            Place::Web(web) => web.named(),
+            Place::Stripe(_) | Place::Stream | Place::Null { .. } => None,
+        }
+    }
+
     /// Reads a place as it stands on a command line. A local path with a colon is written `./a:b`.
     pub fn parse(word: &OsStr) -> Result<Place, PlaceError> {
         let bytes = word.as_bytes();

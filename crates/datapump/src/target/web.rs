@@ -2,6 +2,7 @@
 //!
 //! Must not know: where the copy goes, how blocks are read.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -66,6 +67,11 @@ impl Web {
     /// It, where it was looked at before.
     pub(crate) fn opened(&self) -> Option<&Arc<WebFile>> {
         Some(&self.found.get()?.as_ref().ok()?.file)
+    }
+
+    /// What the URL that the user named says of its name: redirects may lead to another.
+    pub(crate) fn named(&self) -> Option<OsString> {
+        self.url.file_name()
     }
 
     /// Under which its copy is put into a folder, once it was looked at.

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -61,7 +61,11 @@ pub fn open<'other>(
     };
     // One may have been put there meanwhile.
     refuse_foreign_link(path, meant)?;
-    if !file.metadata().map_err(problem)?.is_file() {
+    let kind = file.metadata().map_err(problem)?.file_type();
+    if kind.is_block_device() {
+        return Err(holds_another(path, meant));
+    }
+    if !kind.is_file() {
         return Ok(file);
     }
     let mut begins = Vec::new();
@@ -124,7 +128,7 @@ fn leads_nowhere(path: &Path, OwnFile { flag, .. }: &OwnFile) -> Problem {
     ))
 }
 
-/// A path that is no file, as a pipe, is written only.
+/// A path that is no file, as a pipe, is written only; a disk is nothing that a report is written to.
 fn existing(path: &Path) -> io::Result<File> {
     let is_file = std::fs::metadata(path)?.is_file();
     OpenOptions::new().read(is_file).write(true).open(path)
