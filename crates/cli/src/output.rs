@@ -23,7 +23,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datapump::{
-    Change, ChangeKind, Class, Event, Place, Planned, Problem, Report, Status, shown, words_about,
+    Change, ChangeKind, Class, Event, LostAttribute, Place, Planned, Problem, Report, Status, shown,
+    words_about,
 };
 use datapump_lab::advise::explain::Explained;
 use indicatif::ProgressBar;
@@ -275,6 +276,12 @@ impl Output {
 
     /// What went wrong: always for people, and as an event where those were asked for.
     pub fn problem(&self, problem: &Problem) {
+        match problem.lost {
+            Some(LostAttribute { names: None, .. }) => return self.lost(problem),
+            // Its line for people: each name is an event of its own.
+            Some(_) => return self.line(&format!("pump: {problem}")),
+            None => {}
+        }
         self.log(|| format!("failed: {problem}"), || json::problem(problem));
         locked(&self.failures).add(problem);
         locked(&self.failures).add_source(problem, &self.sources);
@@ -282,6 +289,16 @@ impl Output {
             self.result(&json::problem(problem));
         }
         self.line(&format!("pump: {problem}"));
+    }
+
+    /// What one name lost although its content is there: for those who ask.
+    fn lost(&self, problem: &Problem) {
+        self.log(|| format!("lost: {problem}"), || json::problem(problem));
+        if self.json {
+            self.result(&json::problem(problem));
+        } else if self.verbose {
+            self.line(&problem.to_string());
+        }
     }
 
     /// The last words: the report as an event, or for people unless they want quiet.

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+mod lost;
 mod operation;
 
+pub use lost::{AttributeKind, LostAttribute};
 pub use operation::Operation;
 
 /// The exit statuses of the contract.
@@ -153,6 +155,8 @@ pub struct Problem {
     pub message: String,
     /// The system's error number that it comes from, if it does: errno(3) of the host that it happened on.
     pub cause: Option<i32>,
+    /// It cost an attribute alone: the content is there.
+    pub lost: Option<LostAttribute>,
 }
 
 impl Problem {
@@ -163,8 +167,8 @@ impl Problem {
 
     /// A problem with no file.
     pub fn of(class: Class, operation: Operation, message: impl Into<String>) -> Problem {
-        let (path, host, offset, cause) = (None, None, None, None);
-        Problem { class, path, host, operation, offset, message: message.into(), cause }
+        let (path, host, offset, cause, lost) = (None, None, None, None, None);
+        Problem { class, path, host, operation, offset, message: message.into(), cause, lost }
     }
 
     /// A problem with what was asked.
@@ -221,6 +225,11 @@ pub fn class_of(errno: i32) -> Class {
         _ if [ENXIO, ENODEV].contains(&errno) => Class::Missing,
         _ => Class::Io,
     }
+}
+
+/// A quota is used up: that of a user, a group or a project, and others may have room.
+pub fn is_quota(errno: i32) -> bool {
+    std::io::Error::from_raw_os_error(errno).kind() == std::io::ErrorKind::QuotaExceeded
 }
 
 /// What the system says of an error number: `No space left on device (os error 28)`.

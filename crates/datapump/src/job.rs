@@ -437,6 +437,7 @@ impl Job {
         Ledger {
             events,
             notes: self.options.notes,
+            tells_each: self.tells_files,
             is_full_told,
             watch: Arc::clone(&self.watch),
             tally: std::sync::Mutex::new(self.tally()),

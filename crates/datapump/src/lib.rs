@@ -83,7 +83,9 @@ pub use net::client::remote_copy::RemoteCopy;
 pub use net::client::request_response::{RequestSeries, TimedAnswers};
 pub use net::server::Server;
 pub use net::server::serve_options::ServeOptions;
-pub use problem::{Class, Operation, Problem, Status, shell_word, shown, words_about};
+pub use problem::{
+    AttributeKind, Class, LostAttribute, Operation, Problem, Status, shell_word, shown, words_about,
+};
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::cut_leaves::CutLeaves;
 pub use report::watch::{Snapshot, Watch};

@@ -9,6 +9,7 @@ pub mod acl;
 pub mod given;
 pub mod keep;
 pub mod loss;
+pub mod owner;
 pub mod permissions;
 pub mod skipped;
 pub mod xattrs;
@@ -20,11 +21,11 @@ use datapump_engine::{Errno, Handle};
 use rustix::fs::{Timespec, Timestamps};
 
 use crate::attributes::keep::{Keep, New};
-use crate::attributes::loss::{Limit, Loss, Lost, not_permitted, owner_not_permitted};
+use crate::attributes::loss::{Limit, Loss, Lost, is_root};
 use crate::attributes::permissions::SET_ID_BITS;
 use crate::attributes::xattrs::{is_files_own, is_kept};
 use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, names, umask, xattr_names_at};
-use crate::problem::system_words;
+use crate::problem::{AttributeKind, system_words};
 
 /// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
 pub fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: New<'_>) -> Outcome<Lost> {
@@ -37,7 +38,8 @@ pub fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: 
     }
 }
 
-/// Gives `to` the attributes of `from`. What cannot be kept is told, and is no reason to lose the content.
+/// Gives `to` the attributes of `from`. What is refused, with whatever error, and what is taken and not given back as it
+/// was, is told by what the file shows in the end; it is no reason to lose the content.
 pub fn copy(
     from: AttributeHolder<'_>,
     meta: &Meta,
@@ -48,23 +50,19 @@ pub fn copy(
     let mut lost = Lost::default();
     let before = to.meta()?;
     // First: what a kill leaves behind this is known for a copy by its size and time, whatever its mode (`temporary`).
-    if keep.times {
-        copy_times(meta, to)?;
-        check_times(meta, to, &mut lost)?;
-    }
-    let replaced = new.replaced.map(|replaced| replaced.meta()).transpose()?;
+    let no_times = if keep.times { copy_times(meta, to).err() } else { None };
+    let replaced = new.replaced.and_then(|replaced| replaced.meta().ok());
     let given = keep.given.of(meta);
     let owners = if keep.owner { Some(&given) } else { replaced.as_ref() };
     let was = |owners: &Meta| (before.uid, before.gid) == (owners.uid, owners.gid);
-    let set = match owners {
-        Some(owners) => was(owners) || set_owner(owners, to, &mut lost)?,
-        None => false,
+    let owner = match owners.filter(|owners| !was(owners)) {
+        Some(owners) => owner::set(owners, &before, to, keep.owner, &mut lost),
+        None => (before.uid, before.gid),
     };
-    let owner = owners.filter(|_| set).unwrap_or(&before);
-    let is_owners = (owner.uid, owner.gid) == (given.uid, given.gid);
+    let is_owners = owner == (given.uid, given.gid);
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
     // and the mode share the bits of the group, which are the same in the source's two.
-    let set = xattrs::copy(from, to, (keep, new, meta), &mut lost)?;
+    let set = xattrs::copy(from, to, (keep, new, meta), &mut lost);
     let kept = set.group_bits.map_or(meta.mode, |bits| meta.mode & !0o070 | bits << 3);
     let kept = keep.given.of(&Meta { mode: kept, ..*meta }).mode;
     // A program that runs as its owner must not come to run as somebody else.
@@ -72,16 +70,39 @@ pub fn copy(
     let mode = wanted_mode(kept, &before, replaced.as_ref(), keep, new);
     let mode = if keep.mode { mode } else { keep.given.of(&Meta { mode, ..*meta }).mode };
     if keep.mode && !is_owners && given.mode & SET_ID_BITS != 0 && meta.kind == FileKind::Regular {
-        let words =
-            "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner";
-        let limit = if keep.owner { not_permitted() } else { Limit::User };
-        lost.push(Loss::new(limit, Errno::EPERM, words));
+        lost.push(without_set_id(keep));
     }
     let stands = was(owners.unwrap_or(&before)) && !set.any && before.mode == mode;
-    if meta.kind != FileKind::Symlink && !stands {
-        set_mode(to, mode, &mut lost)?;
+    let sets_mode = meta.kind != FileKind::Symlink && !stands;
+    let no_mode = if sets_mode { to.set_mode(mode).err() } else { None };
+    if !keep.times && !sets_mode {
+        return Ok(lost);
+    }
+    let now = to.meta()?;
+    if keep.times {
+        lost.extend(time_lost(meta, &now, no_times));
+    }
+    if sets_mode && now.mode != mode {
+        lost.push(mode_lost(mode, &now, no_mode).if_asked(keep.mode || keep.given.permissions.is_some()));
     }
     Ok(lost)
+}
+
+/// What a copy that stands there shows otherwise than it was to be: owner, mode and time of change.
+pub fn lacks(meta: &Meta, there: &Meta, keep: Keep) -> Lost {
+    let given = keep.given.of(meta);
+    let times = keep.times.then(|| time_lost(meta, there, None)).flatten();
+    let is_others = (there.uid, there.gid) != (given.uid, given.gid);
+    let owner = (keep.owner && is_others && is_root()).then(|| owner::changed(&given, there));
+    let mode = if is_others { given.mode & !SET_ID_BITS } else { given.mode };
+    let mode = (keep.mode && mode != there.mode).then(|| mode_lost(mode, there, None));
+    times.into_iter().chain(owner).chain(mode).collect()
+}
+
+fn without_set_id(keep: Keep) -> Loss {
+    let words = "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner";
+    let limit = if keep.owner && is_root() { Limit::Lost } else { Limit::User };
+    Loss::new(AttributeKind::Mode, limit, Errno::EPERM, words)
 }
 
 /// Gives `to` the times of access and of change.
@@ -90,28 +111,45 @@ pub fn copy_times(meta: &Meta, to: AttributeHolder<'_>) -> Outcome<()> {
     to.set_times(&Timestamps { last_access, last_modification })
 }
 
-/// File systems give a time that they cannot tell another one, and say nothing. All can tell those of these years.
-fn check_times(meta: &Meta, to: AttributeHolder<'_>, lost: &mut Lost) -> Outcome<()> {
+/// File systems give a time that they cannot tell another one, and say nothing. Of the time of access some keep no more
+/// than the day, which is told only where all of it is lost.
+fn time_lost(meta: &Meta, now: &Meta, refused: Option<Errno>) -> Option<Loss> {
     const SECOND: i128 = 1_000_000_000;
-    /// From 2 January 1980 (FAT) to 18 January 2038 (signed 32 bits).
-    const KNOWN: std::ops::Range<i128> = 315_619_200 * SECOND..2_147_385_600 * SECOND;
-    if KNOWN.contains(&meta.mtime_ns) && KNOWN.contains(&meta.atime_ns) {
-        return Ok(());
+    if let Some(errno) = refused {
+        let is_right = now.mtime_ns == meta.mtime_ns;
+        return (!is_right).then(|| Loss::system(AttributeKind::Times, errno, "times"));
     }
-    let now = to.meta()?;
-    for (what, asked, got) in
-        [("change", meta.mtime_ns, now.mtime_ns), ("access", meta.atime_ns, now.atime_ns)]
-    {
-        // Whole seconds, and FAT's even ones, are as near as some come.
-        if (asked - got).abs() > 2 * SECOND {
-            let (asked, got) = (asked.div_euclid(SECOND), got.div_euclid(SECOND));
-            let words = format!(
-                "time of {what}: this file system cannot keep {asked} s since 1970; it is {got} s now"
-            );
-            lost.push(Loss::new(Limit::File, Errno::EINVAL, words));
+    let is_known = all_tell_time(meta.mtime_ns) && all_tell_time(meta.atime_ns);
+    let times =
+        [("change", meta.mtime_ns, now.mtime_ns, true), ("access", meta.atime_ns, now.atime_ns, !is_known)];
+    // Whole seconds, and FAT's even ones, are as near as some come.
+    let other = |(_, asked, got, counts): &(_, i128, i128, bool)| *counts && (asked - got).abs() > 2 * SECOND;
+    times.into_iter().find(other).map(|(what, asked, got, _)| {
+        let (asked, got) = (asked.div_euclid(SECOND), got.div_euclid(SECOND));
+        let words =
+            format!("time of {what}: this file system cannot keep {asked} s since 1970; it is {got} s now");
+        Loss::new(AttributeKind::Times, Limit::Lost, Errno::EINVAL, words)
+    })
+}
+
+/// Whether all file systems can tell a time: from 2 January 1980 (FAT) to 18 January 2038 (signed 32 bits).
+pub fn all_tell_time(ns: i128) -> bool {
+    const SECOND: i128 = 1_000_000_000;
+    (315_619_200 * SECOND..2_147_385_600 * SECOND).contains(&ns)
+}
+
+fn mode_lost(mode: u32, now: &Meta, refused: Option<Errno>) -> Loss {
+    match refused {
+        Some(errno) => {
+            let what = format!("permissions {mode:04o}: it has {:04o}", now.mode);
+            Loss::system(AttributeKind::Mode, errno, &what)
+        }
+        None => {
+            let words =
+                format!("permissions {mode:04o}: this file system took them and shows {:04o}", now.mode);
+            Loss::changed(AttributeKind::Mode, words)
         }
     }
-    Ok(())
 }
 
 /// What a mode that is not kept is, as with `cp --no-preserve=mode`: that of what stood there before, else what any new
@@ -129,33 +167,6 @@ fn wanted_mode(kept: u32, before: &Meta, replaced: Option<&Meta>, keep: Keep, ne
 fn new_mode(before: &Meta, handed_down: Option<u32>) -> u32 {
     let all = if before.kind == FileKind::Folder { 0o777 } else { 0o666 };
     before.mode & SET_ID_BITS | all & handed_down.unwrap_or(!umask())
-}
-
-/// File systems without permissions of their own (FAT) refuse some; the copy is good without.
-fn set_mode(to: AttributeHolder<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
-    match to.set_mode(mode) {
-        Err(errno @ (Errno::EPERM | Errno::EOPNOTSUPP)) => {
-            let words = "permissions: this file system does not keep them all";
-            lost.push(Loss::new(Limit::FileSystem, errno, words));
-            Ok(())
-        }
-        set => set,
-    }
-}
-
-/// Whether the owner and group are those of the source now.
-fn set_owner(meta: &Meta, to: AttributeHolder<'_>, lost: &mut Lost) -> Outcome<bool> {
-    match to.set_owner(Some(meta.uid), meta.gid) {
-        Ok(()) => Ok(true),
-        Err(errno @ (Errno::EPERM | Errno::EINVAL | Errno::EOPNOTSUPP)) => {
-            // The group alone may be permitted: its members may give files to it.
-            let _ = to.set_owner(None, meta.gid);
-            let words = "owner: not permitted; the copy belongs to this user";
-            lost.push(Loss::new(owner_not_permitted(), errno, words));
-            Ok(false)
-        }
-        Err(errno) => Err(errno),
-    }
 }
 
 /// Whether two files differ in the extended attributes and access control lists that are kept, by their values. Labels

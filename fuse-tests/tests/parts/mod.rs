@@ -8,6 +8,7 @@ pub mod fault;
 pub mod fuse;
 pub mod lies;
 pub mod mounted;
+pub mod refusing;
 pub mod slow_calls;
 #[path = "../../../crates/cli/tests/support/mod.rs"]
 pub mod support;

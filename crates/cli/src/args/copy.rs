@@ -256,8 +256,8 @@ Examples:
   pump copy photos/ user@host:backup/     to another host over ssh, where pump is installed, too
   pump copy photos/ pump://host:4000/p    to a folder that `pump serve` serves
 
-Exit status: 0 done, 1 failed, 2 usage, 5 refused, 10 connection lost, 20 interrupted, 23 some files failed,
-24 a source changed, 26 mismatch.";
+Exit status: 0 done, 1 failed, 2 usage, 5 refused, 10 connection lost, 20 interrupted, 23 some files failed
+or lost an attribute, 24 a source changed, 26 mismatch.";
 
 /// What becomes of holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -185,6 +185,12 @@ pub enum SessionEvent {
         /// The error number of the side's system, if it said one.
         #[n(6)]
         errno: Option<ErrorNumber>,
+        /// It cost an attribute alone: its kind, as `--no-preserve` calls it.
+        #[n(7)]
+        lost: Option<String>,
+        /// So many names lost one of that kind; of one name alone missing.
+        #[n(8)]
+        names: Option<u32>,
     },
     /// Something that could not be kept.
     #[n(2)]

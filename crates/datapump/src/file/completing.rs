@@ -13,7 +13,7 @@ use crate::file::growth;
 use crate::file::task::{Finish, Task, TreeFile};
 use crate::job::options::Keep;
 use crate::open::held::{Held, Original};
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{AttributeKind, Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::names::backup;
 use datapump_files::attributes::given::Given;
@@ -177,7 +177,8 @@ pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedF
         None => attributes_of_new(staged, new, shared.settings.options.keep.given),
     };
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &task.target_name, errno.0))?;
-    if shared.ledger.tell_lost(lost, || task.target_name.clone()) {
+    let kinds = shared.ledger.tell_lost(lost, || task.target_name.clone());
+    if kinds.iter().any(|kind| matches!(kind, AttributeKind::AccessList | AttributeKind::Extended)) {
         task.lose_attributes();
     }
     Ok(())

@@ -173,7 +173,7 @@ impl Task {
         self.is_counted.swap(false, Ordering::AcqRel)
     }
 
-    /// The copy could not keep an attribute, which was told as a problem.
+    /// The copy could not keep an attribute that `stat(2)` does not show, which was told as a problem.
     pub(crate) fn lose_attributes(&self) {
         self.lost_attributes.store(true, Ordering::Release);
     }

@@ -36,6 +36,7 @@ impl Job {
         if !self.is_told(shared) {
             shared.ledger.report(unexplained());
         }
+        shared.ledger.tell_all_lost();
         let tally = std::mem::take(&mut *shared.ledger.tally());
         let status = self.status(&tally, shared);
         self.tell_uncompared(shared, status);

@@ -3,21 +3,22 @@
 //! Must not know: what is copied, how, who hears it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use datapump_core::verdict::Waits;
 use datapump_engine::Handle;
 
-use crate::problem::{Class, Operation, Problem};
+use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
 use crate::report::AskedAndGot;
 use crate::report::cut_leaves::CutLeaves;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::target::change::Change;
-use datapump_files::attributes::loss::{Limit, Lost};
+use crate::units::with_commas;
+use datapump_files::attributes::loss::{Limit, Loss, Lost};
 
 /// Sums over all files.
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ pub(crate) struct Tally {
     pub(crate) problems: BTreeMap<Class, u64>,
     /// Those of the problems that cost an attribute alone.
     pub(crate) attributes_lost: u64,
+    /// Of each kind of attribute the first that was lost, and how many names lost one.
+    pub(crate) lost: BTreeMap<AttributeKind, (Problem, u64)>,
     /// Those of the problems that are of files which only grew: what each held when it was opened is copied.
     pub(crate) files_grown: u64,
     pub(crate) files: u64,
@@ -93,6 +96,8 @@ pub(crate) struct Ledger<'run> {
     pub(crate) events: &'run (dyn Fn(Event) + Sync),
     /// Somebody wants to hear what was decided, and why.
     pub(crate) notes: bool,
+    /// Somebody wants to hear of each file.
+    pub(crate) tells_each: bool,
     /// What does not fit on a full target is told in one line at the end.
     pub(crate) is_full_told: bool,
     pub(crate) watch: Arc<Watch>,
@@ -175,22 +180,51 @@ impl Ledger<'_> {
         (self.events)(Event::Warning(words));
     }
 
-    /// Tells what a file could not keep. Its content is good: nothing else waits for that. Whether it is a problem.
-    pub(crate) fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) -> bool {
-        let mut is_problem = false;
+    /// Tells what a file could not keep, and gives back of which kinds. Its content is good: nothing else waits for that.
+    /// One line for each kind is told at the end, each file to those who ask.
+    pub(crate) fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) -> BTreeSet<AttributeKind> {
+        let mut kinds = BTreeSet::new();
         for loss in lost {
             match loss.limit {
-                Limit::Owner => self.note_once(loss.words),
+                Limit::Silent => self.note_once(loss.words),
                 Limit::User => self.warn_once(loss.words),
-                Limit::FileSystem if !self.is_first_of(&format!("lost-{}", loss.words)) => {}
-                Limit::FileSystem | Limit::File => {
-                    self.tally().attributes_lost += 1;
-                    self.report(Problem::new(loss.class, Operation::SetAttributes, &path(), loss.words));
-                    is_problem = true;
+                Limit::Lost => {
+                    let is_first = kinds.insert(loss.kind);
+                    self.lose(loss, &path(), is_first);
                 }
             }
         }
-        is_problem
+        kinds
+    }
+
+    fn lose(&self, loss: Loss, path: &Path, is_first: bool) {
+        let lost = Some(LostAttribute { kind: loss.kind, names: None });
+        let cause = loss.errno.map(|errno| errno.0);
+        let problem = Problem::new(loss.class, Operation::SetAttributes, path, loss.words);
+        let problem = Problem { lost, cause, ..problem };
+        let mut tally = self.tally();
+        tally.attributes_lost += 1;
+        *tally.problems.entry(problem.class).or_insert(0) += 1;
+        let (_, names) = tally.lost.entry(loss.kind).or_insert_with(|| (problem.clone(), 0));
+        *names += u64::from(is_first);
+        drop(tally);
+        if self.tells_each {
+            (self.events)(Event::Problem(problem));
+        }
+    }
+
+    /// Tells in one line for each kind of attribute which was lost, and of how many names.
+    pub(crate) fn tell_all_lost(&self) {
+        let lost = std::mem::take(&mut self.tally().lost);
+        for (kind, (first, names)) in lost {
+            let more = match names {
+                1 => String::new(),
+                _ => format!("; so it is of {} names (-v tells each)", with_commas(names)),
+            };
+            let message = format!("{}{more}; --no-preserve={} leaves it out", first.message, kind.name());
+            let lost = Some(LostAttribute { kind, names: Some(names) });
+            (self.events)(Event::Problem(Problem { message, lost, ..first }));
+        }
     }
 
     /// Tells something once, however many files it concerns and in whatever words: what it is about is the first one.

@@ -257,7 +257,9 @@ fn close_to_others(folder: &File) -> Outcome<()> {
     const OTHERS_WRITE: u32 = 0o022;
     let folder = AttributeHolder::Open(folder);
     let mode = folder.meta()?.mode;
-    if mode & OTHERS_WRITE == 0 { Ok(()) } else { folder.set_mode(mode & !OTHERS_WRITE) }
+    // Where that is refused no later run believes the list.
+    let _ = (mode & OTHERS_WRITE != 0).then(|| folder.set_mode(mode & !OTHERS_WRITE));
+    Ok(())
 }
 
 /// Removes the list; the root keeps the times that it has.
@@ -278,8 +280,9 @@ fn remove_list(
         }
         removed => removed?,
     }
-    match shared.settings.options.keep.times && !directory.traits.keeps_own {
-        true => attributes::copy_times(&directory.source.meta, folder),
-        false => Ok(()),
+    if shared.settings.options.keep.times && !directory.traits.keeps_own {
+        // What is refused was told when the folder got all its attributes.
+        let _ = attributes::copy_times(&directory.source.meta, folder);
     }
+    Ok(())
 }

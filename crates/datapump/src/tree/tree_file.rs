@@ -53,7 +53,7 @@ fn list(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
     if !directory.claim(&target, name) {
         return root.report(&shared.ledger, taken(&directory.target_path().join(name)));
     }
-    // A file that lost attributes is copied again by a run that goes on, which tells it, too.
+    // A file that lost what only its extended attributes show is copied again by a run that goes on, which tells that.
     if let Some(journal) = root.journal().filter(|_| !task.has_lost_attributes()) {
         let soon = original.meta.size_bytes >= LISTED_AT_ONCE_MIN_BYTES;
         // One of an earlier run that was gone on with was born in that.

@@ -4,28 +4,31 @@
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, class_of, system_words};
+use crate::problem::{AttributeKind, Class, class_of, system_words};
 
 /// Whose limit it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Only root gives files to others, of which cp and rsync say nothing: for those who ask.
-    Owner,
+    /// Only root gives files to others, of which cp and rsync say nothing; or nobody asked to keep it: for those who
+    /// ask.
+    Silent,
     /// An ordinary user may give it to no file (a capability): told once, and no failure, as with cp and rsync.
     User,
-    /// This file system keeps it of no file: told once.
-    FileSystem,
-    /// This file alone lost it.
-    File,
+    /// It was to be kept, and is not.
+    Lost,
 }
 
 /// One attribute that was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
+    /// What it is.
+    pub kind: AttributeKind,
     /// Whose limit that is.
     pub limit: Limit,
     /// The class of the problem.
     pub class: Class,
+    /// What the system said, if it refused.
+    pub errno: Option<Errno>,
     /// What it is, a colon, and why.
     pub words: String,
 }
@@ -35,25 +38,27 @@ pub type Lost = Vec<Loss>;
 
 impl Loss {
     /// What the system refused, in words.
-    pub fn new(limit: Limit, errno: Errno, words: impl Into<String>) -> Loss {
-        Loss { limit, class: class_of(errno.0), words: words.into() }
+    pub fn new(kind: AttributeKind, limit: Limit, errno: Errno, words: impl Into<String>) -> Loss {
+        Loss { kind, limit, class: class_of(errno.0), errno: Some(errno), words: words.into() }
     }
 
     /// With what the system said of it.
-    pub fn system(limit: Limit, errno: Errno, what: &str) -> Loss {
-        Loss::new(limit, errno, format!("{what}: {}", system_words(errno.0)))
+    pub fn system(kind: AttributeKind, errno: Errno, what: &str) -> Loss {
+        Loss::new(kind, Limit::Lost, errno, format!("{what}: {}", system_words(errno.0)))
+    }
+
+    /// The system took it, and gives back something else.
+    pub fn changed(kind: AttributeKind, words: impl Into<String>) -> Loss {
+        Loss { kind, limit: Limit::Lost, class: Class::Io, errno: None, words: words.into() }
+    }
+
+    /// The same where nobody asked to keep it.
+    pub fn if_asked(self, is_asked: bool) -> Loss {
+        Loss { limit: if is_asked { self.limit } else { Limit::Silent }, ..self }
     }
 }
 
-/// Whose limit it is that something was not permitted.
-pub fn not_permitted() -> Limit {
-    if rustix::process::geteuid().is_root() { Limit::FileSystem } else { Limit::User }
-}
-
-/// The same of an owner.
-pub fn owner_not_permitted() -> Limit {
-    match not_permitted() {
-        Limit::User => Limit::Owner,
-        limit => limit,
-    }
+/// Whether this user may do what only root may.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }

@@ -10,9 +10,11 @@ use datapump_engine::Errno;
 
 use crate::attributes::acl;
 use crate::attributes::keep::{Keep, New};
-use crate::attributes::loss::{Limit, Loss, Lost, not_permitted};
+use crate::attributes::loss::{Limit, Loss, Lost, is_root};
 use crate::attributes::skipped::is_skipped;
 use crate::disk::{AttributeHolder, FileKind, Meta, Outcome};
+use crate::problem::AttributeKind;
+
 const OWNER_WRITES: u32 = 0o200;
 
 /// What was done.
@@ -30,36 +32,62 @@ pub fn copy(
     to: AttributeHolder<'_>,
     (keep, new, meta): (Keep, New<'_>, &Meta),
     lost: &mut Lost,
-) -> Outcome<Set> {
-    let of_source = from.xattr_names()?;
+) -> Set {
     let mut set = Set::default();
+    let of_source = match from.xattr_names() {
+        Ok(of_source) => of_source,
+        Err(errno) => {
+            // What stands at the target stays: nobody knows what is to go.
+            lost.push(
+                not_listed(errno, "the source's could not be listed").if_asked(keep.acl || keep.xattrs),
+            );
+            let list = from.xattr_value(acl::ACCESS).ok().flatten();
+            set.group_bits = list.and_then(|list| acl::group_bits(&list));
+            return set;
+        }
+    };
     if !keep.acl && of_source.iter().any(|name| **name == *acl::ACCESS) {
-        set.group_bits = from.xattr_value(acl::ACCESS)?.and_then(|list| acl::group_bits(&list));
+        set.group_bits = match from.xattr_value(acl::ACCESS) {
+            Ok(list) => list.and_then(|list| acl::group_bits(&list)),
+            Err(_) => Some(0),
+        };
     }
-    let mut names: Vec<(CString, AttributeHolder<'_>)> =
-        of_source.into_iter().filter(|name| is_kept(name, keep)).map(|name| (name, from)).collect();
+    let mut names: Vec<(CString, AttributeHolder<'_>, bool)> =
+        of_source.into_iter().filter(|name| is_kept(name, keep)).map(|name| (name, from, true)).collect();
     if let Some(replaced) = new.replaced {
-        let others = replaced.xattr_names()?.into_iter();
+        let others = replaced.xattr_names().unwrap_or_default().into_iter();
         let others = others.filter(|name| !is_kept(name, keep) && !is_skipped(name));
-        names.extend(others.map(|name| (name, replaced)));
+        names.extend(others.map(|name| (name, replaced, false)));
     }
     // An access control list may take from the owner what setting the others needs.
-    names.sort_by_key(|(name, _)| is_acl(name));
-    set.any = (!new.bare && remove_others(&names, to, (keep, new), lost)?) || !names.is_empty();
-    for (name, from) in &names {
-        let Some(mut value) = value_of(*from, name, lost)? else { continue };
+    names.sort_by_key(|(name, ..)| is_acl(name));
+    set.any = (!new.bare && remove_others(&names, to, (keep, new), lost)) || !names.is_empty();
+    for (name, from, is_asked) in &names {
+        let mut value = match from.xattr_value(name) {
+            Ok(Some(value)) => value,
+            Ok(None) => continue,
+            Err(errno) => {
+                let what = format!("{}: could not be read", words_of(name));
+                lost.push(Loss::system(kind_of(name), errno, &what).if_asked(*is_asked));
+                // Whom it keeps out is not known: nobody but the owner gets what the mode gives to the group.
+                if **name == *acl::ACCESS {
+                    set.group_bits = Some(0);
+                }
+                continue;
+            }
+        };
         // From the start it lets in nobody whom the mode that was asked for does not.
         if let Some(permissions) = keep.given.permissions.filter(|_| **name == *acl::ACCESS) {
             acl::set_mode(&mut value, permissions.of(meta.mode, meta.kind));
         }
         if let Err(errno) = when_writable(to, || to.set_xattr(name, &value)) {
-            lost.push(not_set(name, errno));
+            lost.push(not_set(name, errno).if_asked(*is_asked));
             if **name == *acl::ACCESS {
                 set.group_bits = acl::group_bits(&value);
             }
         }
     }
-    Ok(set)
+    set
 }
 
 /// Does it also to a file of this user that its mode closes to writing. Its mode is set behind this.
@@ -75,26 +103,27 @@ fn when_writable(to: AttributeHolder<'_>, change: impl Fn() -> Outcome<()>) -> O
     }
 }
 
-fn value_of(from: AttributeHolder<'_>, name: &CStr, lost: &mut Lost) -> Outcome<Option<Vec<u8>>> {
-    match from.xattr_value(name) {
-        Err(errno @ (Errno::EPERM | Errno::EACCES)) => {
-            lost.push(Loss::system(Limit::File, errno, &format!("{}: could not be read", words_of(name))));
-            Ok(None)
+/// A label is the business of the system that it is on, and only root gives a file what the system believes.
+fn not_set(name: &CStr, errno: Errno) -> Loss {
+    const FOR_ROOT: [&[u8]; 2] = [b"trusted.", b"security."];
+    let what = words_of(name);
+    let is_for_root = FOR_ROOT.iter().any(|space| name.to_bytes().starts_with(space));
+    let is_denied = matches!(errno, Errno::EPERM | Errno::EACCES);
+    match !is_files_own(name) || (is_for_root && is_denied && !is_root()) {
+        true => {
+            let words = format!("{what}: not permitted here; there may be others");
+            Loss::new(kind_of(name), Limit::User, errno, words)
         }
-        value => value,
+        false => Loss::system(kind_of(name), errno, &what),
     }
 }
 
-fn not_set(name: &CStr, errno: Errno) -> Loss {
-    let what = words_of(name);
-    let limit = match errno {
-        // A label is the business of the system that it is on.
-        Errno::EPERM | Errno::EACCES | Errno::EOPNOTSUPP if !is_files_own(name) => Limit::User,
-        Errno::EPERM | Errno::EACCES => not_permitted(),
-        Errno::EOPNOTSUPP | Errno::EINVAL => Limit::FileSystem,
-        _ => return Loss::system(Limit::File, errno, &what),
-    };
-    Loss::new(limit, errno, format!("{what}: not permitted here; there may be others"))
+fn not_listed(errno: Errno, what: &str) -> Loss {
+    Loss::system(AttributeKind::Extended, errno, &format!("extended attributes: {what}"))
+}
+
+fn kind_of(name: &CStr) -> AttributeKind {
+    if is_acl(name) { AttributeKind::AccessList } else { AttributeKind::Extended }
 }
 
 fn words_of(name: &CStr) -> String {
@@ -104,24 +133,27 @@ fn words_of(name: &CStr) -> String {
 /// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
 /// had. Attributes that are not kept of the source, labels of the system and properties of the file system stay.
 fn remove_others(
-    names: &[(CString, AttributeHolder<'_>)],
+    names: &[(CString, AttributeHolder<'_>, bool)],
     to: AttributeHolder<'_>,
     (keep, new): (Keep, New<'_>),
     lost: &mut Lost,
-) -> Outcome<bool> {
-    let is_wanted = |name: &CString| names.iter().any(|(wanted, _)| wanted == name);
+) -> bool {
+    let is_wanted = |name: &CString| names.iter().any(|(wanted, ..)| wanted == name);
     let goes = |name: &CString| is_kept(name, keep) || new.replaced.is_some();
-    let others = to.xattr_names()?.into_iter();
+    let others = to.xattr_names().unwrap_or_else(|errno| {
+        lost.push(not_listed(errno, "could not be listed").if_asked(keep.acl || keep.xattrs));
+        Vec::new()
+    });
     let others: Vec<CString> =
-        others.filter(|name| is_files_own(name) && goes(name) && !is_wanted(name)).collect();
+        others.into_iter().filter(|name| is_files_own(name) && goes(name) && !is_wanted(name)).collect();
     for name in &others {
         if let Err(errno) = when_writable(to, || to.remove_xattr(name)) {
             let what =
                 format!("{}: the source does not have it, and it could not be removed", words_of(name));
-            lost.push(Loss::system(Limit::File, errno, &what));
+            lost.push(Loss::system(kind_of(name), errno, &what).if_asked(is_kept(name, keep)));
         }
     }
-    Ok(!others.is_empty())
+    !others.is_empty()
 }
 
 /// What belongs to the file, whatever system it lies on.

@@ -163,10 +163,11 @@ fn finish_one(
     }
     let holder = AttributeHolder::Open(&folder);
     let mode = now.mode & !OPEN | due.meta.mode & OPEN;
+    // What cannot be set prevents no backup.
     if mode != now.mode {
-        holder.set_mode(mode)?;
+        let _ = holder.set_mode(mode);
     }
-    attributes::copy_times(&due.meta, holder)?;
+    let _ = attributes::copy_times(&due.meta, holder);
     done(&folder)
 }
 

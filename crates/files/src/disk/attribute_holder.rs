@@ -29,7 +29,7 @@ pub enum AttributeHolder<'open> {
     /// Opened by [`names::hold`].
     Held(&'open File),
     /// At another host: its extended attributes were told, and nothing else can be asked of it or done to it.
-    /// A value is missing that could not be read there.
+    /// A value is missing that could not be read there; an empty name says that they could not be listed.
     Told(&'open [(CString, Option<Vec<u8>>)]),
 }
 
@@ -87,7 +87,10 @@ impl AttributeHolder<'_> {
     /// The names of its extended attributes; none where the file system has none such.
     pub fn xattr_names(&self) -> Outcome<Vec<CString>> {
         if let AttributeHolder::Told(told) = self {
-            return Ok(told.iter().map(|(name, _)| name.clone()).collect());
+            let is_listed = told.iter().all(|(name, _)| !name.is_empty());
+            return is_listed
+                .then(|| told.iter().map(|(name, _)| name.clone()).collect())
+                .ok_or(Errno::EACCES);
         }
         let mut few = [0; FEW_BYTES];
         match self.list_xattrs(&mut few) {
@@ -101,7 +104,7 @@ impl AttributeHolder<'_> {
         Ok(split(&list))
     }
 
-    /// `None` for what is gone since it was listed. `EPERM` and `EACCES`: it is not for this user's eyes.
+    /// `None` for what is gone since it was listed.
     pub fn xattr_value(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
         if let AttributeHolder::Told(told) = self {
             let found = told.iter().find(|(known, _)| **known == *name);

@@ -282,11 +282,16 @@ pub(super) fn take_over(file: &File) -> Outcome<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let stat = fs::fstat(file).map_err(errno)?;
     if (stat.st_uid, stat.st_gid) != (uid.as_raw(), gid.as_raw()) {
-        fs::fchown(file, Some(uid), Some(gid)).map_err(errno)?;
+        match fs::fchown(file, Some(uid), Some(gid)) {
+            // Its mode gives nothing to the group (that of a folder with set-group-id, whose other has no quota).
+            Err(_) if stat.st_uid == uid.as_raw() => {}
+            set => set.map_err(errno)?,
+        }
     }
     match fs::fchmod(file, Mode::RUSR | Mode::WUSR) {
         // File systems without permissions of their own (FAT): what it has it will keep.
         Err(rustix::io::Errno::PERM | rustix::io::Errno::NOTSUP) => Ok(()),
+        Err(_) if stat.st_mode & 0o7777 == 0o600 => Ok(()),
         set => set.map_err(errno),
     }
 }

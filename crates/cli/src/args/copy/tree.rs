@@ -125,7 +125,8 @@ pub struct TreeArguments {
     ///
     /// Names with commas between: mode (and access control lists), acl, ownership, timestamps, xattr, links (names of
     /// one file become files of their own), all. Attributes that are not kept stay as they are at a target that is
-    /// there; a new file gets what any new file gets. Default: all are kept.
+    /// there; a new file gets what any new file gets. Default: all are kept; what a target does not take of one is
+    /// told in a line for each kind (status 23), and costs no content.
     ///
     /// Example: pump copy --no-preserve=ownership,xattr shared /home/me/
     #[arg(long, value_name = "ATTRIBUTES", env = "PUMP_NO_PRESERVE", help_heading = TREES)]
@@ -190,6 +191,7 @@ pub enum AttributeName {
     /// Owner and group
     Ownership,
     /// Time of access and of change
+    #[value(alias = "times")]
     Timestamps,
     /// Extended attributes
     Xattr,

@@ -115,10 +115,12 @@ impl RemoteCopy {
                 }
                 // A stopped copy does not mind that nobody is there any more.
                 _ if self.stop.load(Ordering::Relaxed) && was_cut_short(&report) => {
+                    problems.report_lost(events);
                     return Report { exit_status: Status::Interrupted as i32, ..report };
                 }
                 _ => {
                     held.into_iter().for_each(|problem| problems.report_once(problem, events));
+                    problems.report_lost(events);
                     return report;
                 }
             }

@@ -11,7 +11,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use crate::problem::{Class, Operation};
-use datapump_files::disk::{AttributeHolder, FileKind, Meta, Outcome};
+use datapump_files::disk::{AttributeHolder, FileKind, Meta};
 use datapump_files::holes::mapped;
 
 pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
@@ -72,26 +72,27 @@ pub(crate) fn from_wire(meta: &wire::WireMeta) -> Meta {
     }
 }
 
-/// All extended attributes; of those that this user may not read the name alone.
-pub(crate) fn attributes_of(bearer: AttributeHolder<'_>) -> Outcome<Vec<Attribute>> {
-    attributes_named(bearer, bearer.xattr_names()?)
+/// All extended attributes; of those that cannot be read the name alone. They cost nobody the content.
+pub(crate) fn attributes_of(bearer: AttributeHolder<'_>) -> Vec<Attribute> {
+    bearer.xattr_names().map_or_else(|_| not_listed(), |names| attributes_named(bearer, names))
+}
+
+/// What is told of those that cannot be listed, or do not fit: one without a name that cannot be read.
+pub(crate) fn not_listed() -> Vec<Attribute> {
+    vec![Attribute { name: Vec::new().into(), value: Vec::new().into(), is_unreadable: Some(true) }]
 }
 
 /// Those of these names.
-pub(crate) fn attributes_named(bearer: AttributeHolder<'_>, names: Vec<CString>) -> Outcome<Vec<Attribute>> {
-    let read = |name: CString| -> Outcome<Option<Attribute>> {
+pub(crate) fn attributes_named(bearer: AttributeHolder<'_>, names: Vec<CString>) -> Vec<Attribute> {
+    let read = |name: CString| {
         let (value, is_unreadable) = match bearer.xattr_value(&name) {
-            Err(Errno(EPERM | EACCES)) => (Some(Vec::new()), Some(true)),
-            value => (value?, None),
+            Ok(value) => (value?, None),
+            Err(_) => (Vec::new(), Some(true)),
         };
-        let name = name.into_bytes().into();
-        Ok(value.map(|value| Attribute { name, value: value.into(), is_unreadable }))
+        Some(Attribute { name: name.into_bytes().into(), value: value.into(), is_unreadable })
     };
-    names.into_iter().filter_map(|name| read(name).transpose()).collect()
+    names.into_iter().filter_map(read).collect()
 }
-
-const EPERM: i32 = 1;
-const EACCES: i32 = 13;
 
 /// What could not be done here, for the other side.
 pub(crate) fn fault(operation: Operation, errno: Errno) -> Fault {

@@ -13,7 +13,7 @@ use datapump_transport::NetFault;
 use minicbor::bytes::ByteVec;
 use serde_json::Value;
 
-use crate::problem::{Class, Operation, Problem, Status, shown_path};
+use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, Status, shown_path};
 use crate::report::Report;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
@@ -87,6 +87,8 @@ pub(crate) fn to_wire(event: Event) -> wire::SessionEvent {
             message: words(problem.message),
             yours: problem.host.is_some().then_some(true),
             errno: problem.cause.filter(|errno| (1..=4095).contains(errno)).map(ErrorNumber),
+            lost: problem.lost.map(|lost| lost.kind.name().into()),
+            names: problem.lost.and_then(|lost| lost.names).map(|names| names.try_into().unwrap_or(u32::MAX)),
         },
         // There is no notice on the wire, and a note is for those who ask.
         Event::Warning(text) | Event::Notice(text) => wire::SessionEvent::Warning(words(text)),
@@ -115,8 +117,9 @@ pub(crate) fn kept_bytes(message: &wire::Message) -> usize {
             wire::SessionEvent::File { path, blake3, .. } => {
                 path.len() + blake3.as_ref().map_or(0, String::len)
             }
-            wire::SessionEvent::Problem { class, path, operation, message, .. } => {
-                class.len() + of(path) + operation.len() + message.len()
+            wire::SessionEvent::Problem { class, path, operation, message, lost, .. } => {
+                let kind = lost.as_ref().map_or(0, String::len);
+                class.len() + of(path) + operation.len() + message.len() + kind
             }
             wire::SessionEvent::Warning(words) | wire::SessionEvent::Note(words) => words.len(),
             wire::SessionEvent::Change { source, target, relative, leads_to, .. } => {
@@ -134,7 +137,18 @@ pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
         wire::SessionEvent::File { path: name, bytes, blake3 } => {
             Event::File { path: path(name), bytes: bytes.0, blake3 }
         }
-        wire::SessionEvent::Problem { class, path: name, operation, offset, message, yours, errno } => {
+        wire::SessionEvent::Problem {
+            class,
+            path: name,
+            operation,
+            offset,
+            message,
+            yours,
+            errno,
+            lost,
+            names,
+        } => {
+            let kind = lost.and_then(|kind| AttributeKind::named(&kind));
             Event::Problem(Problem {
                 host: (yours != Some(true) && name.is_some()).then(|| host.to_owned()),
                 class: Class::named(&class).unwrap_or(Class::Io),
@@ -143,6 +157,7 @@ pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
                 offset: offset.map(|offset| offset.0),
                 message: crate::shown(message.as_bytes()),
                 cause: errno.map(|errno| errno.0),
+                lost: kind.map(|kind| LostAttribute { kind, names: names.map(u64::from) }),
             })
         }
         wire::SessionEvent::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
@@ -241,11 +256,28 @@ mod tests {
             message,
             yours,
             errno: None,
+            lost: None,
+            names: None,
             operation: "fly".into(),
         };
         assert!(
             matches!(from_wire(newer, "host"), Event::Problem(problem) if problem.operation == Operation::Copy)
         );
+    }
+
+    #[test]
+    fn a_lost_attribute_arrives_as_one() {
+        for kind in AttributeKind::ALL {
+            for names in [None, Some(1), Some(4_000_000_000)] {
+                let lost = Some(LostAttribute { kind, names });
+                let problem =
+                    Problem { lost, ..Problem::system(Operation::SetAttributes, Path::new("x"), 1) };
+                let Event::Problem(heard) = from_wire(to_wire(Event::Problem(problem)), "host") else {
+                    panic!("no problem")
+                };
+                assert_eq!(heard.lost, lost);
+            }
+        }
     }
 
     #[test]

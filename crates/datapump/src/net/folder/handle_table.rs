@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::wire::RANGES_MAX;
-use datapump_core::wire::attributes::{Attribute, is_plain};
+use datapump_core::wire::attributes::is_plain;
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, Range};
 use datapump_engine::{Errno, Handle};
@@ -27,7 +27,7 @@ use crate::job::options::FollowLinks;
 use crate::net::folder::convert::{Tell, attributes_of, fault, refuse_more, stored_to, to_wire};
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
-use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
+use crate::net::folder::listing::{self, Listed, fitting};
 use crate::net::folder::owners::OwnNames;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::net::folder::weight;
@@ -61,7 +61,6 @@ const OPEN_PLACES: u64 = 64;
 const OPEN_PLACES_MIN: u64 = 2;
 
 const ENOENT: Errno = Errno(2);
-const E2BIG: Errno = Errno(7);
 const EBADF: Errno = Errno(9);
 const ENOTDIR: Errno = Errno(20);
 const EINVAL: Errno = Errno(22);
@@ -294,7 +293,7 @@ impl HandleTable {
         if side.meta.kind != FileKind::Folder {
             return Err(fault(Operation::Open, ENOTDIR));
         }
-        let attributes = attributes(AttributeHolder::Open(&open))?;
+        let attributes = fitting(attributes_of(AttributeHolder::Open(&open)));
         let answer = Answer::Folder {
             meta: to_wire(&side.meta),
             attributes,
@@ -354,7 +353,7 @@ impl HandleTable {
             true => None,
             false => Some(ranges(&handle, &meta, &self.stop)?),
         };
-        let attributes = attributes(AttributeHolder::Open(handle.os()))?;
+        let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
         let answer = to_wire(&open_told_apart(meta, &handle));
         let given = GivenFile::new(handle, meta, above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
@@ -426,7 +425,7 @@ impl HandleTable {
         let above = Some((side, name));
         let meta = named(&above, regular(&handle, &self.stop)?)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
-        let attributes = attributes(AttributeHolder::Open(handle.os()))?;
+        let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
         let is_it = meta.size_bytes == u64::from(len);
         // Of another length it is not taken, whatever it carries.
         let attributes = if is_it { attributes } else { Vec::new() };
@@ -486,12 +485,4 @@ fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> ShelfOutcome<Vec<R
         holes::ranges(handle, meta, false, stop).map_err(|errno| fault(Operation::ReadMap, errno))?;
     let ranges = if ranges.len() > RANGES_MAX { vec![(0, meta.size_bytes)] } else { ranges };
     Ok(ranges.into_iter().map(range).collect())
-}
-
-fn attributes(bearer: AttributeHolder<'_>) -> ShelfOutcome<Vec<Attribute>> {
-    let attributes = attributes_of(bearer).map_err(|errno| fault(Operation::ReadAttributes, errno))?;
-    match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
-        true => Err(fault(Operation::ReadAttributes, E2BIG)),
-        false => Ok(attributes),
-    }
 }

@@ -12,7 +12,7 @@ use datapump_core::wire::peer_request::Answer;
 use datapump_engine::Errno;
 use datapump_transport::NetFault;
 
-use crate::net::folder::convert::{Tell, attributes_named, attributes_of, to_wire};
+use crate::net::folder::convert::{Tell, attributes_named, attributes_of, not_listed, to_wire};
 use crate::target::listed::Name;
 use datapump_files::attributes::xattrs::may_be_files_own;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, names, xattr_names_at};
@@ -60,8 +60,10 @@ pub(crate) fn tell_names(
 pub(crate) fn one(folder: &OriginFolder, name: Name, with_attributes: bool) -> Entry {
     let is_partial = datapump_files::commit::partial::is_pumps_in(&folder.file, &name.name);
     let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
-    if with_attributes && let Err(errno) = add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX) {
-        (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0)));
+    match with_attributes.then(|| add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX)) {
+        Some(Err(E2BIG)) => entry.attributes = Some(not_listed()),
+        Some(Err(errno)) => (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0))),
+        _ => {}
     }
     entry
 }
@@ -90,16 +92,21 @@ fn add_attributes(folder: &OriginFolder, entry: &mut Entry, most: usize) -> Resu
 /// The attributes of a file that are compared. Most files have none of them: then nothing is opened.
 fn of_file(folder: &OriginFolder, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
     let followed = folder.followed(name)?;
-    let mut listed: Vec<CString> = match &followed {
-        Some(held) => AttributeHolder::Held(held).xattr_names()?,
-        None => xattr_names_at(&folder.file, name)?,
+    let listed = match &followed {
+        Some(held) => AttributeHolder::Held(held).xattr_names(),
+        None => xattr_names_at(&folder.file, name),
+    };
+    let mut listed: Vec<CString> = match listed {
+        Err(errno @ (Errno::ENOENT | Errno::ESTALE)) => return Err(errno),
+        Err(_) => return Ok(not_listed()),
+        Ok(listed) => listed,
     };
     listed.retain(|name| may_be_files_own(name));
     if listed.is_empty() {
         return Ok(Vec::new());
     }
     let held = followed.map_or_else(|| names::hold(&folder.file, name), Ok)?;
-    attributes_named(AttributeHolder::Held(&held), listed)
+    Ok(attributes_named(AttributeHolder::Held(&held), listed))
 }
 
 pub(crate) fn attributes_bytes(attributes: &[Attribute]) -> usize {
@@ -147,9 +154,11 @@ fn look_into(folder: &OriginFolder, name: &OsStr) -> Result<LookedInto, Errno> {
         FileKind::Symlink => Some(names::read_held_symlink(&held)?),
         _ => None,
     };
-    let attributes = attributes_of(AttributeHolder::Held(&held))?;
-    match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
-        true => Err(E2BIG),
-        false => Ok((names::told_apart(meta, &folder.file, name), points_to, Some(attributes))),
-    }
+    let attributes = fitting(attributes_of(AttributeHolder::Held(&held)));
+    Ok((names::told_apart(meta, &folder.file, name), points_to, Some(attributes)))
+}
+
+/// Attributes of one name, if they are not more than are told of one.
+pub(crate) fn fitting(attributes: Vec<Attribute>) -> Vec<Attribute> {
+    if attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX { not_listed() } else { attributes }
 }

@@ -345,6 +345,10 @@ fn tell(outbox: &Outbox, event: Event, tells_files: bool) {
     match event {
         Event::File { .. } if !tells_files => {}
         event @ (Event::File { .. } | Event::Change(_)) => outbox.say_later(message(event)),
+        // What each file lost.
+        Event::Problem(problem) if problem.lost.is_some_and(|lost| lost.names.is_none()) => {
+            outbox.say_later(message(Event::Problem(problem)));
+        }
         event => outbox.say(message(event)),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::file::goal::syncs_alone;
 use crate::job::options::Sync;
-use crate::problem::{Operation, Problem};
+use crate::problem::{AttributeKind, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
@@ -19,6 +19,7 @@ use crate::tree::rules::decide::Action;
 use datapump_engine::{CpuStage, meter::within};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
+use datapump_files::attributes::loss::{Loss, Lost};
 use datapump_files::disk::{AttributeHolder, Meta, file_meta, names, origin};
 
 /// The mode with which folders are made, and that they have until all in them is done.
@@ -62,7 +63,8 @@ fn is_empty_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool
 
 /// A name changed in a folder that may be finished: it gets its attributes once more. A root gets them last.
 pub(crate) fn finish_again(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    if directory.parent.is_none() { Ok(()) } else { put_attributes(shared, directory).map(|_| ()) }
+    // What is refused is told where it is finished.
+    if directory.parent.is_none() { Ok(()) } else { put_attributes(shared, directory, false).map(|_| ()) }
 }
 
 fn deal_with_put_off(shared: &Shared<'_>, directory: Arc<Directory>, name: Name) {
@@ -75,20 +77,22 @@ fn deal_with_put_off(shared: &Shared<'_>, directory: Arc<Directory>, name: Name)
 
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    let differed = put_attributes(shared, directory)?;
+    let differed = put_attributes(shared, directory, true)?;
     shared.ledger.tally().adjusted += u64::from(differed);
     Ok(())
 }
 
 /// Whether it had others when it was found.
-fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Problem> {
+fn put_attributes(shared: &Shared<'_>, directory: &Directory, tells: bool) -> Result<bool, Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
     let (from, to) = (directory.source.origin()?, target.file()?.0);
     let was_right = is_right(shared, directory, (&from, &to));
     // Looked at before they are set.
     let differed = differed(shared, directory, (&from, &to), was_right);
+    let mut is_whole = true;
     if !was_right || directory.traits.keeps_own {
-        set_attributes(shared, directory, target, (&from, &to))?;
+        let lost = set_attributes(shared, directory, target, (&from, &to))?;
+        is_whole = !tells || shared.ledger.tell_lost(lost, || target.path()).is_empty();
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
     let synced = syncs_alone(shared, directory) || (shared.settings.options.sync == Sync::Each && !was_right);
@@ -98,7 +102,8 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Pr
             Problem::system(Operation::SyncFolder, &target.path(), error.raw_os_error().unwrap_or(5))
         })?;
     }
-    Ok(differed)
+    // What was not kept whole is told as that.
+    Ok(differed && is_whole)
 }
 
 /// Removes what killed runs left in a folder that this run did not make.
@@ -113,14 +118,15 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result
     Ok(())
 }
 
+/// What it could not keep.
 fn set_attributes(
     shared: &Shared<'_>,
     directory: &Directory,
     target: &FolderSide,
     (from, to): (&Origin, &File),
-) -> Result<(), Problem> {
+) -> Result<Lost, Problem> {
     if directory.traits.keeps_own {
-        return restore_mode(target, to);
+        return Ok(restore_mode(target, to).into_iter().collect());
     }
     let keep = shared.settings.options.keep;
     let (made, handed_down) = (was_made(shared, directory, to), directory.traits.handed_down);
@@ -128,8 +134,8 @@ fn set_attributes(
     let new = New { made, bare, handed_down, replaced: None };
     let kept = attributes::copy(from.bearer(), &directory.source.meta, AttributeHolder::Open(to), keep, new);
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &target.path(), errno.0))?;
-    shared.ledger.tell_lost(lost, || target.path());
-    if keep.mode { Ok(()) } else { restore_mode(target, to) }
+    let restored = if keep.mode { None } else { restore_mode(target, to) };
+    Ok(lost.into_iter().chain(restored).collect())
 }
 
 /// Whether this run made the folder, or an earlier one did, whose list this one goes on with: where no mode is kept of
@@ -157,12 +163,13 @@ fn was_left((directory, found): (&Directory, &Meta), journal: &TreeJournal, to: 
 }
 
 /// A folder that was opened to be written in gets its own mode back.
-fn restore_mode(target: &FolderSide, to: &File) -> Result<(), Problem> {
+fn restore_mode(target: &FolderSide, to: &File) -> Option<Loss> {
     if !target.was_opened_up() {
-        return Ok(());
+        return None;
     }
-    let closed = AttributeHolder::Open(to).set_mode(target.meta.mode);
-    closed.map_err(|errno| Problem::system(Operation::SetMode, &target.path(), errno.0))
+    let errno = AttributeHolder::Open(to).set_mode(target.meta.mode).err()?;
+    let what = format!("permissions {:04o}, which it had", target.meta.mode);
+    Some(Loss::system(AttributeKind::Mode, errno, &what))
 }
 
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.

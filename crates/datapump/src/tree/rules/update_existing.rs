@@ -15,6 +15,7 @@ use crate::tree::links::linking::{self, Met};
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::findings::hidden_differ;
+use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, names};
@@ -75,13 +76,20 @@ fn stays(shared: &Shared<'_>, entry: &TreeEntry, (meta, there): (&Meta, &Meta)) 
     Ok(())
 }
 
-/// A file that an earlier run of the same command committed, of which it has told.
+/// A file that an earlier run of the same command committed, of which it has told. What it could not keep then is told
+/// again: the status of this run is that of both.
 pub(crate) fn committed(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     (meta, there): (&Meta, &Meta),
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, "copied by the run that was cut");
+    let rules = &shared.trees.rules;
+    let is_right = rules.time_is_right(meta, there) && matches!(rules.kept(meta, there), Action::Leave(_));
+    if !is_right && !shared.settings.options.dry_run {
+        let lost = attributes::lacks(meta, there, shared.settings.options.keep);
+        shared.ledger.tell_lost(lost, || entry.directory.target_path().join(&entry.name));
+    }
     if let Met::First(links) = linking::meet(shared, entry, meta, None)? {
         shared.ledger.committed_before(meta.size_bytes);
         linking::stands(shared, entry, links, Some(id(there)));
@@ -104,14 +112,22 @@ pub(crate) fn adjust(
         shared.ledger.tell(change.filter(|_| is_first));
         return left(shared, entry, (meta, there), "its attributes would be set");
     }
-    set_attributes(shared, entry, meta, there)?;
-    shared.ledger.tally().adjusted += 1;
-    shared.ledger.tell(change);
+    // What was not kept whole is told as that.
+    if set_attributes(shared, entry, meta, there)? {
+        shared.ledger.tally().adjusted += 1;
+        shared.ledger.tell(change);
+    }
     stays(shared, entry, (meta, there))
 }
 
-fn set_attributes(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, there: &Meta) -> Result<(), Problem> {
-    let Some(target) = &entry.directory.target else { return Ok(()) };
+/// Whether it has all of them now.
+fn set_attributes(
+    shared: &Shared<'_>,
+    entry: &TreeEntry,
+    meta: &Meta,
+    there: &Meta,
+) -> Result<bool, Problem> {
+    let Some(target) = &entry.directory.target else { return Ok(false) };
     let (origin, path) = (entry.directory.source.origin()?, || target.path_of(&entry.name));
     let folder = target.file()?.0;
     let held = names::hold_the(&folder, &entry.name, there);
@@ -128,13 +144,14 @@ fn set_attributes(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, there: &M
     let keep = shared.settings.options.keep;
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &path(), errno.0))?;
-    shared.ledger.tell_lost(lost, path);
+    let is_whole = shared.ledger.tell_lost(lost, path).is_empty();
     entry.directory.root.journal().inspect(|journal| journal.know(there));
     match alone {
         true => names::sync_of(opened, &folder, &entry.name)
-            .map_err(|errno| Problem::system(Operation::Sync, &path(), errno.0)),
-        false => Ok(()),
+            .map_err(|errno| Problem::system(Operation::Sync, &path(), errno.0))?,
+        false => {}
     }
+    Ok(is_whole)
 }
 
 /// The name of a file that was read, with the attributes that another host told of it.

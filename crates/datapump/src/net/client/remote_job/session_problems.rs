@@ -3,14 +3,14 @@
 //!
 //! Must not know: connections, when another session starts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use datapump_core::wire::session::Direction;
 
 use crate::net::client::remote_copy::Events;
-use crate::problem::{Class, Problem};
+use crate::problem::{AttributeKind, Class, LostAttribute, Problem};
 use crate::run::event::Event;
 use datapump_files::commit::temporary::is_in_use;
 
@@ -28,6 +28,8 @@ pub(super) struct SessionProblems {
     /// The number of the session at hand.
     session: u64,
     held: Mutex<Vec<Problem>>,
+    /// Of each kind of attribute the line of the last session that lost one.
+    lost: Mutex<BTreeMap<AttributeKind, Problem>>,
     /// Which session told a problem first, by a hash of its words.
     told: Mutex<HashMap<u64, u64>>,
     hasher: RandomState,
@@ -35,12 +37,17 @@ pub(super) struct SessionProblems {
 
 impl SessionProblems {
     pub(super) fn new(way: Direction) -> SessionProblems {
-        let (held, told, hasher) = (Mutex::default(), Mutex::default(), RandomState::new());
-        SessionProblems { way, was_lost: false, session: 0, held, told, hasher }
+        let (held, lost, told) = (Mutex::default(), Mutex::default(), Mutex::default());
+        SessionProblems { way, was_lost: false, session: 0, held, lost, told, hasher: RandomState::new() }
     }
 
     /// Tells a problem of the session at hand, or holds it until it is known whether another session follows.
     pub(super) fn handle_problem(&self, problem: Problem, events: Events<'_>) {
+        // One line for each kind, however many sessions it takes.
+        if let Some(LostAttribute { kind, names: Some(_) }) = problem.lost {
+            self.lost.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, problem);
+            return;
+        }
         let told = if self.may_pass(&problem) { self.hold(problem) } else { Some(problem) };
         told.into_iter().for_each(|problem| self.report_once(problem, events));
     }
@@ -50,6 +57,12 @@ impl SessionProblems {
         if self.is_first_report(&problem) {
             events(Event::Problem(problem));
         }
+    }
+
+    /// The last session has ended: what attributes were lost.
+    pub(super) fn report_lost(&self, events: Events<'_>) {
+        let lost = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
+        lost.into_values().for_each(|problem| events(Event::Problem(problem)));
     }
 
     /// The session has ended: what it held.
@@ -140,6 +153,21 @@ mod tests {
         let told = told.into_inner().expect("no panic");
         let expected = [denied("a"), denied("a"), denied("b"), busy(Path::new("c"))].map(Event::Problem);
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn lost_attributes_are_one_line_for_each_kind_over_all_sessions() {
+        let mut problems = SessionProblems::new(Direction::Push);
+        let told = Mutex::new(Vec::new());
+        let events = |event: Event| told.lock().expect("no panic").push(event);
+        let lost = |kind, names| Problem { lost: Some(LostAttribute { kind, names }), ..denied("a") };
+        let last = [lost(AttributeKind::Times, Some(7)), lost(AttributeKind::Mode, Some(1))];
+        problems.handle_problem(lost(AttributeKind::Times, Some(3)), &events);
+        problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
+        last.iter().for_each(|problem| problems.handle_problem(problem.clone(), &events));
+        assert!(told.lock().expect("no panic").is_empty(), "another session may follow");
+        problems.report_lost(&events);
+        assert_eq!(told.into_inner().expect("no panic"), last.map(Event::Problem));
     }
 
     #[test]
