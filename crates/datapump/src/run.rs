@@ -31,7 +31,7 @@ use crate::run::rate::Rate;
 use crate::target::Item;
 use crate::tree::Trees;
 use crate::tree::folder::directory::{Batch, Directory};
-use datapump_files::commit::room_words;
+use datapump_files::commit::why_full;
 use datapump_files::disk::FileCalls;
 
 /// What a lane does between blocks.
@@ -150,7 +150,7 @@ impl Shared<'_> {
             && let Finish::Commit(staged) = &task.finish
         {
             let needed = Some(task.length()).filter(|&bytes| bytes != u64::MAX);
-            let words = room_words(needed, staged.handle.room().free_bytes);
+            let words = why_full(errno, needed, staged.handle.room().free_bytes);
             problem.message = format!("{}; {words}", problem.message);
         }
         if errno == Errno::EOPNOTSUPP.0 && self.settings.options.uncached {

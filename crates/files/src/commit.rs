@@ -27,7 +27,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::commit::temporary::{Siblings, busy, same_file};
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
-use crate::problem::{Class, Operation, Problem, class_of};
+use crate::problem::{Class, Operation, Problem, class_of, is_quota};
 use crate::resume::{self, Found, Journal, OpenedJournal, ResumeRequest};
 use datapump_core::units::bytes_words;
 /// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
@@ -232,7 +232,7 @@ impl StagedFile {
         let mut problem = Problem::system(Operation::Reserve, &self.path, errno.0);
         if class_of(errno.0) == Class::NoSpace {
             let needed: u64 = ranges.iter().map(|(start, end)| end - start).sum();
-            problem.message = format!("{}; {}", problem.message, room_words(Some(needed), free_bytes));
+            problem.message = format!("{}; {}", problem.message, why_full(errno.0, Some(needed), free_bytes));
             problem.offset = Some(0);
         }
         problem
@@ -397,6 +397,17 @@ pub fn taken(path: &Path) -> Problem {
     let words = "something took the name meanwhile: another program, or another name of the source that this file \
                  system takes for the same (upper and lower case); it was left as it is";
     Problem::new(Class::Refused, Operation::Create, path, words)
+}
+
+/// Why there is no room: of a quota that is used up what the disk has free says nothing.
+pub fn why_full(errno: i32, needed: Option<u64>, free: u64) -> String {
+    match is_quota(errno) {
+        true => {
+            "the quota that a user, a group or a project has there is used up; free some of it, or raise it"
+                .into()
+        }
+        false => room_words(needed, free),
+    }
 }
 
 /// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` or 0 while nobody knows how many are needed.

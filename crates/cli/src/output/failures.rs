@@ -66,11 +66,12 @@ impl Failures {
     }
 }
 
-/// Why, in short. No permission helps on a file system that is read-only.
+/// Why, in short. No permission helps on a file system that is read-only, and no room where a quota is used up.
 fn reason(problem: &Problem) -> &'static str {
     let kind = problem.cause.map(|errno| io::Error::from_raw_os_error(errno).kind());
     match kind {
         Some(ErrorKind::ReadOnlyFilesystem) => "read-only file system",
+        Some(ErrorKind::QuotaExceeded) => "quota used up",
         _ => problem.class.words(),
     }
 }
@@ -81,10 +82,13 @@ mod tests {
     use datapump::Operation;
 
     #[test]
-    fn a_file_system_that_is_read_only_is_no_matter_of_permission() {
+    fn a_file_system_that_is_read_only_is_no_matter_of_permission_and_a_quota_none_of_room() {
         const EROFS: i32 = 30;
         const EACCES: i32 = 13;
-        for (errno, words) in [(EROFS, "read-only file system"), (EACCES, "permission denied")] {
+        const EDQUOT: i32 = 122;
+        for (errno, words) in
+            [(EROFS, "read-only file system"), (EACCES, "permission denied"), (EDQUOT, "quota used up")]
+        {
             assert_eq!(reason(&Problem::system(Operation::Create, Path::new("a"), errno)), words);
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::problem::{Class, Operation, Problem, system_words};
+use crate::problem::{Class, Operation, Problem, is_quota};
 use crate::units::{bytes_words, counted};
 use datapump_engine::Errno;
 
@@ -42,9 +42,9 @@ impl Full {
 
     /// Takes a problem that is one of room. The first is kept to be told.
     pub(crate) fn takes(&self, problem: &Problem) -> bool {
-        // EFBIG is of one file alone: a file system may have room for others.
-        let is_large = problem.message.starts_with(&system_words(Errno::EFBIG.0));
-        if problem.class != Class::NoSpace || is_large || !OPERATIONS.contains(&problem.operation) {
+        // EFBIG is of one file alone, and a quota of a user, a group or a project: others may have room.
+        let is_of_one = problem.cause.is_some_and(|errno| errno == Errno::EFBIG.0 || is_quota(errno));
+        if problem.class != Class::NoSpace || is_of_one || !OPERATIONS.contains(&problem.operation) {
             return false;
         }
         self.is_full.store(true, Ordering::Relaxed);
@@ -104,6 +104,16 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn what_one_file_has_no_room_for_others_may_have() {
+        const EDQUOT: i32 = 122;
+        for (errno, is_full) in [(Errno::ENOSPC.0, true), (Errno::EFBIG.0, false), (EDQUOT, false)] {
+            let full = Full::default();
+            let problem = Problem::system(Operation::Write, Path::new("to/a"), errno);
+            assert_eq!((full.takes(&problem), full.is_full()), (is_full, is_full), "{errno}");
+        }
+    }
 
     #[test]
     fn what_is_missing_is_counted_where_that_is_known() {

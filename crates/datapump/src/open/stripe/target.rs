@@ -15,8 +15,8 @@ use datapump_transport::random;
 use crate::open::stripe::mark::StripeMark;
 use crate::problem::{Class, Operation, Problem, class_of};
 use crate::target::stripe::{StripeMembers, StripeTarget};
-use datapump_files::commit::room_words;
 use datapump_files::commit::temporary::busy;
+use datapump_files::commit::why_full;
 use datapump_files::devices::open_device;
 use datapump_files::disk::{Access, AttributeHolder, FileCalls, FileKind, Meta, PathAt, umask};
 
@@ -184,7 +184,8 @@ impl StripeMember {
             Err(errno) => {
                 let mut problem = Problem::system(Operation::Reserve, &self.at.path, errno.0);
                 if class_of(errno.0) == Class::NoSpace {
-                    problem.message = format!("{}; {}", problem.message, room_words(Some(bytes), free_bytes));
+                    let why = why_full(errno.0, Some(bytes), free_bytes);
+                    problem.message = format!("{}; {why}", problem.message);
                 }
                 Err(problem)
             }
@@ -229,7 +230,8 @@ fn make_file(at: &PathAt, source: Option<&Meta>) -> Result<Handle, Problem> {
     // What fails from here on leaves an empty file: another pump may have found it meanwhile, and write it.
     if let Handle::Os(file) = &handle {
         let mode = source.map_or(0o666, |source| source.mode & 0o777) & !umask();
-        AttributeHolder::Open(file).set_mode(mode).map_err(system(Operation::SetMode))?;
+        // Where that is refused it stays as it was made: for this user alone.
+        let _ = AttributeHolder::Open(file).set_mode(mode);
     }
     locked(at, handle)
 }
