@@ -20,6 +20,7 @@ use crate::tree::links::linking;
 use crate::tree::list::doubts;
 use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
+use crate::tree::rules::kept_times;
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
@@ -130,7 +131,10 @@ fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -
     match shared.trees.rules.decide(&meta, Some(there)) {
         action if doubts::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
         Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
-        action => action,
+        action => match at.folder() {
+            Ok(Folder::Os(folder)) => kept_times::compared(shared, folder, (&meta, there), action),
+            _ => action,
+        },
     }
 }
 
@@ -209,7 +213,10 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
     let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
     let there = at.metadata().map_err(system(Operation::LookAt))?;
     if !shared.settings.options.dry_run {
-        set_attributes(shared, item, (at, &there))?;
+        // What was not kept whole is told as that.
+        if !set_attributes(shared, item, (at, &there))? {
+            return Ok(());
+        }
         shared.ledger.tally().adjusted += 1;
     }
     // The names of one file have the same attributes: the run sets them once.
@@ -221,10 +228,11 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
     Ok(())
 }
 
-fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta)) -> Result<(), Problem> {
-    let (Some(meta), from) = (&item.meta, AttributeCarrier::of(shared, item)?) else { return Ok(()) };
+/// Whether it has all of them now.
+fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta)) -> Result<bool, Problem> {
+    let (Some(meta), from) = (&item.meta, AttributeCarrier::of(shared, item)?) else { return Ok(false) };
     let (Ok(Folder::Os(folder)), Some(name), Some(from)) = (at.folder(), at.name(), from.bearer()) else {
-        return Ok(());
+        return Ok(false);
     };
     let held = names::hold_the(folder, name, there).map_err(|errno| match errno {
         Errno::ENOENT | Errno::ESTALE => taken(&at.path),
@@ -240,12 +248,13 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
         New::default(),
     );
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &at.path, errno.0))?;
-    shared.ledger.tell_lost(lost, || at.path.clone());
+    let is_whole = shared.ledger.tell_lost(lost, || at.path.clone()).is_empty();
     match syncs {
         true => names::sync_of(opened, folder, name)
-            .map_err(|errno| Problem::system(Operation::Sync, &at.path, errno.0)),
-        false => Ok(()),
+            .map_err(|errno| Problem::system(Operation::Sync, &at.path, errno.0))?,
+        false => {}
     }
+    Ok(is_whole)
 }
 
 /// Links a file that is unchanged in another folder (`--link-dest`), or would, and gives that.

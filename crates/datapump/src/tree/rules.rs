@@ -9,6 +9,7 @@ pub(crate) mod decide;
 pub(crate) mod extras;
 pub(crate) mod filter;
 pub(crate) mod findings;
+pub(crate) mod kept_times;
 pub(crate) mod pattern;
 pub(crate) mod select;
 pub(crate) mod source_folder;

@@ -63,6 +63,8 @@ pub(crate) struct Trees {
     own_lists: Mutex<BTreeMap<FileId, Option<Doubt>>>,
     /// Folders that are written to and that others may give another name.
     entered: Mutex<(HashSet<FileId>, ChargedRoom)>,
+    /// Devices of which it is known whether files there keep the times that they are given.
+    keeps_times: Mutex<BTreeMap<u64, bool>>,
 }
 
 /// The groups of this user. Asked once.
@@ -123,6 +125,7 @@ impl Trees {
             doubts: Mutex::default(),
             own_lists: Mutex::default(),
             entered: Mutex::default(),
+            keeps_times: Mutex::default(),
         })
     }
 
@@ -186,6 +189,10 @@ impl Trees {
 
     pub(crate) fn own_lists(&self) -> MutexGuard<'_, BTreeMap<FileId, Option<Doubt>>> {
         self.own_lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn keeps_times(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {
+        self.keeps_times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn trees_done(&self) -> MutexGuard<'_, Vec<Arc<Directory>>> {

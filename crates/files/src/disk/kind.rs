@@ -30,7 +30,7 @@ const SYNCED_WHOLE: [u64; 9] = [
     0xf2f5_2010, // f2fs
     0xca45_1a4e, // bcachefs
     0x2fc1_2fc1, // zfs
-    0x794c_7630, // overlayfs: passed on to the upper file system
+    OVERLAY,     // passed on to the upper file system
     0x0102_1994, // tmpfs
     0x8584_58f6, // ramfs
 ];
@@ -43,6 +43,8 @@ const HOLES_ARE_HONEST: [u64; 4] = [
     0x9123_683e, // btrfs
     0x0102_1994, // tmpfs
 ];
+
+const OVERLAY: u64 = 0x794c_7630;
 
 /// How names are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,12 @@ pub fn holes_are_honest(magic: u64) -> bool {
     HOLES_ARE_HONEST.contains(&magic)
 }
 
+/// Whether files keep the times that they are given, those of 1980 to 2038, whoever gives them: FUSE's daemons, servers
+/// and the upper layer of an overlay may not.
+pub fn keeps_times(magic: u64) -> bool {
+    magic != OVERLAY && syncs_whole(magic)
+}
+
 /// Whether a file that is not made up may hold more than its size tells: FUSE asks its daemon as long as that gives.
 pub fn sizes_may_lie(magic: u64) -> bool {
     ![&SYNCED_WHOLE[..], &SIZES_HOLD, &MADE_UP].iter().any(|known| known.contains(&magic))
@@ -120,6 +128,7 @@ mod tests {
         ] {
             assert_eq!(syncs_whole(magic), whole, "{magic:x}");
             assert_eq!(holes_are_honest(magic), magic == 0xef53, "{magic:x}");
+            assert_eq!(keeps_times(magic), whole, "{magic:x}");
             assert_eq!(sizes_may_lie(magic), may_lie, "{magic:x}");
             assert_eq!(is_made_up(magic), made_up, "{magic:x}");
             assert_eq!(holds_descriptors(magic), magic == PROC, "{magic:x}");

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
+use rustix::fs::{Timespec, Timestamps};
 use rustix::io::Errno as System;
 
 use super::proc::path_of_open_file;
@@ -245,9 +246,30 @@ pub fn owner_of_new(folder: &File, spare: &OsStr) -> Outcome<u32> {
         return os::file_metadata(&file).map(|meta| meta.uid);
     }
     let made = os::create_new(folder, spare)?;
+    // Before it goes: some file systems (FUSE) know nothing of what has no name any more.
+    let owner = os::file_metadata(&made).map(|meta| meta.uid);
     // Best effort: a leftover is recognised and removed by the next run.
     let _ = os::remove(folder, spare);
-    os::file_metadata(&made).map(|meta| meta.uid)
+    owner
+}
+
+/// Whether new files in a folder keep the time that they are given, found out by one that is made and goes again.
+pub fn new_one_keeps_times(folder: &File, spare: &OsStr) -> Outcome<bool> {
+    /// September 2001: all file systems can tell it.
+    const TIME: Timespec = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
+    let keeps = |file: &File| {
+        let set = fs::futimens(file, &Timestamps { last_access: TIME, last_modification: TIME });
+        let shown = os::file_metadata(file).map(|meta| meta.mtime_ns / 1_000_000_000);
+        set.is_ok() && shown == Ok(i128::from(TIME.tv_sec))
+    };
+    if let Ok(file) = make_unnamed(folder, 0o600) {
+        return Ok(keeps(&file));
+    }
+    let made = os::create_new(folder, spare)?;
+    let keeps = keeps(&made);
+    // Best effort: a leftover is recognised and removed by the next run.
+    let _ = os::remove(folder, spare);
+    Ok(keeps)
 }
 
 /// Gives what is open, or held, a name: its first one, or one more; `EEXIST` if that is taken.

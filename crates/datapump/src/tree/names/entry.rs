@@ -39,6 +39,7 @@ use crate::tree::names::special;
 use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::extras;
 use crate::tree::rules::findings;
+use crate::tree::rules::kept_times;
 use crate::tree::rules::update_existing;
 use datapump_files::commit::reserved::may_be_temporary;
 use datapump_files::commit::{Before, StagedFile};
@@ -263,7 +264,10 @@ impl BatchCursor {
                 Action::Replace
             }
             Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
-            action => action,
+            action => match &self.target {
+                Some(folder) => kept_times::compared(shared, folder, (&meta, there), action),
+                None => action,
+            },
         };
         match action {
             Action::Leave(why) => {

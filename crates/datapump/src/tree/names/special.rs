@@ -16,7 +16,7 @@ use crate::tree::links::lost_content::{self, LinkTarget};
 use crate::tree::names::backup;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
-use crate::tree::rules::decide::Action;
+use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
 use crate::tree::rules::update_existing;
 use datapump_files::attributes::keep::{Keep, New};
@@ -43,9 +43,15 @@ pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Re
     }
     let entry = cursor.entry(&name.name);
     if shared.trees.rules.leaves_some()
-        && let Some(there) = there.filter(|there| is_same(shared, cursor, name, &meta, there))
+        && let Some(there) = there.filter(|there| is_same(cursor, name, &meta, there))
     {
-        return update_existing::left(shared, &entry, (&meta, &there), "the same");
+        if is_right(shared, cursor, name, &meta, &there) {
+            return update_existing::left(shared, &entry, (&meta, &there), "the same");
+        }
+        // Made anew it would lose what it lost before.
+        if adjusted(&meta, &there) == Action::Adjust {
+            return update_existing::adjust(shared, &entry, &meta, &there);
+        }
     }
     there.as_ref().map_or(Ok(()), |there| refuse_lost(cursor, name, (&meta, there)))?;
     let Met::First(links) = linking::meet(shared, &entry, &meta, None)? else { return Ok(()) };
@@ -171,21 +177,22 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
     }
 }
 
-fn is_same(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool {
-    let mode = if meta.kind == FileKind::Symlink { meta.mode } else { there.mode };
-    let rules = &shared.trees.rules;
-    if !rules.time_is_right(meta, there)
-        || !matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Leave(_))
-    {
-        return false;
-    }
-    if (meta.kind, meta.special_device) != (there.kind, there.special_device)
-        || cursor.hidden_differ(shared, name)
-    {
+/// Whether what stands there is the same but for its attributes.
+fn is_same(cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool {
+    if (meta.kind, meta.special_device) != (there.kind, there.special_device) {
         return false;
     }
     let Ok(target) = cursor.target() else { return false };
     let path = cursor.source_path(&name.name);
     meta.kind != FileKind::Symlink
         || cursor.source().read_symlink(name, &path).ok() == names::read_symlink(target, &name.name).ok()
+}
+
+/// Whether its attributes are right.
+fn is_right(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool {
+    let mode = if meta.kind == FileKind::Symlink { meta.mode } else { there.mode };
+    let rules = &shared.trees.rules;
+    rules.time_is_right(meta, there)
+        && matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Leave(_))
+        && !cursor.hidden_differ(shared, name)
 }

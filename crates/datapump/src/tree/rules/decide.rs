@@ -173,6 +173,23 @@ impl Rules {
         }
     }
 
+    /// Whether a file that is updated is replaced because of its time, and would not be for its size.
+    pub(crate) fn differs_in_time_alone(&self, source: &Meta, there: &Meta) -> bool {
+        let are_files = (source.kind, there.kind) == (FileKind::Regular, FileKind::Regular);
+        // Attributes belong to the file, not to the name (`adjusted`).
+        let has_no_others = there.links <= source.links;
+        self.may_compare()
+            && are_files
+            && source.size_bytes == there.size_bytes
+            && !self.same_time(source, there)
+            && has_no_others
+    }
+
+    /// Whether contents may be compared where times say nothing.
+    pub(crate) fn may_compare(&self) -> bool {
+        self.leaves_unread() && self.times && !self.size_only
+    }
+
     /// The same of a file in another folder that may be linked to: `Leave` if it is the very same.
     pub(crate) fn unchanged(&self, source: &Meta, there: &Meta) -> Action {
         let is_file = (source.kind, there.kind) == (FileKind::Regular, FileKind::Regular);
@@ -307,6 +324,27 @@ mod tests {
             (in_window(differs), source, Some(meta(Regular, 10, 497, 0o644)), Action::Replace),
         ] {
             assert_eq!(rules.decide(&source, there.as_ref()), expected, "{rules:?} {there:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_for_its_time_alone_where_nothing_else_tells() {
+        let differs = Rules { update: Update::Differs, ..Rules::new(&Options::default(), true) };
+        let source = meta(FileKind::Regular, 10, 500, 0o644);
+        let there = |size_bytes, mtime_ns| meta(FileKind::Regular, size_bytes, mtime_ns, 0o600);
+        for (rules, there, expected) in [
+            (differs, there(10, 400), true),
+            (Rules { update: Update::Older, ..differs }, there(10, 400), true),
+            (differs, there(10, 500), false),
+            (differs, there(11, 400), false),
+            (differs, Meta { links: 2, ..there(10, 400) }, false),
+            (differs, Meta { kind: FileKind::Fifo, ..there(10, 400) }, false),
+            (Rules { size_only: true, ..differs }, there(10, 400), false),
+            (Rules { checksum: true, ..differs }, there(10, 400), false),
+            (Rules { times: false, ..differs }, there(10, 400), false),
+            (Rules { update: Update::All, ..differs }, there(10, 400), false),
+        ] {
+            assert_eq!(rules.differs_in_time_alone(&source, &there), expected, "{rules:?} {there:?}");
         }
     }
 
