@@ -368,7 +368,19 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::File(at) if shared.settings.options.inplace => {
             let names = (at.name().unwrap_or_default(), &*at.path);
             resumed::forget(shared, || at.folder_to_sync().ok(), names);
-            StagedFile::in_place(at, &siblings).map(OpenTarget::StagedFile)
+            let staged = StagedFile::in_place(at, &siblings)?;
+            let original = opened.original.as_ref().filter(|original| original.has_attributes());
+            let is_whole = shared.settings.pieces.is_none();
+            if is_whole && confidential::stays_open(&staged, original, shared.settings.options.keep) {
+                drop(staged);
+                shared.ledger.warn(format!(
+                    "'{}': its mode cannot be set, and others could read there what the source keeps from them: it is \
+                     made anew, not written where it stands",
+                    shown_path(&at.path)
+                ));
+                return StagedFile::replacing(at, None, &siblings).map(OpenTarget::StagedFile);
+            }
+            Ok(OpenTarget::StagedFile(staged))
         }
         Target::File(at) => {
             let wish = resumed::wish(shared, opened.original.as_ref(), how);

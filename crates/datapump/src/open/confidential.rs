@@ -85,6 +85,20 @@ pub(crate) fn close(staged: &StagedFile, original: Option<&Original>, keep: Keep
     Some(Closed { handle: Arc::clone(&staged.handle), before })
 }
 
+/// Whether a target that is to be written where it stands lets in more than in the end, and its file system lets nobody
+/// change that: whoever owns it. A new file is closed from the start.
+pub(crate) fn stays_open(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> bool {
+    let (Handle::Os(file), Some(original)) = (&*staged.handle, original) else { return false };
+    if !staged.is_in_place() || !keep.mode {
+        return false;
+    }
+    let (Ok(before), to) = (file_meta(file), AttributeHolder::Open(file)) else { return false };
+    let me = rustix::process::geteuid();
+    let may_change = me.is_root() || me.as_raw() == before.uid;
+    // The mode that it has is set: nothing changes.
+    may_change && lets_in_more(to, &before, original, keep) && to.set_mode(before.mode).is_err()
+}
+
 impl Closed {
     /// Nothing was written to it.
     pub(crate) fn undo(&self) -> Outcome<()> {

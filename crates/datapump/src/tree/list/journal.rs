@@ -381,6 +381,10 @@ fn create_or_open(folder: &Folder, name: &Path) -> Result<Result<Standing, &'sta
     let opened = file.meta().map_err(|errno| system(Operation::Stat, errno))?;
     Ok(match why_foreign(folder, &opened).filter(|_| !is_new) {
         Some(why) => Err(why),
+        None if is_new && why_foreign(folder, &opened).is_some() => {
+            let why_doubtful = Some("all files of this mount belong to another user, whoever makes them");
+            Ok(Standing { file, is_new, why_doubtful })
+        }
         None => Ok(Standing { file, is_new, why_doubtful: why_not_own(folder, &opened) }),
     })
 }
