@@ -78,8 +78,11 @@ pub fn copy(
     if !keep.times && !sets_mode {
         return Ok(lost);
     }
-    let now = to.meta()?;
+    let mut now = to.meta()?;
     if keep.times {
+        if meta.kind == FileKind::Folder && no_times.is_none() {
+            now = times_of_folder(meta, to, now)?;
+        }
         lost.extend(time_lost(meta, &now, no_times));
     }
     if sets_mode && now.mode != mode {
@@ -109,6 +112,19 @@ fn without_set_id(keep: Keep) -> Loss {
 pub fn copy_times(meta: &Meta, to: AttributeHolder<'_>) -> Outcome<()> {
     let (last_access, last_modification) = (timespec(meta.atime_ns), timespec(meta.mtime_ns));
     to.set_times(&Timestamps { last_access, last_modification })
+}
+
+/// What a folder shows. Names that are made in it at this very moment (further names of a file) change its time: whether
+/// it keeps the one that it is given is looked at more than once.
+fn times_of_folder(meta: &Meta, to: AttributeHolder<'_>, mut now: Meta) -> Outcome<Meta> {
+    const TRIES: u32 = 8;
+    for _ in 0..TRIES {
+        if time_lost(meta, &now, None).is_none() || copy_times(meta, to).is_err() {
+            break;
+        }
+        now = to.meta()?;
+    }
+    Ok(now)
 }
 
 /// File systems give a time that they cannot tell another one, and say nothing. Of the time of access some keep no more
