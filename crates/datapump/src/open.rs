@@ -369,15 +369,10 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             let names = (at.name().unwrap_or_default(), &*at.path);
             resumed::forget(shared, || at.folder_to_sync().ok(), names);
             let staged = StagedFile::in_place(at, &siblings)?;
-            let original = opened.original.as_ref().filter(|original| original.has_attributes());
-            let is_whole = shared.settings.pieces.is_none();
-            if is_whole && confidential::stays_open(&staged, original, shared.settings.options.keep) {
-                drop(staged);
-                shared.ledger.warn(format!(
-                    "'{}': its mode cannot be set, and others could read there what the source keeps from them: it is \
-                     made anew, not written where it stands",
-                    shown_path(&at.path)
-                ));
+            let (original, keep) = (opened.original.as_ref(), shared.settings.options.keep);
+            if shared.settings.pieces.is_none() && confidential::stays_open(&staged, original, keep) {
+                let (path, why) = (shown_path(&at.path), "lest others read what the source keeps from them");
+                shared.ledger.warn(format!("'{path}': its mode cannot be set; it is made anew, {why}"));
                 return StagedFile::replacing(at, None, &siblings).map(OpenTarget::StagedFile);
             }
             Ok(OpenTarget::StagedFile(staged))

@@ -88,6 +88,7 @@ pub(crate) fn close(staged: &StagedFile, original: Option<&Original>, keep: Keep
 /// Whether a target that is to be written where it stands lets in more than in the end, and its file system lets nobody
 /// change that: whoever owns it. A new file is closed from the start.
 pub(crate) fn stays_open(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> bool {
+    let original = original.filter(|original| original.has_attributes());
     let (Handle::Os(file), Some(original)) = (&*staged.handle, original) else { return false };
     if !staged.is_in_place() || !keep.mode {
         return false;

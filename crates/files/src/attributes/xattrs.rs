@@ -33,25 +33,16 @@ pub fn copy(
     (keep, new, meta): (Keep, New<'_>, &Meta),
     lost: &mut Lost,
 ) -> Set {
-    let mut set = Set::default();
-    let of_source = match from.xattr_names() {
-        Ok(of_source) => of_source,
-        Err(errno) => {
+    let (of_source, mut set) = match listed(from, keep) {
+        Ok(listed) => listed,
+        Err((errno, set)) => {
             // What stands at the target stays: nobody knows what is to go.
             lost.push(
                 not_listed(errno, "the source's could not be listed").if_asked(keep.acl || keep.xattrs),
             );
-            let list = from.xattr_value(acl::ACCESS).ok().flatten();
-            set.group_bits = list.and_then(|list| acl::group_bits(&list));
             return set;
         }
     };
-    if !keep.acl && of_source.iter().any(|name| **name == *acl::ACCESS) {
-        set.group_bits = match from.xattr_value(acl::ACCESS) {
-            Ok(list) => list.and_then(|list| acl::group_bits(&list)),
-            Err(_) => Some(0),
-        };
-    }
     let mut names: Vec<(CString, AttributeHolder<'_>, bool)> =
         of_source.into_iter().filter(|name| is_kept(name, keep)).map(|name| (name, from, true)).collect();
     if let Some(replaced) = new.replaced {
@@ -88,6 +79,19 @@ pub fn copy(
         }
     }
     set
+}
+
+/// The names of the source's, and what its group may where its access control list is not kept.
+fn listed(from: AttributeHolder<'_>, keep: Keep) -> Result<(Vec<CString>, Set), (Errno, Set)> {
+    let bits = |list: Option<Vec<u8>>| list.and_then(|list| acl::group_bits(&list));
+    let of_source = from.xattr_names().map_err(|errno| {
+        let group_bits = bits(from.xattr_value(acl::ACCESS).ok().flatten());
+        (errno, Set { group_bits, ..Set::default() })
+    })?;
+    let is_left = !keep.acl && of_source.iter().any(|name| **name == *acl::ACCESS);
+    // One that cannot be read lets in nobody.
+    let group_bits = is_left.then(|| from.xattr_value(acl::ACCESS).map_or(Some(0), bits)).flatten();
+    Ok((of_source, Set { group_bits, ..Set::default() }))
 }
 
 /// Does it also to a file of this user that its mode closes to writing. Its mode is set behind this.
