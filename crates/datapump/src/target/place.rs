@@ -2,7 +2,7 @@
 //!
 //! Must not know: whether the place exists, what kind of file it is.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
