@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use clap::builder::StyledStr;
+use clap::builder::{Resettable, StyledStr};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command, Error, FromArgMatches};
 
@@ -17,12 +17,24 @@ use crate::args::{Arguments, command};
 
 /// Reads what was typed. An error is also what `--help` and `--version` give: print it and end with its status.
 pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
-    let mut command = command();
+    let command = command();
+    let mut command = if is_far_end(&words) { without_variables(command) } else { command };
     let words = without_human_readable(&command, words);
     command
         .try_get_matches_from_mut(&words)
         .and_then(|matches| arguments(&matches))
         .map_err(|error| in_other_words(error, &mut command, &words))
+}
+
+/// Whether this is what a copy starts over ssh. A session says what it wants: variables of the far shell are for what
+/// its user types there.
+fn is_far_end(words: &[OsString]) -> bool {
+    words.get(1..).is_some_and(|words| words == ["serve", "--stdio"])
+}
+
+fn without_variables(command: Command) -> Command {
+    let argument = |argument: Arg| argument.env(Resettable::Reset);
+    command.mut_args(argument).mut_subcommands(without_variables)
 }
 
 /// `-avh` is what people of rsync type, and figures are for people anyway: help that is printed instead, with status 0,
