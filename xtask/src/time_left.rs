@@ -1,5 +1,5 @@
 //! Records copies of which progress is shown, for the judge of the time left: `bench/time-left.ndjson`, a line a copy.
-//! The judge is a test of the meter (`crates/cli/src/output/time_left.rs`).
+//! The judge is a test of the meter (`crates/cli/src/output/meter/time_left.rs`).
 //!
 //! Files, trees, copies that go on, copies to and from another process; as fast as they are and held to a rate; some
 //! are slowed down when half of their time is over (stopped for half of each 200 ms), which nobody can foresee.

@@ -12,13 +12,13 @@ pub(crate) mod findings;
 pub(crate) mod json;
 pub(crate) mod meter;
 pub(crate) mod path_words;
+pub(crate) mod printer;
 pub(crate) mod progress;
 #[cfg(test)]
 mod schema;
-mod time_left;
 pub(crate) mod version;
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +35,7 @@ use crate::output::files::log_file::LogFile;
 use crate::output::files::report_file::ReportFile;
 use crate::output::path_words::change_words::{DoneWords, plan_words, planned_words};
 use crate::output::path_words::path_words;
+use crate::output::printer::{OutputStream, Printer};
 use crate::output::version::VERSION;
 
 /// The system's number for a descriptor that is not open: errno(3).
@@ -67,14 +68,7 @@ pub struct Output {
     /// A line for each thing that is done is written here.
     log_file: Option<LogFile>,
     failures: Mutex<Failures>,
-    results: Mutex<Results>,
-    bar: Mutex<Option<ProgressBar>>,
-}
-
-#[derive(Debug, Default)]
-struct Results {
-    closed: bool,
-    failed: Option<io::Error>,
+    printer: Printer,
 }
 
 impl Output {
@@ -115,8 +109,11 @@ impl Output {
         let to = target.map_or(String::new(), |target| format!(" -> {target}"));
         let from = sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         let dry_run = if self.dry_run { "dry run: " } else { "" };
-        let words = || format!("pump-log: {dry_run}{name} {from}{to}");
-        self.log_file.iter().for_each(|log| log.start(words, || event.clone()));
+        if let Some(log) = &self.log_file {
+            log.start();
+            let line = log.line(|| format!("pump-log: {dry_run}{name} {from}{to}"), || event.clone());
+            line.into_iter().for_each(|(to, line)| self.printer.write(to, line));
+        }
     }
 
     /// For commands that print results, or JSON, and nothing between.
@@ -138,7 +135,8 @@ impl Output {
     /// A line of the log, if there is one.
     fn log(&self, words: impl FnOnce() -> String, event: impl FnOnce() -> String) {
         if let Some(log) = &self.log_file {
-            log.write(|| format!("{}{}", if self.dry_run { "dry run: " } else { "" }, words()), event);
+            let words = || format!("{}{}", if self.dry_run { "dry run: " } else { "" }, words());
+            log.line(words, event).into_iter().for_each(|(to, line)| self.printer.write(to, line));
         }
     }
 
@@ -149,7 +147,8 @@ impl Output {
         }
         let line = line();
         if let Some(file) = &self.report_file {
-            file.write(&line);
+            let (to, line) = file.line(&line);
+            self.printer.write(to, line);
         }
         if self.json {
             self.result(&line);
@@ -163,38 +162,33 @@ impl Output {
 
     /// Bytes on standard output.
     pub fn bytes(&self, bytes: &[u8]) {
-        let mut results = locked(&self.results);
-        if results.closed || results.failed.is_some() {
-            return;
-        }
-        if datapump::host::was_closed(1) {
-            results.failed = Some(io::Error::from_raw_os_error(EBADF));
-            return;
-        }
-        let write = || {
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(bytes).and_then(|()| stdout.flush())
-        };
-        let written = match &*locked(&self.bar) {
-            // Both are on one screen.
-            Some(bar) if io::stdout().is_terminal() => bar.suspend(write),
-            _ => write(),
-        };
-        match written {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => results.closed = true,
-            Err(error) => results.failed = Some(error),
+        match datapump::host::was_closed(1) {
+            true => self.printer.fail(io::Error::from_raw_os_error(EBADF)),
+            false => self.printer.write(OutputStream::Out, bytes.to_vec()),
         }
     }
 
     /// A line for people on standard error, above the progress bar if there is one.
     pub fn line(&self, line: &str) {
-        // Nobody can be told that standard error is closed.
-        let write = || drop(writeln!(io::stderr(), "{line}"));
-        match &*locked(&self.bar) {
-            Some(bar) => bar.suspend(write),
-            None => write(),
+        self.printer.write(OutputStream::Err, format!("{line}\n").into());
+    }
+
+    /// The same with words of the moment: left out while nobody reads.
+    pub fn line_of_moment(&self, line: &str) {
+        self.printer.write_if_read(OutputStream::Err, format!("{line}\n").into());
+    }
+
+    /// An event of the moment on standard output: left out while nobody reads.
+    pub fn result_of_moment(&self, line: &str) {
+        match datapump::host::was_closed(1) {
+            true => self.result(line),
+            false => self.printer.write_if_read(OutputStream::Out, format!("{line}\n").into()),
         }
+    }
+
+    /// Draws the progress bar, unless nobody reads.
+    pub fn draw(&self, draw: impl FnOnce() + Send + 'static) {
+        self.printer.draw(draw);
     }
 
     /// An event of a job, in the form that was asked for.
@@ -424,6 +418,7 @@ impl Output {
 
     /// The status to end with, given that of the work: results that could not be written are a failure.
     pub fn status(&self, status: i32) -> i32 {
+        let (failed, has_left_out) = self.printer.flush();
         let unwritten: Vec<_> = [
             self.report_file.as_ref().and_then(ReportFile::failure),
             self.log_file.as_ref().and_then(LogFile::failure),
@@ -432,26 +427,25 @@ impl Output {
         .flatten()
         .inspect(|problem| self.problem(problem))
         .collect();
-        let failed = locked(&self.results).failed.take();
         if let Some(error) = &failed {
             self.line(&format!("pump: write to standard output: {error}"));
         }
-        if unwritten.is_empty() && failed.is_none() {
-            return status;
+        match status == Status::Done as i32 {
+            true if !unwritten.is_empty() || failed.is_some() => Status::Failed as i32,
+            // Its results did not get to whoever asked for them, as the user had it stopped.
+            true if has_left_out => Status::Interrupted as i32,
+            _ => status,
         }
-        if status == Status::Done as i32 { Status::Failed as i32 } else { status }
     }
 
     /// From now on lines are printed above this bar.
     pub fn share(&self, bar: ProgressBar) {
-        *locked(&self.bar) = Some(bar);
+        self.printer.share(Some(bar));
     }
 
     /// Removes the bar.
     pub fn clear(&self) {
-        if let Some(bar) = locked(&self.bar).take() {
-            bar.finish_and_clear();
-        }
+        self.printer.share(None);
     }
 }
 

@@ -1,12 +1,14 @@
 //! How fast it goes and how long it takes: readings from counters and a clock that the caller reads.
 //!
-//! The percentage never falls. The time left is a range (`time_left.rs`).
+//! The percentage never falls. The time left is a range (`meter/time_left.rs`).
 //!
 //! Must not know: clocks, threads, terminals.
 
+mod time_left;
+
 use datapump::{LimitedBy, Phase, Snapshot};
 
-use crate::output::time_left::{Samples, TimeLeft};
+use time_left::{Samples, TimeLeft};
 
 /// Samples that the rate is taken from: the last 10 s.
 const SAMPLES_MAX: usize = 20;

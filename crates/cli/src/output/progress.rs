@@ -89,7 +89,7 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
         let line =
             || format!("{}{}", words(&reading), at_hand.as_deref().map(name_words).unwrap_or_default());
         if is_asked {
-            output.line(&line());
+            output.line_of_moment(&line());
         }
         if elapsed.saturating_sub(shown) < period {
             continue;
@@ -98,9 +98,14 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
         // Nothing is drawn over the question of an ssh that connects.
         match (&bar, how) {
             (_, Shown::Bar) if !has_begun(&snapshot) => {}
-            (Some(bar), _) => draw(bar, &reading, at_hand.as_deref()),
-            (None, Shown::Events(_)) => output.result(&json::progress(&reading, at_hand.as_deref())),
-            (None, Shown::Lines(_)) => output.line(&line()),
+            (Some(bar), _) => {
+                let bar = bar.clone();
+                output.draw(move || draw(&bar, &reading, at_hand.as_deref()));
+            }
+            (None, Shown::Events(_)) => {
+                output.result_of_moment(&json::progress(&reading, at_hand.as_deref()))
+            }
+            (None, Shown::Lines(_)) => output.line_of_moment(&line()),
             (None, _) => {}
         }
     }

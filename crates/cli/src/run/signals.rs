@@ -10,6 +10,8 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 
+use crate::output::printer;
+
 /// The flags that signals set.
 #[derive(Debug, Default)]
 pub struct SignalFlags {
@@ -34,6 +36,8 @@ pub fn signal_flags() -> io::Result<SignalFlags> {
     let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM, SIGXCPU].into_iter().chain(hang_up) {
         flag::register(signal, Arc::clone(&stop))?;
+        // Words that nobody reads are not waited for.
+        flag::register(signal, printer::stop_flag())?;
     }
     Ok(SignalFlags { stop, asked })
 }

@@ -3,8 +3,8 @@
 //! Must not know: what else is printed.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::Problem;
@@ -12,6 +12,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::output::files::own_file::{OwnFile, WrittenFile};
 use crate::output::json;
+use crate::output::printer::OutputStream;
 
 const WORDS: OwnFile =
     OwnFile { flag: "--log-file", kind: "a log", beginning: b"pump-log: ", has_times: true };
@@ -25,7 +26,7 @@ const EVENTS: OwnFile = OwnFile {
 /// The file, and its form.
 #[derive(Debug)]
 pub struct LogFile {
-    written: WrittenFile,
+    written: Arc<WrittenFile>,
     json: bool,
     /// A run that is refused before it begins leaves no line: the first one says what the file is.
     started: AtomicBool,
@@ -41,6 +42,7 @@ impl LogFile {
         let written = WrittenFile::open(path, if json { &EVENTS } else { &WORDS }, others)?;
         // Lines of two runs do not overwrite each other.
         written.write(|file| Ok(fcntl_setfl(file, OFlags::APPEND)?));
+        let written = Arc::new(written);
         Ok(LogFile { written, json, started: AtomicBool::new(false) })
     }
 
@@ -49,22 +51,25 @@ impl LogFile {
         &self.written.path
     }
 
-    /// The first line of a run: from now on there are more.
-    pub fn start(&self, words: impl FnOnce() -> String, event: impl FnOnce() -> String) {
+    /// From now on there are lines: the first one says what the file is.
+    pub fn start(&self) {
         self.started.store(true, Ordering::Relaxed);
-        self.write(words, event);
     }
 
-    /// A line: words, or the event of `--json`. One call for each, so that two runs do not mix theirs.
-    pub fn write(&self, words: impl FnOnce() -> String, event: impl FnOnce() -> String) {
-        if self.started.load(Ordering::Relaxed) {
-            let line = match self.json {
-                true => json::with_time(&event()),
-                false => format!("{} {}", json::now(), words()),
-            };
-            let line = format!("{line}\n");
-            self.written.write(|mut file| file.write_all(line.as_bytes()));
+    /// A line, and where it goes: words, or the event of `--json`.
+    pub fn line(
+        &self,
+        words: impl FnOnce() -> String,
+        event: impl FnOnce() -> String,
+    ) -> Option<(OutputStream, Vec<u8>)> {
+        if !self.started.load(Ordering::Relaxed) {
+            return None;
         }
+        let line = match self.json {
+            true => json::with_time(&event()),
+            false => format!("{} {}", json::now(), words()),
+        };
+        Some((OutputStream::Log(Arc::clone(&self.written)), format!("{line}\n").into()))
     }
 
     /// Why it does not hold all lines.

@@ -154,6 +154,11 @@ impl WrittenFile {
         Ok(WrittenFile { path: path.to_path_buf(), file, failed: Mutex::default() })
     }
 
+    #[cfg(test)]
+    pub fn of(file: File) -> WrittenFile {
+        WrittenFile { path: PathBuf::new(), file, failed: Mutex::default() }
+    }
+
     /// Writes, unless something failed before.
     pub fn write(&self, write: impl FnOnce(&File) -> io::Result<()>) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,12 +3,13 @@
 //! Must not know: what the line says.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use datapump::Problem;
 
-use crate::output::files::own_file::{self, OwnFile, WrittenFile};
+use crate::output::files::own_file::{OwnFile, WrittenFile};
+use crate::output::printer::OutputStream;
 
 const REPORT: OwnFile = OwnFile {
     flag: "--report",
@@ -19,7 +20,7 @@ const REPORT: OwnFile = OwnFile {
 
 /// The file.
 #[derive(Debug)]
-pub struct ReportFile(WrittenFile);
+pub struct ReportFile(Arc<WrittenFile>);
 
 impl ReportFile {
     /// Opens it.
@@ -27,13 +28,12 @@ impl ReportFile {
         path: &Path,
         others: impl Iterator<Item = &'other OsStr>,
     ) -> Result<ReportFile, Problem> {
-        WrittenFile::open(path, &REPORT, others).map(ReportFile)
+        WrittenFile::open(path, &REPORT, others).map(|file| ReportFile(Arc::new(file)))
     }
 
-    /// Writes the one line.
-    pub fn write(&self, line: &str) {
-        let line = format!("{line}\n");
-        self.0.write(|mut file| own_file::empty(file).and_then(|()| file.write_all(line.as_bytes())));
+    /// The one line, and where it goes.
+    pub fn line(&self, line: &str) -> (OutputStream, Vec<u8>) {
+        (OutputStream::Whole(Arc::clone(&self.0)), format!("{line}\n").into())
     }
 
     /// Why it does not hold the line.
