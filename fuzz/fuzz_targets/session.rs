@@ -30,6 +30,7 @@ fuzz_target!(|input: (bool, u8, Vec<Vec<u8>>, Vec<u8>)| {
                             datagrams: None,
                             places: None,
                             has_links: None,
+                            holds_events: None,
                         });
                     }
                     Err(_) => return,

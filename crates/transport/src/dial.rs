@@ -3,11 +3,12 @@
 //! Must not know: sessions, what a connection is used for.
 
 mod connect;
+mod direct;
 mod pool;
 
+pub use direct::DirectWay;
 pub use pool::{Dial, Pool};
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,18 +25,21 @@ use crate::tls::{Seal, Ticket};
 use connect::call;
 pub(crate) use connect::connect;
 
-/// How long a host may take to answer a call where another way is known.
-const TRY_MAX: Duration = Duration::from_secs(1);
-
 /// How connections get to the other side.
 #[derive(Clone)]
 pub enum Route {
     /// `host:port`.
     Called(String),
-    /// An address of a far end that was started over ssh.
-    Tried(SocketAddr),
+    /// A far end that was started over ssh: at its address, or through ssh where nothing answers there.
+    Direct(Arc<DirectWay>),
     /// Over ssh.
     ConnectionStats(Arc<SshMux>),
+}
+
+/// A connection after its handshake, and how long that took.
+struct Sealed {
+    channel: Channel,
+    handshake: Duration,
 }
 
 /// What a call needs.
@@ -95,9 +99,7 @@ impl Dialer {
 
     /// Another connection of a session, once the other side has let it in.
     pub fn join(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
-        let (mut channel, _) = self.greeted(purpose, Some(session), (None, &|| ()))?;
-        channel.flush()?;
-        channel.within(self.patience(), Channel::receive_reply)?;
+        let mut channel = self.let_in(purpose, (session, None))?;
         channel.join(self.cancel.begun());
         Ok(channel)
     }
@@ -112,9 +114,34 @@ impl Dialer {
 
     /// The same, once the other side has let it in.
     pub fn joined_early(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
-        let mut channel = self.join_early(purpose, session)?;
-        channel.flush()?;
-        channel.within(self.patience(), Channel::receive_reply).map(|()| channel)
+        self.let_in(purpose, (session, Some(session)))
+    }
+
+    /// A connection that got an answer to its greeting. Where the direct way is silent behind the handshake, it is
+    /// made once more, through ssh.
+    fn let_in(
+        &self,
+        purpose: Purpose,
+        (session, early): ([u8; 16], Option<[u8; 16]>),
+    ) -> Result<Channel, NetFault> {
+        let start = Instant::now();
+        let once = || {
+            let (mut channel, _) = self.greeted(purpose, Some(session), (early, &|| ()))?;
+            if early.is_some() {
+                channel.join(self.cancel.begun());
+            }
+            channel.flush()?;
+            channel.within(self.patience(), Channel::receive_reply).map(|()| channel)
+        };
+        match (once(), &self.route) {
+            (Err(fault @ NetFault::Lost(_)), Route::Direct(direct))
+                if !direct.is_given_up() && start.elapsed() >= self.patience() && !self.cancel.is_cut() =>
+            {
+                direct.give_up(&fault);
+                once()
+            }
+            (made, _) => made,
+        }
     }
 
     fn greeted(
@@ -123,11 +150,8 @@ impl Dialer {
         session: Option<[u8; 16]>,
         (early, called): (Option<[u8; 16]>, &dyn Fn()),
     ) -> Result<(Channel, Option<u64>), NetFault> {
-        let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
-        let socket = self.call(called)?;
-        let start = Instant::now();
-        let mut channel = Channel::new(socket, seal, self.cancel.clone(), self.patience())?;
-        let round_trip_ns = self.ticket.is_some().then(|| start.elapsed().as_nanos() as u64);
+        let Sealed { mut channel, handshake } = self.sealed(called)?;
+        let round_trip_ns = self.ticket.is_some().then_some(handshake.as_nanos() as u64);
         channel.tune(&self.sockets)?;
         channel.watch(self.patience)?;
         let program = concat!("pump ", env!("CARGO_PKG_VERSION"));
@@ -135,6 +159,38 @@ impl Dialer {
         number.into_iter().for_each(|number| channel.count_as(number));
         channel.put_greeting(&greet(purpose, session, early, (number, program)))?;
         Ok((channel, round_trip_ns))
+    }
+
+    /// A connection after its handshake.
+    fn sealed(&self, called: &dyn Fn()) -> Result<Sealed, NetFault> {
+        let socket = match &self.route {
+            Route::Called(address) => {
+                let socket = call(address, &self.cancel, self.patience(), called);
+                socket.map(Socket::Tcp).map_err(NetFault::of_first)?
+            }
+            Route::ConnectionStats(ssh_mux) => {
+                let opened = ssh_mux.open().map(Socket::Unix);
+                called();
+                opened?
+            }
+            Route::Direct(direct) => return direct.sealed(self, called),
+        };
+        self.shaken(socket)
+    }
+
+    /// The same of a socket that is connected.
+    fn shaken(&self, socket: Socket) -> Result<Sealed, NetFault> {
+        let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
+        let start = Instant::now();
+        let channel = Channel::new(socket, seal, self.cancel.clone(), self.patience())?;
+        Ok(Sealed { channel, handshake: start.elapsed() })
+    }
+
+    /// No session came about, because of this. If it was lost on the direct way, the next one goes through ssh.
+    pub fn distrust(&self, fault: &NetFault) {
+        if let (Route::Direct(direct), NetFault::Lost(_)) = (&self.route, fault) {
+            direct.distrust();
+        }
     }
 
     /// Round trips until a connection is there: a call, and a handshake where something is sealed.
@@ -146,22 +202,5 @@ impl Dialer {
     /// How long each step of a call may take.
     fn patience(&self) -> Duration {
         self.patience.min(HANDSHAKE_MAX)
-    }
-
-    fn call(&self, called: &dyn Fn()) -> Result<Socket, NetFault> {
-        match &self.route {
-            Route::Called(address) => {
-                let socket = call(address, &self.cancel, self.patience(), called);
-                socket.map(Socket::Tcp).map_err(NetFault::of_first)
-            }
-            Route::Tried(address) => {
-                connect(std::slice::from_ref(address), &self.cancel.within(TRY_MAX), called).map(Socket::Tcp)
-            }
-            Route::ConnectionStats(ssh_mux) => {
-                let opened = ssh_mux.open().map(Socket::Unix);
-                called();
-                opened
-            }
-        }
     }
 }

@@ -30,11 +30,11 @@ pub use cancel::{CancelToken, CutOnPanic, Stopping};
 pub use channel::{
     Channel, ConnectionLook, ConnectionProbe, ConnectionStats, Digest, HANDSHAKE_MAX, SocketFacts,
 };
-pub use dial::{Dial, Dialer, FAR_NS, Pool, Route, Welcome, is_far};
+pub use dial::{Dial, Dialer, DirectWay, FAR_NS, Pool, Route, Welcome, is_far};
 pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
 pub use sockets::datagram::{DatagramBuffers, DatagramSocket, ReceivedDatagram};
 pub use sockets::{Assembly, SocketOptions, host_settings, kernel_buffer_bytes};
-pub use ssh::{RemoteEnd, Shell, SshHost, SshMux};
+pub use ssh::{Distrusts, RemoteEnd, Shell, SshHost, SshMux};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
 pub use web::{WebError, WebFault, WebFile, WebUrl};

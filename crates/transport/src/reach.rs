@@ -7,11 +7,12 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use crate::cancel::CancelToken;
 use crate::channel::Channel;
-use crate::dial::{Dialer, Route};
+use crate::dial::{Dialer, DirectWay, Route};
 use crate::fault::NetFault;
 use crate::sockets::SocketOptions;
 use crate::ssh::{RemoteEnd, Shell, SshHost};
@@ -75,6 +76,8 @@ pub struct Reached {
     pub round_trip_ns: Option<u64>,
     /// What was started there for this session; ends when it is dropped.
     pub remote_end: Option<RemoteEnd>,
+    /// Says why further connections are not made as the first one was, if that comes to pass.
+    pub notices: Option<Receiver<String>>,
 }
 
 /// Makes the control connection; a stop ends its waits. What the user should know besides is told to `notice`.
@@ -103,7 +106,7 @@ pub fn reach(
 
 fn called(with: &Reaching<'_>, dialer: Dialer, remote_end: Option<RemoteEnd>) -> Result<Reached, NetFault> {
     let (channel, round_trip_ns) = dialer.control(with.proposed, &|| (with.beside)(&dialer))?;
-    Ok(Reached { dialer, channel, round_trip_ns, remote_end })
+    Ok(Reached { dialer, channel, round_trip_ns, remote_end, notices: None })
 }
 
 fn over_ssh(
@@ -114,22 +117,22 @@ fn over_ssh(
 ) -> Result<Reached, NetFault> {
     let ticket = Some(remote_end.ticket.clone());
     let of = |route| of(route, ticket.clone());
-    let why = match remote_end.address {
-        _ if remote_end.carries_all => None,
-        Some(address) => match of(Route::Tried(address)).control(with.proposed, &|| ()) {
-            Ok((channel, round_trip_ns)) => {
-                let dialer = of(Route::Called(address.to_string()));
-                (with.beside)(&dialer);
-                return Ok(Reached { dialer, channel, round_trip_ns, remote_end: Some(remote_end) });
-            }
-            Err(NetFault::Stopped) => return Err(NetFault::Stopped),
-            // The far end is reached over ssh, whatever answered there.
-            Err(fault) => Some(format!("no direct connection to {address} ({})", fault.words())),
-        },
-        None => Some("the far end has no address of its own".into()),
-    };
-    if let Some(why) = why {
-        notice(format!("{why}: everything goes through ssh, which may be slower"));
+    let ssh_mux = remote_end.carry();
+    match remote_end.address {
+        _ if remote_end.carries_all => {}
+        Some(address) => {
+            let (direct, notices) =
+                DirectWay::new(address, Arc::clone(&ssh_mux), remote_end.distrusted.clone());
+            let dialer = of(Route::Direct(direct));
+            let (channel, round_trip_ns) = dialer.control(with.proposed, &|| ())?;
+            (with.beside)(&dialer);
+            notices.try_iter().for_each(notice);
+            let (remote_end, notices) = (Some(remote_end), Some(notices));
+            return Ok(Reached { dialer, channel, round_trip_ns, remote_end, notices });
+        }
+        None => notice(
+            "the far end has no address of its own: everything goes through ssh, which may be slower".into(),
+        ),
     }
-    called(with, of(Route::ConnectionStats(remote_end.carry())), Some(remote_end))
+    called(with, of(Route::ConnectionStats(ssh_mux)), Some(remote_end))
 }

@@ -6,11 +6,14 @@
 //!
 //! Must not know: what the session is for, frames.
 
+mod distrusts;
 mod mux;
 mod said;
+mod start_wait;
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::io::pipe;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -24,10 +27,13 @@ use datapump_core::wire::opening::{FoundOpening, Opening, Search};
 use crate::fault::NetFault;
 use crate::tls::Ticket;
 
+pub(crate) use distrusts::Distrusted;
+pub use distrusts::Distrusts;
 pub use mux::SshMux;
 
 use mux::wait_and_read;
 use said::Said;
+use start_wait::{ANSWER_MAX, Silent, StartWait, end_below};
 
 /// What this side is, beside a far end of another version.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
@@ -57,11 +63,14 @@ pub struct Shell {
     pub remote_bin: String,
     /// All goes through ssh: the far end does not listen, and is not called.
     pub carries_all: bool,
+    /// Hosts that are not called any more, although they listen.
+    pub distrusts: Distrusts,
 }
 
 impl Default for Shell {
     fn default() -> Shell {
-        Shell { command: vec!["ssh".into()], remote_bin: "pump".into(), carries_all: false }
+        let distrusts = Distrusts::default();
+        Shell { command: vec!["ssh".into()], remote_bin: "pump".into(), carries_all: false, distrusts }
     }
 }
 
@@ -80,7 +89,7 @@ impl Shell {
                 "'{shown}' is no program of the far end: write for example --remote-bin bin/pump"
             ));
         }
-        Ok(Shell { command, remote_bin: remote_bin.into(), carries_all: false })
+        Ok(Shell { command, remote_bin: remote_bin.into(), ..Shell::default() })
     }
 
     fn name(&self) -> String {
@@ -159,6 +168,8 @@ pub struct RemoteEnd {
     pub(crate) address: Option<std::net::SocketAddr>,
     /// It is not to be called there.
     pub(crate) carries_all: bool,
+    /// It was called there before, and is not any more.
+    pub(crate) distrusted: Distrusted,
 }
 
 impl std::fmt::Debug for RemoteEnd {
@@ -180,30 +191,22 @@ impl RemoteEnd {
             let words = "the place and --ssh both name a port; drop one";
             return Err(NetFault::Refused(words.into()));
         }
-        let words = shell.words_to(host);
-        let mut command = Command::new(&*words[0]);
-        command.args(words[1..].iter().map(|word| &**word)).args(shell.remote_words());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| {
-            let name = shell.name();
-            NetFault::Refused(format!("{name} cannot be started: {error}; --ssh names another command"))
-        })?;
-        let output = File::from(OwnedFd::from(child.stdin.take().expect("it was asked for")));
-        let mut input = File::from(OwnedFd::from(child.stdout.take().expect("it was asked for")));
+        let (mut child, output, mut input, mut wait) = spawn(shell, host)?;
         let said = Said::relay(child.stderr.take().expect("it was asked for"));
         let mut search = Search::default();
-        let heard = hear(&mut input, &mut search, stop);
+        let heard = hear(&mut input, &mut search, (&mut wait, stop));
         let opening = match heard {
-            Ok(Some(FoundOpening::Opening(opening))) => read(opening),
-            Ok(Some(FoundOpening::OtherVersion(protocol, program))) => {
+            Ok(Heard::Found(FoundOpening::Opening(opening))) => read(opening),
+            Ok(Heard::Found(FoundOpening::OtherVersion(protocol, program))) => {
                 Err(other_version(&protocol, &program))
             }
-            Ok(Some(FoundOpening::Noise)) => Err(NetFault::Refused(format!(
+            Ok(Heard::Found(FoundOpening::Noise)) => Err(NetFault::Refused(format!(
                 "no pump answers at the far end, but something that prints much; a login script must be silent when \
                  it runs commands{}",
                 printed(&search)
             ))),
-            Ok(None) => {
+            Ok(Heard::Silence(silent)) => Err(unanswered(shell, host, silent, &search)),
+            Ok(Heard::End) => {
                 drop(output);
                 let status = end(&mut child, END_MAX, stop);
                 // A terminal tells ssh to stop, too: that it did is no news.
@@ -214,12 +217,16 @@ impl RemoteEnd {
             }
             Err(fault) => Err(fault),
         };
+        // From now on ssh is the only reader of its input.
+        drop(wait);
         let (ticket, address) = opening.inspect_err(|_| {
+            end_below(child.id());
             end(&mut child, Duration::ZERO, stop);
         })?;
         let (ssh_mux, input) = (SshMux::new(output), Some((input, search.rest().to_vec())));
-        let (stop, carries_all) = (Arc::clone(stop), shell.carries_all);
-        Ok(RemoteEnd { child, said, ssh_mux, stop, input, ticket, address, carries_all })
+        let (stop, distrusted) = (Arc::clone(stop), shell.distrusts.of(host));
+        let carries_all = shell.carries_all || distrusted.is_in();
+        Ok(RemoteEnd { child, said, ssh_mux, stop, input, ticket, address, carries_all, distrusted })
     }
 
     /// What carries streams to it.
@@ -257,20 +264,68 @@ fn end(child: &mut Child, patience: Duration, stop: &AtomicBool) -> Option<ExitS
     child.wait().ok()
 }
 
-/// Reads until something was found, or nothing more comes.
-fn hear(input: &mut File, search: &mut Search, stop: &AtomicBool) -> Result<Option<FoundOpening>, NetFault> {
+/// Starts the command, with what goes to it and comes from it, and the wait for its answer.
+fn spawn(shell: &Shell, host: &SshHost) -> Result<(Child, File, File, StartWait), NetFault> {
+    let words = shell.words_to(host);
+    let (to_ssh, output) = pipe().map_err(|error| NetFault::of_io("make a pipe", &error))?;
+    let ours = to_ssh.try_clone().map_err(|error| NetFault::of_io("make a pipe", &error))?;
+    let mut command = Command::new(&*words[0]);
+    command.args(words[1..].iter().map(|word| &**word)).args(shell.remote_words());
+    command.stdin(to_ssh).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| {
+        let name = shell.name();
+        NetFault::Refused(format!("{name} cannot be started: {error}; --ssh names another command"))
+    })?;
+    let input = File::from(OwnedFd::from(child.stdout.take().expect("it was asked for")));
+    let wait = StartWait::new(ours, child.id());
+    Ok((child, File::from(OwnedFd::from(output)), input, wait))
+}
+
+/// What came of a start.
+enum Heard {
+    Found(FoundOpening),
+    /// Nothing of ours came, and nothing more will.
+    End,
+    /// Nothing of ours came for too long.
+    Silence(Silent),
+}
+
+/// Reads until something was found, nothing more comes, or nothing came for too long.
+fn hear(
+    input: &mut File,
+    search: &mut Search,
+    (wait, stop): (&mut StartWait, &AtomicBool),
+) -> Result<Heard, NetFault> {
     let mut bytes = [0; 4096];
     while !stop.load(Ordering::Relaxed) {
         match wait_and_read(input, &mut bytes)? {
-            Some(0) => return Ok(None),
+            Some(0) => return Ok(Heard::End),
             Some(len) => search.handle_bytes(&bytes[..len]),
-            None => continue,
+            None => {}
         }
         if let Some(found) = search.poll() {
-            return Ok(Some(found));
+            return Ok(Heard::Found(found));
+        }
+        if let Some(silent) = wait.poll() {
+            return Ok(Heard::Silence(silent));
         }
     }
     Err(NetFault::Stopped)
+}
+
+/// Why a far end that says nothing is given up.
+fn unanswered(shell: &Shell, host: &SshHost, silent: Silent, search: &Search) -> NetFault {
+    let (name, bin) = (shell.name(), datapump_core::problem::shown(shell.remote_bin.as_bytes()));
+    let by_hand = shell.shown_to(host);
+    let words = match silent {
+        Silent::Shell => format!(
+            "the far shell did not run '{bin}' within {} s: a start file there (~/.bashrc, ~/.cshrc) may read its \
+             input, wait or run another program; try: {by_hand} {bin} --version",
+            ANSWER_MAX.as_secs()
+        ),
+        Silent::Ssh => format!("{name} did not log in; try: {by_hand} true"),
+    };
+    NetFault::Refused(format!("{words}{}", printed(search)))
 }
 
 fn read(opening: Opening) -> Result<(Ticket, Option<std::net::SocketAddr>), NetFault> {
@@ -393,7 +448,7 @@ mod tests {
     /// The far end is a shell that reads its command from the options; the host and the far command are its arguments.
     fn started(script: &str) -> Result<RemoteEnd, NetFault> {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-        let shell = Shell { command, remote_bin: "far pump".into(), carries_all: false };
+        let shell = Shell { command, remote_bin: "far pump".into(), ..Shell::default() };
         RemoteEnd::start(&shell, &at("user@host"), &Arc::default())
     }
 

@@ -478,6 +478,7 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
         datagrams: None,
         places: None,
         has_links: None,
+        holds_events: None,
     };
     end.say(&framed(&encode(&reply), 0).ok()?)?;
     while let Some(heard) = end.hear() {

@@ -223,6 +223,7 @@ fn converse(stream: TcpStream, host: Option<HostSettings>, peer: Peer) -> Option
                 datagrams: None,
                 places: None,
                 has_links: None,
+                holds_events: None,
             }),
             0,
         )?;

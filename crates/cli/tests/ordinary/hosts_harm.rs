@@ -296,6 +296,7 @@ fn harmful_server(sends: impl FnOnce(&mut Wire) + Send + 'static) -> String {
                         datagrams: None,
                         places: None,
                         has_links: None,
+                        holds_events: None,
                     };
                     wire.take().expect("it begins");
                     wire.put(&encode(&begun), 0).expect("sent");

@@ -41,6 +41,7 @@ mod report;
 mod resume;
 mod room;
 mod ssh;
+mod ssh_start;
 mod stacks;
 mod studies;
 mod tree_kills;

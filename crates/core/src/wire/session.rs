@@ -260,6 +260,9 @@ pub enum Message {
         /// Where links were to stay links: whether a place is one. A called side that leaves it out follows them.
         #[n(6)]
         has_links: Option<bool>,
+        /// This side writes, and knows `HoldEvents`.
+        #[n(7)]
+        holds_events: Option<bool>,
     },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]
@@ -317,6 +320,10 @@ pub enum Message {
         #[n(1)]
         bytes: FileSize,
     },
+    /// Of the caller, which reads: whether events and the report are to wait, because nobody takes them here. Signs of
+    /// life and progress go on.
+    #[n(16)]
+    HoldEvents(#[n(0)] bool),
 }
 
 impl Message {
@@ -335,6 +342,7 @@ impl Message {
             Message::DatagramsSent(_) => "a number of datagrams",
             Message::DatagramsCounted(_) => "counts of datagrams",
             Message::Counted { .. } => "counts of what there is",
+            Message::HoldEvents(_) => "a wish to wait with events",
         }
     }
 }
@@ -390,6 +398,12 @@ impl SessionSide {
                 state
             }
             (state @ SessionState::Running(_), Message::DatagramsSent(_)) if of_caller => state,
+            // The report may have been told before it was heard.
+            (state @ (SessionState::Running(way) | SessionState::Reported(way)), Message::HoldEvents(_))
+                if of_caller && !of_writer(way) =>
+            {
+                state
+            }
             (state @ SessionState::Running(_), Message::DatagramsCounted(_)) if !of_caller => state,
             // The report may come while it is counted.
             (state @ (SessionState::Running(way) | SessionState::Reported(way)), Message::Counted { .. })

@@ -59,7 +59,8 @@ pub(super) fn session_answer() -> Message {
     let grant = DatagramGrant { port: 4000, token: [9; 16], bytes_per_second: 7, buffer_bytes: 8 };
     let (host, datagrams) = (Some(Box::new(host)), Some(grant));
     let places = Some(vec![ByteVec::from(b"a.log".to_vec())]);
-    Message::Begun { receives, reads_on, sends_ahead, host, datagrams, places, has_links: Some(false) }
+    let (has_links, holds_events) = (Some(false), Some(true));
+    Message::Begun { receives, reads_on, sends_ahead, host, datagrams, places, has_links, holds_events }
 }
 
 pub(super) fn begin(way: Direction) -> Message {
@@ -100,7 +101,10 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
     let agreed =
         Message::Agreed(Box::new(SenderStats { blocks: 1, bytes: 7, spent_ns, ..SenderStats::default() }));
     match way {
-        Direction::Push => (vec![begin(way), agreed], [vec![session_answer()], job].concat()),
+        Direction::Push => (
+            vec![begin(way), Message::HoldEvents(true), Message::HoldEvents(false), agreed],
+            [vec![session_answer()], job].concat(),
+        ),
         Direction::Pull => (
             [vec![begin(way), Message::DatagramsSent(7)], job].concat(),
             vec![

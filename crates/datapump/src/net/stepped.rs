@@ -172,6 +172,7 @@ impl TwoHosts {
                     datagrams: None,
                     places: None,
                     has_links: None,
+                    holds_events: None,
                 })?;
             }
         }
@@ -244,6 +245,7 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
                 datagrams: None,
                 places: None,
                 has_links: None,
+                holds_events: None,
             });
             Follows::Go
         }

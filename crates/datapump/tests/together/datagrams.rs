@@ -321,6 +321,7 @@ fn accepted(listener: &TcpListener, datagrams: Option<DatagramGrant>) -> Channel
         datagrams,
         places: None,
         has_links: None,
+        holds_events: None,
     };
     channel.send_message(&encode(&answer), 0).expect("it listens");
     channel

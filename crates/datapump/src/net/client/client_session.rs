@@ -7,7 +7,7 @@ mod patterns;
 mod wishes;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
@@ -169,7 +169,9 @@ impl RemoteCopy {
             }
             (
                 mut session,
-                Message::Begun { receives, reads_on, sends_ahead, host, places, has_links, .. },
+                Message::Begun {
+                    receives, reads_on, sends_ahead, host, places, has_links, holds_events, ..
+                },
             ) => {
                 let told = places.filter(|_| session.asks_places);
                 session.sources = patterns::expanded(&self.sources, told).map_err(lost)?;
@@ -178,6 +180,7 @@ impl RemoteCopy {
                 session.ahead &= sends_ahead != Some(false);
                 session.peer_host = host;
                 session.has_links = self.asks_links(way) && has_links == Some(true);
+                session.holds_events = holds_events == Some(true);
                 // From now on a stop lets come what was asked for.
                 session.control.join(&session.cancel);
                 Ok(Beginning::Begun(Box::new(session)))
@@ -202,10 +205,9 @@ impl RemoteCopy {
             |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), opening.first.clone());
         let (way_in, sockets, stop) = (&self.way_in, &self.options.sockets, &self.stop);
         let reaching = Reaching { way_in, sockets, patience, stop, proposed, beside: &beside };
-        let Reached { dialer, channel, round_trip_ns, remote_end } =
+        let Reached { dialer, channel, round_trip_ns, remote_end, notices } =
             reach(&remote.host, &reaching, &cancel, notice)?;
-        let (outbox, inbox) = boxes()?;
-        let clock = Platform::real().clock;
+        let ((outbox, inbox), clock) = (boxes()?, Platform::real().clock);
         // Streams through one connection of ssh are no more of them.
         let has_own_connections = channel.probe().is_some();
         let mut control = Control::new(channel, Session::caller(), (inbox, patience), clock);
@@ -220,8 +222,8 @@ impl RemoteCopy {
             ..self.wishes_behind(last, (way, remote), lane_range)
         };
         let (start, asks_places) = (Instant::now(), begin.expands == Some(true));
-        control.say(Message::Begin(begin))?;
-        let answer = control.hear()?;
+        let asked = control.say(Message::Begin(begin)).and_then(|()| control.hear());
+        let answer = asked.inspect_err(|fault| dialer.distrust(fault))?;
         let round_trip_ns = self.taken_for(shorter(round_trip_ns, start.elapsed()));
         let welcome = Welcome::of(control.take_reply())?;
         let connecting = dialer.round_trips();
@@ -242,8 +244,10 @@ impl RemoteCopy {
             reads_on: self.options.read_ahead != Choice::Never,
             peer_host: None,
             has_links: false,
+            holds_events: false,
             asks_places,
             sources: None,
+            notices,
             _remote_end: remote_end,
         };
         Ok((session, answer))
@@ -375,10 +379,14 @@ pub(crate) struct ClientSession {
     pub(crate) peer_host: Option<Box<HostSettings>>,
     /// A source of the other host is a symbolic link that stays one.
     pub(crate) has_links: bool,
+    /// The other side waits with events when it is asked to.
+    holds_events: bool,
     /// Whether it was asked what the sources stand for.
     asks_places: bool,
     /// What the patterns among the sources stand for, if there are any.
     pub(crate) sources: Option<Vec<Place>>,
+    /// Says why connections are made otherwise than the first, if they are.
+    pub(crate) notices: Option<Receiver<String>>,
     /// Ends when the session is over.
     _remote_end: Option<RemoteEnd>,
 }
@@ -435,16 +443,22 @@ impl ClientSession {
         })
     }
 
+    /// Holds the session to its end. `hold`: whether the other side is to wait with events from now on, or to go on.
     pub(crate) fn talk(
         &mut self,
         stop: &AtomicBool,
         answer: &mut dyn FnMut(Message) -> Follows,
         given: &mut dyn FnMut() -> Option<SenderStats>,
+        hold: &dyn Fn() -> Option<bool>,
     ) -> Result<(), NetFault> {
         let (cancel, mut stopping, mut was_said) = (self.cancel.clone(), Stopping::default(), false);
+        let holds_events = self.holds_events;
         let mut look = || {
             let is_asked = stopping.heeds(stop, &cancel);
-            (is_asked && !std::mem::replace(&mut was_said, is_asked)).then_some(Message::Stop)
+            let stops = is_asked && !std::mem::replace(&mut was_said, is_asked);
+            // A side that is to stop waits with nothing.
+            let held = if holds_events && !is_asked { hold() } else { None };
+            stops.then_some(Message::Stop).or(held.map(Message::HoldEvents))
         };
         self.control.run(answer, &mut look, given)
     }

@@ -4,6 +4,7 @@
 
 mod relay;
 mod session_problems;
+mod teller;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +43,7 @@ use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::followed::named_link;
 use datapump_files::stream;
 use session_problems::SessionProblems;
+use teller::{Teller, tell_notices};
 
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
@@ -217,9 +219,15 @@ impl RemoteCopy {
         let (sender, receiver) = mpsc::channel();
         let (cancel, host) = (session.cancel.clone(), remote.host.to_string());
         let (mut report, mut gave) = (None, SenderStats::default());
+        let teller = Teller::default();
         let talked = std::thread::scope(|scope| {
+            scope.spawn(|| teller.run(events));
+            let _closing = teller.closing();
+            let tell = |event| teller.tell(event);
+            let notices = (session.notices.take(), session.cancel.clone());
+            tell_notices(scope, notices, (events, remote.to_string()));
             let mut ending = Ending::of(scope.spawn(|| read_server.give(&handles, receiver)));
-            let mut answer = |message| match self.heard(message, (&host, events), &reader) {
+            let mut answer = |message| match self.heard(message, (&host, &tell), &reader) {
                 Some(text) => {
                     report = event_codec::report(&text);
                     Follows::Agree
@@ -232,7 +240,7 @@ impl RemoteCopy {
                 Some(gave)
             };
             let dialled = session.dial(scope, (sender, Arc::clone(&over)));
-            let talked = session.talk(&self.stop, &mut answer, &mut was_given);
+            let talked = session.talk(&self.stop, &mut answer, &mut was_given, &|| teller.poll_hold());
             over.store(true, Ordering::Relaxed);
             session.cancel.cut();
             why_lost(talked, dialled)
@@ -300,6 +308,8 @@ impl RemoteCopy {
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave = SenderStats::default();
         let (report, talked) = std::thread::scope(|scope| {
+            let notices = (session.notices.take(), session.cancel.clone());
+            tell_notices(scope, notices, (events, remote.to_string()));
             let writer = scope.spawn(|| {
                 let report = job.run(events);
                 connections.close();

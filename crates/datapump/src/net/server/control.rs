@@ -122,6 +122,8 @@ pub(crate) struct Control {
     put_by: VecDeque<Message>,
     /// All was told, and what this side gave is not known yet.
     is_agreeing: bool,
+    /// The other side takes no events at the moment: whoever tells some waits.
+    holds: bool,
 }
 
 impl Control {
@@ -139,6 +141,7 @@ impl Control {
             clock,
             put_by: VecDeque::new(),
             is_agreeing: false,
+            holds: false,
         }
     }
 
@@ -281,6 +284,12 @@ impl Control {
         self.pass_time()?;
         let patience = if self.is_agreeing { Duration::ZERO } else { patience };
         let Some(message) = self.take(patience)? else { return Ok(Stepped::Waits) };
+        // A side that is to stop must not wait to say what it has done.
+        match message {
+            Message::HoldEvents(holds) => self.holds = holds,
+            Message::Stop => self.holds = false,
+            _ => {}
+        }
         match answer(message) {
             Follows::Go => {}
             Follows::Agree => self.is_agreeing = true,
@@ -307,7 +316,7 @@ impl Control {
     }
 
     fn empty_inbox(&mut self) -> Result<(), NetFault> {
-        loop {
+        while !self.holds {
             let mut put = 0;
             // Not more: they have one time limit together.
             while put < SAID_TOGETHER
@@ -321,6 +330,7 @@ impl Control {
                 _ => self.flush()?,
             }
         }
+        Ok(())
     }
 
     /// The next message that nobody took, if there is one soon.

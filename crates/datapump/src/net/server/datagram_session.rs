@@ -61,6 +61,7 @@ pub(crate) fn held(
         datagrams,
         places: None,
         has_links: None,
+        holds_events: None,
     })?;
     let sent = OnceLock::new();
     std::thread::scope(|scope| {

@@ -122,6 +122,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
                 datagrams: None,
                 places: wanted.places.take(),
                 has_links: (keeps_links == Some(true)).then(|| wanted.links.contains(&true)),
+                holds_events: Some(true),
             })?;
             control.join(&cancel);
             let done = match way {

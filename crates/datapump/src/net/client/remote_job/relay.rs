@@ -18,6 +18,7 @@ use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault};
 
+use super::teller::{Teller, tell_notices};
 use super::{charged_places, moved, why_lost, with_places};
 use crate::job::budget::{Budget, Charge, OverBudget, Share};
 use crate::net::client::client_session::ClientSession;
@@ -80,6 +81,8 @@ impl RemoteCopy {
         let events: Events<'_> = &|event| events(of_host(event, &from_host));
         let (report, talked) = std::thread::scope(|scope| {
             let source = SourceSide::of(&reading);
+            let notices = (reading.notices.take(), reading.cancel.clone());
+            tell_notices(scope, notices, (events, from.to_string()));
             // It is heard while the other one begins, which may take a password.
             let (came, comes) = mpsc::channel();
             let dialled = reading.dial(scope, (came, Arc::clone(&source.is_over)));
@@ -88,6 +91,8 @@ impl RemoteCopy {
             let mut writing = writing.inspect_err(|_| source.end())?;
             let (report, talked) = self.written(&mut writing, (&source, comes), (events, to), &share);
             let gave = source.gave();
+            // Nobody makes connections to that host any more.
+            source.cancel.cut();
             // What was lost first is why the rest is: a connection that could not be made, a session.
             let not_made = dialled.join().ok().and_then(Result::err);
             let talked = match (talked, source.lost_before()) {
@@ -119,7 +124,13 @@ impl RemoteCopy {
         source.ends_with(&writing.cancel);
         let (host, text) = (to.host.to_string(), RefCell::new(None));
         let most = self.options.request_bytes.unwrap_or(0).max(BLOCK_BYTES);
+        let teller = Teller::default();
         let talked = std::thread::scope(|scope| {
+            scope.spawn(|| teller.run(events));
+            let _closing = teller.closing();
+            let tell = |event| teller.tell(event);
+            let notices = (writing.notices.take(), writing.cancel.clone());
+            tell_notices(scope, notices, (events, to.to_string()));
             let (came, comes) = mpsc::channel();
             let dialled = writing.dial(scope, (came, Arc::clone(&source.is_over)));
             scope.spawn(move || {
@@ -130,7 +141,7 @@ impl RemoteCopy {
                     drop(std::thread::Builder::new().spawn_scoped(scope, work));
                 }
             });
-            let mut answer = |message| match self.heard(message, (&host, events), &own) {
+            let mut answer = |message| match self.heard(message, (&host, &tell), &own) {
                 Some(report) => {
                     text.replace(Some(report));
                     Follows::Agree
@@ -141,7 +152,7 @@ impl RemoteCopy {
                 source.begin_end(text.borrow().clone());
                 source.poll_end()
             };
-            let talked = writing.talk(&self.stop, &mut answer, &mut was_given);
+            let talked = writing.talk(&self.stop, &mut answer, &mut was_given, &|| teller.poll_hold());
             source.end();
             writing.cancel.cut();
             why_lost(talked, dialled)

@@ -1,0 +1,57 @@
+//! Start files of the far shell that never get to the far command, over a real sshd and beside it.
+
+use std::process::Command;
+
+use crate::support::programs::script;
+use crate::support::running::Running;
+use crate::support::{Home, PUMP, expect, noise_file};
+use crate::wider_parts::sshd::Sshd;
+
+/// What a start file does before, or instead of, the far command.
+const STARTS: [&str; 3] = ["read -r x;", "cat >/dev/null;", "exec sleep 1000;"];
+const WORDS: &str = "did not run";
+
+fn started(home: &Home, ssh: &str) -> Running {
+    let words = ["copy", "--ssh", ssh, "--remote-bin", PUMP, "file", "loop:x"];
+    Running::start(home.command(&words))
+}
+
+/// With a real ssh, which opens its session when it has asked what it asks; and with a command that is none, has nobody
+/// to ask and opens nothing.
+#[test]
+fn a_start_file_that_reads_or_runs_something_else_is_told_within_half_a_minute() {
+    let mut runs = Vec::new();
+    for start in STARTS {
+        let home = Home::new();
+        noise_file(&home, "file", 10, 1);
+        let forced = format!("{start} exec sh -c \"$SSH_ORIGINAL_COMMAND\"");
+        let sshd = Sshd::new(&home, Some(&forced));
+        script(home.path("rsh"), &format!("shift; {start} exec sh -c \"$*\""));
+        let (over_ssh, beside) = (started(&home, &Sshd::ssh(&home, "")), started(&home, "./rsh"));
+        runs.push((start, home, sshd, [over_ssh, beside]));
+    }
+    for (start, home, _sshd, both) in runs {
+        for run in both {
+            expect(&run.end(), 5, &[WORDS, ".bashrc", "--version"], start);
+        }
+        let left = std::fs::read_dir(home.path("far")).expect("it is there").count();
+        assert_eq!(left, 0, "{start}");
+    }
+}
+
+/// A terminal at which ssh waits for a password is no far shell that hangs. `script` makes the terminal.
+#[test]
+fn a_password_is_waited_for_longer() {
+    let home = Home::new();
+    noise_file(&home, "file", 10, 1);
+    // The name of a process that may ask is what tells it: the copy of a shell does as well as an ssh.
+    std::fs::copy("/bin/sh", home.path("ssh")).expect("room");
+    script(home.path("rsh"), "shift; ./ssh -c 'sleep 35; :'; exec sh -c \"$*\"");
+    let line =
+        format!("{PUMP} copy -q --ssh ./rsh --remote-bin {PUMP} file host:{}", home.path("x").display());
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(home.path("."));
+    let run = Running::start(command).end();
+    expect(&run, 0, &[], "it was asked for a while");
+    assert!(home.path("x").exists(), "{run:?}");
+}
