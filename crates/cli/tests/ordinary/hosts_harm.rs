@@ -73,7 +73,7 @@ impl Attacked {
         self.serves(row);
     }
 
-    /// A session that pushes, whose requests for names are answered by a thread, and the connection for what comes ahead.
+    /// A session that pushes, whose requests for names a thread answers, and the connection for what comes ahead.
     fn pushes_ahead(&self) -> (Wire, Wire) {
         let wanted = Begin { sends_ahead: Some(true), ..begin(Direction::Push) };
         let (control, session) = try_begin(&self.serving.address, wanted).expect("it has room");
@@ -214,7 +214,7 @@ fn what_begins_a_session_is_charged() {
         ("places that are written", Direction::Push, small, 1 << 16),
         ("places that are read", Direction::Pull, small, 1 << 16),
     ] {
-        let attacked = Attacked::new(64);
+        let attacked = Attacked::new(256);
         let wanted = || Begin {
             options: options.into(),
             sources: places(sources),

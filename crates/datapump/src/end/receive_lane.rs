@@ -7,30 +7,26 @@
 //!
 //! Must not know: names, what becomes of a block that was received.
 
-use crate::problem::Operation;
+mod before_block;
+
 use std::sync::Arc;
 
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, Head};
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, READ_ON_MAX};
 use datapump_core::wire::turns::RequestTurns;
-use datapump_core::wire::{WireError, decode, encode};
+use datapump_core::wire::{WireError, encode};
 use datapump_core::{Block, Extent, Length, PathWindow, Request, Settled};
 use datapump_engine::{CpuStage, Engine, Slot, meter::within};
 use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
 use crate::file::hash::BlockHash;
-use crate::job::budget::{Charge, OverBudget};
-use crate::net::folder::convert::from_wire;
-use crate::net::folder::remote_host::{
-    ArrivedItem, LONG_BYTES, RemoteFile, TripCounter, TripPhase, TripStamp, named,
-};
-use crate::net::folder::weight;
+use crate::job::budget::OverBudget;
+use crate::net::folder::remote_host::{ArrivedItem, RemoteFile, TripCounter, TripPhase, TripStamp};
+use before_block::{BeforeBlock, before_block, read};
 
 /// How often a block is requested that comes damaged.
 pub(crate) const TRIES_MAX: u32 = 4;
-/// Attributes of a small file that its slot outweighs.
-const UNCHARGED_BYTES: usize = 4 << 10;
 /// Requests for small files that are sent together while answers wait here, at most three of four that may be under
 /// way: each time the other side is woken costs as much as a small file's block. 50,000 files over loopback, beside 6:
 /// 12 takes 0.96 of the CPU of both ends and 0.97 of the time; 24 of 32 takes 0.94 and 0.96, with twice the slots.
@@ -446,61 +442,5 @@ impl ReceiveLane {
             BlockTurn::Posted(request) => Some(request),
             BlockTurn::Announced => None,
         })
-    }
-}
-
-fn read(file: &RemoteFile, body: &[u8]) -> Result<Answer, WireError> {
-    match file {
-        RemoteFile::Small(small) => small.folder.remote_host.decode(body),
-        _ if body.len() > LONG_BYTES => Err(WireError::Unexpected("so long a message")),
-        RemoteFile::Open(_) | RemoteFile::Stream(_) => decode(body),
-    }
-}
-
-/// What a message before a block means.
-enum BeforeBlock {
-    /// No block comes.
-    Nothing(Fault),
-    Block,
-    /// A block comes, of a file whose attributes are more than this side may hold.
-    Over(OverBudget),
-}
-
-/// The charge is that of the answer, where it came ahead.
-fn before_block(
-    (file, looked_bytes): (&RemoteFile, u64),
-    (answer, charge): (Answer, Option<Charge>),
-    len: u32,
-) -> Result<BeforeBlock, NetFault> {
-    match (answer, file) {
-        (Answer::Meta { meta, named, .. }, RemoteFile::Open(open)) if looked_bytes > 0 => {
-            open.handle_look((from_wire(&meta), named.as_ref().map(from_wire)), looked_bytes);
-            Ok(BeforeBlock::Block)
-        }
-        (Answer::Fault(fault), _) => Ok(BeforeBlock::Nothing(fault)),
-        (Answer::File { meta, .. }, RemoteFile::Small(_)) if meta.size_bytes.0 != u64::from(len) => {
-            let words =
-                Some("changed its length after it was listed; copy again when the source is quiet".into());
-            Ok(BeforeBlock::Nothing(Fault {
-                operation: Operation::Read.words().into(),
-                errno: None,
-                words,
-                class: None,
-            }))
-        }
-        (Answer::File { meta, attributes, .. }, RemoteFile::Small(small)) => {
-            let bytes = weight::of_attributes(&attributes);
-            if let Some(charge) = charge {
-                drop(small.charge.set(charge));
-            } else if bytes > UNCHARGED_BYTES {
-                match small.folder.remote_host.charge(bytes) {
-                    Ok(charge) => drop(small.charge.set(charge)),
-                    Err(over) => return Ok(BeforeBlock::Over(over)),
-                }
-            }
-            let _ = small.told.set((from_wire(&meta), named(attributes)));
-            Ok(BeforeBlock::Block)
-        }
-        _ => Err(WireError::Unexpected("another answer than was asked for").into()),
     }
 }

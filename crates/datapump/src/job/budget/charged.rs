@@ -1,6 +1,6 @@
 //! What a peer made this side keep, together with the charge for it.
 //!
-//! Whatever lives longer than the message that brought it is one of these: a value with what it takes ([`Charged`]), or
+//! Whatever lives longer than the message that brought it is one of these: a value with what it takes ([`ChargedValue`]), or
 //! a table that is charged by its room ([`ChargedMap`]). Neither can be made without the charge.
 //!
 //! Must not know: messages, who the peer is.
@@ -30,27 +30,27 @@ pub(crate) trait Weight {
 
 /// A value with the charge for its memory.
 #[derive(Debug)]
-pub(crate) struct Charged<T> {
+pub(crate) struct ChargedValue<T> {
     value: T,
     charge: Charge,
 }
 
-impl<T: Weight> Charged<T> {
+impl<T: Weight> ChargedValue<T> {
     /// Errors: the session may not hold so much. The value is gone then.
-    pub(crate) fn new(value: T, share: &Arc<Share>) -> Result<Charged<T>, OverBudget> {
+    pub(crate) fn new(value: T, share: &Arc<Share>) -> Result<ChargedValue<T>, OverBudget> {
         let charge = share.charge(value.bytes(), 0)?;
-        Ok(Charged { value, charge })
+        Ok(ChargedValue { value, charge })
     }
 }
 
-impl<T> Charged<T> {
+impl<T> ChargedValue<T> {
     /// The value, and the charge that whoever goes on with it holds as long.
     pub(crate) fn into_parts(self) -> (T, Charge) {
         (self.value, self.charge)
     }
 }
 
-impl<T> Deref for Charged<T> {
+impl<T> Deref for ChargedValue<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -58,7 +58,7 @@ impl<T> Deref for Charged<T> {
     }
 }
 
-impl<T> DerefMut for Charged<T> {
+impl<T> DerefMut for ChargedValue<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }
@@ -187,13 +187,16 @@ mod tests {
         let budget = budget();
         let share = budget.share();
         let free = share.charge(1 << 20, 0).expect("it is free");
-        let kept = Charged::new(vec![0_u8; 1 << 20], &share).expect("there is room");
+        let kept = ChargedValue::new(vec![0_u8; 1 << 20], &share).expect("there is room");
         assert_eq!(budget.taken().bytes, (1 << 20) + 32);
         let (_, charge) = kept.into_parts();
         assert_eq!(budget.taken().bytes, (1 << 20) + 32);
         drop((charge, free));
         assert_eq!(budget.taken().bytes, 0);
-        assert!(Charged::new(Vec::<u8>::with_capacity(40 << 20), &share).is_err(), "room counts, not length");
+        assert!(
+            ChargedValue::new(Vec::<u8>::with_capacity(40 << 20), &share).is_err(),
+            "room counts, not length"
+        );
     }
 
     #[test]
@@ -207,7 +210,9 @@ mod tests {
         }
         let (room, taken) = (table.capacity(), budget.taken().bytes as usize);
         assert!(taken >= room * 119 && taken < room * 124, "{taken} for {room}");
-        (0..9_999).for_each(|key| drop(table.remove(&key)));
+        for key in 0..9_999 {
+            table.remove(&key);
+        }
         assert!((budget.taken().bytes as usize) < taken / 4);
         assert_eq!((table.len(), table.get_mut(&9_999).copied()), (1, Some(9_999)));
         let most = (0..).find(|key| table.insert(*key, *key).is_err()).expect("the budget ends");

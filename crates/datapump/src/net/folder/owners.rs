@@ -50,6 +50,9 @@ pub(crate) struct OwnNames(Mutex<HashMap<Owner, Option<Vec<u8>>>>);
 impl OwnNames {
     fn of(&self, owner: Owner) -> Option<Vec<u8>> {
         let mut names = locked(&self.0);
+        if names.len() > TOLD_MAX {
+            names.clear();
+        }
         names.entry(owner).or_insert_with(|| looked_up(owner).filter(|name| is_owner_name(name))).clone()
     }
 }

@@ -24,7 +24,7 @@ use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault, Pool, is_far};
 
-use crate::job::budget::charged::Charged;
+use crate::job::budget::charged::ChargedValue;
 use crate::job::budget::{Charge, OverBudget, Share};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::owners::Mapping;
@@ -98,7 +98,7 @@ pub(crate) struct PeerFacts {
 }
 
 /// Answers to one request.
-type ChargedAnswers = Vec<Charged<Answer>>;
+type ChargedAnswers = Vec<ChargedValue<Answer>>;
 
 /// An answer came that this side may not hold.
 #[derive(Clone, Copy, Debug)]
@@ -266,7 +266,7 @@ impl RemoteHost {
     /// Asks one thing; what the other side could not do is a problem with this path.
     fn ask(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
         let mut answers = self.ask_all(ask, path)?;
-        match answers.pop().map(Charged::into_parts) {
+        match answers.pop().map(ChargedValue::into_parts) {
             Some((Answer::Fault(fault), _)) => Err(problem_of(&fault, path).on(&self.place)),
             Some(answer) if answers.is_empty() => Ok(answer),
             _ => Err(self.unexpected()),
@@ -329,11 +329,11 @@ impl RemoteHost {
 
     /// Reads an answer, with the owners of this side. What a long one takes is known only then, and charged before
     /// another is read.
-    pub(crate) fn read(&self, body: &[u8]) -> Result<Result<Charged<Answer>, Unheld>, WireError> {
+    pub(crate) fn read(&self, body: &[u8]) -> Result<Result<ChargedValue<Answer>, Unheld>, WireError> {
         let _one = self.one_reads(body);
         let answer = self.decoded(body)?;
         let more = has_more(&answer);
-        Ok(Charged::new(answer, &self.share).map_err(|over| Unheld { over, more }))
+        Ok(ChargedValue::new(answer, &self.share).map_err(|over| Unheld { over, more }))
     }
 
     /// Reads an answer of which nothing is kept, or little for each request that is under way.
@@ -352,7 +352,7 @@ impl RemoteHost {
         Ok(answer)
     }
 
-    /// What is kept of the other side besides answers is charged to this.
+    /// The session's part, to which all is charged that is kept of the other side.
     pub(crate) fn share(&self) -> &Arc<Share> {
         &self.share
     }

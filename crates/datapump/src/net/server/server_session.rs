@@ -34,7 +34,7 @@ use datapump_transport::{
 use minicbor::bytes::ByteVec;
 
 use crate::job::Job;
-use crate::job::budget::charged::Charged;
+use crate::job::budget::charged::ChargedValue;
 use crate::job::budget::{Charge, Share};
 use crate::job::options::Options;
 use crate::job::platform::Platform;
@@ -221,7 +221,10 @@ fn options_error(error: &str) -> String {
     }
 }
 
-fn checked(state: &ServerState, (kept, share): (Charged<BeginKept>, Arc<Share>)) -> Result<Wanted, Problem> {
+fn checked(
+    state: &ServerState,
+    (kept, share): (ChargedValue<BeginKept>, Arc<Share>),
+) -> Result<Wanted, Problem> {
     let (BeginKept { begin, options }, mut held) = kept.into_parts();
     let (begin, shown) = (&begin, begin_kept::shown(&begin));
     match begin.way {
@@ -265,10 +268,7 @@ fn checked(state: &ServerState, (kept, share): (Charged<BeginKept>, Arc<Share>))
         return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
     }
     let places = expansion::expanded(&root, begin)?;
-    if let Some(places) = &places {
-        let bytes = begin_kept::of_places(places, begin.way);
-        held.grow(bytes).map_err(|over| refused(&shown, over.words()))?;
-    }
+    begin_kept::charge_places(&mut held, (places.as_deref().unwrap_or_default(), begin.way), &shown)?;
     let typed = places.as_ref().unwrap_or(&begin.sources);
     let sources = sources_of(&root, begin.way, typed)?;
     let links = kept_links::which_are_links(&root, begin, (typed, &sources));

@@ -10,7 +10,8 @@
 //!
 //! Must not know: what is copied, in which order folders are visited.
 
-use std::collections::VecDeque;
+mod keeper;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -27,27 +28,7 @@ use crate::tree::folder::origin::Origin;
 use datapump_files::disk::{AttributeHolder, Meta, file_meta};
 use datapump_files::followed::{FollowLinks, OriginFolder, own_name};
 
-/// Keeps the folders open that were used last.
-#[derive(Debug)]
-pub(crate) struct Keeper {
-    most: usize,
-    open: Mutex<VecDeque<Arc<File>>>,
-}
-
-impl Keeper {
-    /// Keeps at most so many folders open, besides those in use.
-    pub(crate) fn new(most: usize) -> Arc<Keeper> {
-        Arc::new(Keeper { most, open: Mutex::default() })
-    }
-
-    fn keep(&self, file: &Arc<File>) {
-        let mut open = locked(&self.open);
-        open.push_back(Arc::clone(file));
-        if open.len() > self.most {
-            open.pop_front();
-        }
-    }
-}
+pub(crate) use keeper::Keeper;
 
 /// A folder of a tree.
 #[derive(Debug)]

@@ -188,14 +188,13 @@ fn target_of(
     name: &Name,
     source: &FolderSide,
 ) -> Result<Option<Entered>, Problem> {
-    let meta = &source.meta;
     if shared.settings.compares {
         let target = cursor.directory.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
         return Ok(Some((target, false)));
     }
     let path = cursor.target_path(&name.name);
     let there = there_but_no_source(shared, cursor, name)?;
-    let action = shared.trees.rules.decide(meta, there.as_ref());
+    let action = shared.trees.rules.decide(&source.meta, there.as_ref());
     if let Action::Keep(why) = action {
         update_existing::tell_kept(shared, &cursor.entry(&name.name), why);
         return Ok(None);
@@ -204,7 +203,7 @@ fn target_of(
     if fresh && shared.ledger.full.is_full() {
         return Ok(Some(left_out(shared, cursor)));
     }
-    let change = tell_folder(shared, cursor, name, meta, there.as_ref().filter(|_| !fresh));
+    let change = tell_folder(shared, cursor, name, &source.meta, there.as_ref().filter(|_| !fresh));
     let Some(target) =
         cursor.directory.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
     else {
@@ -234,7 +233,7 @@ fn target_of(
         shared.trees.enter(&side.meta, &path, source)?;
     }
     if !fresh && !shared.settings.options.dry_run {
-        confidential::close_folder(&side.file()?.0, &side.meta, meta, shared.settings.options.keep);
+        confidential::close_folder(&side.file()?.0, &side.meta, &source.meta, shared.settings.options.keep);
     }
     if fresh && !cursor.directory.claim(&side.meta, &name.name) {
         return Err(datapump_files::commit::taken(&path));

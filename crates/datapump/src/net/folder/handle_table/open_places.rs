@@ -1,7 +1,7 @@
 //! Places that are files: each is open when it is read, and a bounded number stays open behind that.
 //!
-//! Over a long path all places of a session are opened ahead of the requests, and a pattern may mean thousands. One that
-//! was closed is opened again when it is asked for, and must be the same file.
+//! Over a long path all places of a session are opened ahead of the requests, and a pattern may mean thousands. One
+//! that was closed is opened again when it is asked for, and must be the same file.
 //!
 //! Must not know: folders, what is read.
 

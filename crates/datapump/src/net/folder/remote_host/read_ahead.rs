@@ -25,7 +25,7 @@ use self::arrivals::AheadState;
 use self::arrived::{Arrival, NotTaken};
 use super::RemoteHost;
 use crate::job::budget::Charge;
-use crate::job::budget::charged::Charged;
+use crate::job::budget::charged::ChargedValue;
 use crate::target::listed::Coming;
 
 pub(crate) use self::arrived::ArrivedItem;
@@ -145,7 +145,7 @@ impl ReadAhead {
         host: &RemoteHost,
         folder: u64,
         cookie: u64,
-    ) -> Result<Option<Vec<Charged<Answer>>>, NetFault> {
+    ) -> Result<Option<Vec<ChargedValue<Answer>>>, NetFault> {
         let taken = self.wait_for(host, false, |state| state.take_names(folder, cookie))?;
         let Some(names) = taken.flatten() else {
             self.forget_names(folder, false);
@@ -203,7 +203,7 @@ impl ReadAhead {
                 Err(_) => {
                     host.cancel.check()?;
                     state.give_up();
-                    // Whoever holds the connection may wait for the state.
+                    // A lane that holds the connection may wait for the state.
                     drop(state);
                     self.channel.lock().unwrap_or_else(PoisonError::into_inner).close();
                     state = self.state();
@@ -325,8 +325,8 @@ fn window_of(host: &RemoteHost) -> Option<(u64, Charge)> {
 }
 
 /// What stands for the answer of a block that comes alone.
-fn done(host: &RemoteHost) -> Result<Charged<Answer>, NotTaken> {
-    Ok(Charged::new(Answer::Done, host.share())?)
+fn done(host: &RemoteHost) -> Result<ChargedValue<Answer>, NotTaken> {
+    Ok(ChargedValue::new(Answer::Done, host.share())?)
 }
 
 /// Something that is on its way to this side.

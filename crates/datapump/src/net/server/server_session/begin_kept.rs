@@ -11,8 +11,8 @@ use datapump_core::wire::session::{Begin, Direction};
 use minicbor::bytes::ByteVec;
 
 use super::{options_error, refused};
-use crate::job::budget::Share;
-use crate::job::budget::charged::{Charged, Weight, allocated};
+use crate::job::budget::charged::{ChargedValue, Weight, allocated};
+use crate::job::budget::{Charge, Share};
 use crate::job::options::Options;
 use crate::problem::Problem;
 use crate::tree::rules::filter::memory;
@@ -36,11 +36,11 @@ pub(super) struct BeginKept {
 
 impl BeginKept {
     /// Errors: options that cannot be read, or more than the session may hold.
-    pub(super) fn charged(begin: Begin, share: &Arc<Share>) -> Result<Charged<BeginKept>, Problem> {
+    pub(super) fn charged(begin: Begin, share: &Arc<Share>) -> Result<ChargedValue<BeginKept>, Problem> {
         let shown = shown(&begin);
         let options = serde_json::from_str(&begin.options)
             .map_err(|error| refused(&shown, &options_error(&error.to_string())))?;
-        Charged::new(BeginKept { begin, options }, share).map_err(|over| refused(&shown, over.words()))
+        ChargedValue::new(BeginKept { begin, options }, share).map_err(|over| refused(&shown, over.words()))
     }
 }
 
@@ -57,8 +57,17 @@ impl Weight for BeginKept {
     }
 }
 
+/// What patterns among the places stand for is kept, too.
+pub(super) fn charge_places(
+    held: &mut Charge,
+    (places, way): (&[ByteVec], Direction),
+    shown: &Path,
+) -> Result<(), Problem> {
+    held.grow(of_places(places, way)).map_err(|over| refused(shown, over.words()))
+}
+
 /// Memory of places, and of what is made of them.
-pub(super) fn of_places(places: &[ByteVec], way: Direction) -> usize {
+fn of_places(places: &[ByteVec], way: Direction) -> usize {
     let each = match way {
         Direction::Push => WRITTEN_PLACE_BYTES,
         Direction::Pull => READ_PLACE_BYTES,

@@ -15,7 +15,7 @@ use datapump_transport::NetFault;
 
 use super::super::{ANSWERS_MAX, RemoteHost, TripPhase, TripStamp};
 use super::arrived::{AheadItem, AheadLists, Arrival, ArrivedItem, ArrivedNames, NotTaken};
-use crate::job::budget::charged::{Charged, ChargedMap};
+use crate::job::budget::charged::{ChargedMap, ChargedValue};
 use crate::job::budget::{Charge, OverBudget, Share};
 
 /// The window grows to so much.
@@ -28,7 +28,7 @@ const TOLD_MAX: usize = 8192;
 /// Things on their way or here are no more than this part of the window: honest ones take more bytes each.
 const ITEM_BYTES: u64 = 64;
 const ITEMS_MIN: u64 = 4096;
-/// What is kept of each beside its table: its number, where it is to be told as unwanted.
+/// Kept of each beside its table: its number, where it is to be told as unwanted.
 const UNWANTED_BYTES: usize = 4 * size_of::<u64>();
 /// Numbers that were told, and those to tell where nothing is on its way.
 const TOLD_BYTES_EACH: usize = 48;
@@ -298,7 +298,7 @@ impl AheadState {
     fn handle_names(
         &mut self,
         folder: u64,
-        answer: Charged<Answer>,
+        answer: ChargedValue<Answer>,
         frames_bytes: u64,
     ) -> Result<(), NotTaken> {
         let Some(lists) = self.lists.get_mut(&folder) else {

@@ -9,7 +9,7 @@ use datapump_core::wire::peer_request::Answer;
 use datapump_transport::{Digest, NetFault};
 
 use crate::job::budget::OverBudget;
-use crate::job::budget::charged::Charged;
+use crate::job::budget::charged::ChargedValue;
 
 /// Something with a number.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) enum AheadItem {
 /// Something that came.
 #[derive(Debug)]
 pub(crate) struct ArrivedItem {
-    pub(crate) answer: Charged<Answer>,
+    pub(crate) answer: ChargedValue<Answer>,
     /// Of a small file.
     pub(crate) block: Option<(Digest, Vec<u8>)>,
     pub(super) frames_bytes: u64,
@@ -43,7 +43,7 @@ pub(super) struct AheadLists {
 /// One listing.
 #[derive(Debug, Default)]
 pub(super) struct ArrivedNames {
-    pub(super) answers: Vec<Charged<Answer>>,
+    pub(super) answers: Vec<ChargedValue<Answer>>,
     /// Where the names behind them begin.
     pub(super) next: u64,
     pub(super) frames_bytes: u64,
@@ -61,7 +61,7 @@ impl ArrivedNames {
 /// What one frame, or a file with its block, is.
 pub(super) struct Arrival {
     pub(super) number: u64,
-    pub(super) answer: Charged<Answer>,
+    pub(super) answer: ChargedValue<Answer>,
     pub(super) block: Option<(Digest, Vec<u8>)>,
     pub(super) frames_bytes: u64,
 }

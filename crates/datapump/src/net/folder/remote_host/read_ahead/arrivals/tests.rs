@@ -58,7 +58,7 @@ fn come_with(
     block: Option<Vec<u8>>,
 ) -> Result<(), NotTaken> {
     let frames_bytes = state.credit.handle_frame(100)?;
-    let answer = Charged::new(answer, share)?;
+    let answer = ChargedValue::new(answer, share)?;
     state.handle(Arrival { number, answer, block: block.map(|bytes| ([0; 32], bytes)), frames_bytes })
 }
 
@@ -66,7 +66,7 @@ const FOLDERS: (EntryKind, u64) = (EntryKind::Folder, 0);
 
 #[test]
 fn folders_in_folders_are_dropped_on_a_small_stack() {
-    const LEVELS: u64 = 100_000;
+    const LEVELS: u64 = 40_000;
     let drops = || {
         let budget = Budget::new(1 << 30);
         let (mut state, share) = state(&budget, 64 * MIB);
@@ -89,7 +89,7 @@ fn folders_in_folders_are_dropped_on_a_small_stack() {
 #[test]
 fn what_nobody_wants_is_charged_until_nothing_more_may_be_held() {
     let budget = Budget::new(64 * MIB);
-    let (mut state, share) = state(&budget, MIB);
+    let (mut state, share) = state(&budget, 16 * MIB);
     state.forget_names(2, false);
     let mut next = 3;
     let over = (2..).find(|number| {

@@ -1,0 +1,29 @@
+//! Keeps a bounded number of folders open.
+//!
+//! Must not know: what they are opened for.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Keeps the folders open that were used last.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(super) most: usize,
+    open: Mutex<VecDeque<Arc<File>>>,
+}
+
+impl Keeper {
+    /// Keeps at most so many folders open, besides those in use.
+    pub(crate) fn new(most: usize) -> Arc<Keeper> {
+        Arc::new(Keeper { most, open: Mutex::default() })
+    }
+
+    pub(super) fn keep(&self, file: &Arc<File>) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.push_back(Arc::clone(file));
+        if open.len() > self.most {
+            open.pop_front();
+        }
+    }
+}
