@@ -2,8 +2,8 @@
 //! stay, as with rsync.
 //!
 //! It comes last, when all copies are on stable storage, and only if nothing failed. What goes is looked at again: it
-//! has not changed since the run began, and stands at the target now, of the same kind, size and time. When in doubt it
-//! stays in the source.
+//! stands at the target now, of the same kind, size and time. Where its own times tell that something was changed since
+//! the run began, or are too coarse to tell, both are read once more. What is not equal then stays in the source.
 //!
 //! Must not know: how anything was copied.
 
@@ -23,10 +23,14 @@ use crate::tree::count_ahead::listed;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::decide::same_time;
-use datapump_engine::Errno;
-use datapump_files::disk::{self, Access, FileCalls, FileKind, Folder, Meta, PathAt, folder_of, kind, names};
+use datapump_engine::{Errno, Handle};
+use datapump_files::disk::{
+    self, Access, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, folder_of, kind, names,
+};
 use datapump_files::followed::leads_out;
-use datapump_files::identity::{FileId, id};
+use datapump_files::holes::mapped;
+use datapump_files::identity::tick::{self, Look};
+use datapump_files::identity::{FileId, id, prefix};
 
 /// A folder of the source, and its copy.
 type BothSides = (Arc<FolderSide>, Arc<FolderSide>);
@@ -53,6 +57,14 @@ pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
     });
 }
 
+/// What a source and its copy look like beside each other.
+enum Likeness {
+    Same,
+    /// Only their content tells.
+    Unverified,
+    Other,
+}
+
 struct SourceRemoval<'run> {
     shared: &'run Shared<'run>,
     /// Files with several names of which one was removed, which changed the time of their attributes.
@@ -70,7 +82,9 @@ impl SourceRemoval<'_> {
         if (meta.kind, there.kind) != (FileKind::Regular, FileKind::Regular) || self.is_passed_by(&meta) {
             return Ok(());
         }
-        if id(&meta) == id(&there) || !self.is_equal(&meta, &there) {
+        let copy = || to.open(Access::Read);
+        let is_copy = id(&meta) != id(&there) && self.is_copy((folder, name, &meta), &there, copy);
+        if !is_copy {
             self.tell_kept(source, (&meta, &there));
             return Ok(());
         }
@@ -95,7 +109,10 @@ impl SourceRemoval<'_> {
         if meta.kind == FileKind::Socket || self.is_passed_by(&meta) {
             return Ok(());
         }
-        let is_copy = meta.kind == there.kind && id(&meta) != id(&there) && self.is_equal(&meta, &there);
+        let copy = || names::open_source(target, new, true).map(Handle::Os);
+        let is_copy = meta.kind == there.kind
+            && id(&meta) != id(&there)
+            && self.is_copy((&folder, name, &meta), &there, copy);
         if !is_copy || !lead_to_same((&folder, name), (target, new), meta.kind) {
             self.tell_kept(source, (&meta, &there));
             return Ok(());
@@ -152,7 +169,9 @@ impl SourceRemoval<'_> {
         if self.is_passed_by(&meta) || self.is_unsafe((&from, source), name, meta.kind) {
             return Ok(None);
         }
-        match self.is_equal(&meta, &there) && lead_to_same((&from, name), (&to, name), meta.kind) {
+        let copy = || names::open_source(&to, name, true).map(Handle::Os);
+        let is_copy = self.is_copy((&from, name, &meta), &there, copy);
+        match is_copy && lead_to_same((&from, name), (&to, name), meta.kind) {
             true => {
                 // One sync of the whole does not reach files on FUSE, NFS and others.
                 if meta.kind == FileKind::Regular && !kind::syncs_whole(disk::magic(&to)) {
@@ -178,18 +197,59 @@ impl SourceRemoval<'_> {
             && names::read_symlink(from, name).map_or(true, |to| leads_out(source.depth(), &to))
     }
 
-    /// Whether what stands at the target is a copy of it, and it is what it was when the run began.
-    fn is_equal(&self, meta: &Meta, there: &Meta) -> bool {
-        let was_changed =
-            meta.ctime_ns > self.shared.settings.began_ns && !self.linked.borrow().contains(&id(meta));
-        let is_alone = id(meta) == id(there) && meta.links == 1;
+    /// Whether what stands at the target is a copy of it as it is now.
+    fn is_copy(
+        &self,
+        (folder, name, meta): (&File, &OsStr, &Meta),
+        there: &Meta,
+        open_copy: impl FnOnce() -> Outcome<Handle>,
+    ) -> bool {
+        let magic = || disk::magic(folder);
+        match self.likeness(meta, there, &magic) {
+            Likeness::Same => true,
+            Likeness::Other => false,
+            Likeness::Unverified => {
+                tick::wait_until_settled(magic(), meta, &self.shared.stop);
+                open_copy().and_then(|copy| self.has_content_of((folder, name, meta), &copy)).unwrap_or(false)
+            }
+        }
+    }
+
+    /// What both show of themselves. A hard link that was removed moved the time of the others' attributes.
+    fn likeness(&self, meta: &Meta, there: &Meta, magic: &dyn Fn() -> u64) -> Likeness {
+        let began_ns = self.shared.settings.began_ns;
         let is_file = meta.kind == FileKind::Regular;
-        !was_changed
-            && !is_alone
-            && meta.kind != FileKind::Socket
-            && meta.special_device == there.special_device
-            && (!is_file || meta.size_bytes == there.size_bytes)
-            && same_time(meta, there, 0)
+        let is_alone = id(meta) == id(there) && meta.links == 1;
+        let is_other = is_alone
+            || meta.kind == FileKind::Socket
+            || meta.special_device != there.special_device
+            || (is_file && meta.size_bytes != there.size_bytes);
+        let is_in_time = same_time(meta, there, 0);
+        let is_told = || self.linked.borrow().contains(&id(meta)) || !tick::is_young(began_ns, meta, magic);
+        match () {
+            () if is_other => Likeness::Other,
+            // Of others than files all that they hold is compared anyhow.
+            () if is_in_time && (!is_file || is_told()) => Likeness::Same,
+            () if is_in_time => Likeness::Unverified,
+            () if is_file
+                && Look::new(began_ns, magic(), meta).is_same_time(meta.mtime_ns, there.mtime_ns) =>
+            {
+                Likeness::Unverified
+            }
+            () => Likeness::Other,
+        }
+    }
+
+    /// Reads both. What has the name is the same behind that as before.
+    fn has_content_of(&self, (folder, name, meta): (&File, &OsStr, &Meta), copy: &Handle) -> Outcome<bool> {
+        let source = Handle::Os(names::open_source(folder, name, true)?);
+        let before = mapped::believed(&source, source.meta()?, &self.shared.stop)?;
+        let state = |meta: &Meta| (id(meta), meta.size_bytes, meta.mtime_ns);
+        let is_same = state(&before) == state(meta)
+            && prefix::is_shared(&source, copy, meta.size_bytes, &self.shared.stop)?
+            && copy.meta()?.size_bytes == meta.size_bytes;
+        let now = names::metadata(folder, name)?;
+        Ok(is_same && state(&now) == state(&before) && !mapped::was_stored_to(&source, &now))
     }
 
     fn remove(&self, (folder, name): (&File, &OsStr), meta: &Meta, path: &Path) -> Result<(), Problem> {
