@@ -44,12 +44,25 @@ pub(crate) struct Name {
     pub(crate) kind: Option<FileKind>,
     /// What another host told of it with the listing.
     pub(crate) told: Option<Box<ListedEntry>>,
+    /// The inode number that a listing of this host told; 0 of what was not listed.
+    pub(crate) listed_inode: u64,
 }
 
 impl Name {
     /// A name of this host.
     pub(crate) fn here(name: OsString, kind: Option<FileKind>) -> Name {
-        Name { name, kind, told: None }
+        Name { name, kind, told: None, listed_inode: 0 }
+    }
+
+    /// A name with what another host told of it.
+    pub(crate) fn there(name: OsString, kind: Option<FileKind>, told: ListedEntry) -> Name {
+        Name { name, kind, told: Some(Box::new(told)), listed_inode: 0 }
+    }
+
+    /// The inode number, as the listing told it.
+    pub(crate) fn inode(&self) -> u64 {
+        let told = self.told.as_ref().and_then(|told| told.meta.ok());
+        told.map_or(self.listed_inode, |meta| meta.inode)
     }
 
     /// What comes without a request.
@@ -60,7 +73,7 @@ impl Name {
 
 impl From<DirEntry> for Name {
     fn from(entry: DirEntry) -> Name {
-        Name::here(entry.name, entry.kind)
+        Name { listed_inode: entry.inode, ..Name::here(entry.name, entry.kind) }
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! Must not know: how trees are copied.
 
+mod again;
 mod elsewhere;
 mod leftover;
 
@@ -317,7 +318,7 @@ impl DeletePass<'_> {
         if self.is_elsewhere(here, Some(&source), &target) || self.is_source(&target.meta, || target.path()) {
             return Ok(Fate::Right);
         }
-        if !here.root.visited.is_as_walked(key, &source.meta) {
+        if !again::is_as_walked(&here.root.visited, key, &source, &source.meta)? {
             self.tell_changed(&source.path());
             return Ok(Fate::Right);
         }
@@ -327,7 +328,7 @@ impl DeletePass<'_> {
     /// Whether the source's folder is now what it was when it was walked; told, if not.
     fn is_as_walked(&mut self, here: &DeletePlace) -> Result<bool, Problem> {
         let Some(source) = &here.source else { return Ok(true) };
-        let is_same = here.root.visited.is_as_walked(here.key, &source.now()?);
+        let is_same = again::is_as_walked(&here.root.visited, here.key, source, &source.now()?)?;
         if !is_same {
             self.tell_changed(&source.path());
         }

@@ -29,6 +29,8 @@ pub struct DirEntry {
     pub name: OsString,
     /// What the listing says it is; `None` where the file system does not tell there.
     pub kind: Option<FileKind>,
+    /// The inode number that the listing tells.
+    pub inode: u64,
 }
 
 fn errno(error: System) -> Errno {
@@ -148,7 +150,8 @@ fn list_once(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
             let name = OsStr::from_bytes(name).to_owned();
-            names.push(DirEntry { name, kind: kind(entry.file_type()) });
+            let (kind, inode) = (kind(entry.file_type()), entry.ino());
+            names.push(DirEntry { name, kind, inode });
         }
         // A call that gave only the two dots is no end.
         if entries.is_buffer_empty() && !names.is_empty() {

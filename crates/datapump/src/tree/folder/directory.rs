@@ -166,7 +166,7 @@ impl Directory {
             None => PathSum::ROOT,
         };
         root.alive.add(id(&sides.0.meta));
-        root.visited.note(folder_key, &sides.0.meta);
+        root.visited.note(folder_key, &sides.0.meta, sides.0.is_young());
         Arc::new(Directory {
             parent: parent.cloned(),
             root: Arc::clone(root),
@@ -196,6 +196,11 @@ impl Directory {
     /// Where the listing goes on.
     pub(crate) fn cookie(&self) -> u64 {
         self.cookie.load(Ordering::Relaxed)
+    }
+
+    /// Names of it were listed, from this place on.
+    pub(crate) fn note_names(&self, cookie: u64, names: &[Name]) {
+        self.root.visited.note_names(self.folder_key, cookie, names);
     }
 
     pub(crate) fn set_cookie(&self, cookie: u64) {

@@ -1,8 +1,10 @@
 //! What each folder of a source was when it was walked: `--delete` acts on that, and on nothing that it finds later.
 //!
-//! A folder is known by the names that lead to it, and kept as two numbers of 64 bits, whatever its path. A folder that
-//! was changed, replaced, covered by a mount or uncovered since then has another number now. The key of the hash is not
-//! known outside, so that nobody can look for two states of one number.
+//! A folder is known by the names that lead to it, and kept as a few numbers, whatever its path: what it was, and the sum
+//! of its names. A folder that was replaced, covered by a mount or uncovered since then, or that got or lost a name, has
+//! other numbers now. Where its time of content is the same and something else leaves a doubt (the time of its attributes
+//! moved, or was too young to tell), it is listed once more, and its names decide. The key of the hash is not known
+//! outside, so that nobody can look for two states of one number.
 //!
 //! Must not know: how trees are walked, what is removed.
 
@@ -13,8 +15,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
+use crate::target::listed::Name;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::disk::Meta;
+use datapump_files::identity::tick::SAME_TIME_NS;
 
 /// A folder by the names that lead to it.
 pub(crate) type FolderKey = u64;
@@ -31,12 +35,45 @@ pub(crate) struct Visited {
 
 #[derive(Debug, Default)]
 struct FolderStates {
-    of: HashMap<FolderKey, u64>,
+    of: HashMap<FolderKey, WalkedFolder>,
     room: ChargedRoom,
 }
 
 /// What a folder takes here, while the table moves, too.
-const FOLDER_BYTES: usize = 64;
+const FOLDER_BYTES: usize = 4 * size_of::<(FolderKey, WalkedFolder)>();
+
+/// What a folder was when it was walked.
+#[derive(Clone, Copy, Debug, Default)]
+struct WalkedFolder {
+    /// Its device and its number.
+    id: u64,
+    mtime_ns: i64,
+    /// The time of its attributes, which cannot be set back.
+    changed: u64,
+    /// The sum over its names, in whatever order they are listed. `None`: it was not listed, its names came from a list.
+    names: Option<u64>,
+    is_young: bool,
+}
+
+impl WalkedFolder {
+    /// Some network file systems tell one time differently from their cache and from the server.
+    fn is_in_time(&self, now: WalkedFolder) -> bool {
+        i128::from(self.mtime_ns.abs_diff(now.mtime_ns)) < SAME_TIME_NS
+    }
+
+    fn is_unchanged(&self, now: WalkedFolder) -> bool {
+        (self.mtime_ns, self.changed) == (now.mtime_ns, now.changed)
+    }
+}
+
+/// What a folder is, beside what was walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AsWalked {
+    Yes,
+    /// Its names tell, when it is listed once more.
+    Unverified,
+    No,
+}
 
 impl Visited {
     /// Keeps what folders are, for a tree with `--delete`.
@@ -62,10 +99,25 @@ impl Visited {
     }
 
     /// The folder is about to be listed, and was this when it was opened.
-    pub(crate) fn note(&self, folder: FolderKey, meta: &Meta) {
+    pub(crate) fn note(&self, folder: FolderKey, meta: &Meta, is_young: bool) {
         if let Some(mut states) = self.states() {
-            states.of.insert(folder, self.state(meta));
+            states.of.insert(folder, WalkedFolder { is_young, ..self.walked(meta) });
         }
+    }
+
+    /// These of its names were listed, from `cookie` on.
+    pub(crate) fn note_names(&self, folder: FolderKey, cookie: u64, names: &[Name]) {
+        let Some(mut states) = self.states() else { return };
+        if let Some(walked) = states.of.get_mut(&folder) {
+            let before = if cookie == 0 { 0 } else { walked.names.unwrap_or_default() };
+            walked.names = Some(before.wrapping_add(self.sum(names)));
+        }
+    }
+
+    /// A number for these names: sums add up.
+    pub(crate) fn sum(&self, names: &[Name]) -> u64 {
+        let one = |name: &Name| self.hasher.hash_one((&name.name, name.inode()));
+        names.iter().map(one).fold(0, u64::wrapping_add)
     }
 
     /// Whether the folder was walked.
@@ -74,8 +126,36 @@ impl Visited {
     }
 
     /// Whether the folder was walked and is what it was then.
-    pub(crate) fn is_as_walked(&self, folder: FolderKey, now: &Meta) -> bool {
-        self.states().is_some_and(|states| states.of.get(&folder) == Some(&self.state(now)))
+    pub(crate) fn is_as_walked(&self, folder: FolderKey, now: &Meta) -> AsWalked {
+        let states = self.states();
+        let Some(walked) = states.as_ref().and_then(|states| states.of.get(&folder)) else {
+            return AsWalked::No;
+        };
+        let now = self.walked(now);
+        match () {
+            () if walked.id != now.id || !walked.is_in_time(now) => AsWalked::No,
+            // Of a list each name was asked for, and none was missing.
+            () if walked.names.is_none() && walked.is_unchanged(now) => AsWalked::Yes,
+            () if walked.is_young || !walked.is_unchanged(now) => AsWalked::Unverified,
+            () => AsWalked::Yes,
+        }
+    }
+
+    /// The folder was listed once more and has names of this sum. Whether they are those that were walked: then it is
+    /// from now on what it was when this began.
+    pub(crate) fn is_listed_as_walked(
+        &self,
+        folder: FolderKey,
+        (now, is_young): (&Meta, bool),
+        sum: u64,
+    ) -> bool {
+        let Some(mut states) = self.states() else { return false };
+        let is_same = states.of.get(&folder).is_some_and(|walked| walked.names == Some(sum));
+        if is_same {
+            let again = WalkedFolder { names: Some(sum), is_young, ..self.walked(now) };
+            states.of.insert(folder, again);
+        }
+        is_same
     }
 
     fn states(&self) -> Option<MutexGuard<'_, FolderStates>> {
@@ -83,8 +163,13 @@ impl Visited {
     }
 
     /// A name that is added, removed or moved changes both times of its folder; the second cannot be set back.
-    fn state(&self, meta: &Meta) -> u64 {
-        self.hasher.hash_one((meta.device, meta.inode, meta.mtime_ns, meta.ctime_ns))
+    fn walked(&self, meta: &Meta) -> WalkedFolder {
+        WalkedFolder {
+            id: self.hasher.hash_one((meta.device, meta.inode)),
+            mtime_ns: i64::try_from(meta.mtime_ns).unwrap_or(i64::MAX),
+            changed: self.hasher.hash_one(meta.ctime_ns),
+            ..WalkedFolder::default()
+        }
     }
 }
 
@@ -97,20 +182,38 @@ mod tests {
         let meta = Meta::nothing();
         let visited = Visited::keeping();
         let folder = visited.below(ROOT, OsStr::new("a"));
-        visited.note(folder, &meta);
+        visited.note(folder, &meta, false);
+        visited.note_names(folder, 0, &[]);
         let other = visited.below(ROOT, OsStr::new("b"));
         for (folder, now, expected) in [
-            (folder, meta, true),
-            (folder, Meta { atime_ns: 9, ..meta }, true),
-            (folder, Meta { device: 9, ..meta }, false),
-            (folder, Meta { inode: 9, ..meta }, false),
-            (folder, Meta { mtime_ns: 9, ..meta }, false),
-            (folder, Meta { ctime_ns: 9, ..meta }, false),
-            (other, meta, false),
-            (visited.below(folder, OsStr::new("a")), meta, false),
+            (folder, meta, AsWalked::Yes),
+            (folder, Meta { atime_ns: 9, ..meta }, AsWalked::Yes),
+            (folder, Meta { device: 9, ..meta }, AsWalked::No),
+            (folder, Meta { inode: 9, ..meta }, AsWalked::No),
+            (folder, Meta { mtime_ns: 9, ..meta }, AsWalked::Unverified),
+            (folder, Meta { mtime_ns: SAME_TIME_NS, ..meta }, AsWalked::No),
+            (folder, Meta { ctime_ns: 9, ..meta }, AsWalked::Unverified),
+            (other, meta, AsWalked::No),
+            (visited.below(folder, OsStr::new("a")), meta, AsWalked::No),
         ] {
             assert_eq!(visited.is_as_walked(folder, &now), expected, "{now:?}");
         }
         assert!(visited.has(folder) && !visited.has(other));
+    }
+
+    #[test]
+    fn names_decide_where_times_leave_a_doubt() {
+        let (meta, visited) = (Meta::nothing(), Visited::keeping());
+        let name = |name: &str| Name::here(name.into(), None);
+        let (a, b, c) = (name("a"), name("b"), name("c"));
+        visited.note(ROOT, &meta, true);
+        let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, (&meta, false), visited.sum(names));
+        assert!(!listed(&[]), "it was not listed");
+        visited.note_names(ROOT, 0, &[a.clone(), b.clone()]);
+        visited.note_names(ROOT, 2, std::slice::from_ref(&c));
+        assert_eq!(visited.is_as_walked(ROOT, &meta), AsWalked::Unverified, "it was young");
+        assert!(!listed(&[a.clone(), b.clone()]) && !listed(&[a.clone(), b.clone(), c.clone(), name("d")]));
+        assert!(listed(&[c, a, b]), "in any order");
+        assert_eq!(visited.is_as_walked(ROOT, &meta), AsWalked::Yes, "it is old by now");
     }
 }

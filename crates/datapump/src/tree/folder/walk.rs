@@ -72,8 +72,8 @@ fn names_of_folder(
     from: u64,
 ) -> Result<(Vec<Name>, u64), Problem> {
     let folder = directory.source.origin().map_err(Problem::vanished)?;
-    let names = folder.list(from, compares_attributes(shared, directory), &directory.source.path());
-    names.map_err(Problem::vanished)
+    let listed = folder.list(from, compares_attributes(shared, directory), &directory.source.path());
+    listed.map_err(Problem::vanished).inspect(|(names, _)| directory.note_names(from, names))
 }
 
 /// Whether names of files are compared in what only their attributes tell, before they are opened.
