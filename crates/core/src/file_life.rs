@@ -8,6 +8,9 @@
 //! A file that is read back goes through up to [`REPAIRS_MAX`] further passes: what came back damaged is written again,
 //! and finished and read back once more.
 //!
+//! A source that shows the same size and time, and may hold another content all the same, is read again and compared
+//! with its copy, before anything is promised of it.
+//!
 //! Must not know: files, names, how a step is performed, lanes.
 
 /// A device that damages the same part so often is not worth more trust.
@@ -72,8 +75,10 @@ pub enum FileStep {
     Move(Pass),
     /// Close the journal and set the length: padding and an older file's end go.
     SetLength,
-    /// Look whether the source is what it was.
+    /// Look whether the source is what it was, then call [`FileLife::handle_checked`].
     CheckSource,
+    /// Read the source once more and compare it with what was copied. A source that differs fails.
+    ReadAgain,
     /// Set owner, mode, times and extended attributes.
     SetAttributes,
     /// Put data and attributes on stable storage.
@@ -96,6 +101,15 @@ pub enum FileStep {
     Refuse(Mismatch),
     /// Nothing, ever again.
     Over,
+}
+
+/// What a look at the source found. A change fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceCheck {
+    /// It is what it was.
+    Unchanged,
+    /// Size and time are the same, and something says that its content may not be.
+    Unverified,
 }
 
 /// What a comparison of two passes found.
@@ -211,6 +225,17 @@ impl FileLife {
         }
     }
 
+    /// What the look at the source found.
+    pub fn handle_checked(&mut self, check: SourceCheck) {
+        // It may have been given up meanwhile.
+        if self.step == FileStep::CheckSource {
+            self.step = match check {
+                SourceCheck::Unchanged => self.after(FileStep::CheckSource),
+                SourceCheck::Unverified => FileStep::ReadAgain,
+            };
+        }
+    }
+
     /// What the comparison of a pass with what was written found.
     pub fn handle_compared(&mut self, compared: PassesCompared) {
         let FileStep::Compare(pass) = self.step else { return };
@@ -235,6 +260,8 @@ impl FileLife {
 
     fn after(&self, step: FileStep) -> FileStep {
         let FileGoal { ending, syncs_data, reads_back, syncs_folder, .. } = self.goal;
+        // A source that was read again is as one that was unchanged.
+        let step = if step == FileStep::ReadAgain { FileStep::CheckSource } else { step };
         match (step, ending) {
             (FileStep::Move(Pass::Copy), Ending::Name | Ending::Members) => FileStep::SetLength,
             (FileStep::Move(Pass::Copy), _) | (FileStep::SetLength, _) => FileStep::CheckSource,

@@ -20,7 +20,9 @@ pub mod verdict;
 pub mod wildcard;
 pub mod wire;
 
-pub use file_life::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX};
+pub use file_life::{
+    Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX, SourceCheck,
+};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use marks::{journal, resume};
 pub use pump::Pump;

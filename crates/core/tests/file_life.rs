@@ -1,9 +1,12 @@
 //! The life of a file: whatever happens, a name comes last and after everything that it promises.
 
-use datapump_core::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX};
+use datapump_core::{
+    Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX, SourceCheck,
+};
 use proptest::prelude::*;
 
 const ENDINGS: [Ending; 5] = [Ending::Name, Ending::Device, Ending::Members, Ending::Nothing, Ending::Equal];
+const CHECKS: [SourceCheck; 2] = [SourceCheck::Unchanged, SourceCheck::Unverified];
 const COMPARED: [PassesCompared; 3] =
     [PassesCompared::Same, PassesCompared::Damaged, PassesCompared::Differs];
 
@@ -20,12 +23,13 @@ fn goal() -> impl Strategy<Value = FileGoal> {
     })
 }
 
-/// What happens outside: how bytes land, what comparisons find, at which step something fails.
+/// What happens outside: how bytes land, what looks and comparisons find, at which step something fails.
 #[derive(Clone, Debug)]
 struct World {
     bytes: u64,
     pieces: Vec<u64>,
     is_open_ended: bool,
+    checks: Vec<SourceCheck>,
     compared: Vec<PassesCompared>,
     fails_at: Option<usize>,
 }
@@ -33,11 +37,13 @@ struct World {
 fn world() -> impl Strategy<Value = World> {
     let pieces = prop::collection::vec(1..40u64, 1..6);
     let compared = prop::collection::vec(prop::sample::select(&COMPARED), 12);
-    (0..100u64, pieces, any::<bool>(), compared, prop::option::of(0..30usize)).prop_map(
-        |(bytes, pieces, is_open_ended, compared, fails_at)| World {
+    let checks = prop::collection::vec(prop::sample::select(&CHECKS), 5);
+    (0..100u64, pieces, any::<bool>(), (checks, compared), prop::option::of(0..30usize)).prop_map(
+        |(bytes, pieces, is_open_ended, (checks, compared), fails_at)| World {
             bytes,
             pieces,
             is_open_ended,
+            checks,
             compared,
             fails_at,
         },
@@ -64,7 +70,8 @@ fn land(life: &mut FileLife, world: &World) -> u32 {
 /// Performs a life; every step that was asked for, in order.
 fn lived(goal: FileGoal, world: &World) -> (FileLife, Vec<FileStep>) {
     let bytes = if world.is_open_ended { u64::MAX } else { world.bytes };
-    let (mut life, mut steps, mut compared) = (FileLife::new(goal, bytes), Vec::new(), world.compared.iter());
+    let (mut life, mut steps) = (FileLife::new(goal, bytes), Vec::new());
+    let (mut checks, mut compared) = (world.checks.iter(), world.compared.iter());
     for number in 0..200 {
         let step = life.poll_step();
         steps.push(step);
@@ -78,6 +85,7 @@ fn lived(goal: FileGoal, world: &World) -> (FileLife, Vec<FileStep>) {
         match step {
             FileStep::Move(_) => assert_eq!(land(&mut life, world), 1, "one call goes on with the steps"),
             FileStep::ReadBack | FileStep::Repair => life.handle_pass(world.bytes),
+            FileStep::CheckSource => life.handle_checked(*checks.next().expect("enough")),
             FileStep::Compare(_) => life.handle_compared(*compared.next().expect("enough")),
             step => life.handle_done(step),
         }
@@ -113,6 +121,17 @@ proptest! {
             before = at;
         }
         prop_assert_eq!(before, name.checked_sub(1));
+    }
+
+    #[test]
+    fn a_source_in_doubt_is_read_again_before_anything_is_promised(goal in goal(), world in world()) {
+        let (_, steps) = lived(goal, &world);
+        let mut checks = world.checks.iter();
+        for pair in steps.windows(2).filter(|pair| pair[0] == FileStep::CheckSource) {
+            let is_read = pair[1] == FileStep::ReadAgain;
+            let is_doubtful = checks.next() == Some(&SourceCheck::Unverified);
+            prop_assert!(is_read == is_doubtful || pair[1] == FileStep::Over, "{steps:?}");
+        }
     }
 
     #[test]
@@ -155,7 +174,8 @@ fn a_source_that_gives_something_else_than_before_is_not_believed() {
         syncs_folder: true,
     };
     let compared = vec![PassesCompared::Damaged, PassesCompared::Damaged];
-    let world = World { bytes: 10, pieces: vec![10], is_open_ended: false, compared, fails_at: None };
+    let checks = vec![SourceCheck::Unchanged; 2];
+    let world = World { bytes: 10, pieces: vec![10], is_open_ended: false, checks, compared, fails_at: None };
     let (_, steps) = lived(goal, &world);
     assert_eq!(steps[steps.len() - 2], FileStep::Refuse(Mismatch::Source), "{steps:?}");
 }

@@ -5,6 +5,7 @@
 pub(crate) mod block_hook;
 pub(crate) mod changed;
 pub(crate) mod completing;
+pub(crate) mod copied;
 pub(crate) mod fault;
 pub(crate) mod finish;
 pub(crate) mod goal;

@@ -50,6 +50,7 @@ use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, PathAt, kind};
 use datapump_files::holes::ByteRanges;
 use datapump_files::holes::mapped;
+use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::{holes, stream};
 
 /// A file of another host.
@@ -75,7 +76,7 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
     let ranges = ranges_to(shared, here, &meta, &item.target);
     let ranges = Some(ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?);
     let held = Held::There(file);
-    let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched: true };
+    let original = Original::new(path.to_path_buf(), (held, meta, TimeLook::elsewhere()));
     let ordinary = meta.size_bytes > 0;
     Ok(Opened { ordinary, ..Opened::file(original, ranges) })
 }
@@ -118,6 +119,8 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         FileNext::Stands(_) | FileNext::PassedBy => unreachable!("what is not copied is not opened"),
     };
     let copies = !matches!(finish, Finish::Checked(_));
+    // Where the source is in doubt its hash alone tells what went out.
+    let kept_nowhere = matches!(sink, Sink::Stream(_)) && original.as_ref().is_some_and(|it| it.watched);
     let mut task = Task::new(Parts {
         number: shared.next_number(),
         names,
@@ -125,7 +128,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         source,
         sink,
         original,
-        hash: file_hash(shared).filter(|_| copies),
+        hash: file_hash(shared).or_else(|| kept_nowhere.then(FileHash::default)).filter(|_| copies),
         verify: shared.settings.options.verify && copies,
         finish,
         ranges: ranges.clone(),
@@ -276,6 +279,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
 fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
     let system = |errno: datapump_engine::Errno| Problem::system(Operation::Open, path, errno.0);
     let handle = Arc::new(shared.settings.platform.disk.open(path, Access::Read).map_err(system)?);
+    let now_ns = tick::now_ns();
     let meta = handle.meta().map_err(system)?;
     let mut meta = mapped::believed(&handle, meta, &shared.stop).map_err(system)?;
     if meta.kind == FileKind::BlockDevice {
@@ -302,7 +306,8 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     // The map of holes may have synced the source, which changes nothing that is watched.
     let watched = meta.kind == FileKind::Regular && !made_up;
     let held = Held::Here(Arc::clone(&handle));
-    let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched };
+    let look = TimeLook::new(now_ns, magic, &meta);
+    let original = Original { watched, ..Original::new(path.to_path_buf(), (held, meta, look)) };
     let ordinary = watched && ranges.is_some();
     Ok(Opened {
         handle: Some(handle),

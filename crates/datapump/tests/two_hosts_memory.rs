@@ -261,10 +261,16 @@ impl Attacked {
             && answers < 20
         {
             let answer = match decode(&body).expect("an asking") {
-                PeerRequest::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
-                PeerRequest::Root { .. } => {
-                    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
+                PeerRequest::Look(_) => {
+                    Answer::Meta { meta, named: None, is_partial: None, owners: None, is_young: None }
                 }
+                PeerRequest::Root { .. } => Answer::Folder {
+                    meta,
+                    attributes: Vec::new(),
+                    made_up: false,
+                    owners: None,
+                    is_young: None,
+                },
                 PeerRequest::List { .. } => {
                     answers += 1;
                     (0..63).for_each(|part| {
@@ -303,13 +309,25 @@ impl Attacked {
         {
             let meta = WireMeta { inode: 1000 + depth, ..meta };
             let answer = match decode(&body).expect("a request") {
-                PeerRequest::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
-                PeerRequest::Root { .. } => {
-                    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
+                PeerRequest::Look(_) => {
+                    Answer::Meta { meta, named: None, is_partial: None, owners: None, is_young: None }
                 }
+                PeerRequest::Root { .. } => Answer::Folder {
+                    meta,
+                    attributes: Vec::new(),
+                    made_up: false,
+                    owners: None,
+                    is_young: None,
+                },
                 PeerRequest::Enter { .. } => {
                     depth += 1;
-                    Answer::Folder { meta, attributes: folder.to_vec(), made_up: false, owners: None }
+                    Answer::Folder {
+                        meta,
+                        attributes: folder.to_vec(),
+                        made_up: false,
+                        owners: None,
+                        is_young: None,
+                    }
                 }
                 PeerRequest::List { .. } => {
                     lists += 1;

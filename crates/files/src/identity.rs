@@ -1,8 +1,12 @@
 //! Tells whether a source is still what it was when its copy began, and if not, what happened to it.
 //!
+//! Size and time of content decide. Where they are the same and something else moved, or where the time could hide a
+//! change (`tick`), that is a doubt, which is settled by reading.
+//!
 //! Must not know: where the copy goes.
 
 pub mod prefix;
+pub mod tick;
 
 use std::path::Path;
 
@@ -10,10 +14,16 @@ use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Disk, FileCalls, Folder, Meta};
 use crate::holes::mapped;
+use crate::identity::tick::TimeLook;
 use crate::problem::{Class, Operation, Problem};
 
 /// What happened to a source that nobody can copy again.
 const DELETED: &str = "was deleted";
+/// A change right after the look would not show.
+pub const YOUNG: &str = "was so new that a change within a tick of its clock would not show";
+const ATTRIBUTES_MOVED: &str = "had its attributes changed";
+const INODE_MOVED: &str = "was replaced by a file of the same size and time";
+const TIME_JITTERS: &str = "has a time of change that differs by less than the tick of its clock";
 
 /// What tells a file from all others: its device and its number there.
 pub type FileId = (u64, u64);
@@ -28,6 +38,8 @@ pub fn id(meta: &Meta) -> FileId {
 pub enum SourceChange {
     /// It became longer; what it had before may be another now, too ([`prefix::is_shared`]).
     Grew(String),
+    /// Size and time are the same, and the content may be another all the same: what says so.
+    Unverified(&'static str),
     /// Anything else, in words.
     Other(String),
 }
@@ -41,19 +53,21 @@ pub struct OpenSource<'open> {
     pub handle: &'open Handle,
     /// What it was when it was opened.
     pub before: &'open Meta,
+    /// What its times could tell then.
+    pub look: TimeLook,
     /// The folder that it was opened in, where it was not opened by its path.
     pub folder: Option<&'open Folder>,
 }
 
 /// What happened to it since, if something did.
 pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<SourceChange>, Problem> {
-    let OpenSource { path, handle, before, folder } = source;
+    let OpenSource { path, handle, before, look, folder } = source;
     let now = handle.meta().map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
     let was_stored_to = mapped::was_stored_to(handle, &now);
     // A name that is taken away or given to another file leaves its mark on the file (a name less, a new time of
     // attributes). So for the small files of trees, open for microseconds, the open file alone is asked.
     if folder.is_some() && !was_stored_to && now == (Meta { atime_ns: now.atime_ns, ..*before }) {
-        return Ok(None);
+        return Ok(look.is_young.then_some(SourceChange::Unverified(YOUNG)));
     }
     let found = match (folder, path.file_name()) {
         (Some(folder), Some(name)) => folder.metadata(name),
@@ -65,8 +79,8 @@ pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<SourceC
         // Not to be seen any more is not gone: the open file tells the rest.
         Err(_) => Some(now),
     };
-    Ok(match change(before, &now, named.as_ref()) {
-        None if was_stored_to => Some(SourceChange::Other(mapped::STORED_TO.to_owned())),
+    Ok(match change(before, &now, named.as_ref(), look) {
+        None if was_stored_to => Some(SourceChange::Unverified(mapped::STORED_TO)),
         change => change,
     })
 }
@@ -96,14 +110,15 @@ pub fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
 }
 
 /// What happened. `named` is what the path refers to now.
-pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<SourceChange> {
+pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>, look: TimeLook) -> Option<SourceChange> {
+    let Some(named) = named else { return Some(SourceChange::Other(DELETED.into())) };
+    let is_replaced = id(named) != id(before);
+    // What has the name now is what a copy is to be of.
+    let now = if is_replaced { named } else { now };
     let (was, is) = (before.size_bytes, now.size_bytes);
-    match named {
-        None => return Some(SourceChange::Other(DELETED.into())),
-        Some(named) if (named.device, named.inode) != (before.device, before.inode) => {
-            return Some(SourceChange::Other("was replaced by another file".into()));
-        }
-        Some(_) => {}
+    let is_rewritten = !look.is_same_time(before.mtime_ns, now.mtime_ns);
+    if is_replaced && (was != is || is_rewritten || now.kind != before.kind) {
+        return Some(SourceChange::Other("was replaced by another file".into()));
     }
     if is > was {
         return Some(SourceChange::Grew(format!("was appended to: it grew from {was} to {is} bytes")));
@@ -111,11 +126,20 @@ pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<SourceC
     if is < was {
         return Some(SourceChange::Other(format!("was truncated from {was} to {is} bytes")));
     }
-    if now.mtime_ns != before.mtime_ns {
-        return Some(SourceChange::Other("was rewritten in place".into()));
-    }
-    let words = || SourceChange::Other("had its attributes or its content changed".into());
-    (now.ctime_ns != before.ctime_ns).then(words)
+    let unverified = match () {
+        () if is_rewritten => return Some(SourceChange::Other("was rewritten in place".into())),
+        () if is_replaced => INODE_MOVED,
+        () if now.mtime_ns != before.mtime_ns => TIME_JITTERS,
+        () if now.ctime_ns != before.ctime_ns => ATTRIBUTES_MOVED,
+        () if look.is_young => YOUNG,
+        () => return None,
+    };
+    Some(SourceChange::Unverified(unverified))
+}
+
+/// The problem of a doubt that nothing can settle: the source cannot be read again, or nothing is there to compare with.
+pub fn unsettled(path: &Path, what: &str, why: &str, target_is_kept: bool) -> Problem {
+    changed(path, &format!("{what}, and {why},"), target_is_kept)
 }
 
 #[cfg(test)]
@@ -137,19 +161,40 @@ mod tests {
     #[test]
     fn each_change_has_its_own_words() {
         let before = meta(1, 10, 5, 5);
-        for (now, named, words) in [
-            (before, Some(before), None),
-            (before, None, Some("was deleted")),
-            (before, Some(meta(2, 10, 5, 5)), Some("was replaced by another file")),
-            (meta(1, 11, 6, 6), Some(before), Some("was appended to: it grew from 10 to 11 bytes")),
-            (meta(1, 9, 6, 6), Some(before), Some("was truncated from 10 to 9 bytes")),
-            (meta(1, 10, 6, 6), Some(before), Some("was rewritten in place")),
-            (meta(1, 10, 5, 6), Some(before), Some("had its attributes or its content changed")),
+        let (still, young) =
+            (TimeLook { tick_ns: 3, is_young: false }, TimeLook { tick_ns: 3, is_young: true });
+        for (now, named, look, words) in [
+            (before, Some(before), still, None),
+            (before, None, young, Some("was deleted")),
+            (before, Some(meta(2, 10, 9, 5)), still, Some("was replaced by another file")),
+            (before, Some(meta(2, 11, 5, 5)), still, Some("was replaced by another file")),
+            (meta(1, 11, 6, 6), Some(before), still, Some("was appended to: it grew from 10 to 11 bytes")),
+            (meta(1, 9, 6, 6), Some(before), young, Some("was truncated from 10 to 9 bytes")),
+            (meta(1, 10, 8, 8), Some(before), young, Some("was rewritten in place")),
         ] {
-            let found = change(&before, &now, named.as_ref());
+            let found = change(&before, &now, named.as_ref(), look);
             assert_eq!(matches!(found, Some(SourceChange::Grew(_))), now.size_bytes > before.size_bytes);
-            let found = found.map(|(SourceChange::Grew(words) | SourceChange::Other(words))| words);
+            let found = found.map(|change| match change {
+                SourceChange::Grew(words) | SourceChange::Other(words) => words,
+                SourceChange::Unverified(what) => panic!("{what}"),
+            });
             assert_eq!(found.as_deref(), words);
+        }
+    }
+
+    #[test]
+    fn where_size_and_time_are_the_same_anything_else_is_a_doubt() {
+        let before = meta(1, 10, 5, 5);
+        let (still, young) =
+            (TimeLook { tick_ns: 3, is_young: false }, TimeLook { tick_ns: 3, is_young: true });
+        for (now, named, look, what) in [
+            (meta(1, 10, 5, 6), before, still, ATTRIBUTES_MOVED),
+            (meta(1, 10, 7, 7), before, still, TIME_JITTERS),
+            (before, meta(2, 10, 5, 9), still, INODE_MOVED),
+            (before, before, young, YOUNG),
+        ] {
+            let found = change(&before, &now, Some(&named), look);
+            assert_eq!(found, Some(SourceChange::Unverified(what)));
         }
     }
 }

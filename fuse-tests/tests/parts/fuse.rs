@@ -43,6 +43,18 @@ struct State {
     told_number: Option<(u64, u32)>,
     /// Upper and lower case are the same.
     folds: bool,
+    restless: Option<Restless>,
+    /// Looks so far.
+    looks: u64,
+}
+
+/// What is told differently with each look, although nothing changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restless {
+    /// The time of attributes is that of the look.
+    Changed,
+    /// The time of content is some milliseconds more or less.
+    Modified,
 }
 
 /// The mount; dropping it unmounts.
@@ -67,6 +79,11 @@ impl Fuse {
         let fuse = Fuse::new();
         lock(&fuse.state).folds = true;
         fuse
+    }
+
+    /// From now on these times are told differently with each look, of files and folders.
+    pub fn unsettle(&self, restless: Restless) {
+        lock(&self.state).restless = Some(restless);
     }
 
     /// The path of a name in it.
@@ -158,7 +175,18 @@ impl State {
         number
     }
 
-    fn attributes(&self, number: u64) -> Option<FileAttr> {
+    fn attributes(&mut self, number: u64) -> Option<FileAttr> {
+        let attributes = self.attributes_at_rest(number)?;
+        self.looks += 1;
+        let jitter = Duration::from_millis(self.looks % 5);
+        Some(match self.restless {
+            None => attributes,
+            Some(Restless::Changed) => FileAttr { ctime: SystemTime::now(), ..attributes },
+            Some(Restless::Modified) => FileAttr { mtime: attributes.mtime + jitter, ..attributes },
+        })
+    }
+
+    fn attributes_at_rest(&self, number: u64) -> Option<FileAttr> {
         if number == INodeNo::ROOT.0 {
             return Some(root());
         }
@@ -268,7 +296,7 @@ fn answer(reply: ReplyEmpty, error: Option<i32>) {
 impl Filesystem for Memory {
     fn lookup(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.1.make("lookup");
-        let state = self.state();
+        let mut state = self.state();
         match state.find(folder.0, name).and_then(|number| state.attributes(number)) {
             Some(attributes) => reply.entry(&NOW, &attributes, Generation(0)),
             None => reply.error(Errno::ENOENT),

@@ -93,4 +93,10 @@ pub const MUTANTS: &[Mutant] = &[
         find: "        if entry.done == 0 {\n            self.drop_read(slot);",
         replacement: "        if entry.done < entry.block.len {\n            self.drop_read(slot);",
     },
+    Mutant {
+        name: "source-in-doubt-not-read-again",
+        place: CORE,
+        find: "SourceCheck::Unverified => FileStep::ReadAgain,",
+        replacement: "SourceCheck::Unverified => self.after(FileStep::CheckSource),",
+    },
 ];

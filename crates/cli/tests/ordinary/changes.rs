@@ -20,12 +20,11 @@ const SOURCE_BYTES: usize = 3 << 20;
 type Change = fn(&Home);
 
 /// What happens to a source, and what is said of it.
-const CHANGES: [(&str, Change, &str); 5] = [
+const CHANGES: [(&str, Change, &str); 4] = [
     ("truncate", truncate, "the source was truncated"),
     ("rewrite in place", rewrite, "the source was rewritten in place while it was copied"),
     ("replace by rename", replace, "the source was replaced by another file while it was copied"),
     ("delete", delete, "the source was deleted while it was copied"),
-    ("restrict", restrict, "the source had its attributes or its content changed while it was copied"),
 ];
 
 fn append_to(path: &Path) {
@@ -58,10 +57,6 @@ fn delete(home: &Home) {
 
 fn remove_at(path: &Path) {
     std::fs::remove_file(path).expect("the source");
-}
-
-fn restrict(home: &Home) {
-    support::set_mode(&home.path("a"), 0o400);
 }
 
 /// A copy of `a` to `b` that takes some seconds, in its middle.

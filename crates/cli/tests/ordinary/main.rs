@@ -73,6 +73,7 @@ mod over_ssh;
 mod over_ssh_silent;
 mod own_list;
 mod prompts;
+mod read_again;
 mod readme;
 mod refusals;
 mod report_file;

@@ -134,7 +134,9 @@ impl Drop for Running {
 
 fn has_temporary(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).expect("the folder");
-    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(".pump-"))
+    // The list of a tree's copy is none.
+    let is_one = |name: &str| name.starts_with(".pump-") && name != ".pump-job";
+    entries.flatten().any(|entry| is_one(&entry.file_name().to_string_lossy()))
 }
 
 fn gather(mut pipe: impl Read + Send + 'static, into: Gathered) -> thread::JoinHandle<()> {

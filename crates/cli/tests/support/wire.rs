@@ -132,7 +132,7 @@ pub fn meta(kind: EntryKind, inode: u64) -> WireMeta {
 }
 
 pub fn looked(kind: EntryKind) -> Answer {
-    Answer::Meta { meta: meta(kind, 1), named: None, is_partial: None, owners: None }
+    Answer::Meta { meta: meta(kind, 1), named: None, is_partial: None, owners: None, is_young: None }
 }
 
 /// A folder was opened, with so many short attributes.

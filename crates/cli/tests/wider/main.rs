@@ -17,6 +17,7 @@ mod attributes;
 mod attributes_lost;
 mod box_path;
 mod changed_trees;
+mod coarse_clocks;
 mod dead_addresses;
 mod devices;
 mod differential;

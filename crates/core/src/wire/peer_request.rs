@@ -191,6 +191,13 @@ pub enum PeerRequest {
     ),
 }
 
+/// Whether an honest peer requests these bytes of a file: something that is there, and that begins where BLAKE3's chunks
+/// do.
+pub fn is_wanted(at: u64, len: u32, size_bytes: u64) -> bool {
+    let ends = at.checked_add(len.into());
+    len > 0 && at.is_multiple_of(1024) && ends.is_some_and(|end| end <= size_bytes)
+}
+
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Answer {
@@ -217,6 +224,10 @@ pub enum Answer {
         #[n(3)]
         #[cbor(decode_with = "lists::owners", nil = "lists::none")]
         owners: Option<Vec<OwnerName>>,
+        /// Of an open file: its times were so new when it was opened, by the clock of its own host, that a change right
+        /// after that would not show.
+        #[n(4)]
+        is_young: Option<bool>,
     },
     /// A folder was opened.
     #[n(3)]
@@ -235,6 +246,9 @@ pub enum Answer {
         #[n(3)]
         #[cbor(decode_with = "lists::owners", nil = "lists::none")]
         owners: Option<Vec<OwnerName>>,
+        /// Its times were so new, by the clock of its own host, that a name right after that would not show.
+        #[n(4)]
+        is_young: Option<bool>,
     },
     /// Names of a folder; none at its end.
     #[n(4)]

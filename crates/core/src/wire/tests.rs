@@ -325,8 +325,14 @@ fn messages_are_read_as_they_were_written() {
             words: None,
             class: None,
         }),
-        Answer::Meta { meta: meta(), named: None, is_partial: None, owners: None },
-        Answer::Folder { meta: meta(), attributes: vec![attribute.clone()], made_up: true, owners: None },
+        Answer::Meta { meta: meta(), named: None, is_partial: None, owners: None, is_young: None },
+        Answer::Folder {
+            meta: meta(),
+            attributes: vec![attribute.clone()],
+            made_up: true,
+            owners: None,
+            is_young: None,
+        },
         Answer::Names { entries: vec![entry; 3], cookie: 7, more: false, owners: owners(b"ann@a.example") },
         Answer::File {
             meta: meta(),
@@ -354,7 +360,7 @@ fn names_that_no_owner_has_are_refused() {
     let answer = |name: &[u8], count| {
         let owner = OwnerName { is_group: false, id: OwnerId(5), name: ByteVec::from(name.to_vec()) };
         let owners = Some(vec![owner; count]);
-        Answer::Meta { meta: meta(), named: None, is_partial: None, owners }
+        Answer::Meta { meta: meta(), named: None, is_partial: None, owners, is_young: None }
     };
     let is_read = |name: &[u8], count| decode::<Answer>(&encode(&answer(name, count))).is_ok();
     for name in [&b"ann"[..], b"EXAMPLE\\ann", "ä".as_bytes(), &[b'x'; OWNER_NAME_BYTES_MAX]] {
@@ -372,8 +378,13 @@ fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
     let attribute =
         Attribute { name: ByteVec::from(Vec::new()), value: ByteVec::from(Vec::new()), is_unreadable: None };
     let attributes = |count| vec![attribute.clone(); count];
-    let folder =
-        |count| Answer::Folder { meta: meta(), attributes: attributes(count), made_up: false, owners: None };
+    let folder = |count| Answer::Folder {
+        meta: meta(),
+        attributes: attributes(count),
+        made_up: false,
+        owners: None,
+        is_young: None,
+    };
     let file = |count, ranges| {
         let ranges = Some(vec![Range { start: FileSize(0), end: FileSize(0) }; ranges]);
         Answer::File { meta: meta(), attributes: attributes(count), ranges, owners: None, follows: None }
@@ -422,18 +433,21 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
         named: None,
         is_partial: None,
         owners: None,
+        is_young: None,
     };
     let allocated = |allocated_bytes| Answer::Meta {
         meta: WireMeta { allocated_bytes, ..meta() },
         named: None,
         is_partial: None,
         owners: None,
+        is_young: None,
     };
     let owned = |uid, gid| Answer::Meta {
         meta: WireMeta { uid, gid, ..meta() },
         named: None,
         is_partial: None,
         owners: None,
+        is_young: None,
     };
     let ranged = |start, end| {
         let ranges = Some(vec![Range { start: FileSize(start), end: FileSize(end) }]);

@@ -300,22 +300,27 @@ impl SendLane {
         };
         debug_assert_eq!(reading.task, task, "blocks are sent as they were requested");
         let Reading { len, head, is_sum, small, _charge, .. } = reading;
-        if small.is_some_and(|given| !given.stood_still()) {
+        let handles = Arc::clone(&self.handles);
+        let head = match small {
+            Some(given) => handles.check_small(&given, bytes, head),
+            None => Ok(head),
+        };
+        let Ok(head) = head else {
             self.put(Answer::Fault(changed()), number)?;
-        } else {
-            head.map_or(Ok(()), |head| self.put(*head, number))?;
-            self.look_behind(number)?;
-            if is_sum {
-                self.put(Answer::Sum(*digest), number)?;
-                return self.answer_ready();
-            }
-            self.channel.put_block(bytes, digest, number)?;
-            if let Some(ahead) = &mut self.ahead {
-                ahead.handle_frame(DIGEST_BYTES as usize + bytes.len());
-            }
-            if bytes.len() < len as usize {
-                self.stream_is_over(task, &Answer::End);
-            }
+            return self.answer_ready();
+        };
+        head.map_or(Ok(()), |head| self.put(*head, number))?;
+        self.look_behind(number)?;
+        if is_sum {
+            self.put(Answer::Sum(*digest), number)?;
+            return self.answer_ready();
+        }
+        self.channel.put_block(bytes, digest, number)?;
+        if let Some(ahead) = &mut self.ahead {
+            ahead.handle_frame(DIGEST_BYTES as usize + bytes.len());
+        }
+        if bytes.len() < len as usize {
+            self.stream_is_over(task, &Answer::End);
         }
         self.answer_ready()
     }

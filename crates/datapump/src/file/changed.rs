@@ -1,31 +1,174 @@
-//! Whether a source of this host or another is still what it was when its copy began.
+//! Whether a source of this host or another is still what it was when its copy began. Where size and time say so, and
+//! something else leaves a doubt, the source is read once more and compared with what was copied.
 //!
 //! Must not know: what tells that two states of a file differ (`identity`).
 
-use crate::open::held::{Held, Original};
-use crate::problem::Problem;
-use datapump_files::disk::Disk;
-use datapump_files::identity::{self, OpenSource, SourceChange, changed};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-/// A problem of class `changed` when the source was deleted, replaced, appended to, truncated or rewritten since its
-/// attributes were taken from its open handle.
-pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: bool) -> Result<(), Problem> {
-    match find_change(disk, original)? {
-        None => Ok(()),
+use datapump_core::SourceCheck;
+use datapump_core::verdict::Phase;
+use datapump_engine::{Errno, Handle};
+
+use crate::end::Sink;
+use crate::file::copied::CopiedContent;
+use crate::file::task::{Finish, Task};
+use crate::open::held::{Held, Original, ReadAgain, rewritten};
+use crate::problem::{Operation, Problem, shown_path};
+use crate::run::Shared;
+use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, names};
+use datapump_files::holes::mapped;
+use datapump_files::identity::{self, OpenSource, SourceChange, changed, id, tick};
+
+/// Whether the source is unchanged since its attributes were taken from its open handle, or has to be read again. A
+/// problem of class `changed` when it was deleted, replaced, appended to, truncated or rewritten.
+pub(crate) fn check_unchanged(
+    shared: &Shared<'_>,
+    original: &Original,
+    target_is_kept: bool,
+) -> Result<SourceCheck, Problem> {
+    match find_change(&shared.settings.platform.disk, original)? {
+        None => Ok(SourceCheck::Unchanged),
+        Some(SourceChange::Unverified(what)) => {
+            note(shared, original, what);
+            Ok(SourceCheck::Unverified)
+        }
         Some(SourceChange::Grew(words) | SourceChange::Other(words)) => {
             Err(changed(&original.path, &words, target_is_kept))
         }
     }
 }
 
+/// Tells why the source is read again.
+pub(crate) fn note(shared: &Shared<'_>, original: &Original, what: &str) {
+    shared.ledger.note(|| format!("'{}' {what}: it is read again and compared", shown_path(&original.path)));
+}
+
 /// What happened to it since, if something did.
 pub(crate) fn find_change(disk: &Disk, original: &Original) -> Result<Option<SourceChange>, Problem> {
-    let Original { path, held, meta: before, folder, .. } = original;
+    let Original { path, held, meta: before, look, folder, .. } = original;
     match held {
         Held::Here(handle) => {
-            let source = OpenSource { path, handle, before, folder: folder.as_ref() };
+            let source = OpenSource { path, handle, before, look: *look, folder: folder.as_ref() };
             identity::find_change(disk, source)
         }
         Held::There(file) => file.find_change(original),
+    }
+}
+
+/// Reads the source once more and compares it with what was copied. What is equal is good: the attributes are those of
+/// now. Anything else is a change. False where an interrupt came first, and nothing is known.
+pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Problem> {
+    let original = task.original.as_ref().expect("only a source that is watched is read again");
+    if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
+        shared.ledger.watch.enter(Phase::Verifying);
+    }
+    let Some(copied) = copied(task)? else {
+        return Err(original.unsettled("nothing is kept of its copy to compare it with"));
+    };
+    let again = match &original.held {
+        Held::Here(handle) => read_here(shared, original, handle, &copied),
+        Held::There(file) => file.read_again(original, &copied, &shared.stop),
+    };
+    // What is cut short is no change.
+    if shared.stop.load(Ordering::Relaxed) {
+        return Ok(false);
+    }
+    match again? {
+        Ok(again) => {
+            let _ = original.again.set(again);
+            shared
+                .ledger
+                .note(|| format!("'{}' has the content that was copied", shown_path(&original.path)));
+            Ok(true)
+        }
+        Err(SourceChange::Grew(words) | SourceChange::Other(words)) => {
+            Err(changed(&original.path, &words, task.target_is_kept()))
+        }
+        Err(SourceChange::Unverified(what)) => Err(original.unsettled(what)),
+    }
+}
+
+/// What was copied. The hash that was taken on the way does where it is one of the whole file: then the target need not
+/// be read. `None` where nothing tells what was copied.
+fn copied(task: &Task) -> Result<Option<CopiedContent<'_>>, Problem> {
+    let (length, ranges) = (task.length(), task.ranges_to_read_back());
+    let is_whole = ranges == [(0, length)] || (length == 0 && ranges.is_empty());
+    let hash = task.hash.as_ref().map(|hash| CopiedContent::Hash(hash, ranges));
+    let system = |errno: Errno| Problem::system(Operation::Open, &task.target_name, errno.0);
+    let target = match (&task.finish, &task.sink) {
+        (Finish::Commit(staged), _) if hash.is_none() || !is_whole || staged.goes_on => {
+            staged.reopen_to_read()?
+        }
+        (Finish::Stripe(stripe), _) if hash.is_none() => {
+            return Ok(Some(CopiedContent::Stripe(Box::new(stripe.open_to_read()?), length)));
+        }
+        (Finish::Device(handle), _) if hash.is_none() => open_again(handle).map_err(system)?,
+        (_, Sink::Compare(file)) => open_again(&file.handle).map_err(system)?,
+        (Finish::Nothing, Sink::Null) if hash.is_none() => return Ok(Some(CopiedContent::Nothing)),
+        _ => return Ok(hash),
+    };
+    Ok(Some(CopiedContent::Target(target, length)))
+}
+
+/// The same file, read through the cache, whatever was asked of the open one.
+fn open_again(handle: &Handle) -> Outcome<Handle> {
+    match handle {
+        Handle::Os(file) => names::open_again(file, Access::Read).map(Handle::Os),
+        Handle::Sim(_) => Err(Errno::EINVAL),
+    }
+}
+
+/// Of a source on this host: what has its name now is read, once a further change would show.
+fn read_here(
+    shared: &Shared<'_>,
+    original: &Original,
+    held: &Arc<Handle>,
+    copied: &CopiedContent<'_>,
+) -> Result<Result<ReadAgain, SourceChange>, Problem> {
+    let system = |errno: Errno| Problem::system(Operation::Read, &original.path, errno.0);
+    let (handle, named) = match open_named(shared, original, held) {
+        Ok(found) => found,
+        Err(Errno::ENOENT) => return Ok(Err(SourceChange::Other("was deleted".into()))),
+        Err(errno) => return Err(system(errno)),
+    };
+    tick::wait_until_settled(handle.room().magic, &named, &shared.stop);
+    let meta =
+        handle.meta().and_then(|meta| mapped::believed(&handle, meta, &shared.stop)).map_err(system)?;
+    let change_to = |now: &Meta| match identity::change(&original.meta, now, Some(now), original.look) {
+        None | Some(SourceChange::Unverified(_)) => None,
+        change => change,
+    };
+    if let Some(change) = change_to(&meta) {
+        return Ok(Err(change));
+    }
+    if !copied.is_same_as(&handle, &shared.stop).map_err(system)? {
+        return Ok(Err(rewritten()));
+    }
+    let now = handle.meta().map_err(system)?;
+    let is_same_state = original.look.is_same_time(meta.mtime_ns, now.mtime_ns);
+    match change_to(&now) {
+        Some(change) => Ok(Err(change)),
+        None if !is_same_state || mapped::was_stored_to(&handle, &now) => Ok(Err(rewritten())),
+        None => Ok(Ok(ReadAgain { held: Held::Here(handle), meta: now })),
+    }
+}
+
+/// What has the source's name now: mostly the very file that is open.
+fn open_named(shared: &Shared<'_>, original: &Original, held: &Arc<Handle>) -> Outcome<(Arc<Handle>, Meta)> {
+    let Original { path, folder, .. } = original;
+    let disk = &shared.settings.platform.disk;
+    let (folder, name) = (folder.as_ref(), path.file_name().unwrap_or_default());
+    let named = folder.map_or_else(|| disk.metadata(path), |folder| folder.metadata(name));
+    let own = held.meta()?;
+    match named {
+        Err(Errno::ENOENT) => Err(Errno::ENOENT),
+        Ok(named) if id(&named) != id(&own) && named.kind == FileKind::Regular => {
+            let opened = folder
+                .map_or_else(|| disk.open(path, Access::Read), |folder| folder.open(name, Access::Read));
+            opened.map(|handle| (Arc::new(handle), named))
+        }
+        // Not to be seen any more is not gone: the open file tells the rest.
+        _ => Ok((open_again(held).map_or_else(|_| Arc::clone(held), Arc::new), own)),
     }
 }

@@ -5,10 +5,11 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use datapump_core::SourceCheck;
 use datapump_engine::{Errno, Handle};
 
 use crate::end::Sink;
-use crate::file::changed::{check_unchanged, find_change};
+use crate::file::changed::{check_unchanged, find_change, note};
 use crate::file::growth;
 use crate::file::task::{Finish, Task, TreeFile};
 use crate::job::options::Keep;
@@ -28,21 +29,34 @@ use datapump_files::disk::{
 use datapump_files::identity::{SourceChange, changed, id};
 use datapump_files::resume::Journal;
 
-fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<SourceCheck, Problem> {
     match &task.original {
-        Some(original) if original.watched => {
-            check_unchanged(&shared.settings.platform.disk, original, task.target_is_kept())
-        }
-        _ => Ok(()),
+        Some(original) if original.watched => check_unchanged(shared, original, task.target_is_kept()),
+        _ => Ok(SourceCheck::Unchanged),
     }
 }
 
 /// A file that only grew is kept as it was when it was opened, and told: a log is never quiet.
-fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Result<(), Problem> {
-    let Some(original) = task.original.as_ref().filter(|original| original.watched) else { return Ok(()) };
+fn source_is_whole_or_longer(
+    shared: &Shared<'_>,
+    task: &Task,
+    staged: &StagedFile,
+) -> Result<SourceCheck, Problem> {
+    let watched = task.original.as_ref().filter(|original| original.watched);
+    let Some(original) = watched else { return Ok(SourceCheck::Unchanged) };
     match find_change(&shared.settings.platform.disk, original)? {
-        None => Ok(()),
-        Some(SourceChange::Grew(words)) => growth::accept(shared, task, (original, staged), &words),
+        None => Ok(SourceCheck::Unchanged),
+        // What is written of it is a part, which is only measured.
+        Some(SourceChange::Unverified(_)) if is_rehearsal(shared) || shared.settings.pieces.is_some() => {
+            Ok(SourceCheck::Unchanged)
+        }
+        Some(SourceChange::Unverified(what)) => {
+            note(shared, original, what);
+            Ok(SourceCheck::Unverified)
+        }
+        Some(SourceChange::Grew(words)) => {
+            growth::accept(shared, task, (original, staged), &words).map(|()| SourceCheck::Unchanged)
+        }
         Some(SourceChange::Other(words)) => Err(changed(&original.path, &words, task.target_is_kept())),
     }
 }
@@ -54,10 +68,10 @@ fn staged(task: &Task) -> &StagedFile {
 }
 
 /// Looks whether the source is what it was, and, of a comparison, whether the other file ends where it does.
-pub(crate) fn check_source(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+pub(crate) fn check_source(shared: &Shared<'_>, task: &Task) -> Result<SourceCheck, Problem> {
     match &task.finish {
         Finish::Commit(staged) => source_is_whole_or_longer(shared, task, staged),
-        _ => source_stood_still(shared, task).and_then(|()| nothing_is_behind(task)),
+        _ => source_stood_still(shared, task).and_then(|check| nothing_is_behind(task).map(|()| check)),
     }
 }
 
@@ -185,10 +199,11 @@ pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedF
 }
 
 fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: New<'_>) -> Outcome<Lost> {
-    match (&original.held, &*staged.handle) {
-        (Held::Here(from), to) => copy_of_handle(from, &original.meta, to, keep, new),
+    let (held, meta) = original.latest();
+    match (held, &*staged.handle) {
+        (Held::Here(from), to) => copy_of_handle(from, meta, to, keep, new),
         (Held::There(file), Handle::Os(to)) => {
-            let (meta, told) = file.told().map_or((&original.meta, &[][..]), |(meta, told)| (meta, told));
+            let (meta, told) = file.told().map_or((meta, &[][..]), |(meta, told)| (meta, told));
             attributes::copy(AttributeHolder::Told(told), meta, AttributeHolder::Open(to), keep, new)
         }
         (Held::There(_), Handle::Sim(_)) => unreachable!("the simulation has one host"),

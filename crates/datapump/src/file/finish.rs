@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use datapump_core::verdict::{Phase, Waits};
-use datapump_core::{FaultKind, FileStep, Mismatch, PumpFault};
+use datapump_core::{FaultKind, FileStep, Mismatch, PumpFault, SourceCheck};
 use datapump_engine::{CpuStage, meter::within};
 
+use crate::file::changed;
 use crate::file::completing;
 use crate::file::fault;
 use crate::file::settled;
@@ -34,15 +35,19 @@ enum StepOutcome {
 /// removed.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
     let (mut pass, file) = (Arc::clone(&pass), Arc::clone(pass.written().unwrap_or(&pass)));
-    let mut clock =
-        Charges { shared, waits, syncs: false, since_ns: shared.settings.platform.clock.now_ns() };
+    let mut clock = Charges {
+        shared,
+        waits,
+        stage: FinishStage::Metadata,
+        since_ns: shared.settings.platform.clock.now_ns(),
+    };
     let mut done = None;
     loop {
         let step = next(&file, done.take());
         if step == FileStep::Over {
             break;
         }
-        clock.charge_to(is_sync(step));
+        clock.charge_to(FinishStage::of(step));
         tell_phase(shared, step);
         match perform(shared, &file, &pass, step) {
             Ok(StepOutcome::Done) => done = Some(step),
@@ -77,25 +82,48 @@ fn next(file: &Task, done: Option<FileStep>) -> FileStep {
     life.poll_step()
 }
 
-/// Charges what is done with a file: names and attributes, or syncs. The clock is read where one follows the other.
+/// What the time of a step is charged to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FinishStage {
+    Metadata,
+    Sync,
+    Verify,
+}
+
+impl FinishStage {
+    fn of(step: FileStep) -> FinishStage {
+        match step {
+            FileStep::ReadAgain => FinishStage::Verify,
+            step if is_sync(step) => FinishStage::Sync,
+            _ => FinishStage::Metadata,
+        }
+    }
+}
+
+/// Charges what is done with a file: names and attributes, syncs, reading again. The clock is read where one follows
+/// the other.
 struct Charges<'run> {
     shared: &'run Shared<'run>,
     waits: &'run mut Waits,
-    syncs: bool,
+    stage: FinishStage,
     since_ns: u64,
 }
 
 impl Charges<'_> {
-    fn charge_to(&mut self, syncs: bool) {
-        if syncs != self.syncs {
+    fn charge_to(&mut self, stage: FinishStage) {
+        if stage != self.stage {
             self.charge();
-            self.syncs = syncs;
+            self.stage = stage;
         }
     }
 
     fn charge(&mut self) {
         let now_ns = self.shared.settings.platform.clock.now_ns();
-        let stage = if self.syncs { &mut self.waits.sync } else { &mut self.waits.metadata };
+        let stage = match self.stage {
+            FinishStage::Metadata => &mut self.waits.metadata,
+            FinishStage::Sync => &mut self.waits.sync,
+            FinishStage::Verify => &mut self.waits.verify,
+        };
         *stage += now_ns - std::mem::replace(&mut self.since_ns, now_ns);
     }
 }
@@ -126,7 +154,18 @@ fn perform(
     let _stage = within(if is_sync(step) { CpuStage::Sync } else { CpuStage::Metadata });
     match step {
         FileStep::SetLength => completing::set_length(file)?,
-        FileStep::CheckSource => completing::check_source(shared, file)?,
+        FileStep::CheckSource => match completing::check_source(shared, file)? {
+            SourceCheck::Unchanged => {}
+            unverified => {
+                file.life().handle_checked(unverified);
+                return Ok(StepOutcome::Told);
+            }
+        },
+        FileStep::ReadAgain => match changed::read_again(shared, file)? {
+            true => {}
+            // The run is stopping: it stays as one that is on its way.
+            false => return Ok(StepOutcome::OnItsWay),
+        },
         FileStep::SetAttributes => set_attributes(shared, file)?,
         FileStep::Sync => completing::sync(file)?,
         FileStep::Close => completing::close(shared, file)?,

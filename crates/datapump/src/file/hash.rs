@@ -108,6 +108,19 @@ impl FileHash {
         *own == *other.0.lock().expect("no panic while hashing")
     }
 
+    /// An empty one, to hash the same bytes once more.
+    pub(crate) fn another(&self) -> FileHash {
+        let state = self.0.lock().expect("no panic while hashing");
+        if state.marks.is_some() { FileHash::marked() } else { FileHash::default() }
+    }
+
+    /// The same as [`FileHash::agrees_with`] where the first part was not hashed as if it were the whole file.
+    pub(crate) fn has_parts_of(&self, other: &FileHash) -> bool {
+        let own = self.0.lock().expect("no panic while hashing");
+        let other = other.0.lock().expect("no panic while hashing");
+        own.tree == other.tree && own.marks == other.marks
+    }
+
     /// Where in these ranges other bytes were hashed, by groups. Both must be marked.
     pub(crate) fn differs_from(&self, other: &FileHash, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let own = self.0.lock().expect("no panic while hashing");
@@ -149,6 +162,11 @@ impl BlockHash {
         };
         let parts = subtrees(block.at, u64::from(block.len), GROUP_BYTES).map(&mut hash).collect();
         BlockHash { parts, only_part }
+    }
+
+    /// A part of which another host told the digest.
+    pub(crate) fn of_part(part: Subtree, digest: Chaining) -> BlockHash {
+        BlockHash { parts: vec![(part, digest)], only_part: None }
     }
 
     /// What goes over a network with the block: of one group its hash, of more the hash over all of them.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
-use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, is_wanted};
 use datapump_core::{BlockRoute, Extent, FileGoal, Length};
 use datapump_transport::NetFault;
 
@@ -171,12 +171,6 @@ fn small_block(
 ) -> FoundBlock {
     let (task, extent, reading) = block(shared, &given, (0, len))?;
     Ok((task, extent, Reading { head: Some(Box::new(answer)), small: Some(given), _charge, ..reading }))
-}
-
-/// Whether an honest peer requests that: something that is there, and that begins where BLAKE3's chunks do.
-fn is_wanted(at: u64, len: u32, size_bytes: u64) -> bool {
-    let ends = at.checked_add(len.into());
-    len > 0 && at.is_multiple_of(1024) && ends.is_some_and(|end| end <= size_bytes)
 }
 
 fn unwanted() -> Box<Answer> {

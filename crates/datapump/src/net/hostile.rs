@@ -231,8 +231,9 @@ fn push_ahead(stage: &HostileStage, target: &str, says: Vec<(u64, Option<Answer>
 fn what_is_sent_ahead_and_was_not_announced_ends_the_session() {
     let stage = HostileStage::new();
     let folder = to_wire(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
-    let looked = Answer::Meta { meta: folder, named: None, is_partial: None, owners: None };
-    let opened = Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false, owners: None };
+    let looked = Answer::Meta { meta: folder, named: None, is_partial: None, owners: None, is_young: None };
+    let opened =
+        Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false, owners: None, is_young: None };
     let names = |size: u64, numbers: [u64; 2]| {
         let mut entries = lies(&stage, &[b"one", b"two"]);
         for (entry, number) in entries.iter_mut().zip(numbers) {
@@ -292,11 +293,15 @@ fn push(stage: &HostileStage, names: &[&[u8]]) -> Option<String> {
     while let Ok((body, number)) = channel.message_within(WAIT_MAX) {
         let answer = match decode(&body).expect("an asking") {
             PeerRequest::Look(_) => {
-                Answer::Meta { meta: folder, named: None, is_partial: None, owners: None }
+                Answer::Meta { meta: folder, named: None, is_partial: None, owners: None, is_young: None }
             }
-            PeerRequest::Root { .. } => {
-                Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false, owners: None }
-            }
+            PeerRequest::Root { .. } => Answer::Folder {
+                meta: folder,
+                attributes: Vec::new(),
+                made_up: false,
+                owners: None,
+                is_young: None,
+            },
             PeerRequest::List { .. } => Answer::Names {
                 entries: entries.take().unwrap_or_default(),
                 cookie: 1,
@@ -364,6 +369,7 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
         named: None,
         is_partial: None,
         owners: None,
+        is_young: None,
     };
     for lie in [fault(0), fault(-1), fault(5000), sized(1 << 63), sized(u64::MAX)] {
         let (mut control, session) = stage.begin(Direction::Push, "tree", "copy");

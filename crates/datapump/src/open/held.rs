@@ -4,16 +4,19 @@
 
 use std::fmt::Debug;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use datapump_engine::Handle;
 
+use crate::file::copied::CopiedContent;
 use crate::net::folder::remote_host::RemoteFile;
 use crate::problem::Problem;
 use crate::target::listed::Attributes;
 use datapump_files::disk::{FileKind, Folder, Meta};
 use datapump_files::holes::ByteRanges;
-use datapump_files::identity::{SourceChange, change};
+use datapump_files::identity::tick::TimeLook;
+use datapump_files::identity::{SourceChange, change, unsettled};
 
 /// The source as it was when the copy began, to see later whether it changed.
 #[derive(Debug)]
@@ -21,16 +24,42 @@ pub(crate) struct Original {
     pub(crate) path: PathBuf,
     pub(crate) held: Held,
     pub(crate) meta: Meta,
+    /// What its times could tell then.
+    pub(crate) look: TimeLook,
     /// The folder that it was opened in, where it was not opened by its path.
     pub(crate) folder: Option<Folder>,
     /// Files of the kernel (`/proc`, `/sys`) have no stable size and times.
     pub(crate) watched: bool,
+    /// It was read again, and had the content that was copied.
+    pub(crate) again: OnceLock<ReadAgain>,
+}
+
+/// A source that was read again, as it was then.
+#[derive(Debug)]
+pub(crate) struct ReadAgain {
+    pub(crate) held: Held,
+    pub(crate) meta: Meta,
 }
 
 impl Original {
+    /// A source that was looked at, and is watched from then on.
+    pub(crate) fn new(path: PathBuf, (held, meta, look): (Held, Meta, TimeLook)) -> Original {
+        Original { path, held, meta, look, folder: None, watched: true, again: OnceLock::new() }
+    }
+
     /// Whether its attributes go with its content: those of a device say who may use the device.
     pub(crate) fn has_attributes(&self) -> bool {
         !matches!(self.meta.kind, FileKind::BlockDevice | FileKind::CharDevice)
+    }
+
+    /// The source as it was known to have the copied content last.
+    pub(crate) fn latest(&self) -> (&Held, &Meta) {
+        self.again.get().map_or((&self.held, &self.meta), |again| (&again.held, &again.meta))
+    }
+
+    /// The problem of a doubt that cannot be settled.
+    pub(crate) fn unsettled(&self, why: &str) -> Problem {
+        unsettled(&self.path, "may have been changed", why, true)
     }
 }
 
@@ -55,6 +84,15 @@ pub(crate) trait Elsewhere: Debug + Send + Sync {
     }
     /// What happened to it since its copy began, if something did.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem>;
+    /// Reads it once more: the source as it is then, if it is what was copied, or what happened to it.
+    fn read_again(
+        &self,
+        original: &Original,
+        _copied: &CopiedContent<'_>,
+        _stop: &AtomicBool,
+    ) -> Result<Result<ReadAgain, SourceChange>, Problem> {
+        Err(original.unsettled("it cannot be read a second time"))
+    }
 }
 
 impl Elsewhere for RemoteFile {
@@ -70,23 +108,58 @@ impl Elsewhere for RemoteFile {
         RemoteFile::ranges(self, meta, ignore_holes)
     }
 
-    /// A small one was looked at there before and after it was read.
+    /// A small one was looked at there before and after it was read, and read again where that left a doubt.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
-        let Original { path, meta: before, .. } = original;
-        let (now, named) = match self {
+        let Original { path, meta: before, look, .. } = original;
+        let (now, named, is_young) = match self {
             RemoteFile::Open(file) => file.look_again(path)?,
             RemoteFile::Small(file) => match file.told.get() {
-                Some((now, _)) => (*now, Some(*now)),
-                None => (*before, Some(*before)),
+                Some((now, _)) => (*now, Some(*now), false),
+                None => (*before, Some(*before), false),
             },
             RemoteFile::Stream(_) => return Ok(None),
         };
-        Ok(match (change(before, &now, named.as_ref()), self) {
+        let look = TimeLook { is_young, ..*look };
+        Ok(match (change(before, &now, named.as_ref(), look), self) {
             // Its attributes are those of afterwards.
             (Some(SourceChange::Grew(words)), RemoteFile::Small(_)) => Some(SourceChange::Other(words)),
+            // Its bytes and attributes are of one state, which the other side has made sure of.
+            (Some(SourceChange::Unverified(_)), RemoteFile::Small(_)) => None,
             (change, _) => change,
         })
     }
+
+    fn read_again(
+        &self,
+        original: &Original,
+        copied: &CopiedContent<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Result<ReadAgain, SourceChange>, Problem> {
+        let Original { path, meta: before, look, .. } = original;
+        let Some(again) = self.open_again(path)? else {
+            return Err(original.unsettled("it cannot be read a second time"));
+        };
+        let change_to = |now: &Meta, named: Option<&Meta>| match change(before, now, named, *look) {
+            None | Some(SourceChange::Unverified(_)) => None,
+            change => change,
+        };
+        if let Some(change) = change_to(&again.meta, Some(&again.meta)) {
+            return Ok(Err(change));
+        }
+        match again.is_same(copied, path, stop)? {
+            None => return Err(original.unsettled("the other host is too old to read it again")),
+            Some(false) => return Ok(Err(rewritten())),
+            Some(true) => {}
+        }
+        let (now, named, _) = again.look_again(path)?;
+        let (meta, held) = (now, Held::There(Arc::new(RemoteFile::Open(again))));
+        Ok(change_to(&now, named.as_ref()).map_or(Ok(ReadAgain { held, meta }), Err))
+    }
+}
+
+/// It was read again, and has other bytes than were copied.
+pub(crate) fn rewritten() -> SourceChange {
+    SourceChange::Other("was rewritten".into())
 }
 
 impl Held {

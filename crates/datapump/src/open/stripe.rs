@@ -24,15 +24,18 @@ use crate::target::stripe::Stripe;
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta};
 use datapump_files::holes::mapped;
 use datapump_files::identity::changed;
+use datapump_files::identity::tick::{self, TimeLook};
 
 /// Opens the members. What they are is looked at again: it may be another stripe by now.
 pub(super) fn open(shared: &Shared<'_>, stripe: &Stripe) -> Result<(Opened, Arc<HeldStripe>), Problem> {
     let disk = &shared.settings.platform.disk;
     let mut source = stripe.source(disk)?;
     source.refuse_devices(shared.settings.options.devices)?;
-    let mut handles = Vec::new();
+    let (mut handles, mut looks) = (Vec::new(), Vec::new());
     for (path, seen) in source.members.paths.iter().zip(&mut source.metas) {
+        let now_ns = tick::now_ns();
         let (handle, now) = open_member(shared, path, seen)?;
+        looks.push(TimeLook::new(now_ns, handle.room().magic, &now));
         handles.push(Arc::new(handle));
         *seen = now;
     }
@@ -40,10 +43,10 @@ pub(super) fn open(shared: &Shared<'_>, stripe: &Stripe) -> Result<(Opened, Arc<
     let members = source.members.paths.iter().map(PathBuf::as_path).zip(handles.iter().map(Arc::as_ref));
     mark::check((source.members.map, bytes), members)?;
     let (disk, attributes) = (disk.clone(), Vec::new());
-    let held = Arc::new(HeldStripe { disk, source, handles, meta, attributes });
+    let held = Arc::new(HeldStripe { disk, source, handles, looks, meta, attributes });
     let there: Arc<dyn Elsewhere> = Arc::clone(&held) as Arc<dyn Elsewhere>;
     let path = PathBuf::from(stripe.to_string());
-    let original = Original { path, held: Held::There(there), meta, folder: None, watched: true };
+    let original = Original::new(path, (Held::There(there), meta, TimeLook::default()));
     shared.ledger.note(|| format!("'{stripe}': {}, {bytes} bytes", held.source.members.words()));
     Ok((Opened { ordinary: bytes > 0, ..Opened::file(original, Some(vec![(0, bytes)])) }, held))
 }

@@ -17,6 +17,7 @@ use crate::target::listed::Attributes;
 use crate::target::web::{self, Web};
 use datapump_files::disk::{FileKind, Meta};
 use datapump_files::identity::SourceChange;
+use datapump_files::identity::tick::TimeLook;
 
 const ONE_STREAM: &str = "the server gives no parts of it, or does not tell one state of it from another: it is read \
                           in one stream, and a copy that is cut starts over";
@@ -39,7 +40,8 @@ pub(super) fn open(shared: &Shared<'_>, web: &Web) -> Result<Opened, Problem> {
     let original = |meta: Meta, watched: bool| {
         let meta = Meta { kind: FileKind::Regular, ..meta };
         let held = HeldWeb { file: Arc::clone(file), meta, attributes: Vec::new() };
-        Original { path, held: Held::There(Arc::new(held)), meta, folder: None, watched }
+        let found = (Held::There(Arc::new(held)), meta, TimeLook::default());
+        Original { watched, ..Original::new(path, found) }
     };
     let elsewhere = Some(Source::Web(Arc::clone(file)));
     if !file.has_ranges() {

@@ -29,7 +29,7 @@ use datapump_files::disk::{
 };
 use datapump_files::followed::leads_out;
 use datapump_files::holes::mapped;
-use datapump_files::identity::tick::{self, Look};
+use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::identity::{FileId, id, prefix};
 
 /// A folder of the source, and its copy.
@@ -232,7 +232,7 @@ impl SourceRemoval<'_> {
             () if is_in_time && (!is_file || is_told()) => Likeness::Same,
             () if is_in_time => Likeness::Unverified,
             () if is_file
-                && Look::new(began_ns, magic(), meta).is_same_time(meta.mtime_ns, there.mtime_ns) =>
+                && TimeLook::new(began_ns, magic(), meta).is_same_time(meta.mtime_ns, there.mtime_ns) =>
             {
                 Likeness::Unverified
             }

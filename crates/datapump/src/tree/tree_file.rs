@@ -60,7 +60,7 @@ fn list(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
         if soon {
             journal.know(&target);
         }
-        let mark = journal::mark(&directory.path_sum, name, &original.meta, &target);
+        let mark = journal::mark(&directory.path_sum, name, original.latest().1, &target);
         let problem = journal.add(mark, &target, (written(task), soon));
         problem.into_iter().for_each(|problem| root.report(&shared.ledger, problem));
     }

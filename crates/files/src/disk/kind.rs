@@ -80,6 +80,32 @@ const SIZES_HOLD: [u64; 8] = [
     0xe0f5_e1e2, // erofs
 ];
 
+/// FAT tells even seconds.
+const EVEN_SECONDS: [u64; 2] = [
+    0x4d44,      // vfat
+    0x2011_bab0, // exfat
+];
+
+/// How a file system sets the times of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeRule {
+    /// The kernel's clock of the last tick, as fine as the file shows it.
+    KernelClock,
+    /// The same, by even seconds.
+    EvenSeconds,
+    /// Its own way, by a clock that may be another host's: FUSE, network file systems, what is not known.
+    Unknown,
+}
+
+/// How a file system sets times.
+pub fn time_rule(magic: u64) -> TimeRule {
+    match magic {
+        _ if SYNCED_WHOLE.contains(&magic) => TimeRule::KernelClock,
+        _ if EVEN_SECONDS.contains(&magic) => TimeRule::EvenSeconds,
+        _ => TimeRule::Unknown,
+    }
+}
+
 /// Whether the kernel makes files up as they are read.
 pub fn is_made_up(magic: u64) -> bool {
     MADE_UP.contains(&magic)

@@ -39,8 +39,8 @@ pub(super) fn before_block(
     len: u32,
 ) -> Result<BeforeBlock, NetFault> {
     match (answer, file) {
-        (Answer::Meta { meta, named, .. }, RemoteFile::Open(open)) if looked_bytes > 0 => {
-            open.handle_look((from_wire(&meta), named.as_ref().map(from_wire)), looked_bytes);
+        (Answer::Meta { meta, named, is_young, .. }, RemoteFile::Open(open)) if looked_bytes > 0 => {
+            open.handle_look((&meta, named.as_ref(), is_young), looked_bytes);
             Ok(BeforeBlock::Block)
         }
         (Answer::Fault(fault), _) => Ok(BeforeBlock::Nothing(fault)),

@@ -5,11 +5,17 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use datapump_engine::Handle;
-use datapump_files::disk::{Access, FileCalls, Meta, names};
+use datapump_core::Block;
+use datapump_engine::{Errno, Handle};
+use datapump_files::disk::{Access, FileCalls, Meta, Outcome, names};
 use datapump_files::holes::mapped;
+use datapump_files::identity::tick::{self, TimeLook};
+use datapump_files::identity::{SourceChange, change};
+use datapump_transport::Digest;
 
+use crate::file::hash::BlockHash;
 use crate::job::options::Options;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::open::copy_method::{self, Facts};
@@ -28,6 +34,19 @@ pub(crate) struct GivenFile {
     group: Option<Arc<ReaderGroup>>,
     /// Where its name stands.
     pub(crate) above: Option<(Arc<FolderSide>, OsString)>,
+    /// `statfs(2)` type of its file system, and what its times could tell when it was opened.
+    pub(crate) magic: u64,
+    pub(crate) look: TimeLook,
+}
+
+/// What a small file is behind its block.
+#[derive(Debug)]
+pub(crate) enum Still {
+    /// What it was.
+    Unchanged,
+    /// A doubt was settled: what has its name now was read, and is what its block is.
+    ReadAgain(Handle, Meta),
+    Changed,
 }
 
 impl GivenFile {
@@ -35,9 +54,10 @@ impl GivenFile {
     pub(crate) fn new(
         handle: Arc<Handle>,
         meta: Meta,
+        (magic, look): (u64, TimeLook),
         above: Option<(Arc<FolderSide>, OsString)>,
     ) -> GivenFile {
-        GivenFile { handle, meta, align_bytes: 1, buffered: None, group: None, above }
+        GivenFile { handle, meta, align_bytes: 1, buffered: None, group: None, above, magic, look }
     }
 
     /// Other clients may have it open, too.
@@ -81,13 +101,78 @@ impl GivenFile {
         }
     }
 
-    /// Whether the file is still what it was when it was opened.
-    pub(crate) fn stood_still(&self) -> bool {
-        !mapped::was_stored_to(&self.handle, &self.meta)
-            // A link that is followed has one name, whatever its file has; another name changes the ctime, too.
-            && self
-                .handle
-                .meta()
-                .is_ok_and(|now| now == Meta { atime_ns: now.atime_ns, links: now.links, ..self.meta })
+    /// Whether a small file is still what it was when it was opened, and this block of it. What is in doubt is read
+    /// again.
+    pub(crate) fn check(&self, block: &[u8], stop: &AtomicBool) -> Still {
+        match self.settle(block, stop) {
+            Ok(still) => still,
+            // It is gone, or cannot be read any more.
+            Err(_) => Still::Changed,
+        }
     }
+
+    fn settle(&self, block: &[u8], stop: &AtomicBool) -> Outcome<Still> {
+        let now = self.handle.meta()?;
+        let is_same = now == Meta { atime_ns: now.atime_ns, links: now.links, ..self.meta };
+        if is_same && !self.look.is_young && !mapped::was_stored_to(&self.handle, &self.meta) {
+            return Ok(Still::Unchanged);
+        }
+        let handle = self.open_named()?;
+        tick::wait_until_settled(self.magic, &self.meta, stop);
+        let before = mapped::believed(&handle, handle.meta()?, stop)?;
+        if self.is_changed(&before) || !holds(&handle, block)? {
+            return Ok(Still::Changed);
+        }
+        let now = handle.meta()?;
+        let is_same_state = self.look.is_same_time(before.mtime_ns, now.mtime_ns);
+        match self.is_changed(&now) || !is_same_state || mapped::was_stored_to(&handle, &now) {
+            true => Ok(Still::Changed),
+            false => Ok(Still::ReadAgain(handle, now)),
+        }
+    }
+
+    fn is_changed(&self, now: &Meta) -> bool {
+        match change(&self.meta, now, Some(now), self.look) {
+            None | Some(SourceChange::Unverified(_)) => false,
+            Some(SourceChange::Grew(_) | SourceChange::Other(_)) => true,
+        }
+    }
+
+    fn open_named(&self) -> Outcome<Handle> {
+        match &self.above {
+            Some((side, name)) => {
+                let folder = side.origin_folder().map_err(|_| Errno::ENOENT)?;
+                folder.open_source(name).map(Handle::Os)
+            }
+            None => names::open_again(self.handle.os(), Access::Read).map(Handle::Os),
+        }
+    }
+
+    /// The digest of a part that is read once more, after a further change would show.
+    pub(crate) fn sum(&self, (at, len): (u64, u32), stop: &AtomicBool) -> Outcome<Digest> {
+        if self.look.is_young {
+            tick::wait_until_settled(self.magic, &self.meta, stop);
+        }
+        let handle = self.buffered.as_ref().unwrap_or(&self.handle);
+        let (mut bytes, mut done) = (vec![0; len as usize], 0);
+        while done < bytes.len() {
+            match handle.peek(at + done as u64, &mut bytes[done..])? {
+                0 => return Err(Errno::ESTALE),
+                count => done += count,
+            }
+        }
+        Ok(BlockHash::of(Block { file: 0, at, len }, &bytes).digest())
+    }
+}
+
+/// Whether a file begins with these bytes.
+fn holds(handle: &Handle, block: &[u8]) -> Outcome<bool> {
+    let (mut bytes, mut done) = (vec![0; block.len()], 0);
+    while done < bytes.len() {
+        match handle.peek(done as u64, &mut bytes[done..])? {
+            0 => return Ok(false),
+            count => done += count,
+        }
+    }
+    Ok(bytes == block)
 }

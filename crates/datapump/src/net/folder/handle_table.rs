@@ -7,6 +7,7 @@
 //! Must not know: connections, who asks, how blocks are read.
 
 mod open_places;
+mod read_again;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -24,7 +25,7 @@ use datapump_transport::NetFault;
 use self::open_places::{KeptFile, KeptFiles};
 use crate::job::budget::{Charge, Share};
 use crate::job::options::FollowLinks;
-use crate::net::folder::convert::{Tell, attributes_of, fault, refuse_more, stored_to, to_wire};
+use crate::net::folder::convert::{Tell, attributes_of, fault, refuse_more, to_wire};
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::listing::{self, Listed, fitting};
@@ -36,13 +37,12 @@ use crate::target::listed::Name;
 use crate::target::place::Fill;
 use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
-use datapump_files::disk::{folder_is_made_up, is_made_up, open_told_apart};
+use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_told_apart};
 use datapump_files::holes;
 use datapump_files::holes::mapped;
 use datapump_files::holes::sizes::Magics;
+use datapump_files::identity::tick::{self, TimeLook};
 
-/// All pages of a file of this size are looked at in 0.2 ms.
-const LOOKED_AT_WHOLE: u64 = 16 << 20;
 /// Folders that stay open at a time, and the least: each may be closed and opened again.
 const OPEN_FOLDERS: u64 = 64;
 const OPEN_FOLDERS_MIN: u64 = 4;
@@ -160,6 +160,7 @@ impl HandleTable {
                 self.files().remove(file);
                 Ok(Answer::Done)
             }
+            PeerRequest::Read { file, at, len, sum: Some(true) } => self.sum(file, (at.0, len)),
             PeerRequest::Fetch { .. } | PeerRequest::Read { .. } | PeerRequest::ReadOn { .. } => {
                 Err(fault(Operation::Read, EINVAL))
             }
@@ -202,8 +203,8 @@ impl HandleTable {
 
     /// A place that was closed meanwhile. It is the file that was told of, whatever its name leads to by now.
     fn opened_again(&self, number: u64) -> ShelfOutcome<Taken> {
-        let (place, meta) = match self.files().get(number) {
-            Some(KeptFile::Closed(closed)) => (closed.place, closed.meta),
+        let (place, meta, look) = match self.files().get(number) {
+            Some(KeptFile::Closed(closed)) => (closed.place, closed.meta, closed.look),
             Some(KeptFile::Open(taken, _)) => return Ok(taken.clone()),
             None => return Err(fault(Operation::Read, EBADF)),
         };
@@ -213,7 +214,7 @@ impl HandleTable {
         if (now.device, now.inode) != (meta.device, meta.inode) {
             return Err(Fault { words: Some(REPLACED.into()), ..fault(Operation::OpenAgain, EBADF) });
         }
-        let given = GivenFile::new(handle, meta, None).joined(self.shared_reads.as_deref());
+        let given = GivenFile::new(handle, meta, look, None).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
         let kept = KeptFile::Open(taken.clone(), charges);
         self.files().insert_place(number, place, kept, self.open_places);
@@ -256,7 +257,7 @@ impl HandleTable {
         let meta = origin.meta()?;
         let is_partial = origin.is_partial().then_some(true);
         let named = origin.led_to().map(|(device, inode)| to_wire(&Meta { device, inode, ..meta }));
-        Ok(Answer::Meta { meta: to_wire(&meta), named, is_partial, owners: None })
+        Ok(Answer::Meta { meta: to_wire(&meta), named, is_partial, owners: None, is_young: None })
     }
 
     fn root(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
@@ -299,6 +300,7 @@ impl HandleTable {
             attributes,
             made_up: folder_is_made_up(&open),
             owners: None,
+            is_young: side.is_young().then_some(true),
         };
         self.folders().insert(number, side);
         Ok(answer)
@@ -313,7 +315,7 @@ impl HandleTable {
     }
 
     fn open_place(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
-        let origin = self.place(place)?;
+        let (origin, now_ns) = (self.place(place)?, tick::now_ns());
         if let HandlePlace::Flow(flow) = origin {
             let charges = [self.charge(FILE_BYTES, 0)?, self.charge(0, 0)?];
             self.files().insert(number, KeptFile::Open(Taken::Flow(flow.clone()), charges));
@@ -321,7 +323,7 @@ impl HandleTable {
         }
         let charges = [self.charge(FILE_BYTES, 0)?, self.charge_place()?];
         let handle = Arc::new(Handle::Os(origin.open()?));
-        let (answer, taken) = self.given(handle, None)?;
+        let (answer, taken) = self.given((handle, now_ns), None)?;
         let kept = KeptFile::Open(taken, charges);
         self.files().insert_place(number, place, kept, self.open_places);
         Ok(answer)
@@ -329,8 +331,9 @@ impl HandleTable {
 
     fn open(&self, number: u64, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
         let charges = [self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?, self.charge(0, 0)?];
+        let now_ns = tick::now_ns();
         let (handle, side, name) = self.opened(above, name)?;
-        let (answer, taken) = self.given(handle, Some((side, name)))?;
+        let (answer, taken) = self.given((handle, now_ns), Some((side, name)))?;
         self.files().insert(number, KeptFile::Open(taken, charges));
         Ok(answer)
     }
@@ -344,50 +347,22 @@ impl HandleTable {
 
     fn given(
         &self,
-        handle: Arc<Handle>,
+        (handle, now_ns): (Arc<Handle>, i128),
         above: Option<(Arc<FolderSide>, OsString)>,
     ) -> ShelfOutcome<(Answer, Taken)> {
         let meta = named(&above, regular(&handle, &self.stop)?)?;
-        refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
+        let magic = self.magics.of(&handle, &meta);
+        refuse_more(&handle, &meta, magic)?;
         let ranges = match is_made_up(&handle) {
             true => None,
             false => Some(ranges(&handle, &meta, &self.stop)?),
         };
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
         let answer = to_wire(&open_told_apart(meta, &handle));
-        let given = GivenFile::new(handle, meta, above).joined(self.shared_reads.as_deref());
+        let look = (magic, TimeLook::new(now_ns, magic, &meta));
+        let given = GivenFile::new(handle, meta, look, above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
         Ok((Answer::File { meta: answer, attributes, ranges, owners: None, follows: None }, taken))
-    }
-
-    /// What a file is behind blocks of it that were read. Of a large one only these are looked at for stores through a
-    /// mapping: all of its pages, for every few blocks, took a third of both processors (a cached GiB over 180 ms).
-    pub(crate) fn look_behind(&self, number: u64, blocks: (u64, u64)) -> Option<Answer> {
-        self.look_again(number, Some(blocks)).ok()
-    }
-
-    fn look_again(&self, number: u64, blocks: Option<(u64, u64)>) -> ShelfOutcome<Answer> {
-        let Taken::File(given) = self.file(number)? else { return Err(fault(Operation::LookAt, EINVAL)) };
-        let meta = given.handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
-        // What was appended to has pages that were written, and the caller sees that it grew.
-        let looked_at = blocks.filter(|_| meta.size_bytes > LOOKED_AT_WHOLE).unwrap_or((0, meta.size_bytes));
-        let was_stored_to = || mapped::was_stored_within(&given.handle, &meta, looked_at);
-        if meta.size_bytes <= given.meta.size_bytes && was_stored_to() {
-            return Err(stored_to());
-        }
-        let named = match &given.above {
-            Some((side, name)) => {
-                let folder = side.origin_folder().map_err(problem)?;
-                folder.metadata(name).ok()
-            }
-            None => Some(meta),
-        };
-        Ok(Answer::Meta {
-            meta: to_wire(&meta),
-            named: named.as_ref().map(to_wire),
-            is_partial: None,
-            owners: None,
-        })
     }
 
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> ShelfOutcome<Answer> {
@@ -399,8 +374,11 @@ impl HandleTable {
         let side = self.folder(above)?;
         let folder = side.origin_folder().map_err(problem)?;
         if name.is_empty() {
+            let now_ns = tick::now_ns();
             let meta = file_meta(&folder.file).map_err(|errno| fault(Operation::LookAt, errno))?;
-            return Ok(Answer::Meta { meta: to_wire(&meta), named: None, is_partial: None, owners: None });
+            let is_young = tick::is_young(now_ns, &meta, || magic(&folder.file)).then_some(true);
+            let meta = to_wire(&meta);
+            return Ok(Answer::Meta { meta, named: None, is_partial: None, owners: None, is_young });
         }
         let name = plain(name)?;
         let name = Name::here(name.to_owned(), None);
@@ -421,10 +399,12 @@ impl HandleTable {
         name: &[u8],
         len: u32,
     ) -> ShelfOutcome<(Answer, Option<Charge>, Option<GivenFile>)> {
+        let now_ns = tick::now_ns();
         let (handle, side, name) = self.opened(above, name)?;
         let above = Some((side, name));
         let meta = named(&above, regular(&handle, &self.stop)?)?;
-        refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
+        let magic = self.magics.of(&handle, &meta);
+        refuse_more(&handle, &meta, magic)?;
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
         let is_it = meta.size_bytes == u64::from(len);
         // Of another length it is not taken, whatever it carries.
@@ -433,7 +413,7 @@ impl HandleTable {
         let charge = (bytes > UNCHARGED_BYTES).then(|| self.charge(bytes, 0)).transpose()?;
         let answer =
             Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None, follows: None };
-        let given = GivenFile::new(handle, meta, above);
+        let given = GivenFile::new(handle, meta, (magic, TimeLook::new(now_ns, magic, &meta)), above);
         Ok((answer, charge, is_it.then_some(given)))
     }
 }

@@ -6,6 +6,7 @@
 //! Must not know: how blocks are received, what is done with names.
 
 mod pools;
+mod read_again;
 mod read_ahead;
 mod remote_file;
 mod remote_folder;
@@ -34,9 +35,9 @@ use crate::target::listed::Attributes;
 use datapump_files::disk::Meta;
 
 pub(crate) use pools::{Pools, PurposePools};
+use read_ahead::ReadAhead;
 pub(crate) use read_ahead::{AheadWish, ArrivedItem};
-use read_ahead::{Follow, ReadAhead};
-pub(crate) use remote_file::{OpenFile, RemoteFile, SmallFile, StreamFile};
+pub(crate) use remote_file::{OpenFile, RemoteFile, SmallFile};
 pub(crate) use remote_folder::RemoteFolder;
 pub(crate) use round_trips::{TripCounter, TripPhase, TripStamp};
 
@@ -406,43 +407,10 @@ impl RemoteHost {
         path: &Path,
     ) -> Result<Arc<RemoteFolder>, Problem> {
         match self.take_or_ask(ahead, ask, path)? {
-            (number, Answer::Folder { meta, attributes, made_up, .. }, charge) => {
+            (number, Answer::Folder { meta, attributes, made_up, is_young, .. }, charge) => {
                 let (meta, attributes) = (from_wire(&meta), named(attributes));
-                let folder = (number, meta, attributes, made_up);
+                let folder = (number, meta, attributes, made_up, is_young == Some(true));
                 Ok(Arc::new(RemoteFolder::new(self, folder, charge)))
-            }
-            _ => Err(self.unexpected()),
-        }
-    }
-
-    /// Opens the file of a place.
-    pub(crate) fn open_place(self: &Arc<RemoteHost>, place: u32, path: &Path) -> Result<RemoteFile, Problem> {
-        let ask = |file| PeerRequest::OpenPlace { file, place };
-        match self.take_or_ask(Some(number_of_root(place)), ask, path)? {
-            (number, Answer::Stream { bytes }, _) => {
-                let bytes = bytes.map(|bytes| bytes.0);
-                Ok(RemoteFile::Stream(StreamFile { number, bytes }))
-            }
-            (number, answer, charge) => self.file(number, (answer, charge)).map(RemoteFile::Open),
-        }
-    }
-
-    fn file(
-        self: &Arc<RemoteHost>,
-        number: u64,
-        (answer, _charge): (Answer, Charge),
-    ) -> Result<OpenFile, Problem> {
-        match answer {
-            Answer::File { meta, attributes, ranges, follows, .. } => {
-                let ranges =
-                    ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
-                let (meta, attributes) = (from_wire(&meta), named(attributes));
-                let follows = follows.map(|number| Follow::coming(self, number));
-                let remote_host = Arc::clone(self);
-                let looks = Mutex::default();
-                let file =
-                    OpenFile { remote_host, number, meta, attributes, ranges, follows, looks, _charge };
-                file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
             }
             _ => Err(self.unexpected()),
         }

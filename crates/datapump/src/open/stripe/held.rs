@@ -2,19 +2,23 @@
 //!
 //! Must not know: how members are found, where the copy goes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use datapump_engine::Handle;
+use datapump_engine::{Errno, Handle};
 
 use crate::end::{Source, StripeEnd};
+use crate::file::copied::CopiedContent;
 use crate::open::direct::direct;
 use crate::open::file_end;
-use crate::open::held::{Elsewhere, Original};
-use crate::problem::{Problem, shown_path};
+use crate::open::held::{Elsewhere, Original, ReadAgain, rewritten};
+use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Attributes;
 use crate::target::stripe::StripeSource;
 use datapump_files::disk::{Disk, FileCalls, FileKind, Meta};
+use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::identity::{OpenSource, SourceChange, find_change};
 
 /// The open members of a source, as they were when its copy began.
@@ -23,6 +27,8 @@ pub(crate) struct HeldStripe {
     pub(super) disk: Disk,
     pub(super) source: StripeSource,
     pub(super) handles: Vec<Arc<Handle>>,
+    /// What the times of each could tell.
+    pub(super) looks: Vec<TimeLook>,
     pub(super) meta: Meta,
     pub(super) attributes: Attributes,
 }
@@ -58,19 +64,60 @@ impl Elsewhere for HeldStripe {
         Some((&self.meta, &self.attributes))
     }
 
-    /// Of the first member with which something happened.
+    /// Of the first member with which something happened. A doubt about one is less than a change of another.
     fn find_change(&self, _original: &Original) -> Result<Option<SourceChange>, Problem> {
-        let members = self.source.members.paths.iter().zip(&self.handles).zip(&self.source.metas);
-        for ((path, handle), before) in members.filter(|(_, meta)| meta.kind == FileKind::Regular) {
-            let change = find_change(&self.disk, OpenSource { path, handle, before, folder: None })?;
+        let mut doubt = None;
+        for (path, handle, before, look) in self.files() {
+            let change = find_change(&self.disk, OpenSource { path, handle, before, look, folder: None })?;
             let named = |words| format!("has a member '{}' that {words}", shown_path(path));
             match change {
                 None => {}
+                Some(SourceChange::Unverified(what)) => doubt = Some(SourceChange::Unverified(what)),
                 Some(SourceChange::Grew(words) | SourceChange::Other(words)) => {
                     return Ok(Some(SourceChange::Other(named(words))));
                 }
             }
         }
-        Ok(None)
+        Ok(doubt)
+    }
+
+    fn read_again(
+        &self,
+        original: &Original,
+        copied: &CopiedContent<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Result<ReadAgain, SourceChange>, Problem> {
+        self.files().for_each(|(_, handle, before, _)| {
+            tick::wait_until_settled(handle.room().magic, before, stop);
+        });
+        let system = |errno: Errno| Problem::system(Operation::Read, &original.path, errno.0);
+        if !copied.is_same_by(&|at, into| self.peek(at, into), stop).map_err(system)? {
+            return Ok(Err(rewritten()));
+        }
+        match self.find_change(original)? {
+            None | Some(SourceChange::Unverified(_)) => {}
+            Some(change) => return Ok(Err(change)),
+        }
+        Ok(Ok(ReadAgain { held: original.held.clone(), meta: original.meta }))
+    }
+}
+
+impl HeldStripe {
+    /// Its members that are files.
+    fn files(&self) -> impl Iterator<Item = (&PathBuf, &Arc<Handle>, &Meta, TimeLook)> {
+        let members = self.source.members.paths.iter().zip(&self.handles).zip(&self.source.metas);
+        let members =
+            members.zip(&self.looks).map(|(((path, handle), meta), look)| (path, handle, meta, *look));
+        members.filter(|(_, _, meta, _)| meta.kind == FileKind::Regular)
+    }
+
+    /// Reads a few bytes of it; 0 at its end.
+    fn peek(&self, at: u64, into: &mut [u8]) -> Result<usize, Errno> {
+        if at >= self.source.bytes {
+            return Ok(0);
+        }
+        let place = self.source.members.map.place(at);
+        let most = into.len().min(usize::try_from(place.run_bytes).unwrap_or(usize::MAX));
+        self.handles[place.member].peek(place.at, &mut into[..most])
     }
 }

@@ -158,6 +158,24 @@ impl OpenStripe {
     }
 }
 
+impl OpenStripe {
+    /// Its members, open to be read: reads a few bytes of the whole.
+    pub(crate) fn open_to_read(
+        &self,
+    ) -> Result<impl Fn(u64, &mut [u8]) -> Result<usize, Errno> + use<>, Problem> {
+        let open = |member: &StripeMember| {
+            let opened = member.at.open(Access::Read);
+            opened.map_err(|errno| Problem::system(Operation::OpenAgain, &member.at.path, errno.0))
+        };
+        let (map, members) = (self.map(), self.members.iter().map(open).collect::<Result<Vec<_>, _>>()?);
+        Ok(move |at, into: &mut [u8]| {
+            let place = map.place(at);
+            let most = into.len().min(usize::try_from(place.run_bytes).unwrap_or(usize::MAX));
+            members[place.member].peek(place.at, &mut into[..most])
+        })
+    }
+}
+
 impl StripeMember {
     /// Another handle, which goes through the page cache when the first does not.
     pub(crate) fn open_again(&self) -> Result<Handle, Problem> {

@@ -25,8 +25,9 @@ use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
-use datapump_files::disk::{AttributeHolder, Meta, file_meta};
+use datapump_files::disk::{AttributeHolder, Meta, file_meta, magic};
 use datapump_files::followed::{FollowLinks, OriginFolder, own_name};
+use datapump_files::identity::tick;
 
 pub(crate) use keeper::Keeper;
 
@@ -38,6 +39,8 @@ pub(crate) struct FolderSide {
     /// Its name in its parent; of a root its path, as the user named it.
     pub(crate) name: OsString,
     pub(crate) meta: Meta,
+    /// Its times could hide a name that came right after the look.
+    is_young: bool,
     place: SidePlace,
     opened_up: OnceLock<bool>,
     /// Of a folder that is open for another host: what it takes of the session's part.
@@ -114,11 +117,13 @@ impl FolderSide {
         (open, root): (Mutex<Weak<File>>, RootFile),
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
+        let now_ns = tick::now_ns();
         let meta = file_meta(file).map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
         Ok(Arc::new(FolderSide {
             parent: None,
             name: path.as_os_str().to_owned(),
             meta,
+            is_young: tick::is_young(now_ns, &meta, || magic(file)),
             place: SidePlace::Here {
                 open,
                 root: Some(root),
@@ -141,6 +146,7 @@ impl FolderSide {
             parent: parent.cloned(),
             name: name.to_owned(),
             meta: folder.meta,
+            is_young: folder.is_young,
             place: SidePlace::There(folder),
             opened_up: OnceLock::new(),
             charge: None,
@@ -163,14 +169,17 @@ impl FolderSide {
                 return Ok(FolderSide::there(Some(self), name, below));
             }
         };
+        let now_ns = tick::now_ns();
         let opened = open_and_stat(&self.opened(self.file()?), name);
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::Open, &self.path_of(name), errno.0))?;
         keeper.keep(&file);
+        let is_young = tick::is_young(now_ns, &meta, || magic(&file));
         Ok(Arc::new(FolderSide {
             parent: Some(Arc::clone(self)),
             name: name.to_owned(),
             meta,
+            is_young,
             place: SidePlace::Here {
                 open: Mutex::new(Arc::downgrade(&file)),
                 root: None,
@@ -223,6 +232,11 @@ impl FolderSide {
         matches!(self.place, SidePlace::Here { .. })
     }
 
+    /// Whether its times, when it was opened, could hide a name that came right after that.
+    pub(crate) fn is_young(&self) -> bool {
+        self.is_young
+    }
+
     /// What the folder is now, whatever its name means.
     pub(crate) fn now(&self) -> Result<Meta, Problem> {
         match &self.place {
@@ -231,6 +245,18 @@ impl FolderSide {
                 now.map_err(|errno| Problem::system(Operation::LookAt, &self.path(), errno.0))
             }
             SidePlace::There(folder) => folder.now(&self.path()),
+        }
+    }
+
+    /// The same, and whether its times could hide a name that comes right after this look.
+    pub(crate) fn look_again(&self) -> Result<(Meta, bool), Problem> {
+        let now_ns = tick::now_ns();
+        match &self.place {
+            SidePlace::Here { .. } => {
+                let (now, file) = (self.now()?, self.file()?.0);
+                Ok((now, tick::is_young(now_ns, &now, || magic(&file))))
+            }
+            SidePlace::There(folder) => folder.look_again(&self.path()),
         }
     }
 
@@ -419,70 +445,4 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A folder, and so many others nested in it. `.` stands for each: they need not be made.
-    fn nested(levels: usize) -> Arc<FolderSide> {
-        let root = File::open("/").expect("it is there");
-        let root = FolderSide::root(Path::new("/here"), root, &Keeper::new(8)).expect("a folder");
-        (0..levels).fold(root, |above, _| above.child(OsStr::new(".")).expect("a folder"))
-    }
-
-    #[test]
-    fn a_path_is_joined_from_the_names_of_its_folders() {
-        let (root, below) = (nested(0), nested(3));
-        assert_eq!((root.path(), root.relative()), ("/here".into(), PathBuf::new()));
-        assert_eq!(below.path_of(OsStr::new("file")).as_os_str(), "/here/./././file");
-        assert_eq!(below.relative().as_os_str(), "././.");
-        assert_eq!(below.path_below(Path::new("to")).as_os_str(), "to/././.");
-    }
-
-    #[derive(Debug)]
-    struct OpensFolder(PathBuf);
-
-    impl OpensRoot for OpensFolder {
-        fn open_root(&self) -> Result<File, Errno> {
-            File::open(&self.0).map_err(|error| Errno(error.raw_os_error().unwrap_or(5)))
-        }
-    }
-
-    #[test]
-    fn a_root_of_many_is_closed_and_opened_again_as_the_same_folder() {
-        let home = tempfile::tempdir().expect("a folder");
-        let (path, keeper) = (home.path().join("root"), Keeper::new(1));
-        std::fs::create_dir_all(path.join("below")).expect("room");
-        let opens = OpensFolder(path.clone());
-        let file = opens.open_root().expect("it is there");
-        let root = FolderSide::root_again(&path, (file, Arc::new(opens)), &keeper).expect("a folder");
-        let below = root.child(OsStr::new("below")).expect("it is there");
-        assert!(root.if_open().is_none(), "only the folder that was used last is open");
-        assert!(root.file().is_ok() && below.file().is_ok());
-        std::fs::rename(&path, home.path().join("moved")).expect("one folder");
-        std::fs::create_dir(&path).expect("room");
-        keeper.keep(&Arc::new(File::open("/").expect("it is there")));
-        let problem = root.file().expect_err("another folder stands there");
-        assert_eq!(problem.class, Class::Changed, "{problem}");
-    }
-
-    #[test]
-    fn a_chain_that_is_longer_than_the_stack_is_dropped() {
-        let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(|| drop(nested(20_000)));
-        thread.expect("a thread").join().expect("no overflow");
-    }
-
-    #[test]
-    fn a_closed_folder_is_open_for_all_lanes_that_find_it_closed() {
-        use std::os::unix::fs::PermissionsExt;
-        let home = tempfile::tempdir().expect("a folder");
-        std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o555)).expect("it is ours");
-        let file = File::open(home.path()).expect("it is there");
-        let side = FolderSide::root(home.path(), file, &Keeper::new(8)).expect("a folder");
-        std::thread::scope(|scope| {
-            let lanes: Vec<_> = (0..4).map(|_| scope.spawn(|| side.open_up())).collect();
-            assert!(lanes.into_iter().all(|lane| lane.join().expect("no panic")));
-        });
-        let mode = std::fs::metadata(home.path()).expect("it is there").permissions().mode();
-        assert_eq!(mode & WRITABLE, WRITABLE);
-    }
-}
+mod tests;

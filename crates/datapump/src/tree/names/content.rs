@@ -26,6 +26,7 @@ use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::entry::Ready;
 use crate::tree::rules::compare::{self, Compared, Pair};
 use datapump_files::disk::{FileKind, names};
+use datapump_files::identity::tick;
 
 impl BatchCursor {
     pub(crate) fn open_there(&self, name: &OsStr) -> Result<File, Problem> {
@@ -55,8 +56,8 @@ impl BatchCursor {
         name: &Name,
         (other, against): (File, Against),
     ) -> Result<Option<Ready>, Problem> {
-        let (one, meta) = self.open_file(shared, name)?;
-        let pair = Pair { meta, one, other: Arc::new(Handle::Os(other)) };
+        let (one, meta, look) = self.open_file(shared, name)?;
+        let pair = Pair { meta, look, one, other: Arc::new(Handle::Os(other)) };
         self.read_both(shared, waits, name, pair, Finish::Checked(against))
     }
 
@@ -67,8 +68,9 @@ impl BatchCursor {
         waits: &mut Waits,
         name: &Name,
     ) -> Result<Option<Ready>, Problem> {
+        let now_ns = tick::now_ns();
         let meta = self.meta(name)?;
-        match compare::compare(shared, self, name, &meta)? {
+        match compare::compare(shared, self, name, (&meta, now_ns))? {
             Compared::Content(pair) => self.read_both(shared, waits, name, pair, Finish::Nothing),
             Compared::Done if meta.kind == FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
             Compared::Done => Ok(None),
@@ -81,7 +83,7 @@ impl BatchCursor {
         shared: &Shared<'_>,
         waits: &mut Waits,
         name: &Name,
-        Pair { meta, one, other }: Pair,
+        Pair { meta, look, one, other }: Pair,
         finish: Finish,
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
@@ -93,8 +95,8 @@ impl BatchCursor {
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
         let how = copy_method::decide(&facts, shared.settings.options);
         let watched = !self.directory.traits.made_up;
-        let original =
-            Original { path: path.clone(), held: one, meta, folder: self.source().folder(), watched };
+        let folder = self.source().folder();
+        let original = Original { folder, watched, ..Original::new(path.clone(), (one, meta, look)) };
         let opened = Opened::file(original, ranges);
         let ends = open::ends(shared, (&path, &other_path), opened, how, &mut OpenTarget::Compare(other))?;
         let tree_file = TreeFile { entry: self.entry(&name.name), links: None, change: None };

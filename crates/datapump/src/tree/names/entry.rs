@@ -45,6 +45,7 @@ use datapump_files::commit::reserved::may_be_temporary;
 use datapump_files::commit::{Before, StagedFile};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
 use datapump_files::identity::FileId;
+use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::resume::ResumeRequest;
 
 /// From this size on a file is written past the cache: LIMITS §2, and the last sync then finds little to do.
@@ -188,7 +189,7 @@ impl BatchCursor {
         }
         let (held, meta) = match shared.settings.options.dry_run {
             true => (None, self.meta(name)?),
-            false => self.open_file(shared, name).map(|(held, meta)| (Some(held), meta))?,
+            false => self.open_file(shared, name).map(|(held, meta, look)| (Some((held, look)), meta))?,
         };
         let in_the_way = shared.trees.rules.decide(&meta, there.as_ref()) == Action::MakeWay;
         if in_the_way && !make_way::is_free(shared, self, name)? {
@@ -196,7 +197,8 @@ impl BatchCursor {
         }
         let there = there.filter(|_| !in_the_way);
         let entry = self.entry(&name.name);
-        let Met::First(links) = linking::meet(shared, &entry, &meta, held.as_ref())? else { return Ok(None) };
+        let opened = held.as_ref().map(|(held, _)| held);
+        let Met::First(links) = linking::meet(shared, &entry, &meta, opened)? else { return Ok(None) };
         let tree_file = TreeFile { entry, links, change: None };
         match self.begin(shared, name, (held, meta), there.as_ref(), tree_file) {
             Ok(BegunFile::Task(task, how)) => return self.hand_on(shared, waits, task, how),
@@ -215,7 +217,7 @@ impl BatchCursor {
         &self,
         shared: &Shared<'_>,
         name: &Name,
-        (held, meta): (Option<Held>, Meta),
+        (held, meta): (Option<(Held, TimeLook)>, Meta),
         there: Option<&Meta>,
         tree_file: TreeFile,
     ) -> Result<BegunFile, Problem> {
@@ -225,7 +227,7 @@ impl BatchCursor {
             return Ok(BegunFile::Stands(tree_file.entry, Some(file)));
         }
         let change = findings::change(shared, &self.directory, ChangeKind::Copy, &name.name, &meta, there);
-        let Some(held) = held else {
+        let Some((held, look)) = held else {
             shared.ledger.tell(change);
             return Ok(BegunFile::Stands(tree_file.entry, None));
         };
@@ -234,7 +236,7 @@ impl BatchCursor {
         }
         let before = if there.is_some() { Before::Anything } else { Before::Nothing };
         let tree_file = TreeFile { change, ..tree_file };
-        self.prepare(shared, name, (held, meta), before, tree_file)
+        self.prepare(shared, name, (held, meta, look), before, tree_file)
     }
 
     /// A large file waits while enough of them are open.
@@ -297,7 +299,12 @@ impl BatchCursor {
     }
 
     /// Opens a regular file and takes its attributes from what is open.
-    pub(crate) fn open_file(&self, shared: &Shared<'_>, name: &Name) -> Result<(Held, Meta), Problem> {
+    pub(crate) fn open_file(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+    ) -> Result<(Held, Meta, TimeLook), Problem> {
+        let now_ns = tick::now_ns();
         let small_bytes = shared.settings.shape.request_bytes.into();
         let path = self.source_path(&name.name);
         let opened = self.source.open_file(name, &path, small_bytes, &shared.stop);
@@ -306,14 +313,26 @@ impl BatchCursor {
             let words = "is no file any more; copy again when the source is quiet";
             return Err(Problem::new(Class::Changed, Operation::Open, &path, words));
         }
-        Ok((held, meta))
+        let look = self.look(now_ns, &held, &meta);
+        Ok((held, meta, look))
+    }
+
+    /// What the times of a file could tell that was looked at after this moment.
+    pub(crate) fn look(&self, now_ns: i128, held: &Held, meta: &Meta) -> TimeLook {
+        let above = &self.directory;
+        match held {
+            // What a link leads to may lie elsewhere.
+            Held::Here(_) if meta.device != above.source.meta.device => TimeLook::new(now_ns, 0, meta),
+            Held::Here(_) => TimeLook::new(now_ns, above.traits.source_magic, meta),
+            Held::There(_) => TimeLook::elsewhere(),
+        }
     }
 
     fn prepare(
         &self,
         shared: &Shared<'_>,
         name: &Name,
-        (held, meta): (Held, Meta),
+        (held, meta, look): (Held, Meta, TimeLook),
         before: Before,
         tree_file: TreeFile,
     ) -> Result<BegunFile, Problem> {
@@ -324,8 +343,8 @@ impl BatchCursor {
         let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
         let how = copy_method::decide(&facts, shared.settings.options);
         let watched = !traits.made_up;
-        let original =
-            Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
+        let (folder, found) = (self.source.folder(), (held, meta, look));
+        let original = Original { folder, watched, ..Original::new(source_path.clone(), found) };
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
         self.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);

@@ -23,6 +23,7 @@ use crate::tree::rules::compare_attributes::{differs, mode_and_time};
 use datapump_files::disk::{FileKind, Meta, names};
 use datapump_files::holes;
 use datapump_files::identity;
+use datapump_files::identity::tick::TimeLook;
 
 /// What was found about a name that stands in both trees.
 pub(crate) enum Compared {
@@ -35,16 +36,17 @@ pub(crate) enum Compared {
 /// Two open files whose content is compared.
 pub(crate) struct Pair {
     pub(crate) meta: Meta,
+    pub(crate) look: TimeLook,
     pub(crate) one: Held,
     pub(crate) other: Arc<Handle>,
 }
 
-/// Compares a name but for the content of files and folders.
+/// Compares a name but for the content of files and folders. It was looked at after `now_ns`.
 pub(crate) fn compare(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-    meta: &Meta,
+    (meta, now_ns): (&Meta, i128),
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
     let Some(there) = cursor.there(&name.name)? else {
@@ -62,7 +64,7 @@ pub(crate) fn compare(
         compare_attributes::of_name(shared, cursor, name, (meta, &there))?;
     }
     match meta.kind {
-        FileKind::Regular => content(shared, cursor, name, meta, &there),
+        FileKind::Regular => content(shared, cursor, name, (meta, now_ns), &there),
         FileKind::Symlink => symlinks(cursor, name).map(|()| Compared::Done),
         FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
             Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
@@ -112,7 +114,7 @@ fn content(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-    meta: &Meta,
+    (meta, now_ns): (&Meta, i128),
     there: &Meta,
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
@@ -122,10 +124,11 @@ fn content(
         return Err(differs(&path, words));
     }
     let small_bytes = shared.settings.shape.request_bytes.into();
-    let (one, _) = cursor.source().open_file(name, &path, small_bytes, &shared.stop)?;
+    let (held, _) = cursor.source().open_file(name, &path, small_bytes, &shared.stop)?;
     let other = names::open_source(cursor.target()?, &name.name, true);
     let other = other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?;
-    Ok(Compared::Content(Pair { meta: *meta, one, other: Arc::new(Handle::Os(other)) }))
+    let (look, other) = (cursor.look(now_ns, &held, meta), Arc::new(Handle::Os(other)));
+    Ok(Compared::Content(Pair { meta: *meta, look, one: held, other }))
 }
 
 fn symlinks(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {

@@ -156,7 +156,7 @@ fn set_attributes(
 
 /// The name of a file that was read, with the attributes that another host told of it.
 fn read_name(entry: &TreeEntry, original: &Original) -> Name {
-    let told = original.held.told().map(|(meta, attributes)| ListedEntry {
+    let told = original.latest().0.told().map(|(meta, attributes)| ListedEntry {
         meta: Ok(*meta),
         points_to: None,
         attributes: Some(attributes.clone()),
@@ -173,7 +173,7 @@ pub(crate) fn right_content(
     entry: &TreeEntry,
     original: &Original,
 ) -> Result<(), Problem> {
-    let meta = &original.meta;
+    let (_, meta) = original.latest();
     let Some(target) = &entry.directory.target else { return Ok(()) };
     let folder = target.file()?.0;
     let there = names::metadata(&folder, &entry.name)

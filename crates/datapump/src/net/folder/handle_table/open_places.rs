@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use datapump_files::disk::Meta;
+use datapump_files::identity::tick::TimeLook;
 
 use super::Taken;
 use crate::job::budget::Charge;
@@ -27,6 +28,8 @@ pub(super) enum KeptFile {
 pub(super) struct ClosedFile {
     pub(super) place: u32,
     pub(super) meta: Meta,
+    /// What its times could tell when it was opened first.
+    pub(super) look: (u64, TimeLook),
     _charge: Charge,
 }
 
@@ -85,7 +88,8 @@ impl KeptFiles {
     fn close(&mut self, number: u64, place: u32) -> bool {
         match self.files.remove(&number) {
             Some(KeptFile::Open(Taken::File(given), [memory, _])) if Arc::strong_count(&given) == 1 => {
-                let closed = ClosedFile { place, meta: given.meta, _charge: memory };
+                let closed =
+                    ClosedFile { place, meta: given.meta, look: (given.magic, given.look), _charge: memory };
                 self.files.insert(number, KeptFile::Closed(closed));
                 true
             }

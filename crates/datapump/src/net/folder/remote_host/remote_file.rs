@@ -7,12 +7,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use datapump_core::wire::attributes::WireMeta;
 use datapump_core::wire::bounds::FileSize;
+use datapump_core::wire::peer_request::walk_ahead::number_of_root;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_files::disk::Meta;
 use datapump_transport::NetFault;
 
-use super::{ArrivedItem, RemoteFolder, RemoteHost};
+use super::read_ahead::Follow;
+use super::{ArrivedItem, RemoteFolder, RemoteHost, named};
 use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
 use crate::problem::Problem;
@@ -47,11 +50,26 @@ pub(crate) struct OpenFile {
     /// Its one block, where that comes before it is requested.
     pub(super) follows: Option<Arc<dyn Coming>>,
     pub(super) looks: Mutex<Looks>,
+    /// By this it is opened again.
+    pub(super) opened_as: OpenedAs,
     pub(super) _charge: Charge,
 }
 
-/// What a file is, and what its name means.
-type Look = (Meta, Option<Meta>);
+/// Where a file was opened.
+#[derive(Clone, Debug)]
+pub(super) enum OpenedAs {
+    Place(u32),
+    Name(Arc<RemoteFolder>, OsString),
+}
+
+/// What a file is, and what its name means. Whether its times, as they were when it was opened, could hide a change.
+type Look = (Meta, Option<Meta>, bool);
+/// The same as it is told.
+type WireLook<'answer> = (&'answer WireMeta, Option<&'answer WireMeta>, Option<bool>);
+
+fn look_of((meta, named, is_young): WireLook<'_>) -> Look {
+    (from_wire(meta), named.map(from_wire), is_young == Some(true))
+}
 
 /// What was seen of a file behind its blocks, so that it need not be asked for.
 #[derive(Debug, Default)]
@@ -83,10 +101,69 @@ pub(crate) struct SmallFile {
 
 impl RemoteFolder {
     /// Opens a file in this folder.
-    pub(crate) fn open(&self, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
+    pub(crate) fn open(self: &Arc<RemoteFolder>, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
         let file = self.remote_host.number();
         let ask = PeerRequest::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
-        self.remote_host.file(file, self.remote_host.ask(&ask, path)?)
+        let opened_as = OpenedAs::Name(Arc::clone(self), name.to_owned());
+        self.remote_host.file(file, self.remote_host.ask(&ask, path)?, opened_as)
+    }
+}
+
+impl RemoteHost {
+    /// Opens the file of a place.
+    pub(crate) fn open_place(self: &Arc<RemoteHost>, place: u32, path: &Path) -> Result<RemoteFile, Problem> {
+        let ask = |file| PeerRequest::OpenPlace { file, place };
+        match self.take_or_ask(Some(number_of_root(place)), ask, path)? {
+            (number, Answer::Stream { bytes }, _) => {
+                let bytes = bytes.map(|bytes| bytes.0);
+                Ok(RemoteFile::Stream(StreamFile { number, bytes }))
+            }
+            (number, answer, charge) => {
+                self.file(number, (answer, charge), OpenedAs::Place(place)).map(RemoteFile::Open)
+            }
+        }
+    }
+
+    fn file(
+        self: &Arc<RemoteHost>,
+        number: u64,
+        (answer, _charge): (Answer, Charge),
+        opened_as: OpenedAs,
+    ) -> Result<OpenFile, Problem> {
+        match answer {
+            Answer::File { meta, attributes, ranges, follows, .. } => {
+                let ranges =
+                    ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
+                let (meta, attributes) = (from_wire(&meta), named(attributes));
+                let follows = follows.map(|number| Follow::coming(self, number));
+                let remote_host = Arc::clone(self);
+                let looks = Mutex::default();
+                let file = OpenFile {
+                    remote_host,
+                    number,
+                    meta,
+                    attributes,
+                    ranges,
+                    follows,
+                    looks,
+                    opened_as,
+                    _charge,
+                };
+                file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// The same once more.
+    pub(super) fn open_place_again(
+        self: &Arc<RemoteHost>,
+        place: u32,
+        path: &Path,
+    ) -> Result<OpenFile, Problem> {
+        let file = self.number();
+        let answered = self.ask(&PeerRequest::OpenPlace { file, place }, path)?;
+        self.file(file, answered, OpenedAs::Place(place))
     }
 }
 
@@ -114,9 +191,10 @@ impl OpenFile {
     }
 
     /// What it was when these bytes were read, and what its name meant.
-    pub(crate) fn handle_look(&self, (meta, named): Look, bytes: u64) {
+    pub(crate) fn handle_look(&self, look: WireLook<'_>, bytes: u64) {
         let at_rest = |meta: Meta| Meta { atime_ns: 0, ..meta };
-        let (look, mut looks) = ((at_rest(meta), named.map(at_rest)), self.looks());
+        let (meta, named, is_young) = look_of(look);
+        let (look, mut looks) = ((at_rest(meta), named.map(at_rest), is_young), self.looks());
         looks.open_bytes = looks.open_bytes.saturating_sub(bytes);
         looks.is_doubtful |= looks.last.as_deref().is_some_and(|last| *last != look);
         looks.last = Some(Box::new(look));
@@ -129,7 +207,7 @@ impl OpenFile {
             return Ok(look);
         }
         match self.remote_host.ask(&PeerRequest::LookAgain(self.number), path)?.0 {
-            Answer::Meta { meta, named, .. } => Ok((from_wire(&meta), named.as_ref().map(from_wire))),
+            Answer::Meta { meta, named, is_young, .. } => Ok(look_of((&meta, named.as_ref(), is_young))),
             _ => Err(self.remote_host.unexpected()),
         }
     }

@@ -30,6 +30,8 @@ pub(crate) struct RemoteFolder {
     pub(crate) meta: Meta,
     pub(crate) attributes: Attributes,
     pub(crate) made_up: bool,
+    /// Its times could hide a name that came right after it was opened.
+    pub(crate) is_young: bool,
     /// Its names come before they are requested.
     comes_ahead: AtomicBool,
     /// Its first names, where they were looked at before the walk: they come ahead once.
@@ -40,7 +42,7 @@ pub(crate) struct RemoteFolder {
 impl RemoteFolder {
     pub(super) fn new(
         remote_host: &Arc<RemoteHost>,
-        (number, meta, attributes, made_up): (u64, Meta, Attributes, bool),
+        (number, meta, attributes, made_up, is_young): (u64, Meta, Attributes, bool, bool),
         _charge: Charge,
     ) -> RemoteFolder {
         let comes_ahead = AtomicBool::new(number & AHEAD != 0);
@@ -50,6 +52,7 @@ impl RemoteFolder {
             meta,
             attributes,
             made_up,
+            is_young,
             comes_ahead,
             first_names: Mutex::default(),
             _charge,
@@ -131,9 +134,14 @@ impl RemoteFolder {
 
     /// What the folder is now.
     pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
+        self.look_again(path).map(|(meta, _)| meta)
+    }
+
+    /// The same, and whether its times could hide a name that comes right after this look.
+    pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem> {
         let ask = PeerRequest::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
         match self.remote_host.ask(&ask, path)?.0 {
-            Answer::Meta { meta, .. } => Ok(from_wire(&meta)),
+            Answer::Meta { meta, is_young, .. } => Ok((from_wire(&meta), is_young == Some(true))),
             _ => Err(self.remote_host.unexpected()),
         }
     }
@@ -194,7 +202,7 @@ impl RemoteFolder {
             follows: entry.follows.map(|number| Follow::coming(&self.remote_host, number)),
             _charge: Some(Arc::clone(charge)),
         };
-        Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
+        Name::there(OsString::from_vec(entry.name.into()), kind, told)
     }
 }
 

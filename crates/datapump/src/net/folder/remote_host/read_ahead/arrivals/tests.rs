@@ -16,8 +16,13 @@ fn state(budget: &Arc<Budget>, window: u64) -> (AheadState, Arc<Share>) {
     let share = budget.share();
     let charge = share.charge(window as usize, 0).expect("there is room");
     let mut state = AheadState::new(1, 1000, (window, charge), &share).expect("there is room");
-    let looked =
-        Answer::Meta { meta: meta(EntryKind::Folder, 0), named: None, is_partial: None, owners: None };
+    let looked = Answer::Meta {
+        meta: meta(EntryKind::Folder, 0),
+        named: None,
+        is_partial: None,
+        owners: None,
+        is_young: None,
+    };
     come(&mut state, &share, (1, looked)).unwrap_or_else(|_| panic!("it was expected"));
     come(&mut state, &share, (2, folder())).unwrap_or_else(|_| panic!("it was expected"));
     (state, share)
@@ -30,7 +35,7 @@ fn meta(kind: EntryKind, size_bytes: u64) -> WireMeta {
 
 fn folder() -> Answer {
     let meta = meta(EntryKind::Folder, 0);
-    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
+    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None, is_young: None }
 }
 
 /// Names of files of a length, or of folders, which come under these numbers.
