@@ -71,6 +71,7 @@ fn open(served: &Served, source: Place, target: Place, unhashed: bool) -> (Repor
         options: Options { unhashed, ..Options::default() },
         way_in: if served.is_insecure { WayIn::Open } else { WayIn::Ticket(served.ticket.clone()) },
         connections: None,
+        memory_bytes: None,
         peer_timeout: None,
         retry_for: Some(Duration::ZERO),
         tells_files: true,
