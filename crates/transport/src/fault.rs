@@ -80,6 +80,10 @@ impl NetFault {
 
 impl From<WireError> for NetFault {
     fn from(error: WireError) -> NetFault {
-        NetFault::Protocol(error.to_string())
+        match error {
+            // It speaks our protocol: with another connection it may be understood.
+            WireError::Damaged => NetFault::Lost(error.to_string()),
+            error => NetFault::Protocol(error.to_string()),
+        }
     }
 }

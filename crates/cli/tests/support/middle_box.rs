@@ -46,6 +46,14 @@ pub struct Spoiled {
     pub how: Spoils,
 }
 
+impl Spoiled {
+    /// What is damaged is not sealed yet.
+    pub fn damages_first_words(&self) -> bool {
+        const FIRST_WORDS: u64 = 2048;
+        (self.connection, self.how) == (0, Spoils::Damages) && self.at < FIRST_WORDS
+    }
+}
+
 /// The box, until dropped.
 pub struct MiddleBox {
     pub address: String,

@@ -151,6 +151,8 @@ impl RemoteCopy {
         let notice = |words: String| events(Event::Notice(words_about(&remote.to_string(), &words)));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let was_started = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        // Before the session, whose other side waits for signs of life: a call of a disk may take long.
+        let receives_here = if was_started() { None } else { self.receives() };
         let session = self.called(cancel, (way, remote), last, (&notice, opening));
         let (session, answer) = match session {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
@@ -175,7 +177,7 @@ impl RemoteCopy {
             ) => {
                 let told = places.filter(|_| session.asks_places);
                 session.sources = patterns::expanded(&self.sources, told).map_err(lost)?;
-                session.remember(last, receives.or_else(|| self.receives()));
+                session.remember(last, receives.or(receives_here));
                 session.reads_on &= reads_on == Some(true);
                 session.ahead &= sends_ahead != Some(false);
                 session.peer_host = host;
@@ -200,6 +202,11 @@ impl RemoteCopy {
         (notice, opening): (&dyn Fn(String), &SessionStart),
     ) -> Result<(ClientSession, Message), NetFault> {
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
+        // As above.
+        let source_bytes = match way {
+            Direction::Push if self.may_grow() => self.pushed_bytes(),
+            Direction::Push | Direction::Pull => None,
+        };
         let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
         let beside =
             |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), opening.first.clone());
@@ -214,7 +221,7 @@ impl RemoteCopy {
         let is_far = self.reads_ahead(round_trip_ns);
         let round_trip_ns = round_trip_ns.or(self.is_forced_far().then_some(0)).map(|ns| self.taken_for(ns));
         connections.decide(is_far);
-        let lane_range = self.lane_range(way, round_trip_ns.filter(|_| has_own_connections));
+        let lane_range = self.lane_range((way, source_bytes), round_trip_ns.filter(|_| has_own_connections));
         let begin = Begin {
             boot: opening.source_boot,
             round_trip_ns,
@@ -285,18 +292,27 @@ impl RemoteCopy {
 
     /// With how many a copy of files begins over a long path, and to how many it may grow, where nobody asked for a
     /// number.
-    fn lane_range(&self, way: Direction, round_trip_ns: Option<u64>) -> Option<LaneRange> {
+    fn lane_range(
+        &self,
+        (way, source_bytes): (Direction, Option<u64>),
+        round_trip_ns: Option<u64>,
+    ) -> Option<LaneRange> {
         let round_trip_ns = round_trip_ns.filter(|ns| is_far(*ns))?;
-        if self.connections.is_some() || self.options.lanes.is_some() {
+        if !self.may_grow() {
             return None;
         }
         let most = match way {
-            Direction::Push => LONG_PATH_CONNECTIONS.min(request_plan::lanes_worth(self.pushed_bytes()?)),
+            Direction::Push => LONG_PATH_CONNECTIONS.min(request_plan::lanes_worth(source_bytes?)),
             Direction::Pull => LONG_PATH_CONNECTIONS,
         };
         let asked_bytes = self.options.sockets.buffer_bytes.map(u64::from);
         let at_first = lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));
         (most > self.lanes()).then_some(LaneRange { at_first: at_first.min(most), most })
+    }
+
+    /// Nobody asked for a number of connections.
+    fn may_grow(&self) -> bool {
+        self.connections.is_none() && self.options.lanes.is_none()
     }
 
     /// What files and null bytes come to that this side gives; of a folder or a pipe that is not known.

@@ -105,12 +105,12 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     let checked = control.meanwhile(|| -> Result<_, Box<Message>> {
         let mut wanted = checked(state, (begin, share)).map_err(refusal)?;
         let memory = reserve::reserve(state, &mut wanted)?;
-        Ok((wanted, memory))
+        let receives = wanted.target.as_ref().map(PathAt::is_folder);
+        Ok((wanted, memory, receives))
     })?;
     match checked {
-        Ok((mut wanted, memory)) => {
+        Ok((mut wanted, memory, receives)) => {
             state.agree(&left, wanted.connections_max(), wanted.sends_ahead);
-            let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
             let host = (asks_host == Some(true))
                 .then(|| Box::new(host_settings(&version(), control.socket_facts().as_ref())));
