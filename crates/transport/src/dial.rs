@@ -9,6 +9,7 @@ mod pool;
 pub use direct::DirectWay;
 pub use pool::{Dial, Pool};
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use crate::channel::{Channel, HANDSHAKE_MAX};
 use crate::fault::NetFault;
 use crate::sockets::SocketOptions;
 use crate::ssh::SshMux;
+use crate::timed::POLL_INTERVAL;
 use crate::tls::{Seal, Ticket};
 
 use connect::call;
@@ -99,7 +101,7 @@ impl Dialer {
 
     /// Another connection of a session, once the other side has let it in.
     pub fn join(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
-        let mut channel = self.let_in(purpose, (session, None))?;
+        let mut channel = self.let_in(purpose, (session, None), &|| true)?;
         channel.join(self.cancel.begun());
         Ok(channel)
     }
@@ -112,9 +114,15 @@ impl Dialer {
         Ok(channel)
     }
 
-    /// The same, once the other side has let it in.
-    pub fn joined_early(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
-        self.let_in(purpose, (session, Some(session)))
+    /// The same, once the other side has let it in. It does so when the session has begun, for which its disk may take
+    /// long: until then that is not waited for by time.
+    pub fn joined_early(
+        &self,
+        purpose: Purpose,
+        session: [u8; 16],
+        has_begun: &dyn Fn() -> bool,
+    ) -> Result<Channel, NetFault> {
+        self.let_in(purpose, (session, Some(session)), has_begun)
     }
 
     /// A connection that got an answer to its greeting. Where the direct way is silent behind the handshake, it is
@@ -123,19 +131,26 @@ impl Dialer {
         &self,
         purpose: Purpose,
         (session, early): ([u8; 16], Option<[u8; 16]>),
+        has_begun: &dyn Fn() -> bool,
     ) -> Result<Channel, NetFault> {
-        let start = Instant::now();
+        let asked = Cell::new(Instant::now());
         let once = || {
             let (mut channel, _) = self.greeted(purpose, Some(session), (early, &|| ()))?;
             if early.is_some() {
                 channel.join(self.cancel.begun());
             }
             channel.flush()?;
+            while !has_begun() && !channel.has_input(POLL_INTERVAL)? {
+                channel.line_check()?;
+                asked.set(Instant::now());
+            }
             channel.within(self.patience(), Channel::receive_reply).map(|()| channel)
         };
         match (once(), &self.route) {
             (Err(fault @ NetFault::Lost(_)), Route::Direct(direct))
-                if !direct.is_given_up() && start.elapsed() >= self.patience() && !self.cancel.is_cut() =>
+                if !direct.is_given_up()
+                    && asked.get().elapsed() >= self.patience()
+                    && !self.cancel.is_cut() =>
             {
                 direct.give_up(&fault);
                 once()

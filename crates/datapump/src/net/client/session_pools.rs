@@ -57,11 +57,12 @@ impl SessionPools {
     pub(crate) fn begin(&self, dialer: &Dialer, session: [u8; 16], lanes: u32, first: Option<Vec<u8>>) {
         // A host may have several addresses, which are called one after the other.
         let Some(is_far) = self.waits.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        for _ in 0..lanes.min(NAMES) {
-            self.spawn(dialer, Purpose::Names, move |dialer| dialer.joined_early(Purpose::Names, session));
-        }
-        for _ in 0..lanes {
-            self.spawn(dialer, Purpose::Blocks, move |dialer| dialer.joined_early(Purpose::Blocks, session));
+        let names = (0..lanes.min(NAMES)).map(|_| Purpose::Names);
+        for purpose in names.chain((0..lanes).map(|_| Purpose::Blocks)) {
+            let known = Arc::clone(&self.known);
+            self.spawn(dialer, purpose, move |dialer| {
+                dialer.joined_early(purpose, session, &|| known.get().is_some())
+            });
         }
         self.spawn(dialer, Purpose::Ahead, move |dialer| {
             let mut channel = dialer.join_early(Purpose::Ahead, session)?;
