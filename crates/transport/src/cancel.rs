@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::fault::NetFault;
-use traffic::Connections;
+use traffic::CountedConnections;
 
 /// What all connections of a session share, and the deadline of one of them.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub struct CancelToken {
     /// Why it was cut, if that is known.
     why: Arc<OnceLock<String>>,
     /// The session's connections.
-    pub(crate) connections: Arc<Connections>,
+    pub(crate) connections: Arc<CountedConnections>,
 }
 
 /// A stop that was asked for, and since when it is heeded.

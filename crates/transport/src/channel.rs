@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, HEAD_BYTES, Head};
 use datapump_core::wire::hello::Reply;
-use datapump_core::wire::talk::Traffic;
+use datapump_core::wire::talk::ConnectionCounts;
 use datapump_core::wire::{ASK_BYTES_MAX, WireError};
 use datapump_engine::Link;
 
 use crate::cancel::CancelToken;
-use crate::cancel::traffic::Meter;
+use crate::cancel::traffic::ConnectionMeter;
 use crate::fault::NetFault;
 use crate::sockets::SocketOptions;
 use crate::timed::{POLL_INTERVAL, Timed};
@@ -59,7 +59,7 @@ pub struct Channel {
     outgoing: Outgoing,
     /// Bytes that were sealed.
     sealed_bytes: u64,
-    meter: Arc<Meter>,
+    meter: Arc<ConnectionMeter>,
     /// The other side will say nothing more.
     is_closed: bool,
     /// The reply to the greeting is still to come, before anything else.
@@ -228,7 +228,7 @@ impl Channel {
     }
 
     /// How far the connections of its session are.
-    pub fn session_traffic(&self) -> Vec<Traffic> {
+    pub fn session_traffic(&self) -> Vec<ConnectionCounts> {
         self.cancel.connections.traffic()
     }
 

@@ -25,7 +25,7 @@ const AFTER_CONTROL: std::ops::RangeInclusive<u64> = 1..=2;
 /// How many copies wait beside one another.
 const BESIDE: usize = 8;
 
-/// What is copied, and which way.
+/// A copy, which way it goes, and how it is spoiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Copied {
     is_push: bool,

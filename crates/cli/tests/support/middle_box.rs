@@ -34,7 +34,7 @@ pub enum Spoils {
     Stalls(Duration),
 }
 
-/// What is spoiled.
+/// A place in one direction of a connection, and how it is spoiled.
 #[derive(Clone, Copy, Debug)]
 pub struct Spoiled {
     /// Which connection, in the order in which they were made.
@@ -47,7 +47,7 @@ pub struct Spoiled {
 }
 
 impl Spoiled {
-    /// What is damaged is not sealed yet.
+    /// Whether it damages bytes that are not sealed yet.
     pub fn damages_first_words(&self) -> bool {
         const FIRST_WORDS: u64 = 2048;
         (self.connection, self.how) == (0, Spoils::Damages) && self.at < FIRST_WORDS

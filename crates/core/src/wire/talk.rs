@@ -9,7 +9,7 @@ use super::WireError;
 use super::session::{Message, Session};
 
 use stalls::Stalls;
-pub use stalls::{ConnectionTraffic, Traffic};
+pub use stalls::{ConnectionCounts, ConnectionTraffic};
 
 /// How often a side says that it lives when it has nothing else to say. Neither knows the other's patience: it is half
 /// of the least that may be asked for.
@@ -86,7 +86,7 @@ impl Talk {
     pub fn handle_time(
         &mut self,
         now_ns: u64,
-        traffic: &dyn Fn() -> Vec<Traffic>,
+        traffic: &dyn Fn() -> Vec<ConnectionCounts>,
     ) -> Result<Liveness, WireError> {
         let is_running = self.session.is_running();
         let since_ns = now_ns.saturating_sub(self.looked_ns);
@@ -172,7 +172,14 @@ mod tests {
         for now_ms in (0..60_000).step_by(100) {
             let now_ns = now_ms * MS;
             let traffic = |sent, received, needed| {
-                vec![Traffic { number: 1, sent, received, looked: now_ms, needed, ..Traffic::default() }]
+                vec![ConnectionCounts {
+                    number: 1,
+                    sent,
+                    received,
+                    looked: now_ms,
+                    needed,
+                    ..ConnectionCounts::default()
+                }]
             };
             let looks = [
                 sides[0].handle_time(now_ns, &|| traffic(700, 0, now_ms)),

@@ -5,11 +5,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use datapump_core::wire::talk::Traffic;
+use datapump_core::wire::talk::ConnectionCounts;
 
 /// The counts of one connection. Only its owner writes them.
 #[derive(Debug, Default)]
-pub(crate) struct Meter {
+pub(crate) struct ConnectionMeter {
     sent: AtomicU64,
     received: AtomicU64,
     arrived: AtomicU64,
@@ -23,7 +23,7 @@ fn add(count: &AtomicU64, more: u64) {
     count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-impl Meter {
+impl ConnectionMeter {
     /// So many bytes were sent or are being sent, all in all.
     pub(crate) fn sent(&self, bytes: u64) {
         self.sent.store(bytes, Ordering::Relaxed);
@@ -55,41 +55,41 @@ impl Meter {
         self.relays.store(true, Ordering::Relaxed);
     }
 
-    fn traffic(&self, number: u32) -> Traffic {
+    fn traffic(&self, number: u32) -> ConnectionCounts {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         // In this order: what arrives in between is not taken for a wait behind it.
         let (looked, needed) = (of(&self.looked), of(&self.needed));
         let (sent, received) = (of(&self.sent), of(&self.received));
         let (arrived, relays) = (of(&self.arrived), self.relays.load(Ordering::Relaxed));
-        Traffic { number, sent, received, arrived, looked, needed, relays }
+        ConnectionCounts { number, sent, received, arrived, looked, needed, relays }
     }
 }
 
 /// The connections of a session that are counted.
 #[derive(Debug, Default)]
-pub(crate) struct Connections {
-    meters: Mutex<Vec<(u32, Weak<Meter>)>>,
+pub(crate) struct CountedConnections {
+    meters: Mutex<Vec<(u32, Weak<ConnectionMeter>)>>,
     last: AtomicU32,
 }
 
-impl Connections {
+impl CountedConnections {
     /// A number that no other connection of the session has, for the side that makes them.
     pub(crate) fn next_number(&self) -> u32 {
         self.last.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn add(&self, number: u32, meter: &Arc<Meter>) {
+    pub(crate) fn add(&self, number: u32, meter: &Arc<ConnectionMeter>) {
         self.meters().push((number, Arc::downgrade(meter)));
     }
 
     /// Those that are open.
-    pub(crate) fn traffic(&self) -> Vec<Traffic> {
+    pub(crate) fn traffic(&self) -> Vec<ConnectionCounts> {
         let mut meters = self.meters();
         meters.retain(|(_, meter)| meter.strong_count() > 0);
         meters.iter().filter_map(|(number, meter)| Some(meter.upgrade()?.traffic(*number))).collect()
     }
 
-    fn meters(&self) -> MutexGuard<'_, Vec<(u32, Weak<Meter>)>> {
+    fn meters(&self) -> MutexGuard<'_, Vec<(u32, Weak<ConnectionMeter>)>> {
         self.meters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -28,7 +28,7 @@ pub struct ConnectionTraffic {
 
 /// What a side knows of a connection of its own. All counts only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct ConnectionCounts {
     /// Its number.
     pub number: u32,
     /// Bytes that were sent, or are being sent; before they are sealed.
@@ -47,8 +47,8 @@ pub struct Traffic {
 
 /// One connection at the last look.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    traffic: Traffic,
+struct SeenConnection {
+    traffic: ConnectionCounts,
     /// It waited in vain then.
     was_in_vain: bool,
     /// For how long it has waited in vain.
@@ -58,7 +58,7 @@ struct Seen {
 /// All connections of a session, as one side sees them.
 #[derive(Debug, Default)]
 pub(super) struct Stalls {
-    seen: Vec<Seen>,
+    seen: Vec<SeenConnection>,
     /// What the other side told last; an older one tells nothing.
     heard: Option<Vec<ConnectionTraffic>>,
 }
@@ -70,18 +70,18 @@ impl Stalls {
     }
 
     /// Looks at all connections, so long after the last look. Gives what is told of them.
-    pub(super) fn look(&mut self, own: &[Traffic], elapsed_ns: u64) -> Vec<ConnectionTraffic> {
+    pub(super) fn look(&mut self, own: &[ConnectionCounts], elapsed_ns: u64) -> Vec<ConnectionTraffic> {
         let (seen, told) = own.iter().map(|traffic| self.look_at(*traffic, elapsed_ns)).unzip();
         self.seen = seen;
         told
     }
 
-    fn look_at(&self, now: Traffic, elapsed_ns: u64) -> (Seen, ConnectionTraffic) {
+    fn look_at(&self, now: ConnectionCounts, elapsed_ns: u64) -> (SeenConnection, ConnectionTraffic) {
         let before = self.seen.iter().find(|seen| seen.traffic.number == now.number);
-        let Traffic { number, sent, received, .. } = now;
+        let ConnectionCounts { number, sent, received, .. } = now;
         let told = ConnectionTraffic { number, sent, received, is_idle: false };
         let Some(before) = before else {
-            return (Seen { traffic: now, was_in_vain: false, stalled_ns: 0 }, told);
+            return (SeenConnection { traffic: now, was_in_vain: false, stalled_ns: 0 }, told);
         };
         let last = before.traffic;
         let is_still = now.arrived == last.arrived;
@@ -94,10 +94,13 @@ impl Stalls {
             false => 0,
         };
         let is_idle = is_still && has_looked && !needs && !now.relays;
-        (Seen { traffic: now, was_in_vain: is_in_vain, stalled_ns }, ConnectionTraffic { is_idle, ..told })
+        (
+            SeenConnection { traffic: now, was_in_vain: is_in_vain, stalled_ns },
+            ConnectionTraffic { is_idle, ..told },
+        )
     }
 
-    fn waits_in_vain(&self, own: &Traffic, needs: bool) -> bool {
+    fn waits_in_vain(&self, own: &ConnectionCounts, needs: bool) -> bool {
         let Some(heard) = &self.heard else { return false };
         match heard.iter().find(|other| other.number == own.number) {
             Some(other) if other.sent > own.received => true,
@@ -123,12 +126,12 @@ mod tests {
     /// One connection with two sides, each of which looks every half second.
     #[derive(Default)]
     struct Pair {
-        sides: [(Stalls, Traffic); 2],
+        sides: [(Stalls, ConnectionCounts); 2],
     }
 
     impl Pair {
         /// Half a second passes. What each owner did meanwhile, and whether one is heard by the other.
-        fn tick(&mut self, did: [fn(&mut Traffic); 2], is_heard: bool) -> [u64; 2] {
+        fn tick(&mut self, did: [fn(&mut ConnectionCounts); 2], is_heard: bool) -> [u64; 2] {
             let told = [0, 1].map(|index| {
                 let (stalls, traffic) = &mut self.sides[index];
                 did[index](traffic);
@@ -143,23 +146,23 @@ mod tests {
         }
     }
 
-    fn needs(traffic: &mut Traffic) {
+    fn needs(traffic: &mut ConnectionCounts) {
         traffic.looked += 5;
         traffic.needed += 5;
     }
 
-    fn listens(traffic: &mut Traffic) {
+    fn listens(traffic: &mut ConnectionCounts) {
         traffic.looked += 5;
     }
 
-    fn works(_: &mut Traffic) {}
+    fn works(_: &mut ConnectionCounts) {}
 
-    fn sends(traffic: &mut Traffic) {
+    fn sends(traffic: &mut ConnectionCounts) {
         traffic.sent += 100;
         needs(traffic);
     }
 
-    fn takes(traffic: &mut Traffic) {
+    fn takes(traffic: &mut ConnectionCounts) {
         traffic.received += 100;
         traffic.arrived += 122;
     }
@@ -178,7 +181,7 @@ mod tests {
     fn an_answer_that_was_lost_is_missed_where_it_was_needed() {
         let mut pair = Pair::default();
         pair.tick([sends, takes], true);
-        let lost: fn(&mut Traffic) = |answers| {
+        let lost: fn(&mut ConnectionCounts) = |answers| {
             answers.sent += 4000;
             answers.looked += 1;
         };
@@ -232,7 +235,7 @@ mod tests {
 
     #[test]
     fn one_that_the_other_side_does_not_have_any_more_is_given_up_once_it_is_needed() {
-        let (mut stalls, mut traffic) = (Stalls::default(), Traffic::default());
+        let (mut stalls, mut traffic) = (Stalls::default(), ConnectionCounts::default());
         for round in 0..6 {
             if round >= 2 {
                 needs(&mut traffic);
@@ -256,7 +259,7 @@ mod tests {
     fn bytes_that_come_slowly_are_progress() {
         let mut pair = Pair::default();
         pair.tick([sends, works], true);
-        let trickle: fn(&mut Traffic) = |traffic| {
+        let trickle: fn(&mut ConnectionCounts) = |traffic| {
             traffic.arrived += 1;
             traffic.looked += 4;
             traffic.needed += 4;

@@ -202,11 +202,7 @@ impl RemoteCopy {
         (notice, opening): (&dyn Fn(String), &SessionStart),
     ) -> Result<(ClientSession, Message), NetFault> {
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
-        // As above.
-        let source_bytes = match way {
-            Direction::Push if self.may_grow() => self.pushed_bytes(),
-            Direction::Push | Direction::Pull => None,
-        };
+        let source_bytes = if way == Direction::Push { self.grown_by_bytes() } else { None };
         let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
         let beside =
             |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), opening.first.clone());
@@ -313,6 +309,11 @@ impl RemoteCopy {
     /// Nobody asked for a number of connections.
     fn may_grow(&self) -> bool {
         self.connections.is_none() && self.options.lanes.is_none()
+    }
+
+    /// The bytes by which the number of connections is chosen, where it is not asked for.
+    fn grown_by_bytes(&self) -> Option<u64> {
+        if self.may_grow() { self.pushed_bytes() } else { None }
     }
 
     /// What files and null bytes come to that this side gives; of a folder or a pipe that is not known.

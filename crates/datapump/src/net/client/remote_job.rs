@@ -30,7 +30,7 @@ use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{AheadWish, PeerFacts, RemoteHost};
 use crate::net::server::control::Follows;
-use crate::net::server::served_connection::Ending;
+use crate::net::server::served_connection::ServedEnd;
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
@@ -226,7 +226,7 @@ impl RemoteCopy {
             let tell = |event| teller.tell(event);
             let notices = (session.notices.take(), session.cancel.clone());
             tell_notices(scope, notices, (events, remote.to_string()));
-            let mut ending = Ending::of(scope.spawn(|| read_server.give(&handles, receiver)));
+            let mut ending = ServedEnd::of(scope.spawn(|| read_server.give(&handles, receiver)));
             let mut answer = |message| match self.heard(message, (&host, &tell), &reader) {
                 Some(text) => {
                     report = event_codec::report(&text);

@@ -51,14 +51,14 @@ pub(crate) fn give(
 }
 
 /// The connections over which this side gives, at their end.
-pub(crate) struct Ending<'scope> {
+pub(crate) struct ServedEnd<'scope> {
     given: Option<ScopedJoinHandle<'scope, SenderStats>>,
     since: Option<Instant>,
 }
 
-impl<'scope> Ending<'scope> {
-    pub(crate) fn of(given: ScopedJoinHandle<'scope, SenderStats>) -> Ending<'scope> {
-        Ending { given: Some(given), since: None }
+impl<'scope> ServedEnd<'scope> {
+    pub(crate) fn of(given: ScopedJoinHandle<'scope, SenderStats>) -> ServedEnd<'scope> {
+        ServedEnd { given: Some(given), since: None }
     }
 
     /// What was given, once the other side has hung up; it is hung up on if it does not. `None` where that takes longer

@@ -48,7 +48,7 @@ use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::datagram_session;
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
-use crate::net::server::served_connection::Ending;
+use crate::net::server::served_connection::ServedEnd;
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::account::version;
@@ -473,7 +473,7 @@ fn read(
         Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let mut ending = Ending::of(scope.spawn(|| served_connection.give(&handles, receiver)));
+        let mut ending = ServedEnd::of(scope.spawn(|| served_connection.give(&handles, receiver)));
         let sender = RefCell::new(Some(sender));
         let talked = control.run(
             &mut |message| match message {

@@ -235,8 +235,8 @@ impl<'scope> SourceSide<'scope> {
         }
     }
 
-    /// What it gave, once it has agreed; it is cut if it does not. `None` where that takes longer than whoever holds the
-    /// other session may look away.
+    /// What it gave, once it has agreed; it is cut if it does not. `None` where that takes longer than whoever holds
+    /// the other session may look away.
     fn poll_end(&self) -> Option<SenderStats> {
         let start = Instant::now();
         while self.thread.borrow().as_ref().is_some_and(|thread| !thread.is_finished()) {
