@@ -305,7 +305,7 @@ impl Filesystem for Memory {
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         self.1.make("getattr");
-        let state = self.state();
+        let mut state = self.state();
         match state.attributes(number.0) {
             Some(attributes) => reply.attr(&NOW, &lies::numbered(attributes, state.told_number)),
             None => reply.error(Errno::ENOENT),

@@ -102,12 +102,12 @@ pub fn begin(way: Direction) -> Begin {
 }
 
 /// A session with a server that has begun, and its number; or what it said instead.
-pub fn try_begin(address: &str, begin: Begin) -> Result<(Wire, [u8; 16]), Message> {
+pub fn try_begin(address: &str, begin: Begin) -> Result<(Wire, [u8; 16]), Box<Message>> {
     let (mut control, session) = Wire::call(address, Purpose::Control, None);
     control.put(&encode(&Message::Begin(begin)), 0).expect("sent");
     match decode(&control.take().expect("an answer")).expect("an answer") {
         Message::Begun { .. } => Ok((control, session.expect("a control connection"))),
-        answer => Err(answer),
+        answer => Err(Box::new(answer)),
     }
 }
 
@@ -143,6 +143,7 @@ pub fn folder(inode: u64, attributes: usize) -> Answer {
         attributes: vec![attribute; attributes],
         made_up: false,
         owners: None,
+        is_young: None,
     }
 }
 

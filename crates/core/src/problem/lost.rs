@@ -51,7 +51,7 @@ pub struct LostAttribute {
     pub kind: AttributeKind,
     /// The one line for all names that lost this kind: how many they are. Missing of one name, which is told to those
     /// who ask for each.
-    pub names: Option<u64>,
+    pub names: Option<u32>,
 }
 
 #[cfg(test)]

@@ -249,10 +249,9 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
     );
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &at.path, errno.0))?;
     let is_whole = shared.ledger.tell_lost(lost, || at.path.clone()).is_empty();
-    match syncs {
-        true => names::sync_of(opened, folder, name)
-            .map_err(|errno| Problem::system(Operation::Sync, &at.path, errno.0))?,
-        false => {}
+    if syncs {
+        names::sync_of(opened, folder, name)
+            .map_err(|errno| Problem::system(Operation::Sync, &at.path, errno.0))?;
     }
     Ok(is_whole)
 }

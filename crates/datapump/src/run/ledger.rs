@@ -222,7 +222,7 @@ impl Ledger<'_> {
                 _ => format!("; so it is of {} names (-v tells each)", with_commas(names)),
             };
             let message = format!("{}{more}; --no-preserve={} leaves it out", first.message, kind.name());
-            let lost = Some(LostAttribute { kind, names: Some(names) });
+            let lost = Some(LostAttribute { kind, names: Some(names.try_into().unwrap_or(u32::MAX)) });
             (self.events)(Event::Problem(Problem { message, lost, ..first }));
         }
     }

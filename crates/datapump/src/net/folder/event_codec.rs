@@ -88,7 +88,7 @@ pub(crate) fn to_wire(event: Event) -> wire::SessionEvent {
             yours: problem.host.is_some().then_some(true),
             errno: problem.cause.filter(|errno| (1..=4095).contains(errno)).map(ErrorNumber),
             lost: problem.lost.map(|lost| lost.kind.name().into()),
-            names: problem.lost.and_then(|lost| lost.names).map(|names| names.try_into().unwrap_or(u32::MAX)),
+            names: problem.lost.and_then(|lost| lost.names),
         },
         // There is no notice on the wire, and a note is for those who ask.
         Event::Warning(text) | Event::Notice(text) => wire::SessionEvent::Warning(words(text)),
@@ -157,7 +157,7 @@ pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
                 offset: offset.map(|offset| offset.0),
                 message: crate::shown(message.as_bytes()),
                 cause: errno.map(|errno| errno.0),
-                lost: kind.map(|kind| LostAttribute { kind, names: names.map(u64::from) }),
+                lost: kind.map(|kind| LostAttribute { kind, names }),
             })
         }
         wire::SessionEvent::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),

@@ -146,10 +146,9 @@ fn set_attributes(
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &path(), errno.0))?;
     let is_whole = shared.ledger.tell_lost(lost, path).is_empty();
     entry.directory.root.journal().inspect(|journal| journal.know(there));
-    match alone {
-        true => names::sync_of(opened, &folder, &entry.name)
-            .map_err(|errno| Problem::system(Operation::Sync, &path(), errno.0))?,
-        false => {}
+    if alone {
+        names::sync_of(opened, &folder, &entry.name)
+            .map_err(|errno| Problem::system(Operation::Sync, &path(), errno.0))?;
     }
     Ok(is_whole)
 }
