@@ -15,8 +15,11 @@ use rustix::process::Signal;
 
 const BYTES: usize = 3 << 20;
 
+/// What somebody does to a file.
+type Touch = fn(&Path);
+
 /// What others do to a source meanwhile, none of which is its content.
-const TOUCHES: [(&str, fn(&Path)); 3] = [
+const TOUCHES: [(&str, Touch); 3] = [
     ("hard link", |path| fs::hard_link(path, snapshot_of(path)).expect("one file system")),
     ("mode", |path| set_mode(path, 0o640)),
     ("attribute", |path| assert!(set_xattr(path, "user.label", b"new"), "it takes attributes")),
@@ -191,7 +194,7 @@ fn a_single_file_is_read_again_too() {
 /// What is removed from a source was read again where its times leave a doubt.
 #[test]
 fn a_source_is_removed_if_it_has_the_content_of_its_copy() {
-    let rows: [(&str, fn(&Path), i32); 3] =
+    let rows: [(&str, Touch, i32); 3] =
         [("a hard link", TOUCHES[0].1, 0), ("mode", TOUCHES[1].1, 0), ("rewritten", rewrite_small, 24)];
     for (row, happens, status) in rows {
         let home = Home::new();
