@@ -136,7 +136,8 @@ fn set_attributes(
         errno => Problem::system(Operation::OpenToSetAttributes, &path(), errno.0),
     })?;
     // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.
-    let alone = syncs_alone(shared, &entry.directory);
+    // A link or a pipe cannot be synced: its folder is, when all in it is done.
+    let alone = syncs_alone(shared, &entry.directory) && there.kind == FileKind::Regular;
     let opened = alone.then(|| names::open_source(&folder, &entry.name, true)).and_then(Result::ok);
     let to = AttributeHolder::Held(&held);
     let (name, from_path) =
