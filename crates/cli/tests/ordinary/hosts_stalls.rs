@@ -20,8 +20,9 @@ const HOW: [Spoils; 6] = [
 ];
 /// A handshake and a greeting are shorter.
 const AT: u64 = 3500;
-/// Without what is sent ahead the first session has a connection for names and one for blocks.
-const AFTER_CONTROL: std::ops::RangeInclusive<u64> = 1..=2;
+/// The first session makes one connection for names, one for blocks, and one that it gives up where nothing is sent
+/// ahead, in any order.
+const AFTER_CONTROL: std::ops::RangeInclusive<u64> = 1..=3;
 /// How many copies wait beside one another.
 const BESIDE: usize = 8;
 
