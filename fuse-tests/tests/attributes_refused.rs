@@ -21,7 +21,7 @@ const ERRNOS: [i32; 11] = [EPERM, 5, 7, 13, 22, 28, 30, 34, ENOSYS, 95, 122];
 const OLD: &str = "@1500000000.123456789";
 const ACL: &str = "system.posix_acl_access";
 
-/// What is refused, and what `--no-preserve` calls it.
+/// The attribute that is refused, and its name for `--no-preserve`.
 const KINDS: [(Attribute, &str); 5] = [
     (Times, "timestamps"),
     (Mode, "mode"),

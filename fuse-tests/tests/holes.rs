@@ -58,7 +58,7 @@ fn what_is_called_a_hole_is_read() {
             let row = format!("{lie:?} {way:?}");
             expect(&pump_with(&["copy", "-T", &fuse.at(""), &path], way), 0, &[], &row);
             is_equal(&target, &row);
-            // What is zero is a hole again, but for the MiB that is called data.
+            // Zeros are a hole again, but for the MiB that is called data.
             if way != ["--sparse=never"] {
                 let zeros = std::fs::metadata(target.join("zeros")).expect("it is there");
                 assert!(zeros.blocks() <= 2048, "{row}: {} blocks of zeros", zeros.blocks());

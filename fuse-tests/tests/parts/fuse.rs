@@ -48,7 +48,7 @@ struct State {
     looks: u64,
 }
 
-/// What is told differently with each look, although nothing changes.
+/// A time that differs with each look, although nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restless {
     /// The time of attributes is that of the look.

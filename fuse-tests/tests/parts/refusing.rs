@@ -136,7 +136,7 @@ impl Passing {
         self.path(folder).join(name)
     }
 
-    /// What is at a path, which has this number from now on.
+    /// The attributes of a path, which has this number from now on.
     fn found(&self, path: &Path) -> io::Result<FileAttr> {
         let meta = path.symlink_metadata()?;
         let below = path.strip_prefix(self.back.path()).expect("all lies there").to_path_buf();

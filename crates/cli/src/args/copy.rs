@@ -133,8 +133,8 @@ pub struct CopyArguments {
     /// Whether holes of the source stay holes
     ///
     /// With `auto` a hole is what ext2 to ext4, xfs, btrfs and tmpfs call so; on every other file system what is called
-    /// a hole is read, and copied as data unless it is zero. `always` makes holes of zeros, too, where a page of 4 KiB or
-    /// more holds nothing else: every byte is looked at, and no room is reserved. `never` reads and writes every byte.
+    /// a hole is read, and copied as data unless it is zero. `always` makes holes of zeros, too, where a page of 4 KiB
+    /// or more holds nothing else: every byte is looked at, and no room is reserved. `never` reads and writes every byte.
     /// Default: auto.
     ///
     /// Example: pump copy --sparse=always full.img disk.img

@@ -191,7 +191,7 @@ fn a_single_file_is_read_again_too() {
     }
 }
 
-/// What is removed from a source was read again where its times leave a doubt.
+/// A source is read again before it is removed where its times leave a doubt.
 #[test]
 fn a_source_is_removed_if_it_has_the_content_of_its_copy() {
     let rows: [(&str, Touch, i32); 3] =

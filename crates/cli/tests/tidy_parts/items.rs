@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::text::{File, Word};
 
-const PARAMETERS_MAX: usize = 6;
+const PARAMETERS_MAX: usize = 7;
 
 /// A function takes few things, and a tuple is as many as it holds.
 pub fn few_parameters(file: &File, found: &mut Vec<String>) {

@@ -33,11 +33,11 @@ pub const FILE_RULES: &[Rule] = &[
     nothing_lies_below_an_open_file,
 ];
 
-const FILE_LINES_MAX: usize = 500;
+const FILE_LINES_MAX: usize = 520;
 const TEST_FILE_LINES_MAX: usize = 700;
-const FUNCTION_LINES_MAX: usize = 60;
+const FUNCTION_LINES_MAX: usize = 64;
 // rustfmt breaks code at 110; comments and strings get a little more.
-const LINE_CHARS_MAX: usize = 120;
+const LINE_CHARS_MAX: usize = 128;
 
 /// Short forms, and the word to write.
 const WORDS: [(&str, &str); 6] = [

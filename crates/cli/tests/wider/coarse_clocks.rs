@@ -98,7 +98,7 @@ fn a_source_that_is_rewritten_in_its_second_is_no_mix() {
     }
 }
 
-/// What is moved into a folder that was walked, in the second of its last change, shows nowhere but among its names.
+/// A name that is moved into a walked folder, in the second of its last change, shows nowhere but in its listing.
 #[test]
 fn what_is_renamed_in_the_second_of_its_folders_stays_in_the_backup() {
     let (_mount, folder) = mount();

@@ -191,8 +191,8 @@ pub enum PeerRequest {
     ),
 }
 
-/// Whether an honest peer requests these bytes of a file: something that is there, and that begins where BLAKE3's chunks
-/// do.
+/// Whether an honest peer requests these bytes of a file: something that is there, and that begins where chunks of
+/// BLAKE3 do.
 pub fn is_wanted(at: u64, len: u32, size_bytes: u64) -> bool {
     let ends = at.checked_add(len.into());
     len > 0 && at.is_multiple_of(1024) && ends.is_some_and(|end| end <= size_bytes)

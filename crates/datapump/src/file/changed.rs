@@ -70,7 +70,7 @@ pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Probl
         Held::Here(handle) => read_here(shared, original, handle, &copied),
         Held::There(file) => file.read_again(original, &copied, &shared.stop),
     };
-    // What is cut short is no change.
+    // A comparison that is cut short shows no change.
     if shared.stop.load(Ordering::Relaxed) {
         return Ok(false);
     }

@@ -46,7 +46,7 @@ fn source_is_whole_or_longer(
     let Some(original) = watched else { return Ok(SourceCheck::Unchanged) };
     match find_change(&shared.settings.platform.disk, original)? {
         None => Ok(SourceCheck::Unchanged),
-        // What is written of it is a part, which is only measured.
+        // Only a part of it is written, to be measured.
         Some(SourceChange::Unverified(_)) if is_rehearsal(shared) || shared.settings.pieces.is_some() => {
             Ok(SourceCheck::Unchanged)
         }

@@ -76,7 +76,7 @@ impl CopiedContent<'_> {
         }
     }
 
-    /// The same of a source that gives digests of its parts, and holds data in these ranges. `None` where it gives none.
+    /// The same of a source that gives digests of its parts, and holds data in these ranges. `None`: it gives none.
     pub(crate) fn is_same_by_sums<E>(
         &self,
         source: ByteRanges,

@@ -281,7 +281,7 @@ fn remove_list(
         removed => removed?,
     }
     if shared.settings.options.keep.times && !directory.traits.keeps_own {
-        // What is refused was told when the folder got all its attributes.
+        // A refusal was told when the folder got all its attributes.
         let _ = attributes::copy_times(&directory.source.meta, folder);
     }
     Ok(())

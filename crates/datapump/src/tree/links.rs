@@ -284,7 +284,7 @@ impl Links {
             table.insert(file, Linked::new(LinksState::Done(there), meta, charge));
             return Newer::Stays;
         };
-        // What is newer takes the place of no file that may be another.
+        // A newer file takes the place of none that may be another.
         if meta.handle == 0 || linked.handle != meta.handle {
             return Newer::Stays;
         }

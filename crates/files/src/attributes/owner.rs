@@ -32,7 +32,7 @@ pub fn set(
     (now.uid, now.gid)
 }
 
-/// What is told of it. Only root gives files away; anybody may give their own to the groups that they are in.
+/// The loss to tell. Only root gives files away; anybody may give their own to the groups that they are in.
 fn loss(owners: &Meta, now: &Meta, refused: Option<(Errno, Errno)>, is_member: bool) -> Option<Loss> {
     let (other_user, other_group) = (now.uid != owners.uid, now.gid != owners.gid);
     let (by_root, owners_own) = (is_root(), now.uid == rustix::process::geteuid().as_raw());
@@ -93,7 +93,7 @@ mod tests {
         Meta { uid, gid, ..Meta::nothing() }
     }
 
-    /// What is told of a file that was to belong to 5:7.
+    /// The loss of a file that was to belong to 5:7.
     fn told(now: (u32, u32), refused: Option<(i32, i32)>, is_member: bool) -> Option<(Limit, String)> {
         let refused = refused.map(|(user, group)| (Errno(user), Errno(group)));
         loss(&owned(5, 7), &owned(now.0, now.1), refused, is_member).map(|loss| (loss.limit, loss.words))

@@ -77,7 +77,7 @@ pub(crate) fn attributes_of(bearer: AttributeHolder<'_>) -> Vec<Attribute> {
     bearer.xattr_names().map_or_else(|_| not_listed(), |names| attributes_named(bearer, names))
 }
 
-/// What is told of those that cannot be listed, or do not fit: one without a name that cannot be read.
+/// The answer for attributes that cannot be listed, or do not fit: one without a name that cannot be read.
 pub(crate) fn not_listed() -> Vec<Attribute> {
     vec![Attribute { name: Vec::new().into(), value: Vec::new().into(), is_unreadable: Some(true) }]
 }

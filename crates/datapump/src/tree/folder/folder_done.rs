@@ -63,7 +63,7 @@ fn is_empty_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool
 
 /// A name changed in a folder that may be finished: it gets its attributes once more. A root gets them last.
 pub(crate) fn finish_again(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    // What is refused is told where it is finished.
+    // A refusal is told where the folder is finished.
     if directory.parent.is_none() { Ok(()) } else { put_attributes(shared, directory, false).map(|_| ()) }
 }
 

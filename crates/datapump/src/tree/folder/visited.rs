@@ -1,9 +1,9 @@
 //! What each folder of a source was when it was walked: `--delete` acts on that, and on nothing that it finds later.
 //!
-//! A folder is known by the names that lead to it, and kept as a few numbers, whatever its path: what it was, and the sum
-//! of its names. A folder that was replaced, covered by a mount or uncovered since then, or that got or lost a name, has
-//! other numbers now. Where its time of content is the same and something else leaves a doubt (the time of its attributes
-//! moved, or was too young to tell), it is listed once more, and its names decide. The key of the hash is not known
+//! A folder is known by the names that lead to it, and kept as a few numbers, whatever its path: what it was, and the
+//! sum of its names. A folder that was replaced, covered by a mount or uncovered since then, or that got or lost a name,
+//! has other numbers now. Where its time of content is the same and something else leaves a doubt (the time of its
+//! attributes moved, or was too young to tell), it is listed once more, and its names decide. The key of the hash is not known
 //! outside, so that nobody can look for two states of one number.
 //!
 //! Must not know: how trees are walked, what is removed.
@@ -50,7 +50,7 @@ struct WalkedFolder {
     mtime_ns: i64,
     /// The time of its attributes, which cannot be set back.
     changed: u64,
-    /// The sum over its names, in whatever order they are listed. `None`: it was not listed, its names came from a list.
+    /// The sum over its names, in whatever order they are listed. `None`: its names came from a list.
     names: Option<u64>,
     is_young: bool,
 }

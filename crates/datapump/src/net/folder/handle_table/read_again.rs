@@ -1,5 +1,5 @@
-//! What the reading side looks at or reads once more: an open file behind its blocks, parts of a file that the other side is in doubt about, and a small file behind
-//! its block.
+//! What the reading side looks at or reads once more: an open file behind its blocks, parts of a file that the other
+//! side is in doubt about, and a small file behind its block.
 //!
 //! Must not know: who asks, what becomes of the answer.
 
@@ -16,7 +16,7 @@ use datapump_files::holes::mapped;
 
 /// All pages of a file of this size are looked at in 0.2 ms.
 const LOOKED_AT_WHOLE: u64 = 16 << 20;
-/// What is sent before the block of a small file; or it was changed.
+/// The answer before the block of a small file; or it was changed.
 type SmallHead = Result<Option<Box<Answer>>, ()>;
 
 impl HandleTable {

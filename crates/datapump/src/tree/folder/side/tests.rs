@@ -1,3 +1,5 @@
+//! Deep chains of folders: none is dropped by recursion.
+
 use super::*;
 
 /// A folder, and so many others nested in it. `.` stands for each: they need not be made.
