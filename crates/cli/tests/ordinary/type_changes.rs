@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::listing::{listing, same};
+use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
 use crate::support::{Home, expect, has_content, make_fifo, make_folder, make_symlink, noise_file};
 
@@ -204,4 +205,66 @@ fn no_folder_gives_way_if_something_was_not_copied_or_too_much_would_go() {
     expect(&run, 23, &["nothing was removed"], "not all was copied");
     assert_eq!(listing(&home.path("to/file")), before);
     assert!(home.path("to/extra").exists());
+}
+
+/// Names with the form of temporary ones wait until all else in their folder is done, and names in whose place a folder
+/// stands until all else is. Neither waits for the other.
+#[test]
+fn names_that_wait_do_not_wait_for_each_other() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let serving = Serving::new(&home, &[]);
+    for (from, shown, to, target) in [
+        ("from", "from".into(), "to".into(), "to"),
+        ("from", "from".into(), serving.at("to"), "served/to"),
+        ("served/from", serving.at("from"), "to".into(), "to"),
+    ] {
+        for (words, status) in [
+            (&["copy", "-T", "--delete"][..], 0),
+            (&["mirror"], 0),
+            (&["mirror", "--lanes", "1"], 0),
+            (&["mirror", "-n"], 0),
+            (&["copy", "-T"], 23),
+        ] {
+            let _ = (fs::remove_dir_all(home.path(from)), fs::remove_dir_all(home.path(target)));
+            for folder in
+                ["", "/.pump-0123456789abcdef", "/.pump-0123456789abcdef/.pump-0123456789abcde0", "/sub"]
+            {
+                make_folder(&home, &format!("{from}{folder}"));
+            }
+            for folder in ["", "/file", "/.pump-00000000000000aa", "/sub", "/sub/file"] {
+                make_folder(&home, &format!("{target}{folder}"));
+            }
+            for name in [
+                ".pump-0123456789abcdef/file",
+                ".pump-0123456789abcdef/.pump-0123456789abcde0/file",
+                ".pump-00000000000000aa",
+                "file",
+                "sub/file",
+                "sub/.pump-00000000000000bb",
+            ] {
+                noise_file(&home, &format!("{from}/{name}"), 5000, 1);
+            }
+            for name in ["file/in it", ".pump-00000000000000aa/in it", "sub/file/in it"] {
+                noise_file(&home, &format!("{target}/{name}"), 10, 2);
+            }
+            let line = [words, &["--ticket-file", "ticket", &shown, &to]].concat();
+            let mut running = Running::start(home.command(&line));
+            eventually("it ends", || running.has_ended());
+            let end = running.end();
+            let is_right = if status == 0 { end.status == 0 } else { matches!(end.status, 5 | 23) };
+            assert!(is_right, "{line:?}: {end:?}");
+            match words {
+                ["mirror", "-n"] => assert!(home.path(target).join("file/in it").exists(), "{line:?}"),
+                ["copy", "-T"] => {
+                    let made = home.path(target).join(".pump-0123456789abcdef/.pump-0123456789abcde0/file");
+                    assert!(
+                        made.exists() && home.path(target).join("sub/.pump-00000000000000bb").exists(),
+                        "{line:?}"
+                    );
+                }
+                _ => same(&home.path(from), &home.path(target), &format!("{line:?}")),
+            }
+        }
+    }
 }

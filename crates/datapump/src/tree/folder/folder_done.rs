@@ -30,7 +30,7 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
     let mut done = Arc::clone(directory);
     while done.release() {
         if let Some(name) = done.next_put_off() {
-            return deal_with_put_off(shared, done, name);
+            return deal_with_put_off(shared, &done, name);
         }
         let Some(parent) = done.parent.clone() else {
             return shared.trees.trees_done().push(done);
@@ -67,12 +67,34 @@ pub(crate) fn finish_again(shared: &Shared<'_>, directory: &Directory) -> Result
     if directory.parent.is_none() { Ok(()) } else { put_attributes(shared, directory, false).map(|_| ()) }
 }
 
-fn deal_with_put_off(shared: &Shared<'_>, directory: Arc<Directory>, name: Name) {
+fn deal_with_put_off(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name) {
+    shared.plan.add_first([put_off_batch(shared, directory, name)].into_iter());
+    if holds_plan(shared) {
+        shared.plan.settled();
+    }
+}
+
+/// The turn of a name that was put off has come.
+pub(crate) fn put_off_batch(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name) -> Work {
     directory.hold();
     shared.trees.walk(1);
-    let batch = Batch { directory, names: vec![name], looked: Looked::NotYet, walks: true };
-    shared.plan.add_first([Work::Batch(batch)].into_iter());
-    shared.plan.settled();
+    let directory = Arc::clone(directory);
+    Work::Batch(Batch { directory, names: vec![name], looked: Looked::NotYet, walks: true })
+}
+
+/// Puts a name off until all else in its folder is done; false if its turn has come.
+pub(crate) fn put_off(shared: &Shared<'_>, directory: &Directory, name: &Name) -> bool {
+    let is_put_off = directory.put_off(name);
+    if is_put_off && holds_plan(shared) {
+        shared.plan.hold();
+    }
+    is_put_off
+}
+
+/// Whether lanes must be told that a name which was put off will bring work. With --delete each file says so until it
+/// is done, and the names that wait for folders in their place must not wait for those that are put off.
+fn holds_plan(shared: &Shared<'_>) -> bool {
+    !shared.settings.options.delete
 }
 
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.

@@ -27,6 +27,7 @@ use crate::run::{Shared, Work};
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Beside, Looked};
+use crate::tree::folder::folder_done;
 use crate::tree::folder::walk;
 use crate::tree::links::TreeEntry;
 use crate::tree::links::followed_links;
@@ -83,8 +84,8 @@ impl BatchCursor {
         name: &Name,
     ) -> Result<Option<Ready>, Problem> {
         // A comparison writes nothing.
-        if may_be_temporary(&name.name) && !shared.settings.compares && self.directory.put_off(name) {
-            shared.plan.hold();
+        let may_be_put_off = may_be_temporary(&name.name) && !shared.settings.compares;
+        if may_be_put_off && folder_done::put_off(shared, &self.directory, name) {
             return Ok(None);
         }
         let kind = self.kind(name).map_err(|problem| match shared.settings.compares {

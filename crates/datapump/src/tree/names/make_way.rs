@@ -6,6 +6,7 @@
 //!
 //! Must not know: how folders are removed with what is in them (`delete`).
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::sync::{Arc, PoisonError};
@@ -18,7 +19,8 @@ use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::finish;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
-use crate::tree::names::backup;
+use crate::tree::folder::folder_done;
+use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
 
@@ -56,7 +58,7 @@ fn why_it_stays(shared: &Shared<'_>, is_named: bool) -> &'static str {
 /// Removes a file where a folder comes, behind a backup of it.
 pub(crate) fn remove_file(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
     let remove = || remove(cursor, name, FileKind::Regular);
-    backup::of_entry(shared, &cursor.directory, (cursor.target()?, &name.name), remove)
+    backup::of_entry(shared, &cursor.directory, TakenName::gone(cursor.target()?, &name.name), remove)
 }
 
 /// Removes what stands there; false for a folder in which something is.
@@ -122,6 +124,9 @@ fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
 
 /// All else is done: folders that are in the way go, with all that is too much, and then it is the turn of the names.
 pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
+    if has_put_off(shared) {
+        return shared.plan.put_behind(Work::MakeWay);
+    }
     let waiting = {
         let mut waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.is_over = true;
@@ -137,6 +142,25 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     let batch = |(directory, name)| Batch { directory, names: vec![name], looked, walks: true };
     let batches: Vec<Work> = waiting.into_iter().map(batch).map(Work::Batch).collect();
     shared.plan.add_first(batches.into_iter());
+}
+
+/// Gives their turn to names that are dealt with last in a folder that a waiting name keeps from being done: what they
+/// are is known before anything is removed. One of each folder at a time; false if none is left.
+fn has_put_off(shared: &Shared<'_>) -> bool {
+    let waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut seen, mut batches) = (HashSet::new(), Vec::new());
+    for (directory, _) in &waiting.names {
+        let mut next = Some(directory);
+        while let Some(directory) = next.filter(|directory| seen.insert(Arc::as_ptr(directory))) {
+            batches.extend(
+                directory.next_put_off().map(|name| folder_done::put_off_batch(shared, directory, name)),
+            );
+            next = directory.parent.as_ref();
+        }
+    }
+    let has_some = !batches.is_empty();
+    shared.plan.add_first(batches.into_iter());
+    has_some
 }
 
 /// The roots of all trees: those that are done, and those that names wait in.
