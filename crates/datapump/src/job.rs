@@ -344,6 +344,9 @@ impl Job {
         }
         // Of files, and of trees that were cut.
         tree::names::backup::finish_folders(shared);
+        if is_complete && !shared.is_stopping() && shared.ledger.tally().problems.is_empty() {
+            shared.trees.put_names.finish();
+        }
     }
 
     /// Over a long path the other host begins at once.

@@ -15,7 +15,9 @@
 pub mod aside;
 pub mod backup_folders;
 pub mod made;
+pub mod own_copy;
 pub mod partial;
+pub mod put_names;
 pub mod reserved;
 pub mod temporary;
 

@@ -237,6 +237,7 @@ fn a_folder_for_backups_of_named_files_is_like_the_target() {
     assert_eq!((mode(&home.path("kept/er")), content(&home, "kept/er/file")), (0o2711, "old/file".into()));
     // A folder that stands there keeps what it has.
     set_mode(&home.path("out"), 0o700);
+    fs::write(home.path("file"), "another").expect("room");
     expect(&home.pump(&["copy", "--backup-dir", "../out", "file", "one", "old"]), 0, &[], "it stood there");
     assert_eq!((mode(&home.path("out")), content(&home, "out/file")), (0o700, "file".into()));
     assert_eq!(mode(&home.path("out/one")), mode(&home.path("old/one")));

@@ -267,6 +267,7 @@ fn another_host_keeps_them_too() {
     assert_eq!((content(&home, "new/a"), content(&home, "new/a~")), ("newer a".into(), "new a".into()));
     // A copy that is pulled has its backups here, in any folder.
     let source = serving.at("old/a");
+    fs::write(home.path("served/old/a"), "newest a").expect("room");
     for folder in [&*absolute, "../out"] {
         let pull = ["copy", "--ticket-file", "ticket", "--backup-dir", folder, &source, "new"];
         expect(&home.pump(&pull), 0, &[], folder);
@@ -279,7 +280,7 @@ fn another_host_keeps_them_too() {
     let pull = ["--exclude", "away", &*source, "third"];
     expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull a and a~");
     let third = ["a", "a~", "a.~1~"].map(|name| content(&home, &format!("third/{name}")));
-    assert_eq!(third, ["newer a", "a", "was a"]);
+    assert_eq!(third, ["newest a", "a", "was a"]);
 }
 
 #[test]
@@ -465,6 +466,7 @@ fn the_folder_of_backups_is_known_however_it_is_named() {
         for _ in 0..2 {
             expect(&home.pump(&["copy", "--backup-dir", folder, "--delete", "new/", "old"]), 0, &[], folder);
             fs::write(home.path("new/a"), "another").expect("room");
+            fs::write(home.path("new/turns/c"), "another").expect("room");
         }
         let expected = words(&format!(
             "{COPIED} kept kept/a kept/link kept/sub kept/sub/b kept/sub/gone kept/turns kept/turns/c kept/turns.~1~"

@@ -13,6 +13,7 @@ mod attributes_skipped;
 mod backup_dir_links;
 mod backup_places;
 mod backups;
+mod backups_of_copies;
 mod backups_of_links;
 mod backups_of_sources;
 mod bill;

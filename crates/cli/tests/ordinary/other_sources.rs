@@ -181,6 +181,7 @@ fn a_source_with_the_name_of_a_backup_stays() {
     let home = home(&["d/f", "l/d/f", "l/d/f~", "l/d/g~"]);
     let numbered = [("l/f~", "l/d/f~"), ("l/d/f~", "l/d/f~"), ("l/d/f.~1~", "l/d/f"), ("l/d/f", "d/f")];
     copied(&home, "copy --backup d l/d/f~ l", &numbered);
+    fs::write(home.path("d/f"), "another").expect("room");
     copied(&home, "copy --backup d l/d/g~ l", &[("l/g~", "l/d/g~"), ("l/d/f~", "d/f")]);
 }
 

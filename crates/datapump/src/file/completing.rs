@@ -16,7 +16,7 @@ use crate::job::options::Keep;
 use crate::open::held::{Held, Original};
 use crate::problem::{AttributeKind, Class, Operation, Problem, shown_path};
 use crate::run::Shared;
-use crate::tree::names::backup;
+use crate::tree::names::backup::{self, TakenName};
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
@@ -121,17 +121,15 @@ pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
         return Ok(());
     }
     let publish = || staged.publish();
-    let Folder::Os(folder) = &staged.folder else { return publish() };
+    let (Folder::Os(folder), Handle::Os(made)) = (&staged.folder, &*staged.handle) else { return publish() };
     if !staged.replaces() || staged.is_in_place() {
         return publish();
     }
-    let at = (&**folder, &*staged.name);
+    let source = task.original.as_ref().map(|original| &original.meta);
+    let taken = TakenName::taken(shared, (folder, &staged.name), made, source);
     match &task.tree_file {
-        Some(TreeFile { entry, .. }) => backup::of_entry(shared, &entry.directory, at, publish),
-        None => {
-            let source = task.original.as_ref().map(|original| id(&original.meta));
-            backup::of_file(shared, at, (&task.target_name, source), publish)
-        }
+        Some(TreeFile { entry, .. }) => backup::of_entry(shared, &entry.directory, taken, publish),
+        None => backup::of_file(shared, taken, (&task.target_name, source.map(id)), publish),
     }
 }
 

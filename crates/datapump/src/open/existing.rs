@@ -18,6 +18,7 @@ use crate::target::place::Place;
 use crate::target::{Item, Target};
 use crate::tree::links::linking;
 use crate::tree::list::doubts;
+use crate::tree::names::backup;
 use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
@@ -71,6 +72,9 @@ pub(crate) enum FileNext {
 
 /// It is counted, and its other names are linked to it.
 pub(crate) fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
+    if let Some((Ok(Folder::Os(folder)), Some(name))) = item.target.at().map(|at| (at.folder(), at.name())) {
+        backup::deals_with(shared, (folder, name));
+    }
     shared.ledger.tally().files_unchanged += 1;
     pass_by(shared, item);
     other_names::link_others(shared, item, Some(there));

@@ -29,7 +29,7 @@ use crate::target::listed::{self, Name};
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
-use crate::tree::names::backup::{self, UndoRename};
+use crate::tree::names::backup::{self, TakenName, UndoRename};
 use crate::tree::names::folded;
 use crate::tree::root::Root;
 use crate::units::counted;
@@ -366,7 +366,7 @@ impl DeletePass<'_> {
     /// Sets aside what is to go. False where that failed, which is told: it stays.
     fn is_set_aside(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
         let tree = (&*here.root, &*here.target, here.source.as_deref());
-        let set_aside = || backup::aside_in_tree(self.shared, tree, (folder, name));
+        let set_aside = || backup::aside_in_tree(self.shared, tree, TakenName::gone(folder, name));
         let done = match set_aside() {
             Err(problem) if problem.class == Class::Denied && here.target.open_up() => set_aside(),
             done => done,

@@ -25,6 +25,7 @@ use crate::tree::names::twins::Twins;
 use crate::tree::rules::decide::Rules;
 use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::BackupFolders;
+use datapump_files::commit::put_names::PutNames;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
 
@@ -55,6 +56,8 @@ pub(crate) struct Trees {
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Folders that were made for backups.
     pub(crate) backup_folders: BackupFolders,
+    /// What was put under names that the user gave, where backups are made.
+    pub(crate) put_names: PutNames,
     /// Names that wait for a folder in their place to go.
     pub(crate) waiting: Mutex<WaitingNames>,
     /// Of folders that hold files that the user named: what is in doubt in them.
@@ -121,6 +124,7 @@ impl Trees {
             trees_done: Mutex::default(),
             devices: Mutex::default(),
             backup_folders: BackupFolders::default(),
+            put_names: PutNames::default(),
             waiting: Mutex::default(),
             doubts: Mutex::default(),
             own_lists: Mutex::default(),

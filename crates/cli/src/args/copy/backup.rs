@@ -17,16 +17,19 @@ use crate::args::HOW;
 pub struct BackupArguments {
     /// Keep what is replaced or removed, under another name
     ///
-    /// The backup's name is the old name with a suffix (--suffix, default `~`). CONTROL is as in cp: simple (or never),
-    /// numbered (or t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones exist), none (or off).
-    /// The old file keeps its name until the new one replaces it. A simple backup replaces the one before it, as with
-    /// cp and rsync; --backup=numbered keeps all of them. The new backup is numbered where a source has its name, or
-    /// may have it (SRC/ beside other sources), where it could replace what is read (links are followed, or a source
-    /// folder lies in --backup-dir), and where a cut copy is resumed; one that would replace what another named source
-    /// is or leads to is refused. A symbolic link in the place of a named target becomes the backup itself, and what it
-    /// leads to stays. With --delete, names that end as this run's backups do stay; a later run with --delete and other
-    /// flags for backups, or none, removes them as all that the source does not have, unless --exclude '*~' (or what
-    /// the suffix is) leaves them out. Folders have no backup. Not with --inplace. Default: off.
+    /// The backup's name is the old name with a suffix (--suffix, default `~`). CONTROL is as in cp: simple (or
+    /// never), numbered (or t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones exist), none
+    /// (or off). The old file keeps its name until the new one replaces it. A simple backup replaces the one before
+    /// it, as with cp and rsync; --backup=numbered keeps all of them. The new backup is numbered where a source has
+    /// its name, or may have it (SRC/ beside other sources), where it could replace what is read (links are followed,
+    /// or a source folder lies in --backup-dir), and where a cut copy is resumed; one that would replace what another
+    /// named source is or leads to is refused. What stands under a name and has the content of the copy (an earlier
+    /// run of the command, which was cut or failed, put it there) has no backup. A small `.pump-` file in DST says
+    /// what such a run put; the same command removes it. A symbolic link in the place of a named target becomes the
+    /// backup itself, and what it leads to stays. With --delete, names that end as this run's backups do stay; a later
+    /// run with --delete and other flags for backups, or none, removes them as all that the source does not have,
+    /// unless --exclude '*~' (or what the suffix is) leaves them out. Folders have no backup. Not with --inplace.
+    /// Default: off.
     ///
     /// Example: pump copy --backup --update=differs conf/ /etc/conf
     #[arg(long, value_name = "CONTROL", env = "PUMP_BACKUP", help_heading = HOW, value_enum)]

@@ -21,7 +21,7 @@ use crate::tree::links::equal;
 use crate::tree::links::{self, Copied, FileState, Meeting, MetName, Newer, TreeEntry, WaitingName};
 use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
-use crate::tree::names::backup;
+use crate::tree::names::backup::{self, TakenName};
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use datapump_files::commit::reserved;
@@ -377,7 +377,9 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> 
     let link = || {
         replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, Path::new(name), errno.0))
     };
-    let linked = backup::of_entry(shared, directory, (to, name), link);
+    // The copied file has the time of its source, if times are kept here at all.
+    let taken = TakenName::taken(shared, (to, name), held, Some(&old));
+    let linked = backup::of_entry(shared, directory, taken, link);
     linked.map(|()| true).map_err(|problem| errno_of(&problem)).inspect(|_| claimed())
 }
 
@@ -404,10 +406,12 @@ pub(crate) fn link_file(
 ) -> Result<bool, Problem> {
     let linked = match names::link_in(held, to, name) {
         Err(Errno::EEXIST) => {
-            let source = file_meta(held).ok().map(|meta| id(&meta));
+            let meta = file_meta(held).ok();
             let link =
                 || replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, path, errno.0));
-            backup::of_file(shared, (to, name), (path, source), link).map_err(|problem| errno_of(&problem))
+            let taken = TakenName::taken(shared, (to, name), held, meta.as_ref());
+            let linked = backup::of_file(shared, taken, (path, meta.as_ref().map(id)), link);
+            linked.map_err(|problem| errno_of(&problem))
         }
         linked => linked,
     };

@@ -16,10 +16,59 @@ use crate::target::change::backed_up;
 use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
+use crate::tree::list::journal::TreeJournal;
 use crate::tree::root::Root;
 use datapump_files::commit::aside::Aside;
+use datapump_files::commit::own_copy::{Incoming, Resemblance};
+use datapump_files::commit::put_names::is_note;
 use datapump_files::disk::{FileKind, Meta, Outcome, folder_of, names};
 use datapump_files::identity::{FileId, id};
+
+/// A name that something else takes, or that goes.
+#[derive(Clone, Copy)]
+pub(crate) struct TakenName<'run> {
+    pub(crate) folder: &'run File,
+    pub(crate) name: &'run OsStr,
+    /// What takes it; none where it goes.
+    pub(crate) by: Option<Incoming<'run>>,
+}
+
+impl<'run> TakenName<'run> {
+    /// The name goes, or what takes it is no file, link, pipe or device.
+    pub(crate) fn gone(folder: &'run File, name: &'run OsStr) -> TakenName<'run> {
+        TakenName { folder, name, by: None }
+    }
+
+    /// What takes the name was made, but for that, of a source with these attributes.
+    pub(crate) fn taken(
+        shared: &Shared<'_>,
+        (folder, name): (&'run File, &'run OsStr),
+        made: &'run File,
+        source: Option<&Meta>,
+    ) -> TakenName<'run> {
+        let source_mtime_ns =
+            source.filter(|_| shared.settings.options.keep.times).map(|source| source.mtime_ns);
+        TakenName { folder, name, by: Some(Incoming { made, source_mtime_ns }) }
+    }
+
+    /// What a backup is kept of, and whether that is certain to be no copy of this command: nothing where nothing
+    /// stands, or a folder, or what an earlier session or run of this command put there.
+    fn stands(&self, shared: &Shared<'_>) -> Outcome<Option<(Meta, bool)>> {
+        let stood = match names::metadata(self.folder, self.name) {
+            Err(Errno::ENOENT) => return Ok(None),
+            found => found?,
+        };
+        if stood.kind == FileKind::Folder {
+            return Ok(None);
+        }
+        let beside = |by: Incoming<'_>| by.beside((self.folder, self.name), &stood, &shared.stop);
+        Ok(match self.by.map_or(Ok(Resemblance::Other), beside)? {
+            Resemblance::Copy => None,
+            Resemblance::Unverified => Some((stood, false)),
+            Resemblance::Other => Some((stood, true)),
+        })
+    }
+}
 
 /// Where there are no links a backup took the name itself: this gives it back, if nothing took it.
 #[derive(Debug, Default)]
@@ -46,21 +95,34 @@ impl UndoRename {
     }
 }
 
+/// A name that the user gave is dealt with, and may be right as it stands: then no run is left that did not end well
+/// with it.
+pub(crate) fn deals_with(shared: &Shared<'_>, (folder, name): (&File, &OsStr)) {
+    if shared.settings.options.backup.is_some() && shared.settings.writes {
+        shared.trees.put_names.stays(folder, name);
+    }
+}
+
 /// Sets aside what stands under a name of a tree's target. `source` has what is copied there, if anything.
 pub(crate) fn aside_in_tree(
     shared: &Shared<'_>,
     (root, target, source): (&Root, &FolderSide, Option<&FolderSide>),
-    (folder, name): (&File, &OsStr),
+    taken: TakenName<'_>,
 ) -> Result<UndoRename, Problem> {
+    let TakenName { folder, name, .. } = taken;
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let wrong = |errno: Errno| not_kept(&shared.settings, &target.path_of(name), errno);
-    let Some(stood) = stands(folder, name).map_err(wrong)? else { return Ok(UndoRename::default()) };
+    let was_put = was_put(shared, target, name);
+    let Some((stood, is_other)) = taken.stands(shared).map_err(wrong)? else {
+        return Ok(UndoRename::default());
+    };
     let making = (&shared.trees.backup_folders, target);
     let to = root.backups.below(&shared.settings, making).map_err(wrong)?;
     let is_beside = to.is_none();
     // What stands there may be of the run that was cut, and the backup what stood there before it. And a backup that is
     // a name of the source, or may be of another source, is copied for itself.
-    let has_cut = root.journal().is_some_and(|journal| journal.stood());
+    let is_unverified =
+        was_put || !is_other || root.list.is_lacking() || root.journal().is_some_and(TreeJournal::stood);
     let source_has = |backup: &OsStr| match source.filter(|_| is_beside) {
         Some(side) => side.origin().ok().and_then(|origin| origin.has(backup, || side.path_of(backup))),
         None => Some(false),
@@ -68,7 +130,7 @@ pub(crate) fn aside_in_tree(
     let is_shared = shared.trees.targets_overlap;
     let may_replace = |backup: &OsStr, there: &Meta| {
         let is_source = shared.settings.source_files.contains(&id(there));
-        let is_certain = shared.settings.replaces_backups && !has_cut && !is_shared && !is_source;
+        let is_certain = shared.settings.replaces_backups && !is_unverified && !is_shared && !is_source;
         is_certain && source_has(backup) == Some(false)
     };
     let is_needed = |backup: &OsStr| match source_has(backup) {
@@ -87,6 +149,12 @@ pub(crate) fn aside_in_tree(
     let below = (&*root.target_path, &*target.relative());
     tell(shared, || target.path_of(name), (below, aside.name()), stood.kind);
     Ok(UndoRename::new(aside, into))
+}
+
+/// Whether an earlier run put this name of a tree, and did not end well.
+fn was_put(shared: &Shared<'_>, target: &FolderSide, name: &OsStr) -> bool {
+    let root = target.ancestors().last().and_then(|root| root.file().ok());
+    root.is_none_or(|root| shared.trees.put_names.put(&root.0, target.relative().join(name).as_os_str()))
 }
 
 /// Tells and counts a backup, which lies in the folder of the name, or in that of all backups, seen from the target.
@@ -109,42 +177,51 @@ fn tell(
 pub(crate) fn of_entry<T>(
     shared: &Shared<'_>,
     directory: &Directory,
-    at: (&File, &OsStr),
+    taken: TakenName<'_>,
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let Some(target) = &directory.target else { return replace() };
     if directory.root.named.is_some() {
-        let path = target.path_of(at.1);
-        return of_file(shared, at, (&*path, directory.root.named), replace);
+        let path = target.path_of(taken.name);
+        return of_file(shared, taken, (&*path, directory.root.named), replace);
     }
     let tree = (&*directory.root, &**target, Some(&*directory.source));
-    let aside = aside_in_tree(shared, tree, at)?;
-    replace().inspect_err(|_| aside.undo(at))
+    let aside = aside_in_tree(shared, tree, taken)?;
+    replace().inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }
 
 /// The same of what the user named, and of this source. Its folder is the one that is copied to.
 pub(crate) fn of_file<T>(
     shared: &Shared<'_>,
-    at: (&File, &OsStr),
+    taken: TakenName<'_>,
     (path, source): (&Path, Option<FileId>),
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let aside = aside_of_file(shared, at, (path, source));
+    let aside = aside_of_file(shared, taken, (path, source));
     let aside = aside.map_err(|errno| not_kept(&shared.settings, path, errno))?;
-    replace().inspect_err(|_| aside.undo(at))
+    replace().inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }
 
 fn aside_of_file(
     shared: &Shared<'_>,
-    (folder, name): (&File, &OsStr),
+    taken: TakenName<'_>,
     (path, source): (&Path, Option<FileId>),
 ) -> Outcome<UndoRename> {
+    let TakenName { folder, name, .. } = taken;
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
-    let Some(stood) = stands(folder, name)? else { return Ok(UndoRename::default()) };
+    // A place that takes no backups is refused, whether one is needed or not.
+    if let Err(errno) = backup.open(folder, false, shared.settings.is_confined)
+        && errno != Errno::ENOENT
+    {
+        return Err(errno);
+    }
+    let was_put = shared.trees.put_names.put(folder, name);
+    let Some((stood, is_other)) = taken.stands(shared)? else { return Ok(UndoRename::default()) };
     let to = folder_of_file(shared, backup, folder)?;
     let may_replace = |backup: &OsStr, there: &Meta| {
         let is_source = Some(id(there)) == source || shared.settings.source_files.contains(&id(there));
-        shared.settings.replaces_backups && !is_source && is_of_another(shared, backup) == Some(false)
+        let is_certain = shared.settings.replaces_backups && is_other && !was_put && !is_source;
+        is_certain && is_of_another(shared, backup) == Some(false)
     };
     let is_needed = |backup: &OsStr| match to {
         Some(_) => Some(false),
@@ -201,14 +278,6 @@ fn is_chosen(shared: &Shared<'_>, (above, folder): (&Path, &Path), name: &OsStr)
     [true, false].into_iter().any(|is_folder| select.deals_with((above, folder), (name, is_folder)))
 }
 
-/// What has a backup: no folder.
-fn stands(folder: &File, name: &OsStr) -> Outcome<Option<Meta>> {
-    match names::metadata(folder, name) {
-        Err(Errno::ENOENT) => Ok(None),
-        found => found.map(|meta| Some(meta).filter(|meta| meta.kind != FileKind::Folder)),
-    }
-}
-
 /// A tree is put on stable storage at its end, with its backups: they lie on its file system.
 fn made_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
     let sync = shared.settings.options.sync;
@@ -235,7 +304,7 @@ pub(crate) fn is_kept(
             names::metadata(folder, name).is_ok_and(|there| root.backups.is(&shared.settings, id(&there)))
         }
         FileKind::Folder => false,
-        _ => backup.is_beside(name),
+        _ => backup.is_beside(name) || is_note(name),
     }
 }
 

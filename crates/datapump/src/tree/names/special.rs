@@ -13,7 +13,7 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::lost_content::{self, LinkTarget};
-use crate::tree::names::backup;
+use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
 use crate::tree::rules::decide::{Action, adjusted};
@@ -29,6 +29,9 @@ use datapump_files::identity::{FileId, id};
 /// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set, which are set by a
 /// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder.
 pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+    if let Some(target) = cursor.target.as_ref().filter(|_| cursor.directory.root.named.is_some()) {
+        backup::deals_with(shared, (target, &name.name));
+    }
     let meta = cursor.meta(name)?;
     let mut there = cursor.there(&name.name)?;
     let action = shared.trees.rules.decide(&meta, there.as_ref());
@@ -140,9 +143,9 @@ fn replace(
     let kept = cursor.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
         shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
-        let at = (target, &*name.name);
+        let taken = TakenName::taken(shared, (target, &name.name), &held, Some(meta));
         match stands {
-            true => backup::of_entry(shared, &cursor.directory, at, || {
+            true => backup::of_entry(shared, &cursor.directory, taken, || {
                 names::rename(target, &temporary, target, &name.name).map_err(wrong)
             }),
             false => names::rename_new(target, &temporary, &name.name).map_err(wrong),

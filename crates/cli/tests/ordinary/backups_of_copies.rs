@@ -1,0 +1,269 @@
+//! A backup is never the copy itself: what an earlier session or a cut or failed run of the same command has put under
+//! a name is not set aside, and takes the place of no backup.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::process::Signal;
+
+use crate::support::listing::leftovers_below;
+use crate::support::running::{Running, eventually};
+use crate::support::serving::Serving;
+use crate::support::typed::pump;
+use crate::support::{Home, expect, make_folder, make_symlink, noise_file, set_mtime};
+
+fn content(home: &Home, name: &str) -> String {
+    fs::read_to_string(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Sources `s` and an older target `t` of the same names and sizes, of another time; and what keeps a first run from
+/// ending well: a folder in the place of `s/zz`.
+fn home() -> Home {
+    let home = Home::new();
+    for folder in ["s", "t", "t/zz"] {
+        make_folder(&home, folder);
+    }
+    for name in ["f1", "f2"] {
+        for (folder, word, seconds) in [("s", "new", 2000), ("t", "old", 1000)] {
+            let path = format!("{folder}/{name}");
+            fs::write(home.path(&path), format!("{word} {name}")).expect("room");
+            set_mtime(&home.path(&path), seconds * 1_000_000_000);
+        }
+    }
+    fs::write(home.path("s/zz"), "zz").expect("room");
+    fs::write(home.path("t/zz/in the way"), "").expect("room");
+    make_symlink(&home, "new", "s/link");
+    make_symlink(&home, "old", "t/link");
+    home
+}
+
+/// What keeps a run from ending well goes: the folder in the place of a file, and a source that is missing.
+fn end_well(home: &Home) {
+    fs::remove_dir_all(home.path("t/zz")).expect("it is there");
+    fs::rename(home.path("s/zz"), home.path("s/gone")).expect("one folder");
+}
+
+#[test]
+fn a_run_behind_one_that_failed_makes_no_backups_of_its_copies() {
+    for (flags, backup) in [
+        ("--backup", "t/f1~"),
+        ("--backup=numbered", "t/f1.~1~"),
+        ("--backup=existing", "t/f1~"),
+        ("--backup --suffix=.orig", "t/f1.orig"),
+        ("--backup-dir kept", "t/kept/f1"),
+        ("--backup --checksum", "t/f1~"),
+        ("--backup --no-preserve=times", "t/f1~"),
+        ("--backup --remove-source-files", "t/f1~"),
+    ] {
+        for source in ["s/f1 s/f2 s/link s/gone t/", "s/ t"] {
+            let home = home();
+            let line = format!("copy -d {flags} {source}");
+            let first = home.pump(&line.split(' ').collect::<Vec<_>>());
+            assert!(first.status != 0, "{line}: {first:?}");
+            end_well(&home);
+            for run in ["second", "third"] {
+                if run == "third" && flags.contains("remove") {
+                    break;
+                }
+                pump(&home, &line, 0, &[]);
+                let found = [content(&home, "t/f1"), content(&home, backup)];
+                assert_eq!(found, ["new f1", "old f1"], "{line}: {run}");
+                let old = fs::read_link(home.path(backup.replace("f1", "link"))).expect("a link");
+                assert_eq!(old.to_str(), Some("old"), "{line}: {run}");
+                let count = fs::read_dir(home.path(backup).parent().expect("one")).expect("a folder").count();
+                let expected = if flags.contains("dir") { 3 } else { 7 };
+                assert_eq!(count, expected, "{line}: {run}: no backup more");
+            }
+            assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{line}");
+        }
+    }
+}
+
+/// Its source may have changed since: then it is kept, and takes the place of no backup.
+#[test]
+fn what_a_failed_run_put_replaces_no_backup_when_its_source_has_changed() {
+    for source in ["s/f1 s/f2 s/gone t/", "s/ t"] {
+        let home = home();
+        let line = format!("copy --backup {source}");
+        let first = home.pump(&line.split(' ').collect::<Vec<_>>());
+        assert!(first.status != 0, "{line}: {first:?}");
+        fs::write(home.path("s/f1"), "newer f1").expect("room");
+        end_well(&home);
+        pump(&home, &line, 0, &[]);
+        let found = ["f1", "f1~", "f1.~1~", "f2~"].map(|name| content(&home, &format!("t/{name}")));
+        assert_eq!(found, ["newer f1", "old f1", "new f1", "old f2"], "{line}");
+        assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{line}");
+        // Behind a run that ended well a simple backup replaces the one before it.
+        fs::write(home.path("s/f1"), "newest f1").expect("room");
+        pump(&home, &line, 0, &[]);
+        let found = ["f1", "f1~", "f1.~1~"].map(|name| content(&home, &format!("t/{name}")));
+        assert_eq!(found, ["newest f1", "newer f1", "new f1"], "{line}");
+    }
+}
+
+#[test]
+fn what_has_size_and_time_of_the_copy_and_another_content_replaces_no_backup() {
+    let home = home();
+    fs::write(home.path("t/f1~"), "first").expect("room");
+    set_mtime(&home.path("t/f1"), 2_000_000_000_000);
+    pump(&home, "copy --backup s/f1 t/", 0, &[]);
+    let found = ["f1", "f1~", "f1.~1~"].map(|name| content(&home, &format!("t/{name}")));
+    assert_eq!(found, ["new f1", "first", "old f1"]);
+}
+
+#[test]
+fn a_further_name_of_a_copied_file_is_no_older_state() {
+    let home = home();
+    fs::remove_file(home.path("s/f2")).expect("it is there");
+    fs::hard_link(home.path("s/f1"), home.path("s/f2")).expect("one file system");
+    let first = home.pump(&["copy", "--backup", "s/", "t"]);
+    assert!(first.status != 0, "{first:?}");
+    fs::remove_dir_all(home.path("t/zz")).expect("it is there");
+    for _ in 0..2 {
+        pump(&home, "copy --backup s/ t", 0, &[]);
+        let found = ["f1", "f1~", "f2", "f2~"].map(|name| content(&home, &format!("t/{name}")));
+        assert_eq!(found, ["new f1", "old f1", "new f1", "old f2"]);
+    }
+}
+
+/// Ctrl-C and kill -9, while a large file is under way.
+#[test]
+fn a_run_behind_one_that_was_cut_makes_no_backups_of_its_copies() {
+    for signal in [Signal::INT, Signal::KILL] {
+        for (source, is_changed) in
+            [("s/f1 s/f2 s/large t/", false), ("s/f1 s/f2 s/large t/", true), ("s/ t", false)]
+        {
+            let home = home();
+            fs::remove_dir_all(home.path("t/zz")).expect("it is there");
+            noise_file(&home, "s/large", 8 << 20, 1);
+            fs::write(home.path("t/large"), "old large").expect("room");
+            let line = format!("copy --backup {source}");
+            let slow = format!("{line} --bwlimit 1MiB --lanes 2");
+            let running = Running::start(home.command(&slow.split(' ').collect::<Vec<_>>()));
+            eventually("both are put", || {
+                ["t/f1", "t/f2"].iter().all(|name| content(&home, name).starts_with("new"))
+            });
+            running.signal(signal);
+            running.end();
+            if is_changed {
+                fs::write(home.path("s/f1"), "newer f1").expect("room");
+            }
+            pump(&home, &line, 0, &[]);
+            let found = ["f1~", "f2~", "large~"].map(|name| content(&home, &format!("t/{name}")));
+            assert_eq!(found, ["old f1", "old f2", "old large"], "{signal:?} {line}");
+            assert_eq!(home.path("t/f1.~1~").exists(), is_changed, "{signal:?} {line}");
+            assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{signal:?} {line}");
+        }
+    }
+}
+
+/// Carries connections to an address, until they are cut.
+struct Cable {
+    address: String,
+    ends: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Cable {
+    fn to(address: &str) -> Cable {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let (to, ends) = (address.to_owned(), Arc::new(Mutex::new(Vec::new())));
+        let cable =
+            Cable { address: listener.local_addr().expect("its own").to_string(), ends: Arc::clone(&ends) };
+        thread::spawn(move || {
+            for from in listener.incoming().map_while(Result::ok) {
+                let Ok(to) = TcpStream::connect(&to) else { continue };
+                for (one, other) in [(&from, &to), (&to, &from)] {
+                    let (one, other) = (one.try_clone().expect("room"), other.try_clone().expect("room"));
+                    ends.lock().expect("no panic").push(one.try_clone().expect("room"));
+                    thread::spawn(move || carry(one, other));
+                }
+            }
+        });
+        cable
+    }
+
+    fn cut(&self) {
+        self.ends.lock().expect("no panic").drain(..).for_each(|end| drop(end.shutdown(Shutdown::Both)));
+    }
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream) {
+    let mut bytes = [0; 1 << 16];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
+
+#[test]
+fn a_session_behind_a_lost_one_makes_no_backups_of_its_copies() {
+    for (pushes, source, is_changed) in [
+        (true, &["f1", "f2", "large"][..], false),
+        (true, &["f1", "f2", "large"], true),
+        (true, &[""], false),
+        (false, &["f1", "f2", "large"], false),
+        (false, &["f1", "f2", "large"], true),
+        (false, &[""], false),
+    ] {
+        let row = format!("pushes {pushes}, {source:?}, changed {is_changed}");
+        let home = home();
+        fs::remove_dir_all(home.path("t/zz")).expect("it is there");
+        fs::write(home.path("t/large"), "old large").expect("room");
+        noise_file(&home, "s/large", 8 << 20, 1);
+        let served = if pushes { "t" } else { "s" };
+        make_folder(&home, "served");
+        fs::rename(home.path(served), home.path(format!("served/{served}"))).expect("one folder");
+        let (s, t) = if pushes { ("s", "served/t") } else { ("served/s", "t") };
+        let serving = Serving::new(&home, &[]);
+        let cable = Cable::to(&serving.address);
+        let at = |name: &str| format!("pump://{}/{name}", cable.address);
+        let target = if pushes { at("t/") } else { "t/".to_owned() };
+        let sources =
+            source.iter().map(|name| if pushes { format!("s/{name}") } else { at(&format!("s/{name}")) });
+        let mut words =
+            ["copy", "--ticket-file", "ticket", "--backup", "--bwlimit", "1MiB"].map(str::to_owned).to_vec();
+        words.extend(sources.chain([target]));
+        let running = Running::start(home.command(&words));
+        let is_put = |name: &&str| content(&home, &format!("{t}/{name}")).starts_with("new");
+        eventually("both are put", || ["f1", "f2"].iter().all(is_put));
+        if is_changed {
+            fs::write(home.path(format!("{s}/f1")), "newer f1").expect("room");
+        }
+        cable.cut();
+        let end = running.end();
+        // A pulled source that changed meanwhile is told.
+        assert!(matches!(end.status, 0 | 24) && end.err.contains("again"), "{row}: {end:?}");
+        let found = ["f1~", "f2~", "large~"].map(|name| content(&home, &format!("{t}/{name}")));
+        assert_eq!(found, ["old f1", "old f2", "old large"], "{row}: {end:?}");
+        if end.status == 0 {
+            let left = leftovers_below(&home.path(""));
+            assert_eq!(left, Vec::<String>::new(), "{row}: {end:?}");
+        }
+    }
+}
+
+/// What a mirror put before it was killed is doubted by its list, and copied again.
+#[test]
+fn a_mirror_behind_a_killed_one_keeps_the_old_content_in_the_folder_of_backups() {
+    let home = home();
+    fs::remove_dir_all(home.path("t/zz")).expect("it is there");
+    noise_file(&home, "s/large", 8 << 20, 1);
+    let words = ["mirror", "--backup-dir", "kept", "s", "t"];
+    let slow = home.command(&[&words[..], &["--bwlimit", "1MiB", "--lanes", "2"]].concat());
+    let running = Running::start(slow);
+    eventually("both are put", || {
+        ["t/f1", "t/f2"].iter().all(|name| content(&home, name).starts_with("new"))
+    });
+    running.signal(Signal::KILL);
+    running.end();
+    fs::write(home.path("s/f2"), "newer f2").expect("room");
+    expect(&home.pump(&words), 0, &[], "again");
+    let found = ["f1", "f2", "f2.~1~"].map(|name| content(&home, &format!("t/kept/{name}")));
+    assert_eq!(found, ["old f1", "old f2", "new f2"]);
+    assert!(!home.path("t/kept/f1.~1~").exists(), "f1 is as it was");
+}

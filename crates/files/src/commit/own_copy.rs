@@ -1,0 +1,162 @@
+//! Whether what stands under a name is the copy that is about to get that name: a session that was lost, or a run of
+//! the same command that was cut or failed, put it there. Then it is no older state, of which a backup is kept.
+//!
+//! Size and time say what may be the copy, the content says what is. Where the target does not keep the time of the
+//! source, time says nothing.
+//!
+//! Must not know: what is done about it, how backups are called.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use datapump_engine::Handle;
+
+use crate::disk::{Access, FileKind, Meta, Outcome, file_meta, names};
+use crate::identity::{id, prefix};
+
+/// File systems tell times to this: a time that was set may be another one when it is looked at later (FAT).
+const COARSEST_NS: u128 = 2_000_000_000;
+
+/// The file, link, pipe or device that is about to get a name, finished but for that.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'open> {
+    /// Open, if only by `O_PATH`.
+    pub made: &'open File,
+    /// The time of its source, where times are kept.
+    pub source_mtime_ns: Option<i128>,
+}
+
+/// How what stands under a name compares with what is about to get it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resemblance {
+    /// The same content: an earlier attempt at this copy, or not to be told from one.
+    Copy,
+    /// It has the size and time of the copy, and another content or one that cannot be read.
+    Unverified,
+    /// Something else.
+    Other,
+}
+
+impl Incoming<'_> {
+    /// Compares what stands under a name. A stop ends the reading, and then nothing is known.
+    pub fn beside(
+        &self,
+        (folder, name): (&File, &OsStr),
+        stood: &Meta,
+        stop: &AtomicBool,
+    ) -> Outcome<Resemblance> {
+        let made = file_meta(self.made)?;
+        let keeps_time = self.source_mtime_ns == Some(made.mtime_ns);
+        let may_be = made.kind == stood.kind
+            && made.special_device == stood.special_device
+            && (made.kind != FileKind::Regular || made.size_bytes == stood.size_bytes)
+            && (!keeps_time || made.mtime_ns.abs_diff(stood.mtime_ns) < COARSEST_NS);
+        if !may_be {
+            return Ok(Resemblance::Other);
+        }
+        match self.has_content_of((folder, name), (&made, stood), stop) {
+            Ok(true) => Ok(Resemblance::Copy),
+            Ok(false) if stop.load(Ordering::Relaxed) => Ok(Resemblance::Unverified),
+            Ok(false) if !keeps_time || made.mtime_ns != stood.mtime_ns => Ok(Resemblance::Other),
+            Ok(false) | Err(_) => Ok(Resemblance::Unverified),
+        }
+    }
+
+    fn has_content_of(
+        &self,
+        (folder, name): (&File, &OsStr),
+        (made, stood): (&Meta, &Meta),
+        stop: &AtomicBool,
+    ) -> Outcome<bool> {
+        match made.kind {
+            FileKind::Regular if id(made) == id(stood) => Ok(true),
+            FileKind::Regular => {
+                let old = names::open_source(folder, name, true)?;
+                if id(&file_meta(&old)?) != id(stood) {
+                    return Ok(false);
+                }
+                let new = names::open_again(self.made, Access::Read)?;
+                prefix::is_shared(&Handle::Os(new), &Handle::Os(old), made.size_bytes, stop)
+            }
+            FileKind::Symlink => {
+                Ok(names::read_symlink(self.made, OsStr::new(""))? == names::read_symlink(folder, name)?)
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::AttributeHolder;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    fn set_time(path: &std::path::Path, seconds: u64) {
+        let file = fs::OpenOptions::new().write(true).open(path).expect("a file");
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).expect("its own time");
+    }
+
+    #[test]
+    fn size_and_time_say_what_may_be_the_copy_and_content_what_is() {
+        const KEPT: Option<i128> = Some(1_000_000_000_000);
+        for (old, seconds, source_mtime_ns, expected) in [
+            ("new", 1000, KEPT, Resemblance::Copy),
+            ("old", 1000, KEPT, Resemblance::Unverified),
+            ("new", 1001, KEPT, Resemblance::Copy),
+            ("old", 1001, KEPT, Resemblance::Other),
+            ("new", 1002, KEPT, Resemblance::Other),
+            ("newer", 1000, KEPT, Resemblance::Other),
+            // The time of the source is not kept here, or was not asked for.
+            ("new", 2001, Some(7), Resemblance::Copy),
+            ("new", 2001, None, Resemblance::Copy),
+            ("old", 1000, None, Resemblance::Other),
+            ("newer", 1000, None, Resemblance::Other),
+        ] {
+            let home = tempfile::tempdir().expect("room");
+            let folder = File::open(home.path()).expect("a folder");
+            for (name, text, seconds) in [("new", "new", 1000), ("old", old, seconds)] {
+                fs::write(home.path().join(name), text).expect("room");
+                set_time(&home.path().join(name), seconds);
+            }
+            let made = names::hold(&folder, OsStr::new("new")).expect("it is there");
+            let stood = names::metadata(&folder, OsStr::new("old")).expect("it is there");
+            let incoming = Incoming { made: &made, source_mtime_ns };
+            let beside = |stop| incoming.beside((&folder, OsStr::new("old")), &stood, &AtomicBool::new(stop));
+            assert_eq!(beside(false), Ok(expected), "{old} {seconds} {source_mtime_ns:?}");
+            if expected == Resemblance::Copy {
+                assert_eq!(
+                    beside(true),
+                    Ok(Resemblance::Unverified),
+                    "{old} {seconds} {source_mtime_ns:?}: stop"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn links_are_compared_by_where_they_lead() {
+        let home = tempfile::tempdir().expect("room");
+        let folder = File::open(home.path()).expect("a folder");
+        for (name, to) in [("new", "here"), ("same", "here"), ("other", "away")] {
+            symlink(to, home.path().join(name)).expect("room");
+        }
+        fs::write(home.path().join("file"), "here").expect("room");
+        let made = names::hold(&folder, OsStr::new("new")).expect("it is there");
+        let mtime_ns = AttributeHolder::Held(&made).meta().expect("it is there").mtime_ns;
+        for (name, source_mtime_ns, expected) in [
+            ("same", None, Resemblance::Copy),
+            ("other", None, Resemblance::Other),
+            ("file", None, Resemblance::Other),
+            ("new", Some(mtime_ns), Resemblance::Copy),
+        ] {
+            let stood = names::metadata(&folder, OsStr::new(name)).expect("it is there");
+            let incoming = Incoming { made: &made, source_mtime_ns };
+            let found = incoming.beside((&folder, OsStr::new(name)), &stood, &AtomicBool::new(false));
+            assert_eq!(found, Ok(expected), "{name}");
+        }
+    }
+}
