@@ -18,6 +18,7 @@ const PACKAGES: &[&str] = &[
     "mbuffer",
     "b3sum",
     "fuse3",
+    "bindfs",
     "ntfs-3g",
     "btrfs-progs",
     "xfsprogs",

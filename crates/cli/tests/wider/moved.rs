@@ -1,8 +1,11 @@
-//! `--remove-source-files` and a power cut: what stands there already is on stable storage before its source goes.
+//! `--remove-source-files` and a power cut: what stands there already is on stable storage before its source goes. And
+//! a source that shows its target under another device number: nothing goes.
 
 use std::process::Command;
 
-use crate::support::{Home, PUMP, expect, noise_file, outcome};
+use crate::support::{Home, PUMP, expect, has_content, noise_file, outcome};
+use crate::wider_parts::mounts::{Kind, Mount};
+use crate::wider_parts::program;
 
 #[test]
 fn a_copy_that_stood_there_is_synced_before_its_source_goes() {
@@ -23,5 +26,126 @@ fn a_copy_that_stood_there_is_synced_before_its_source_goes() {
         let gone = gone.unwrap_or_else(|| panic!("{flags:?}: it goes: {calls:#?}"));
         assert!(calls[..gone].iter().any(|call| call.contains("sync")), "{flags:?}: {calls:#?}");
         assert!(home.path("to/a").exists() && !home.path("from/a").exists(), "{flags:?}");
+    }
+}
+
+/// Something that is mounted on a folder until this is dropped.
+struct View(String);
+
+impl View {
+    fn mounted(words: &[&str], point: &str) -> View {
+        program(&[words, &[point]].concat());
+        View(point.to_owned())
+    }
+
+    /// An overlay of two layers.
+    fn overlay(disk: &Mount, point: &str) -> View {
+        let layers = format!(
+            "lowerdir={},upperdir={},workdir={}",
+            disk.at("lower"),
+            disk.at("upper"),
+            disk.at("work")
+        );
+        View::mounted(&["mount", "-t", "overlay", "overlay", "-o", &layers], point)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        program(&["umount", &self.0]);
+    }
+}
+
+/// A disk with a folder that has `a` and `sub/b` for each layer of an overlay, and one to mount on.
+fn layers() -> Mount {
+    let disk = Mount::of(Kind::Ext4, 64);
+    for folder in ["lower", "lower/sub", "upper", "upper/sub", "work", "view"] {
+        std::fs::create_dir(disk.at(folder)).expect("room");
+    }
+    for layer in ["lower", "upper"] {
+        for (name, text) in [("a", "a"), ("sub/b", "b")] {
+            let path = disk.at(&format!("{layer}/{name}"));
+            std::fs::write(&path, text).expect("room");
+            // Layers of one time: what is no view is equal.
+            crate::support::set_mtime(path.as_ref(), 1_000_000_000_000);
+        }
+    }
+    disk
+}
+
+#[test]
+fn nothing_goes_from_a_source_that_shows_its_target() {
+    for (mounts, source, target) in [
+        ("overlay", "upper", "view"),
+        ("overlay", "view", "upper"),
+        ("overlay", "lower", "view"),
+        ("bindfs", "upper", "view"),
+        ("bindfs", "view", "upper"),
+        ("bindfs, read-only", "upper", "view"),
+    ] {
+        let disk = layers();
+        let (upper, view) = (disk.at("upper"), disk.at("view"));
+        if source == "lower" {
+            std::fs::remove_dir_all(disk.at("upper/sub")).expect("room");
+            std::fs::remove_file(disk.at("upper/a")).expect("room");
+        }
+        let _view = match mounts {
+            "overlay" => View::overlay(&disk, &view),
+            "bindfs" => View::mounted(&["bindfs", &upper], &view),
+            _ => View::mounted(&["bindfs", "-r", &upper], &view),
+        };
+        for flags in [&["--update"][..], &["--update=differs"], &["--checksum"], &[]] {
+            for (from, to, status) in [
+                (format!("{}/", disk.at(source)), disk.at(target), 2),
+                (disk.at(&format!("{source}/a")), format!("{}/", disk.at(target)), 2),
+            ] {
+                let words = [&["copy", "--remove-source-files"], flags, &[&*from, &to]].concat();
+                let row = format!("{mounts}: {words:?}");
+                let said = ["shows the files of the source", "nothing was removed"];
+                expect(&Home::new().pump(&words), status, &said, &row);
+                for folder in [source, target] {
+                    has_content(disk.at(&format!("{folder}/a")).as_ref(), b"a", &row);
+                    has_content(disk.at(&format!("{folder}/sub/b")).as_ref(), b"b", &row);
+                    let names = std::fs::read_dir(disk.at(folder)).expect("a folder").count();
+                    assert_eq!(names, 2, "{row}: no name is left");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_goes_from_a_folder_of_a_source_that_shows_its_target() {
+    let (disk, other) = (layers(), Mount::of(Kind::Ext4, 64));
+    std::fs::create_dir_all(other.at("from/sub")).expect("room");
+    std::fs::write(other.at("from/c"), "c").expect("room");
+    let _view = View::mounted(&["bindfs", &disk.at("upper/sub")], &other.at("from/sub"));
+    let run = Home::new().pump(&[
+        "copy",
+        "--update",
+        "--remove-source-files",
+        &format!("{}/", other.at("from")),
+        &disk.at("upper"),
+    ]);
+    assert!(run.status != 0 && run.err.contains("shows the files of the source"), "{run:?}");
+    has_content(disk.at("upper/sub/b").as_ref(), b"b", "it is the only one");
+    has_content(disk.at("upper/c").as_ref(), b"c", "it was copied");
+}
+
+/// The folders of the copies keep the times of their sources, although names were made in them to find out.
+#[test]
+fn what_lies_on_another_file_system_goes_and_the_times_of_folders_stay() {
+    let (disk, other) = (layers(), Mount::of(Kind::Ext4, 64));
+    for to in [other.at("new"), other.at("")] {
+        let from = format!("{}/", disk.at("upper"));
+        std::fs::write(disk.at("upper/a"), "a").expect("room");
+        std::fs::write(disk.at("upper/sub/b"), "b").expect("room");
+        let sub = std::fs::File::open(disk.at("upper/sub")).expect("a folder");
+        sub.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000)).expect("its own");
+        expect(&Home::new().pump(&["copy", "--remove-source-files", &from, &to]), 0, &[], &to);
+        assert!(!std::path::Path::new(&disk.at("upper/sub/b")).exists(), "{to}");
+        let made = std::fs::metadata(format!("{to}/sub")).expect("a folder").modified().expect("a time");
+        let seconds = made.duration_since(std::time::UNIX_EPOCH).expect("behind it").as_secs();
+        assert_eq!(seconds, 1000, "{to}");
     }
 }

@@ -12,6 +12,7 @@ use crate::open::copy_method::{Facts, decide};
 use crate::problem::{Operation, Problem};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Item, Target, change, refuse_no_folder};
+use crate::tree::moved::view;
 use crate::tree::names::make_way;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, PathAbove, PathAt, folder_is_made_up, names};
@@ -48,10 +49,12 @@ impl Job {
         self.refuse_unsafe_names()?;
         self.refuse_wrong_pieces()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
-        match self.missing_above()? {
-            Some((above, promised)) => self.items_in_new_folder((&above, &promised), select),
-            None => self.items_at(self.found_again()?.as_ref(), select),
-        }
+        let items = match self.missing_above()? {
+            Some((above, promised)) => self.items_in_new_folder((&above, &promised), select)?,
+            None => self.items_at(self.found_again()?.as_ref(), select)?,
+        };
+        view::refuse_views(&items.0, &self.options)?;
+        Ok(items)
     }
 
     /// The target as it was found before. Somebody else may have made what was missing above it.

@@ -46,7 +46,8 @@ pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<()
         if step == DeleteStep::Count && !is_bounded && !shared.ledger.watch.is_shown() {
             continue;
         }
-        let mut pass = DeletePass { shared, step, found: 0, is_refused: false };
+        let sources = roots.iter().map(|root| Arc::clone(&root.source)).collect();
+        let mut pass = DeletePass { shared, step, roots: sources, found: 0, is_refused: false };
         roots.iter().try_for_each(|root| pass.tree(root))?;
         if pass.is_refused {
             return Ok(());
@@ -72,6 +73,8 @@ enum DeleteStep {
 struct DeletePass<'run> {
     shared: &'run Shared<'run>,
     step: DeleteStep,
+    /// The folders that are copied from.
+    roots: Vec<Arc<FolderSide>>,
     found: u64,
     /// A folder of the source is not what was walked, or lies in what is to go. It was told.
     is_refused: bool,
@@ -216,7 +219,8 @@ impl DeletePass<'_> {
         let fates: Vec<Fate> =
             names.iter().map(|name| self.fate(here, folder, name)).collect::<Result<_, _>>()?;
         // A missing name counts only if the folder was what was walked when it was found missing.
-        if fates.iter().any(Fate::is_final) && !self.is_as_walked(here)? {
+        let is_final = fates.iter().any(Fate::is_final);
+        if is_final && (!self.is_as_walked(here)? || self.is_shown_in_source(here, folder)) {
             return Ok(None);
         }
         let mut below = Vec::new();
@@ -271,8 +275,9 @@ impl DeletePass<'_> {
             (Some(_), _) if !here.root.is_in_the_way(key) => Ok(Fate::Right),
             _ if kind == FileKind::Folder => {
                 let target = here.target.child(&name.name)?;
-                match self.is_elsewhere(here, None, &target) || self.is_source(&target.meta, || target.path())
-                {
+                let is_source =
+                    |pass: &mut Self| pass.is_source((&target.meta, || open(&target)), || target.path());
+                match self.is_elsewhere(here, None, &target) || is_source(self) {
                     true => Ok(Fate::Kept),
                     false => Ok(here.below((None, target), key)),
                 }
@@ -315,7 +320,9 @@ impl DeletePass<'_> {
         key: FolderKey,
     ) -> Result<Fate, Problem> {
         let target = here.target.child(&name.name)?;
-        if self.is_elsewhere(here, Some(&source), &target) || self.is_source(&target.meta, || target.path()) {
+        // What it shows is found out before something of it goes.
+        let is_source = |pass: &mut Self| pass.is_source((&target.meta, || None), || target.path());
+        if self.is_elsewhere(here, Some(&source), &target) || is_source(self) {
             return Ok(Fate::Right);
         }
         if !again::is_as_walked(&here.root.visited, key, &source, &source.meta)? {
@@ -482,4 +489,8 @@ impl DeletePass<'_> {
         }
         Ok(())
     }
+}
+
+fn open(target: &FolderSide) -> Option<Arc<File>> {
+    target.file().ok().map(|folder| folder.0)
 }

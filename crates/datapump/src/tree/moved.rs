@@ -7,6 +7,8 @@
 //!
 //! Must not know: how anything was copied.
 
+pub(crate) mod view;
+
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -126,6 +128,8 @@ impl SourceRemoval<'_> {
         let Some(target) = root.target.as_ref().filter(|_| root.source.is_here()) else { return Ok(()) };
         let mut folders = vec![(Arc::clone(&root.source), Arc::clone(target))];
         while let Some((source, target)) = folders.pop() {
+            let (from, to) = (source.file()?.0, target.file()?.0);
+            view::refuse((&from, &source.path()), (&to, &target.path()), Class::Refused)?;
             let mut cookie = Some(0);
             while let Some(from) = cookie.filter(|_| !self.shared.is_stopping()) {
                 let (names, next) = listed(&self.shared.trees.select, (&source, &source.origin()?), from)?;

@@ -4,12 +4,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{DeletePass, DeletePlace, DeleteStep};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
-use datapump_files::disk::{FileKind, Meta, names};
+use crate::tree::moved::view::{self, ViewProbe};
+use datapump_files::disk::{FileKind, Meta, file_meta, names};
 
 impl DeletePass<'_> {
     /// Before anything is removed: a name of this folder that the source does not have is a folder that is copied from.
@@ -18,26 +20,64 @@ impl DeletePass<'_> {
         // Another file system stays anyhow.
         let there = there.filter(|there| there.device == here.target.meta.device);
         if let Some(there) = there {
-            self.is_source(&there, || here.target.path_of(name));
+            let open = || names::open_folder(folder, name).ok().map(Arc::new);
+            self.is_source((&there, open), || here.target.path_of(name));
         }
     }
 
+    /// Whether what is about to go from a folder would go from the source, too: it is shown there on another mount.
+    pub(super) fn is_shown_in_source(&mut self, here: &DeletePlace, folder: &Arc<File>) -> bool {
+        let Some(source) = here.source.clone().filter(|_| self.removes()) else { return false };
+        let is_shown = self.shows(&source, folder);
+        if is_shown {
+            self.refuse_source(&here.target.path());
+        }
+        is_shown
+    }
+
+    /// Whether a name that is made in a folder of the target is seen in one of the source, of this very host. Where no
+    /// name can be made none can be removed.
+    fn shows(&self, source: &FolderSide, folder: &Arc<File>) -> bool {
+        let is_here = source.is_here() || self.shared.remote_host.as_ref().is_some_and(|host| host.is_here);
+        let Some(meta) = file_meta(folder).ok().filter(|_| is_here && self.shared.settings.writes) else {
+            return false;
+        };
+        if !view::may_show(&source.meta, &meta, folder) {
+            return false;
+        }
+        let Ok(probe) = ViewProbe::make(folder) else { return false };
+        let found = source.origin().and_then(|origin| origin.if_there(&probe.name, || source.path()));
+        found.is_ok_and(|found| found.is_some())
+    }
+
     /// Whether a folder at the target is one that is copied from, under another name or by a mount; told, if so.
-    pub(super) fn is_source(&mut self, there: &Meta, path: impl Fn() -> PathBuf) -> bool {
-        let is_source = self.shared.trees.is_source_root(there);
+    pub(super) fn is_source(
+        &mut self,
+        (there, open): (&Meta, impl FnOnce() -> Option<Arc<File>>),
+        path: impl Fn() -> PathBuf,
+    ) -> bool {
+        let is_shown = || {
+            let folder = open().filter(|_| self.step != DeleteStep::Count);
+            folder.is_some_and(|folder| self.roots.iter().any(|source| self.shows(source, &folder)))
+        };
+        let is_source = self.shared.trees.is_source_root(there) || is_shown();
         if is_source {
-            self.is_refused = true;
-            let removed = match self.step {
-                DeleteStep::Check | DeleteStep::Count => "nothing was removed",
-                DeleteStep::Remove => "it was left as it is",
-            };
-            let words = format!(
-                "is copied from, under another name or by a mount, and --delete would remove what is in it: \
-                 {removed}; exclude it, or move it away"
-            );
-            self.shared.ledger.report(Problem::new(Class::Refused, Operation::Delete, &path(), words));
+            self.refuse_source(&path());
         }
         is_source
+    }
+
+    fn refuse_source(&mut self, path: &Path) {
+        self.is_refused = true;
+        let removed = match self.step {
+            DeleteStep::Check | DeleteStep::Count => "nothing was removed",
+            DeleteStep::Remove => "it was left as it is",
+        };
+        let words = format!(
+            "is copied from, under another name or by a mount, and --delete would remove what is in it: {removed}; \
+             exclude it, or move it away"
+        );
+        self.shared.ledger.report(Problem::new(Class::Refused, Operation::Delete, path, words));
     }
 
     /// Whether what is mounted on a folder is nobody's business here: other file systems with `one_file_system`, and at
