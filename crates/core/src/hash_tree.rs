@@ -103,6 +103,15 @@ impl HashTree {
         }
     }
 
+    /// Whether both know the same subtrees with the same hashes, whatever they were made of.
+    pub fn agrees_with(&self, other: &HashTree, merge: impl Fn(&Chaining, &Chaining) -> Chaining) -> bool {
+        self.known.len() == other.known.len()
+            && self.known.iter().zip(&other.known).all(|(one, other)| {
+                let ((at, (bytes, node)), (other_at, (other_bytes, other_node))) = (one, other);
+                (at, bytes) == (other_at, other_bytes) && node.merged(&merge) == other_node.merged(&merge)
+            })
+    }
+
     /// Merges what is known into the root. `None` when a part of `0..len` is missing, and when a single part was the
     /// whole file: its root is a hash of its own kind, which the caller keeps.
     pub fn root<R>(
@@ -139,6 +148,28 @@ impl HashTree {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trees_agree_however_their_parts_were_cut() {
+        // Any function of both halves does: this one is not symmetric.
+        let merge = |left: &Chaining, right: &Chaining| -> Chaining {
+            std::array::from_fn(|at| left[at].wrapping_mul(31).wrapping_add(right[at]))
+        };
+        let tree = |parts: &[(u64, u64, Chaining)]| {
+            let mut tree = HashTree::default();
+            for &(at, bytes, hash) in parts {
+                tree.insert(Subtree { at, bytes }, hash, merge);
+            }
+            tree
+        };
+        let (left, right, rest) = ([1; 32], [2; 32], [3; 32]);
+        let fine = tree(&[(0, 1024, left), (1024, 1024, right), (2048, 7, rest)]);
+        let coarse = tree(&[(0, 2048, merge(&left, &right)), (2048, 7, rest)]);
+        assert!(fine.agrees_with(&coarse, merge) && coarse.agrees_with(&fine, merge));
+        let other = tree(&[(0, 2048, merge(&right, &left)), (2048, 7, rest)]);
+        assert!(!fine.agrees_with(&other, merge));
+        assert!(!fine.agrees_with(&tree(&[(0, 2048, merge(&left, &right))]), merge), "a part is missing");
+    }
 
     #[test]
     fn a_range_is_cut_at_its_alignment() {

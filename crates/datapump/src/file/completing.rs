@@ -31,7 +31,11 @@ use datapump_files::resume::Journal;
 
 fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<SourceCheck, Problem> {
     match &task.original {
-        Some(original) if original.watched => check_unchanged(shared, original, task.target_is_kept()),
+        Some(original) if original.watched => {
+            let check = check_unchanged(shared, original, task.target_is_kept())?;
+            // Pieces are only measured.
+            Ok(if shared.settings.pieces.is_some() { SourceCheck::Unchanged } else { check })
+        }
         _ => Ok(SourceCheck::Unchanged),
     }
 }

@@ -114,11 +114,12 @@ impl FileHash {
         if state.marks.is_some() { FileHash::marked() } else { FileHash::default() }
     }
 
-    /// The same as [`FileHash::agrees_with`] where the first part was not hashed as if it were the whole file.
+    /// The same as [`FileHash::agrees_with`] where the file was cut otherwise, or where its first part was not hashed as
+    /// if it were the whole file.
     pub(crate) fn has_parts_of(&self, other: &FileHash) -> bool {
         let own = self.0.lock().expect("no panic while hashing");
         let other = other.0.lock().expect("no panic while hashing");
-        own.tree == other.tree && own.marks == other.marks
+        own.tree.agrees_with(&other.tree, merge) && own.marks == other.marks
     }
 
     /// Where in these ranges other bytes were hashed, by groups. Both must be marked.
@@ -228,6 +229,23 @@ mod tests {
                 let plain = blake3::hash(&content[..size]);
                 assert_eq!(hash.root(size as u64), Some(plain), "{size} bytes in requests of {request}");
             }
+        }
+    }
+
+    #[test]
+    fn parts_are_the_same_however_they_are_cut() {
+        let (mut random, mut content) = (Random::new(43), vec![0; 1_300_000]);
+        random.fill(&mut content);
+        for size in [1, 1024, 5000, 262_144, 331_779, 524_288, 1_300_000] {
+            let groups = shuffled(&content[..size], GROUP_BYTES as usize, &mut random);
+            for request in [1024, 3072, 4096, 65_536, 393_216, 2_097_152] {
+                let own = shuffled(&content[..size], request, &mut random);
+                assert!(own.has_parts_of(&groups), "{size} bytes in requests of {request}");
+            }
+            let mut other = content[..size].to_vec();
+            other[size / 2] ^= 1;
+            let other = shuffled(&other, 4096, &mut random);
+            assert!(!other.has_parts_of(&groups), "{size} bytes");
         }
     }
 

@@ -38,6 +38,8 @@ use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
 
 const DELAY: Duration = Duration::from_millis(90);
+/// What was written in this time may be read twice: a change within a tick of the kernel's clock would not show.
+const YOUNG: Duration = Duration::from_millis(30);
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// Two hosts and what lies between them.
@@ -130,6 +132,7 @@ impl TwoHosts {
 
     /// A whole session; the side that writes is the caller (`Pull`) or the called one (`Push`).
     fn copy(&self, way: Direction, (source, target): (&str, &str), options: Options) -> SessionOutcome {
+        std::thread::sleep(YOUNG);
         let begun_ns = self.clock.now_ns();
         let said = Mutex::new(Vec::new());
         let copied = self.copied(way, (&self.path(source), &self.path(target)), options, &said);
