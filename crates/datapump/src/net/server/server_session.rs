@@ -150,8 +150,8 @@ fn instead_of(
 
 /// The request, as far as it is allowed.
 struct Wanted {
-    /// What all of this takes.
-    _held: Charge,
+    /// What all of this takes, and what is made of it: held until the session ends.
+    held: Charge,
     /// What else the session holds is charged to this.
     share: Arc<Share>,
     /// Where places are: what is served, or null.
@@ -286,9 +286,9 @@ fn checked(
 
 impl Wanted {
     /// What nobody has to allow.
-    fn of(begin: &Begin, connections: u32, (_held, share): (Charge, Arc<Share>)) -> Wanted {
+    fn of(begin: &Begin, connections: u32, (held, share): (Charge, Arc<Share>)) -> Wanted {
         Wanted {
-            _held,
+            held,
             share,
             root: ServedRoot::Null { bytes: None, fill: Fill::Noise },
             sources: Vec::new(),
@@ -366,8 +366,8 @@ fn of_side(event: Event, sources: &[PathBuf]) -> Event {
     }
 }
 
-/// What this side writes, of what the caller has.
-fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> Job {
+/// What this side writes, of what the caller has, and the charge for what it was told.
+fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> (Job, Charge) {
     let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
@@ -376,7 +376,7 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
         .tells_files(wanted.tells_files)
         .remote_host(remote_host);
     let job = if matches!(state.root, ServedRoot::User(_)) { job } else { job.confined() };
-    job.found(wanted.target).above(wanted.above).shared_rate(state.rate.clone())
+    (job.found(wanted.target).above(wanted.above).shared_rate(state.rate.clone()), wanted.held)
 }
 
 /// This side writes, and asks the caller for what it reads.
@@ -397,7 +397,8 @@ fn write(
     let sender = wanted.peer();
     let sender = RemoteHost::new(sender, cancel.clone(), pools, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
-    let job = pushed(state, wanted, sender).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
+    let (job, _held) = pushed(state, wanted, sender);
+    let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _cuts = CutOnPanic(cancel.clone());
