@@ -82,6 +82,8 @@ fn folders_in_folders_are_dropped_on_a_small_stack() {
                     && come(&mut state, &share, (number + 1, folder())).is_ok()
             );
         }
+        // Before a folder is left, a lane has taken it, and what its place is.
+        assert!((1..=2).all(|number| matches!(state.take(number), Some(Some(_)))), "both came");
         let held = share.budget().taken_bytes();
         state.forget_names(2, true);
         assert!(state.items.is_empty() && state.lists.len() as u64 == LEVELS - 1, "each is to be answered");
