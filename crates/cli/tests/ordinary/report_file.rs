@@ -100,20 +100,6 @@ fn it_is_nothing_that_is_copied_and_no_copy() {
         expect(&run, 2, &["a report cannot be what is copied, its copy or that of another flag"], line);
         assert!(!home.path("copy/source").exists(), "{line}");
     }
-    for flag in ["--report", "--log-file"] {
-        let line = format!("copy -T --inplace {flag} copy/source folder copy");
-        let words = "--inplace would write into 'copy/source', which is written beside the copy";
-        expect(&pump(&home, &line), 2, &[words], &line);
-        std::fs::remove_file(home.path("copy/source")).expect("it was made");
-        for line in [
-            format!("copy -T --inplace --exclude=/source {flag} copy/source folder copy"),
-            format!("copy -T --inplace {flag} copy/kept folder copy"),
-        ] {
-            expect(&pump(&home, &line), 0, &[], &line);
-        }
-        std::fs::remove_file(home.path("copy/kept")).expect("it was made");
-        std::fs::remove_file(home.path("copy/source")).expect("it was made");
-    }
     // What cannot be seen before is seen at the end.
     let line = "copy -T --report copy/source folder copy";
     let run = pump(&home, line);

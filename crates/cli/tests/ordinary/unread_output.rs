@@ -49,7 +49,7 @@ fn rest(child: &mut Child) -> String {
 }
 
 fn files_below(folder: &Path) -> usize {
-    crate::support::listing::paths(folder).iter().filter(|path| path.is_file()).count()
+    crate::support::listing::paths(folder).iter().filter(|path| folder.join(path).is_file()).count()
 }
 
 /// Reads late what a copy prints: all of it is there, and the copy is whole.

@@ -1,5 +1,4 @@
-//! With `--delete`: what is copied to, or linked to, must not lie where it would be removed, nor, with `--inplace`, be
-//! written into.
+//! With `--delete`: what is copied to, or linked to, must not lie where it would be removed.
 //!
 //! Must not know: how names are removed, how patterns match.
 
@@ -9,25 +8,21 @@ use super::within::in_trees::{InTree, TreeTargets, is_spared, places_of};
 use super::{Item, Target, usage};
 use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
-use crate::target::place::Place;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{Disk, PathAt};
 
 /// With `delete`, no target may lie in another one, nor may what `link_dest` names, which is copied from as well, nor
-/// what is written beside the copy; that may have no name of the copy with `inplace`, either.
+/// what is written beside the copy.
 pub(super) fn refuse_what_is_needed(
     disk: &Disk,
     items: &[Item],
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
-    if !matches!(disk, Disk::Os) || !options.delete && !options.inplace {
+    if !options.delete || !matches!(disk, Disk::Os) {
         return Ok(());
     }
     let trees = TreeTargets::new(items);
     refuse_own_files(&trees, (options, select))?;
-    if !options.delete {
-        return Ok(());
-    }
     for path in &options.link_dest {
         // The target itself stays.
         let stays = |inside: &InTree<'_>| {
@@ -58,28 +53,21 @@ fn refuse_own_files(trees: &TreeTargets<'_>, (options, select): (&Options, &Sele
     for path in &options.own_files {
         let is_lost = |inside: &InTree<'_>| {
             let rules = (select, &*inside.tree.patterns_above);
-            let spared = |below: &Path| match options.delete {
-                true => is_spared(rules, (below, false), options.delete_excluded),
-                false => has_no(&inside.tree.source, below) || is_spared(rules, (below, false), false),
-            };
-            !inside.below.as_deref().is_some_and(spared)
+            !inside
+                .below
+                .as_deref()
+                .is_some_and(|below| is_spared(rules, (below, false), options.delete_excluded))
         };
         let mut found = places_of(path, false).into_iter().flat_map(|at| trees.holding(&at));
         if let Some(inside) = found.find(is_lost) {
             let path = shown_path(path);
-            let would = if options.delete { "--delete would remove" } else { "--inplace would write into" };
             let words = format!(
-                "{would} '{path}', which is written beside the copy; name a file outside, or exclude it"
+                "--delete would remove '{path}', which is written beside the copy; name a file outside, or exclude it"
             );
             return Err(usage(inside.tree.target.path().unwrap_or(Path::new("")), &words));
         }
     }
     Ok(())
-}
-
-/// A source of this host that has no such name.
-fn has_no(source: &Place, below: &Path) -> bool {
-    matches!(source, Place::Path(path) if path.join(below).symlink_metadata().is_err())
 }
 
 fn place(target: &Target) -> Option<&PathAt> {
