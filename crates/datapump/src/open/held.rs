@@ -152,6 +152,11 @@ impl Elsewhere for RemoteFile {
             Some(true) => {}
         }
         let (now, named, _) = again.look_again(path)?;
+        // Of one open file, no two looks tell one time differently: it was written to behind what was compared, and the
+        // copy would get the time of that.
+        if now.mtime_ns != again.meta.mtime_ns {
+            return Ok(Err(rewritten()));
+        }
         let (meta, held) = (now, Held::There(Arc::new(RemoteFile::Open(again))));
         Ok(change_to(&now, named.as_ref()).map_or(Ok(ReadAgain { held, meta }), Err))
     }
