@@ -139,10 +139,11 @@ fn meta(path: &Path) -> fs::Metadata {
     fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The same size and time, and another content: only reading tells.
+/// The same size and time, and another content: only reading tells. Pages that are not written back would tell, too.
 fn rewrite_in_secret(path: &Path) {
     let modified = meta(path).modified().expect("it has one");
     fs::write(path, noise(BYTES, 9)).expect("room");
+    fs::File::open(path).and_then(|file| file.sync_all()).expect("a disk");
     set_time(path, modified);
 }
 
