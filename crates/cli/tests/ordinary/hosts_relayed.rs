@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::programs::script;
 use crate::support::running::Running;
-use crate::support::small_tree::small_tree;
+use crate::support::small_tree::{set_time, small_tree};
 use crate::support::{
     Home, Outcome, PUMP, expect, has_content, make_folder, make_symlink, noise_file, outcome, set_xattr,
     xattr,
@@ -86,6 +86,8 @@ fn a_problem_names_its_host() {
 fn a_host_of_two_names_is_known_to_be_one() {
     let home = home("");
     let content = noise_file(&home, "one/file", 100, 1);
+    // Of a young file the times do not tell that it was written: it is read again, and has the content that was copied.
+    set_time(&home.path("one/file"), 0, 0);
     small_tree(&home, "one/tree");
     std::os::unix::fs::symlink(home.path("one"), home.path("two/there")).expect("room");
     for words in [&["--inplace", "one:file", "two:there/file"][..], &["one:tree", "two:there/tree/sub"]] {

@@ -67,7 +67,7 @@ fn torn(home: &Home, mount: &Mount, words: &[&str]) {
         let mut command = pump_command(&[&flags[..], words].concat());
         command.current_dir(home.path(""));
         let mut running = Running::start(command);
-        // What is stored before the first byte is read is copied, and no change.
+        // A store before the first byte is read is copied, and no change.
         running.await_bytes();
         mapper.store_again();
         let was_on_time = !running.has_ended();

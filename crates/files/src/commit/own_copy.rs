@@ -50,7 +50,7 @@ impl Incoming<'_> {
         let keeps_time = self.source_mtime_ns == Some(made.mtime_ns);
         let may_be = made.kind == stood.kind
             && made.special_device == stood.special_device
-            && (made.kind != FileKind::Regular || made.size_bytes == stood.size_bytes)
+            && made.size_bytes == stood.size_bytes
             && (!keeps_time || made.mtime_ns.abs_diff(stood.mtime_ns) < COARSEST_NS);
         if !may_be {
             return Ok(Resemblance::Other);

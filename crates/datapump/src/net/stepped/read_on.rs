@@ -43,6 +43,10 @@ fn a_source_that_changes_under_way_is_found() {
             let stage = TwoHosts::new();
             let (source, bytes) = (stage.path("large"), 8 << 20);
             fs::write(&source, noise(bytes)).expect("room");
+            // All of this takes no tick of the clock: the times of a young file would not tell, but its content.
+            let old =
+                fs::File::open(&source).and_then(|file| file.set_modified(std::time::SystemTime::UNIX_EPOCH));
+            old.expect("it is ours");
             let path = source.clone();
             happens(&stage, trips, move || {
                 // The copy may have ended before, and all of its stage.
