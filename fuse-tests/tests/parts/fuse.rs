@@ -32,6 +32,8 @@ struct State {
     /// By the folder that they stand in.
     names: BTreeMap<(u64, OsString), u64>,
     nodes: BTreeMap<u64, Node>,
+    /// Times and mode that its root was given.
+    root: Option<FileAttr>,
     fault: Option<Fault>,
     /// Files and folders that were changed after their last sync; that a name is gone counts for nothing.
     unsynced: BTreeSet<u64>,
@@ -188,7 +190,7 @@ impl State {
 
     fn attributes_at_rest(&self, number: u64) -> Option<FileAttr> {
         if number == INodeNo::ROOT.0 {
-            return Some(root());
+            return Some(self.root.unwrap_or_else(root));
         }
         let node = self.nodes.get(&number)?;
         let bytes = node.content.len() as u64;
@@ -332,15 +334,15 @@ impl Filesystem for Memory {
     ) {
         self.1.make("setattr");
         let mut state = self.state();
-        if number == INodeNo::ROOT {
-            // It takes whatever it is given, and stays as it is.
-            return reply.attr(&NOW, &root());
-        }
-        let Some(node) = state.node(number.0) else { return reply.error(Errno::ENOENT) };
-        if let Some(size) = size {
-            node.content.resize(size as usize, 0);
-        }
-        let attributes = &mut node.attributes;
+        let attributes = if number == INodeNo::ROOT {
+            state.root.get_or_insert_with(root)
+        } else {
+            let Some(node) = state.node(number.0) else { return reply.error(Errno::ENOENT) };
+            if let Some(size) = size {
+                node.content.resize(size as usize, 0);
+            }
+            &mut node.attributes
+        };
         mode.into_iter().for_each(|mode| attributes.perm = (mode & 0o7777) as u16);
         uid.into_iter().for_each(|uid| attributes.uid = uid);
         gid.into_iter().for_each(|gid| attributes.gid = gid);

@@ -146,15 +146,17 @@ impl Elsewhere for RemoteFile {
         if let Some(change) = change_to(&again.meta, Some(&again.meta)) {
             return Ok(Err(change));
         }
-        match again.is_same(copied, path, stop)? {
-            None => return Err(original.unsettled("the other host is too old to read it again")),
-            Some(false) => return Ok(Err(rewritten())),
-            Some(true) => {}
+        let is_same = || match again.is_same(copied, path, stop)? {
+            None => Err(original.unsettled("the other host is too old to read it again")),
+            Some(is_same) => Ok(is_same),
+        };
+        if !is_same()? {
+            return Ok(Err(rewritten()));
         }
         let (now, named, _) = again.look_again(path)?;
-        // Of one open file, no two looks tell one time differently: it was written to behind what was compared, and the
-        // copy would get the time of that.
-        if now.mtime_ns != again.meta.mtime_ns {
+        // It may have been written to behind what was compared, and the copy would get the time of that; or this time
+        // never rests.
+        if now.mtime_ns != again.meta.mtime_ns && !is_same()? {
             return Ok(Err(rewritten()));
         }
         let (meta, held) = (now, Held::There(Arc::new(RemoteFile::Open(again))));
