@@ -344,7 +344,7 @@ impl Job {
         }
         // Of files, and of trees that were cut.
         tree::names::backup::finish_folders(shared);
-        if is_complete && !shared.is_stopping() && shared.ledger.tally().problems.is_empty() {
+        if is_complete && !shared.is_stopping() && shared.ledger.tally().is_all_there() {
             shared.trees.put_names.finish();
         }
     }

@@ -81,6 +81,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// All that was to be copied is there, if not with all attributes.
+    pub(crate) fn is_all_there(&self) -> bool {
+        self.problems.values().sum::<u64>() <= self.attributes_lost
+    }
+
     /// Something failed that costs more than an attribute, or than what was appended to a file meanwhile.
     pub(crate) fn has_lost_content(&self) -> bool {
         self.problems.values().sum::<u64>() > self.attributes_lost + self.files_grown
