@@ -90,6 +90,7 @@ fn copy(address: SocketAddr, writes: bool, looks: bool) {
         options: Options { no_reserve: true, sync: datapump::Sync::None, ..Options::default() },
         way_in: WayIn::Open,
         connections: Some(1),
+        memory_bytes: None,
         peer_timeout: Some(Duration::from_secs(1)),
         retry_for: Some(Duration::ZERO),
         tells_files: true,

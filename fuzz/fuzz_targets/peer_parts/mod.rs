@@ -104,6 +104,7 @@ fn meta(kind: EntryKind, which: u8, number: u64) -> WireMeta {
         ctime: TimeNs(1),
         special_device: 0,
         generation: None,
+        handle: None,
     };
     let time = TimeNs(i128::from(number as i64) * 1_000_000_000 + 999_999_999);
     match which % 13 {
@@ -143,7 +144,7 @@ fn entry(index: usize, which: u8, number: Number) -> Entry {
 }
 
 fn folder(meta: WireMeta) -> Answer {
-    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
+    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None, is_young: None }
 }
 
 fn file(meta: WireMeta, ranges: Option<Vec<Range>>) -> Answer {
@@ -160,11 +161,17 @@ fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
     match ask {
         PeerRequest::Look(_) => {
             let meta = meta(EntryKind::Folder, 0, 0);
-            Answer::Meta { meta, named: None, is_partial: None, owners: None }
+            Answer::Meta { meta, named: None, is_partial: None, owners: None, is_young: None }
         }
         PeerRequest::LookAgain(_) => {
             let regular = meta(EntryKind::Regular, 0, 0);
-            Answer::Meta { meta: regular, named: Some(regular), is_partial: None, owners: None }
+            Answer::Meta {
+                meta: regular,
+                named: Some(regular),
+                is_partial: None,
+                owners: None,
+                is_young: None,
+            }
         }
         PeerRequest::Root { .. } | PeerRequest::Enter { .. } => folder(meta(EntryKind::Folder, 0, 0)),
         PeerRequest::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
@@ -195,7 +202,7 @@ fn told(ask: &PeerRequest, say: &Say, listed: &mut bool) -> Option<Answer> {
                 PeerRequest::Root { .. } | PeerRequest::Enter { .. } => folder(meta),
                 PeerRequest::OpenPlace { .. } | PeerRequest::Open { .. } => file(meta, Some(Vec::new())),
                 PeerRequest::Fetch { .. } => file(meta, None),
-                _ => Answer::Meta { meta, named: Some(meta), is_partial: None, owners: None },
+                _ => Answer::Meta { meta, named: Some(meta), is_partial: None, owners: None, is_young: None },
             }
         }
         Say::Ranges(ranges) => {
@@ -251,7 +258,7 @@ fn loose(say: &Say, number: u64) -> Option<Vec<u8>> {
                 r#"{{"exit_status":{status},"bytes":{count},"elapsed_ns":{count},"requests":{count}}}"#
             )))
         }
-        Say::Alive => told(Message::Alive),
+        Say::Alive => told(Message::Alive(None)),
         Say::Stop => told(Message::Stop),
         Say::Message(body) => message(body.clone()),
         Say::Bytes(bytes) => Some(bytes.clone()),
@@ -352,7 +359,7 @@ fn greeted(
     session: Option<[u8; 16]>,
 ) -> Option<(End, Option<[u8; 16]>)> {
     let mut end = End::new(TcpStream::connect(address).ok()?)?;
-    end.say(&framed(&greet(purpose, session, None, "fuzz"), 0).ok()?)?;
+    end.say(&framed(&greet(purpose, session, None, (None, "fuzz")), 0).ok()?)?;
     let Reply::Welcome { session, .. } = decode::<Reply>(&end.wait()?.1).ok()? else { return None };
     Some((end, session))
 }
