@@ -54,6 +54,8 @@ fn within_a_second(
     let slow = ["copy", "--lanes=1", "--request-size=16KiB", "--bwlimit=1MiB"];
     let mut running = Running::start(pump_command(&[&slow[..], words].concat()));
     running.await_temporary(target);
+    // At the rate of this copy that is a part of its content: what is rewritten before is copied, and no change.
+    std::thread::sleep(std::time::Duration::from_millis(300));
     running.signal(Signal::STOP);
     let is_on_time = !running.has_ended();
     change();

@@ -24,7 +24,7 @@ const PEER_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_FOR: Duration = Duration::from_secs(20);
 /// What the machine may take besides: the sessions have it together, and other tests run.
 const BUSY: Duration = Duration::from_secs(30);
-const SERVER_BYTES: u64 = 128 << 20;
+const SERVER_BYTES: u64 = 256 << 20;
 const LOOK_EACH: Duration = Duration::from_millis(20);
 
 const HOW: [Spoils; 7] = [
