@@ -361,11 +361,7 @@ fn what_an_overlay_calls_a_hole_is_read_and_its_links_are_compared() {
     program(&["mount", "-t", "overlay", "-o", &folders, "overlay", &overlay.0]);
     expect(&pump(&["copy", "-T", &overlay.0, &mount.at("copy")]), 0, &[], "from the overlay");
     expect(&pump(&["verify", &overlay.0, &mount.at("copy")]), 0, &[], "the same, links too");
-    assert!(
-        blocks(&mount.at("copy/sparse")) < 1024,
-        "holes stay holes: {}",
-        blocks(&mount.at("copy/sparse"))
-    );
+    assert!(blocks(mount.at("copy/sparse")) < 1024, "holes stay holes: {}", blocks(mount.at("copy/sparse")));
     for name in ["one", "two", "three"] {
         let path = mount.at(&format!("copy/{name}"));
         has_content(path.as_ref(), &content, name);

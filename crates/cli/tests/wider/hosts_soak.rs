@@ -27,6 +27,11 @@ const BUSY: Duration = Duration::from_secs(30);
 const SERVER_BYTES: u64 = 256 << 20;
 const LOOK_EACH: Duration = Duration::from_millis(20);
 
+/// What a side may take of memory where it was given so much.
+const fn most_bytes(memory_bytes: u64) -> u64 {
+    memory_bytes * 5 / 4 + BESIDES_BYTES
+}
+
 const HOW: [Spoils; 7] = [
     Spoils::Swallows,
     Spoils::Forgets,
@@ -43,6 +48,7 @@ struct Choice {
     is_push: bool,
     source: &'static str,
     is_sealed: bool,
+    memory_bytes: u64,
     words: Vec<String>,
     spoiled: Vec<Spoiled>,
 }
@@ -53,15 +59,18 @@ impl Choice {
         let connections = *random.pick(&[1, 2, 4]);
         let ahead = *random.pick(&["auto", "always", "never"]);
         let block = *random.pick(&["64KiB", "256KiB", "1MiB"]);
+        let memory_bytes = *random.pick(&[64 << 20, 256 << 20]);
         let words = [
             format!("--connections={connections}"),
             format!("--read-ahead={ahead}"),
             format!("--request-size={block}"),
+            format!("--memory={memory_bytes}B"),
         ];
         Choice {
             is_push: random.below(2) == 0,
-            source: *random.pick(&["file", "tree", "mixed"]),
+            source: random.pick(&["file", "tree", "mixed"]),
             is_sealed: random.below(4) > 0,
+            memory_bytes,
             words: words.to_vec(),
             spoiled: (0..=random.below(3)).map(|_| spoiled(&mut random, 2 * connections + 2)).collect(),
         }
@@ -159,6 +168,7 @@ impl Ground {
         let (took, ended) = (began.elapsed(), running.end());
         let row = format!("{row}: {} in {took:?}: {}", ended.status, ended.err);
         assert!(!ended.err.contains("panicked"), "{row}");
+        assert!(bytes <= most_bytes(choice.memory_bytes), "it took {bytes} bytes: {row}");
         self.judge(&choice, &lands, (ended.status, &row));
         let mut tally = tally.lock().expect("no session failed");
         tally.sessions += 1;
@@ -214,8 +224,8 @@ fn sessions_end_in_time_whatever_becomes_of_their_connections() {
     assert!(tally.lost * 4 <= tally.sessions, "most connections were spoiled once: {tally:?}");
     for (id, at_rest) in servers.into_iter().zip(at_rest) {
         eventually("the server keeps nothing of a session", || threads(id) <= at_rest);
-        let most = SERVER_BYTES * 5 / 4 + BESIDES_BYTES;
         let took = memory_max_bytes(id).expect("it runs");
-        assert!(took <= most, "the server took {took} bytes of {most}");
+        eprintln!("the server's memory: {took} bytes");
+        assert!(took <= most_bytes(SERVER_BYTES), "the server took {took} bytes");
     }
 }
