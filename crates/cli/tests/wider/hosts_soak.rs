@@ -68,7 +68,7 @@ impl Choice {
         ];
         Choice {
             is_push: random.below(2) == 0,
-            source: random.pick(&["file", "tree", "mixed"]),
+            source: random.pick::<&str>(&["file", "tree", "mixed"]),
             is_sealed: random.below(4) > 0,
             memory_bytes,
             words: words.to_vec(),
