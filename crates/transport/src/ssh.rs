@@ -9,6 +9,7 @@
 mod distrusts;
 mod mux;
 mod said;
+mod settings;
 mod start_wait;
 
 use std::borrow::Cow;
@@ -96,14 +97,6 @@ impl Shell {
         datapump_core::problem::shown(self.command[0].as_bytes())
     }
 
-    /// The words that run a command on the host, but for that command. The port stands right before the host: what is
-    /// in front may be another program that starts ssh.
-    fn words_to<'shell>(&'shell self, host: &'shell SshHost) -> Vec<Cow<'shell, str>> {
-        let port = host.port.map(|port| ["-p".into(), port.to_string().into()]);
-        let command = self.command.iter().map(|word| Cow::Borrowed(word.as_str()));
-        command.chain(port.into_iter().flatten()).chain([host.name.as_str().into()]).collect()
-    }
-
     /// The command at the far end. A pump that does not hear by which address ssh came does not listen.
     fn remote_words(&self) -> Vec<&str> {
         let unheard: &[&str] = if self.carries_all { &["env", "-u", "SSH_CONNECTION"] } else { &[] };
@@ -114,16 +107,48 @@ impl Shell {
     fn names_another_port(&self, host: &SshHost) -> bool {
         host.port.is_some() && self.command.iter().skip(1).any(|word| word.starts_with("-p"))
     }
+}
+
+/// What starts the far end of one session.
+struct Call<'shell> {
+    shell: &'shell Shell,
+    host: &'shell SshHost,
+    /// What ssh is told besides, because the user's settings are in the way.
+    instead: Vec<&'static str>,
+}
+
+impl<'shell> Call<'shell> {
+    fn new(shell: &'shell Shell, host: &'shell SshHost, stop: &AtomicBool) -> Call<'shell> {
+        let plain = Call { shell, host, instead: Vec::new() };
+        let instead = settings::instead(&plain.words(), stop);
+        Call { instead, ..plain }
+    }
+
+    /// The words that run a command on the host, but for that command. The port stands right before the host: what is
+    /// in front may be another program that starts ssh. Of two settings ssh takes the first.
+    fn words(&self) -> Vec<Cow<'shell, str>> {
+        let port = self.host.port.map(|port| ["-p".into(), port.to_string().into()]);
+        let mut command = self.shell.command.iter().map(|word| Cow::Borrowed(word.as_str()));
+        let program = command.next();
+        let instead = self.instead.iter().flat_map(|it| [Cow::Borrowed("-o"), Cow::Borrowed(*it)]);
+        let words = program.into_iter().chain(instead).chain(command);
+        words.chain(port.into_iter().flatten()).chain([self.host.name.as_str().into()]).collect()
+    }
 
     /// The same as a shell would take them, for people.
-    fn shown_to(&self, host: &SshHost) -> String {
+    fn shown(&self) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:=%+,[]".contains(letter);
         let quoted = |word: &Cow<'_, str>| match word.chars().all(is_plain) && !word.is_empty() {
             true => word.to_string(),
             false => format!("'{}'", word.replace('\'', "'\\''")),
         };
-        let line = self.words_to(host).iter().map(quoted).collect::<Vec<_>>().join(" ");
+        let line = self.words().iter().map(quoted).collect::<Vec<_>>().join(" ");
         datapump_core::problem::shown(line.as_bytes())
+    }
+
+    /// For people: which of ssh's settings are in the way all the same.
+    fn left_in_the_way(&self, stop: &AtomicBool) -> String {
+        settings::left(&self.words(), stop)
     }
 }
 
@@ -191,7 +216,8 @@ impl RemoteEnd {
             let words = "the place and --ssh both name a port; drop one";
             return Err(NetFault::Refused(words.into()));
         }
-        let (mut child, output, mut input, mut wait) = spawn(shell, host)?;
+        let call = Call::new(shell, host, stop);
+        let (mut child, output, mut input, mut wait) = spawn(&call)?;
         let said = Said::relay(child.stderr.take().expect("it was asked for"));
         let mut search = Search::default();
         let heard = hear(&mut input, &mut search, (&mut wait, stop));
@@ -205,14 +231,14 @@ impl RemoteEnd {
                  it runs commands{}",
                 printed(&search)
             ))),
-            Ok(Heard::Silence(silent)) => Err(unanswered(shell, host, silent, &search)),
+            Ok(Heard::Silence(silent)) => Err(unanswered(&call, silent, (&search, stop))),
             Ok(Heard::End) => {
                 drop(output);
                 let status = end(&mut child, END_MAX, stop);
                 // A terminal tells ssh to stop, too: that it did is no news.
                 return Err(match stop.load(Ordering::Relaxed) {
                     true => NetFault::Stopped,
-                    false => ended(shell, host, status, (&search, &said)),
+                    false => ended(&call, status, (&search, &said), stop),
                 });
             }
             Err(fault) => Err(fault),
@@ -265,8 +291,8 @@ fn end(child: &mut Child, patience: Duration, stop: &AtomicBool) -> Option<ExitS
 }
 
 /// Starts the command, with what goes to it and comes from it, and the wait for its answer.
-fn spawn(shell: &Shell, host: &SshHost) -> Result<(Child, File, File, StartWait), NetFault> {
-    let words = shell.words_to(host);
+fn spawn(call: &Call<'_>) -> Result<(Child, File, File, StartWait), NetFault> {
+    let (shell, words) = (call.shell, call.words());
     let (to_ssh, output) = pipe().map_err(|error| NetFault::of_io("make a pipe", &error))?;
     let ours = to_ssh.try_clone().map_err(|error| NetFault::of_io("make a pipe", &error))?;
     let mut command = Command::new(&*words[0]);
@@ -314,9 +340,10 @@ fn hear(
 }
 
 /// Why a far end that says nothing is given up.
-fn unanswered(shell: &Shell, host: &SshHost, silent: Silent, search: &Search) -> NetFault {
+fn unanswered(call: &Call<'_>, silent: Silent, (search, stop): (&Search, &AtomicBool)) -> NetFault {
+    let shell = call.shell;
     let (name, bin) = (shell.name(), datapump_core::problem::shown(shell.remote_bin.as_bytes()));
-    let by_hand = shell.shown_to(host);
+    let (by_hand, left) = (call.shown(), call.left_in_the_way(stop));
     let words = match silent {
         Silent::Shell => format!(
             "the far shell did not run '{bin}' within {} s: a start file there (~/.bashrc, ~/.cshrc) may read its \
@@ -325,7 +352,7 @@ fn unanswered(shell: &Shell, host: &SshHost, silent: Silent, search: &Search) ->
         ),
         Silent::Ssh => format!("{name} did not log in; try: {by_hand} true"),
     };
-    NetFault::Refused(format!("{words}{}", printed(search)))
+    NetFault::Refused(format!("{words}{left}{}", printed(search)))
 }
 
 fn read(opening: Opening) -> Result<(Ticket, Option<std::net::SocketAddr>), NetFault> {
@@ -347,13 +374,14 @@ fn other_version(protocol: &str, program: &str) -> NetFault {
 
 /// Why there is no far end. ssh has said its part on standard error.
 fn ended(
-    shell: &Shell,
-    host: &SshHost,
+    call: &Call<'_>,
     status: Option<ExitStatus>,
     (search, said): (&Search, &Said),
+    stop: &AtomicBool,
 ) -> NetFault {
+    let shell = call.shell;
     let (name, bin) = (shell.name(), datapump_core::problem::shown(shell.remote_bin.as_bytes()));
-    let by_hand = shell.shown_to(host);
+    let by_hand = call.shown();
     // What it said stands above what is told of it.
     said.await_rest();
     if status.and_then(|status| status.code()) == Some(255) && said.is_unreached() {
@@ -384,7 +412,8 @@ fn ended(
         (None, Some(signal)) => format!("{name} was ended by signal {signal} before the far end answered"),
         (None, None) => format!("{name} ended before the far end answered"),
     };
-    NetFault::Refused(format!("{words}{}", printed(search)))
+    let left = call.left_in_the_way(stop);
+    NetFault::Refused(format!("{words}{left}{}", printed(search)))
 }
 
 /// What came instead of a line of ours.
@@ -437,12 +466,12 @@ mod tests {
         let host = SshHost { name: "user@host".into(), port: Some(2222) };
         assert!(Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&host));
         assert!(!Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&at("host")));
-        assert_eq!(
-            shell.words_to(&host),
-            ["ssh", "-J", "jump", "-o", "User Known", "-p", "2222", "user@host"]
-        );
-        assert_eq!(shell.shown_to(&host), "ssh -J jump -o 'User Known' -p 2222 user@host");
-        assert_eq!(Shell::new("a \"it's\"", "pump").expect("words").shown_to(&at("b")), "a 'it'\\''s' b");
+        let call = Call { shell: &shell, host: &host, instead: vec!["StdinNull=no"] };
+        let expected = "ssh -o StdinNull=no -J jump -o 'User Known' -p 2222 user@host";
+        assert_eq!(call.words()[5..], ["-o", "User Known", "-p", "2222", "user@host"]);
+        assert_eq!(call.shown(), expected);
+        let (shell, host) = (Shell::new("a \"it's\"", "pump").expect("words"), at("b"));
+        assert_eq!(Call { shell: &shell, host: &host, instead: vec![] }.shown(), "a 'it'\\''s' b");
     }
 
     /// The far end is a shell that reads its command from the options; the host and the far command are its arguments.
