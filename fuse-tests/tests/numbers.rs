@@ -1,5 +1,5 @@
-//! Files with one device and inode number, one size, one time and two names each, which are not one file: each copy has
-//! the content of its own. The kernel gives every name here a handle of its own.
+//! Names that the listing of a folder gives twice. And files with one device and inode number, one size, one time and two
+//! names each, which are not one file: each copy has the content of its own. The kernel gives every name here a handle of its own.
 
 mod parts;
 
@@ -65,6 +65,37 @@ fn files_of_one_number_that_are_named_keep_their_contents() {
     let target = home.path("target").display().to_string();
     expect(&pump(&[&["copy"], &words[..], &[&target]].concat()), 0, &[], "named");
     is_right(&home.path("target"), "named");
+}
+
+/// More names than one listing gives, one folder, and one file that is too large for the small ones.
+#[test]
+fn a_name_that_is_listed_twice_is_copied_once() {
+    let (home, fuse) = (Home::new(), Fuse::new());
+    std::fs::create_dir_all(fuse.at("from/folder")).expect("room");
+    for number in 0..300 {
+        std::fs::write(fuse.at(&format!("from/{number:0100}")), number.to_string()).expect("room");
+    }
+    std::fs::write(fuse.at("from/folder/small"), b"small").expect("room");
+    std::fs::write(fuse.at("from/large"), noise(9 << 20, 1)).expect("room");
+    fuse.list_twice();
+    let from = fuse.at("from");
+    let serving = Serving::start(home.command(&["serve", &from, "--ticket-file", "ticket"]));
+    for (row, source, words) in [
+        ("here", from.clone(), &[][..]),
+        ("in order", from.clone(), &["-i"]),
+        ("pulled", serving.at(""), &["--ticket-file=ticket"]),
+    ] {
+        for (round, way) in [("new", "copy"), ("again", "copy"), ("mirrored", "mirror")] {
+            let form = if way == "copy" { &["-T"][..] } else { &[] };
+            let run = home.pump(&[&[way], words, form, &[&source, "target"]].concat());
+            expect(&run, 0, &[], &format!("{row} {round}"));
+        }
+        let count = std::fs::read_dir(home.path("target")).expect("it is there").count();
+        assert_eq!(count, 302, "{row}");
+        has_content(&home.path("target/large"), &noise(9 << 20, 1), row);
+        has_content(&home.path("target/folder/small"), b"small", row);
+        std::fs::remove_dir_all(home.path("target")).expect("it is there");
+    }
 }
 
 #[test]

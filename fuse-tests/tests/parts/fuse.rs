@@ -43,6 +43,7 @@ struct State {
     calls_all_holes: Option<lies::HoleLie>,
     /// The number and names that all files but folders tell, and not their own.
     told_number: Option<(u64, u32)>,
+    lists_twice: bool,
     /// Upper and lower case are the same.
     folds: bool,
     restless: Option<Restless>,
@@ -113,6 +114,11 @@ impl Fuse {
     /// From now on all files tell this inode number, so many names, and one time, and have handles of their own.
     pub fn tell_number(&self, number: u64, names: u32) {
         lock(&self.state).told_number = Some((number, names));
+    }
+
+    /// From now on the listing of a folder gives all its names, and then all of them once more.
+    pub fn list_twice(&self) {
+        lock(&self.state).lists_twice = true;
     }
 
     /// The content under a path, past the kernel.
@@ -510,8 +516,9 @@ impl Filesystem for Memory {
     fn readdir(&self, _: &Request, folder: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         self.1.make("readdir");
         let state = self.state();
-        let names = state.names.iter().filter(|((above, _), _)| *above == folder.0);
-        for (index, ((_, name), &number)) in names.enumerate().skip(offset as usize) {
+        let names = || state.names.iter().filter(|((above, _), _)| *above == folder.0);
+        let again = state.lists_twice.then(names).into_iter().flatten();
+        for (index, ((_, name), &number)) in names().chain(again).enumerate().skip(offset as usize) {
             let kind = state.nodes.get(&number).map_or(FileType::RegularFile, |node| node.attributes.kind);
             if reply.add(INodeNo(number), index as u64 + 1, kind, name) {
                 break;

@@ -17,6 +17,7 @@ use datapump_core::journal::PathSum;
 
 use crate::problem::{Operation, Problem};
 use crate::target::listed::Name;
+use crate::tree::folder::lister::names_once::NamesOnce;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
 use crate::tree::list::doubt::Doubt;
@@ -48,6 +49,8 @@ pub(crate) struct Directory {
     put_off: Mutex<PutOff>,
     /// Where the listing goes on; used by the one lane that has it.
     cookie: AtomicU64,
+    /// What the listing has given so far.
+    listed: Mutex<NamesOnce>,
 }
 
 /// What holds for all files of a folder, found out once.
@@ -180,6 +183,7 @@ impl Directory {
             pending: AtomicU32::new(1),
             put_off: Mutex::default(),
             cookie: AtomicU64::new(0),
+            listed: Mutex::default(),
         })
     }
 
@@ -201,6 +205,12 @@ impl Directory {
     /// Names of it were listed, from this place on.
     pub(crate) fn note_names(&self, cookie: u64, names: &[Name]) {
         self.root.visited.note_names(self.folder_key, cookie, names);
+    }
+
+    /// Of names that were listed, those that did not come before.
+    pub(crate) fn not_dealt_with(&self, names: Vec<Name>) -> Result<Vec<Name>, Problem> {
+        let origin = self.source.origin().map_err(Problem::vanished)?;
+        Ok(self.listed.lock().unwrap_or_else(PoisonError::into_inner).new_ones(&origin, names))
     }
 
     pub(crate) fn set_cookie(&self, cookie: u64) {

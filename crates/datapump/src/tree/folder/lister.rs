@@ -3,6 +3,8 @@
 //!
 //! Must not know: how a folder is listed, on which host, what is done with its names.
 
+pub(super) mod names_once;
+
 use std::collections::BTreeSet;
 
 use crate::target::listed::Name;

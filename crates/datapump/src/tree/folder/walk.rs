@@ -59,7 +59,11 @@ fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, P
             Next::List(from) => lister.handle_listed(names_of_folder(shared, directory, from)?),
             Next::Names(names) => {
                 directory.set_cookie(lister.from());
-                return Ok(names);
+                let is_end = names.is_empty();
+                let names = directory.not_dealt_with(names)?;
+                if is_end || !names.is_empty() {
+                    return Ok(names);
+                }
             }
         }
     }
