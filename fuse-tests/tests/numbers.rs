@@ -1,5 +1,6 @@
 //! Names that the listing of a folder gives twice. And files with one device and inode number, one size, one time and two
-//! names each, which are not one file: each copy has the content of its own. The kernel gives every name here a handle of its own.
+//! names each, which are not one file: each copy has the content of its own. The kernel gives every name here a handle
+//! of its own.
 
 mod parts;
 

@@ -110,18 +110,18 @@ impl Shell {
 }
 
 /// What starts the far end of one session.
-struct Call<'shell> {
+struct SshCall<'shell> {
     shell: &'shell Shell,
     host: &'shell SshHost,
     /// What ssh is told besides, because the user's settings are in the way.
     instead: Vec<&'static str>,
 }
 
-impl<'shell> Call<'shell> {
-    fn new(shell: &'shell Shell, host: &'shell SshHost, stop: &AtomicBool) -> Call<'shell> {
-        let plain = Call { shell, host, instead: Vec::new() };
+impl<'shell> SshCall<'shell> {
+    fn new(shell: &'shell Shell, host: &'shell SshHost, stop: &AtomicBool) -> SshCall<'shell> {
+        let plain = SshCall { shell, host, instead: Vec::new() };
         let instead = settings::instead(&plain.words(), stop);
-        Call { instead, ..plain }
+        SshCall { instead, ..plain }
     }
 
     /// The words that run a command on the host, but for that command. The port stands right before the host: what is
@@ -216,7 +216,7 @@ impl RemoteEnd {
             let words = "the place and --ssh both name a port; drop one";
             return Err(NetFault::Refused(words.into()));
         }
-        let call = Call::new(shell, host, stop);
+        let call = SshCall::new(shell, host, stop);
         let (mut child, output, mut input, mut wait) = spawn(&call)?;
         let said = Said::relay(child.stderr.take().expect("it was asked for"));
         let mut search = Search::default();
@@ -291,7 +291,7 @@ fn end(child: &mut Child, patience: Duration, stop: &AtomicBool) -> Option<ExitS
 }
 
 /// Starts the command, with what goes to it and comes from it, and the wait for its answer.
-fn spawn(call: &Call<'_>) -> Result<(Child, File, File, StartWait), NetFault> {
+fn spawn(call: &SshCall<'_>) -> Result<(Child, File, File, StartWait), NetFault> {
     let (shell, words) = (call.shell, call.words());
     let (to_ssh, output) = pipe().map_err(|error| NetFault::of_io("make a pipe", &error))?;
     let ours = to_ssh.try_clone().map_err(|error| NetFault::of_io("make a pipe", &error))?;
@@ -340,7 +340,7 @@ fn hear(
 }
 
 /// Why a far end that says nothing is given up.
-fn unanswered(call: &Call<'_>, silent: Silent, (search, stop): (&Search, &AtomicBool)) -> NetFault {
+fn unanswered(call: &SshCall<'_>, silent: Silent, (search, stop): (&Search, &AtomicBool)) -> NetFault {
     let shell = call.shell;
     let (name, bin) = (shell.name(), datapump_core::problem::shown(shell.remote_bin.as_bytes()));
     let (by_hand, left) = (call.shown(), call.left_in_the_way(stop));
@@ -374,7 +374,7 @@ fn other_version(protocol: &str, program: &str) -> NetFault {
 
 /// Why there is no far end. ssh has said its part on standard error.
 fn ended(
-    call: &Call<'_>,
+    call: &SshCall<'_>,
     status: Option<ExitStatus>,
     (search, said): (&Search, &Said),
     stop: &AtomicBool,
@@ -466,12 +466,12 @@ mod tests {
         let host = SshHost { name: "user@host".into(), port: Some(2222) };
         assert!(Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&host));
         assert!(!Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&at("host")));
-        let call = Call { shell: &shell, host: &host, instead: vec!["StdinNull=no"] };
+        let call = SshCall { shell: &shell, host: &host, instead: vec!["StdinNull=no"] };
         let expected = "ssh -o StdinNull=no -J jump -o 'User Known' -p 2222 user@host";
         assert_eq!(call.words()[5..], ["-o", "User Known", "-p", "2222", "user@host"]);
         assert_eq!(call.shown(), expected);
         let (shell, host) = (Shell::new("a \"it's\"", "pump").expect("words"), at("b"));
-        assert_eq!(Call { shell: &shell, host: &host, instead: vec![] }.shown(), "a 'it'\\''s' b");
+        assert_eq!(SshCall { shell: &shell, host: &host, instead: vec![] }.shown(), "a 'it'\\''s' b");
     }
 
     /// The far end is a shell that reads its command from the options; the host and the far command are its arguments.

@@ -49,7 +49,7 @@ const SETTINGS: [Setting; 11] = [
 ];
 const CLEAR_FORWARDS: &str = "ClearAllForwardings=yes";
 
-/// What is set for a command that would reach a host, from ssh to the host.
+/// Settings for a command that would reach a host, instead of those in the way; the words go from ssh to the host.
 pub(super) fn instead(words: &[impl AsRef<str>], stop: &AtomicBool) -> Vec<&'static str> {
     let told = asked(words, stop).unwrap_or_default();
     let mut all: Vec<_> = in_the_way(&told).map(|(setting, _)| setting.instead).collect();
@@ -57,7 +57,7 @@ pub(super) fn instead(words: &[impl AsRef<str>], stop: &AtomicBool) -> Vec<&'sta
     all
 }
 
-/// For people: what stands in the way although it was set otherwise, where anything does.
+/// For people: settings that are in the way although it was set otherwise, where anything does.
 pub(super) fn left(words: &[impl AsRef<str>], stop: &AtomicBool) -> String {
     let told = asked(words, stop).unwrap_or_default();
     let lines: Vec<_> = in_the_way(&told).map(|(_, line)| datapump_core::problem::shown(line)).collect();
@@ -84,7 +84,7 @@ fn asked(words: &[impl AsRef<str>], stop: &AtomicBool) -> Option<Vec<u8>> {
     Path::new(program.as_ref()).file_name().filter(|name| *name == "ssh")?;
     let mut command = Command::new(program.as_ref());
     command.arg("-G").args(rest.iter().map(AsRef::as_ref));
-    // What is wrong with its words it says when it is called.
+    // Its complaints come again when it is called.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let mut output = File::from(OwnedFd::from(child.stdout.take().expect("it was asked for")));
