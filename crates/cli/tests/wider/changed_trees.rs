@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::support::running::{Running, eventually};
+use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, expect, has_content, noise};
 use crate::wider_parts::mounts::Bind;
 use crate::wider_parts::{Mount, pump_command};
@@ -104,4 +105,41 @@ fn a_mount_that_goes_away_behind_its_copy_keeps_its_backup() {
     });
     expect(&run, 24, &["one/mounted'", "nothing was removed"], "a mount that went away");
     has_content(&home.path("copy/one/mounted/precious"), b"precious", "it was copied by this very run");
+}
+
+/// What is mounted at the target from the same file system has its device number, too.
+#[test]
+fn what_is_mounted_in_a_mirror_from_the_same_file_system_stays() {
+    for to_host in [false, true] {
+        for in_the_way in [false, true] {
+            let home = Home::new();
+            for name in ["from", "precious", "served/copy/mounted"] {
+                fs::create_dir_all(home.path(name)).expect("room");
+            }
+            fs::write(home.path("precious/file"), "precious").expect("room");
+            fs::write(home.path("served/copy/too much"), "old").expect("room");
+            fs::write(home.path("from/file"), "new").expect("room");
+            if in_the_way {
+                fs::write(home.path("from/mounted"), "a file in the place of a folder").expect("room");
+            }
+            let [precious, point, from, copy, ticket] =
+                ["precious", "served/copy/mounted", "from", "served/copy", "ticket"]
+                    .map(|name| home.path(name).display().to_string());
+            let _bind = Bind::new(&precious, &point);
+            let serving = Serving::new(&home, &[]);
+            let to = if to_host { serving.at("copy") } else { copy };
+            for flags in [&["-n"][..], &[]] {
+                let words = [&["mirror", "--ticket-file", &ticket, &from, &to], flags].concat();
+                let row = format!("{words:?} {in_the_way}");
+                let run = Running::start(pump_command(&words)).end();
+                let said = ["mounted' is not in the source, but it is a mount point: left alone"];
+                match in_the_way {
+                    false => expect(&run, 0, &said, &row),
+                    true => assert!(run.status != 0 || !flags.is_empty(), "{row}: {run:?}"),
+                }
+                has_content(&home.path("precious/file"), b"precious", &row);
+            }
+            assert!(in_the_way || !home.path("served/copy/too much").exists(), "it was too much");
+        }
+    }
 }

@@ -303,13 +303,13 @@ fn what_is_mounted_is_not_removed() {
     std::fs::write(target.join("only here/mine"), "mine").expect("room");
     {
         let _in_source = Mounted::on(source.join("mount"));
-        expect(&copy(&source, &target, &["-T", "-x", "--delete"]), 0, &["another file system"], "-x");
+        expect(&copy(&source, &target, &["-T", "-x", "--delete"]), 0, &["it is a mount point"], "-x");
         assert!(target.join("mount/mine").exists(), "what was left out of the copy is left alone");
         let new = home.path("new");
         expect(&copy(&source, &new, &["-x"]), 0, &[], "-x to a new folder");
         assert!(new.join("mount").is_dir(), "the folder is there, without what is mounted on it");
     }
-    expect(&copy(&source, &target, &["-T", "--delete"]), 0, &["another file system"], "without -x");
+    expect(&copy(&source, &target, &["-T", "--delete"]), 0, &["it is a mount point"], "without -x");
     assert!(!target.join("mount/mine").exists(), "nothing is mounted any more");
     has_content(&target.join("only here/mine"), b"mine", "mounted in the target alone");
 }

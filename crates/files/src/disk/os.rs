@@ -9,7 +9,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use datapump_engine::Errno;
-use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat, StatxFlags};
+use rustix::fs::{
+    self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat, StatxAttributes, StatxFlags,
+};
 
 use super::{Access, FileKind, Meta, Outcome, Room};
 
@@ -271,6 +273,13 @@ pub fn origin(file: &File) -> (i128, u64) {
     let born = told.stx_btime;
     let born_ns = i128::from(born.tv_sec) * 1_000_000_000 + i128::from(born.tv_nsec);
     (if has(StatxFlags::BTIME) { born_ns } else { 0 }, if has(MOUNT) { told.stx_mnt_id } else { 0 })
+}
+
+/// Whether it is the root of a mount: something is mounted there, from another file system or from the same one. Linux
+/// before 5.8 does not tell.
+pub fn is_mount_root(file: &File) -> bool {
+    let told = fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
+    told.is_ok_and(|told| told.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 /// Which file system it is, as far as that tells: statvfs(3), f_fsid.

@@ -7,17 +7,17 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{DeletePass, DeletePlace, DeleteStep};
+use super::{DeletePass, DeletePlace, DeleteStep, open};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::moved::view::{self, ViewProbe};
-use datapump_files::disk::{FileKind, Meta, file_meta, names};
+use datapump_files::disk::{self, FileKind, Meta, file_meta, names};
 
 impl DeletePass<'_> {
     /// Before anything is removed: a name of this folder that the source does not have is a folder that is copied from.
     pub(super) fn refuse_source_in(&mut self, here: &DeletePlace, folder: &File, name: &OsStr) {
         let there = names::metadata(folder, name).ok().filter(|there| there.kind == FileKind::Folder);
-        // Another file system stays anyhow.
+        // What is mounted there stays anyhow.
         let there = there.filter(|there| there.device == here.target.meta.device);
         if let Some(there) = there {
             let open = || names::open_folder(folder, name).ok().map(Arc::new);
@@ -80,23 +80,24 @@ impl DeletePass<'_> {
         self.shared.ledger.report(Problem::new(Class::Refused, Operation::Delete, path, words));
     }
 
-    /// Whether what is mounted on a folder is nobody's business here: other file systems with `one_file_system`, and at
-    /// the target always where the source has nothing in their place.
+    /// Whether what is mounted on a folder is nobody's business here: with `one_file_system`, and at the target always
+    /// where the source has nothing in its place. A bind mount of the same file system shows by its mount alone.
     pub(super) fn is_elsewhere(
         &self,
         here: &DeletePlace,
         source: Option<&FolderSide>,
         target: &FolderSide,
     ) -> bool {
-        let is_mounted = target.meta.device != here.target.meta.device;
+        let is_mounted = target.meta.device != here.target.meta.device
+            || open(target).is_some_and(|folder| disk::is_mount_root(&folder));
         let crosses = |above: &FolderSide, below: &FolderSide| above.meta.device != below.meta.device;
         let source_crosses =
             here.source.as_deref().zip(source).is_some_and(|(above, below)| crosses(above, below));
         if is_mounted && source.is_none() && self.step == DeleteStep::Remove {
             let path = shown_path(&target.path());
-            self.shared.ledger.warn(format!(
-                "'{path}' is not in the source, but another file system is mounted there: left alone"
-            ));
+            self.shared
+                .ledger
+                .warn(format!("'{path}' is not in the source, but it is a mount point: left alone"));
         }
         match source {
             Some(_) => self.shared.settings.options.one_file_system && (is_mounted || source_crosses),
