@@ -8,12 +8,12 @@ use libfuzzer_sys::fuzz_target;
 
 const LIFE: ResumeLife = ResumeLife { boot: [1; 16], mount: 2, is_unsynced: false };
 
-fuzz_target!(|input: (Vec<u8>, Vec<(bool, u16, u8)>)| {
-    let (bytes, steps) = input;
+fuzz_target!(|input: (Vec<u8>, bool, Vec<(bool, u16, u8)>)| {
+    let (bytes, is_settled, steps) = input;
     // Damage alone: a head is all but impossible to hit, so it is given.
     assert!(JournalMachine::read(&bytes, LIFE).is_none() || ResumeHead::decode(&bytes).is_some());
     let source = SourceId { device: 1, inode: 2, size_bytes: 1 << 40, mtime_ns: 3, ctime_ns: 4 };
-    let head = ResumeHead { source, target: TargetId { device: 5, inode: 6, born_ns: 7 } };
+    let head = ResumeHead { source, target: TargetId { device: 5, inode: 6, born_ns: 7 }, is_settled };
     let mut file = head.encode().to_vec();
     file.extend(&bytes);
     let mut journal = JournalMachine::read(&file, LIFE).expect("its head is whole");

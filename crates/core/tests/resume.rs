@@ -14,7 +14,7 @@ const AFTER_MOUNT: ResumeLife = ResumeLife { boot: [1; 16], mount: 255, is_unsyn
 
 fn head(blocks: u64) -> ResumeHead {
     let source = SourceId { device: 1, inode: 2, size_bytes: blocks * BLOCK, mtime_ns: -3, ctime_ns: 4 };
-    ResumeHead { source, target: TargetId { device: 5, inode: 6, born_ns: 7 } }
+    ResumeHead { source, target: TargetId { device: 5, inode: 6, born_ns: 7 }, is_settled: true }
 }
 
 /// A journal file in memory.
@@ -54,6 +54,21 @@ fn a_head_is_read_as_it_was_written_and_nothing_else_is() {
         assert_eq!(ResumeHead::decode(&damaged), None, "byte {at}");
         assert_eq!(ResumeHead::decode(&bytes[..at]), None, "torn at {at}");
     }
+}
+
+/// Of a journal that an older pump wrote nobody knows whether the source was young when it was looked at.
+#[test]
+fn a_head_of_an_older_version_vouches_for_no_settled_source() {
+    let young = ResumeHead { is_settled: false, ..head(3) };
+    let bytes = young.encode();
+    assert_eq!((&bytes[..8], &head(3).encode()[..8]), (&b"pumpres2"[..], &b"pumpres3"[..]));
+    assert_eq!(ResumeHead::decode(&bytes), Some(young));
+    // Its records are its own.
+    let (mut journal, mut file) = (JournalMachine::new(young, LIFE), File::new(&young));
+    file.write(journal.add_written(0, BLOCK).expect("room"));
+    assert_eq!(file.read(LIFE).total(), BLOCK);
+    file.0[..HEAD_BYTES].copy_from_slice(&head(3).encode());
+    assert_eq!(file.read(LIFE).total(), 0);
 }
 
 #[test]

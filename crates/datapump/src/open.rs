@@ -482,9 +482,9 @@ fn complete(
             Sink::File(file_end::of_device(shared, Arc::clone(handle), buffered, sink_direct))
         }
     };
-    let (original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
+    let (mut original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
     if let (OpenTarget::StagedFile(staged), Some(ranges)) = (landing, &mut ranges) {
-        resumed::go_on(shared, staged, name, ranges);
+        resumed::go_on(shared, (staged, name), original.as_mut(), ranges);
         let meta = original.as_ref().map(|original| &original.meta);
         reserve(shared, staged, ranges, (meta, sink.skips_zeros()))?;
         if let Some(wish) = resumed::wish(shared, original.as_ref(), How { sink_direct, ..how }) {

@@ -32,6 +32,10 @@ pub use sync::{EVERY, EVERY_BYTES, LAST_WAIT, SOON, Syncing};
 pub struct ResumeRequest {
     /// The source, as it is now.
     pub source: SourceId,
+    /// Its times had settled when it was looked at ([`ResumeHead::is_settled`]).
+    pub is_settled: bool,
+    /// It can be read a second time, to be compared with what an earlier run wrote.
+    pub is_comparable: bool,
     /// Bytes that a run has under way at most: a kill makes them doubtful.
     pub under_way_bytes: u64,
     /// Whether, and by whom, data are synced before the file is complete.
@@ -162,14 +166,19 @@ pub fn find(folder: &Folder, temporary: &OsStr, wish: &ResumeRequest) -> Found {
     match agreeing(folder, temporary, &handle, wish) {
         Ok(Some(opened)) if handle.take_over().is_ok() => Found::GoesOn(Box::new((handle, opened))),
         Ok(_) => Found::Nothing,
-        Err(IsOther) => {
-            let words = "the copy that was cut was of another source, or of this one before it changed";
-            Found::StartsOver(words.into())
-        }
+        Err(NoUse(words)) => Found::StartsOver(words.into()),
     }
 }
 
-struct IsOther;
+/// Why an earlier copy is of no use.
+struct NoUse(&'static str);
+
+const IS_OTHER: NoUse =
+    NoUse("the copy that was cut was of another source, or of this one before it changed");
+/// Half of it would be of another content, and nobody could tell.
+const IS_UNVERIFIED: NoUse = NoUse(
+    "whether the source has changed since the copy that was cut began is not known, and it cannot be read again",
+);
 
 /// Opens the temporary file. It may have its final mode already, which may let nobody write.
 fn open_written(folder: &Folder, temporary: &OsStr) -> Outcome<Handle> {
@@ -191,7 +200,7 @@ fn agreeing(
     temporary: &OsStr,
     handle: &Handle,
     wish: &ResumeRequest,
-) -> Result<Option<OpenedJournal>, IsOther> {
+) -> Result<Option<OpenedJournal>, NoUse> {
     let read = || -> Outcome<(Handle, Meta, Meta, Vec<u8>)> {
         let (named, meta) = (folder.metadata(temporary)?, handle.meta()?);
         let file = folder.open(&journal_name(temporary), Access::ReadWrite)?;
@@ -206,7 +215,10 @@ fn agreeing(
         return Ok(None);
     }
     if head.source != wish.source {
-        return Err(IsOther);
+        return Err(IS_OTHER);
+    }
+    if !(head.is_settled || wish.is_comparable) {
+        return Err(IS_UNVERIFIED);
     }
     let life = ResumeLife { boot: folder.boot(), mount: handle.origin().1, is_unsynced: wish.is_unsynced };
     let Some(told) = core::JournalMachine::read(&bytes, life) else { return Ok(None) };
@@ -233,6 +245,11 @@ impl OpenedJournal {
     /// The ranges that are left of those to be copied.
     pub fn missing(&self, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
         self.told.written().missing(ranges, self.told.head().source.size_bytes)
+    }
+
+    /// Whether the source would show it if it had changed since. Otherwise what stands is to be compared with it.
+    pub fn is_settled(&self) -> bool {
+        self.told.head().is_settled
     }
 
     /// Bytes that an earlier run may have had and that come again.
@@ -348,7 +365,8 @@ fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &ResumeRequest) -> Ou
         made => made,
     }?;
     let (meta, (_, mount)) = (data.meta()?, data.origin());
-    let head = ResumeHead { source: wish.source, target: target_id(&meta, data) };
+    let (target, is_settled) = (target_id(&meta, data), wish.is_settled);
+    let head = ResumeHead { source: wish.source, target, is_settled };
     file.put(0, &head.encode())?;
     let life = ResumeLife { boot: folder.boot(), mount, is_unsynced: wish.is_unsynced };
     Ok(OpenedJournal { file, told: core::JournalMachine::new(head, life) })

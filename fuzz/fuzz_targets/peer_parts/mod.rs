@@ -148,7 +148,7 @@ fn folder(meta: WireMeta) -> Answer {
 }
 
 fn file(meta: WireMeta, ranges: Option<Vec<Range>>) -> Answer {
-    Answer::File { meta, attributes: Vec::new(), ranges, owners: None, follows: None }
+    Answer::File { meta, attributes: Vec::new(), ranges, owners: None, follows: None, is_young: None }
 }
 
 fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {

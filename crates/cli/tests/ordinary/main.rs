@@ -105,3 +105,4 @@ mod web;
 mod web_lies;
 mod web_states;
 mod write_only;
+mod young_sources;

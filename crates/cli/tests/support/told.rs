@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use datapump_core::resume::{JournalMachine, Ranges, ResumeHead, ResumeLife};
+
 const HEAD_BYTES: usize = 512;
 const RECORD_BYTES: usize = 32;
 
@@ -52,5 +54,34 @@ impl Left {
         let found = std::fs::read(&self.file).expect("the temporary file");
         let blocks = found.chunks(1 << 20).zip(content.chunks(1 << 20));
         blocks.filter(|(one, other)| one.starts_with(other)).map(|(_, other)| other.len() as u64).sum()
+    }
+}
+
+impl Left {
+    /// Makes the journal one of a run that looked at its source within a tick: it tells the same, of a source that has
+    /// the times that this one has now.
+    pub fn make_young(&self, source: Option<&std::fs::Metadata>) {
+        use std::os::unix::fs::MetadataExt;
+        let bytes = std::fs::read(&self.journal).expect("it is there");
+        let mut head = ResumeHead::decode(&bytes).expect("a head");
+        head.is_settled = false;
+        if let Some(source) = source {
+            let ns = |s: i64, ns: i64| i128::from(s) * 1_000_000_000 + i128::from(ns);
+            head.source.mtime_ns = ns(source.mtime(), source.mtime_nsec());
+            head.source.ctime_ns = ns(source.ctime(), source.ctime_nsec());
+        }
+        let life = ResumeLife { boot: [0; 16], mount: 0, is_unsynced: false };
+        let mut told = Ranges::default();
+        [false, true]
+            .iter()
+            .flat_map(|&synced| self.ranges(synced))
+            .for_each(|(from, to)| told.insert(from, to));
+        let mut journal = JournalMachine::new(head, life);
+        let mut bytes = head.encode().to_vec();
+        for (at, record) in [journal.begin(1)].into_iter().chain(journal.add_synced(&told)) {
+            bytes.resize(bytes.len().max(at as usize + RECORD_BYTES), 0);
+            bytes[at as usize..at as usize + RECORD_BYTES].copy_from_slice(&record);
+        }
+        std::fs::write(&self.journal, bytes).expect("it is ours");
     }
 }

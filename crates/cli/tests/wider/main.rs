@@ -18,6 +18,7 @@ mod attributes_lost;
 mod box_path;
 mod changed_trees;
 mod coarse_clocks;
+mod coarse_resume;
 mod dead_addresses;
 mod devices;
 mod differential;

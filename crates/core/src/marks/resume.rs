@@ -16,8 +16,10 @@
 
 use std::collections::BTreeMap;
 
-/// The first bytes of every journal; the digit is the version.
-const MAGIC: [u8; 8] = *b"pumpres2";
+/// The first bytes of a journal; the digit is the version. One of version 2 is of a source that was too young when it
+/// was looked at, or was written by an older pump, which did not ask.
+const MAGIC: [u8; 8] = *b"pumpres3";
+const MAGIC_UNSETTLED: [u8; 8] = *b"pumpres2";
 /// Bytes before the first record.
 pub const HEAD_BYTES: usize = 512;
 /// Bytes of a record; none crosses a sector of a disk.
@@ -60,6 +62,9 @@ pub struct ResumeHead {
     pub source: SourceId,
     /// Where they are.
     pub target: TargetId,
+    /// The times of the source had settled when it was looked at, so that any later change shows in them. Otherwise what
+    /// is written may be of another content with the same times.
+    pub is_settled: bool,
 }
 
 /// During which run of the system, and which mount of the file system, something was written. Zeros where the system
@@ -101,8 +106,8 @@ impl ResumeLife {
 impl ResumeHead {
     /// The head as bytes.
     pub fn encode(&self) -> [u8; HEAD_BYTES] {
-        let ResumeHead { source, target } = self;
-        let mut bytes = Vec::from(MAGIC);
+        let ResumeHead { source, target, is_settled } = self;
+        let mut bytes = Vec::from(if *is_settled { MAGIC } else { MAGIC_UNSETTLED });
         for number in [source.device, source.inode, source.size_bytes, target.device, target.inode] {
             bytes.extend(number.to_le_bytes());
         }
@@ -128,7 +133,7 @@ impl ResumeHead {
             ctime_ns: time(64)?,
         };
         let target = TargetId { device: number(32)?, inode: number(40)?, born_ns: time(80)? };
-        let head = ResumeHead { source, target };
+        let head = ResumeHead { source, target, is_settled: bytes.starts_with(&MAGIC) };
         (head.encode() == *bytes).then_some(head)
     }
 

@@ -289,6 +289,10 @@ pub enum Answer {
         /// Its one block follows without a request, under this number.
         #[n(4)]
         follows: Option<u64>,
+        /// Of a file that stays open: whether its times were so new when it was opened, by the clock of its own host,
+        /// that a change right after that would not show. A side that is older does not tell.
+        #[n(5)]
+        is_young: Option<bool>,
     },
     /// A source without a name and attributes stands there: a pipe, or null.
     #[n(6)]

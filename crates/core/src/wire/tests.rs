@@ -340,6 +340,7 @@ fn messages_are_read_as_they_were_written() {
             ranges: Some(vec![Range { start: FileSize(1), end: FileSize(2) }]),
             owners: None,
             follows: None,
+            is_young: Some(false),
         },
     ] {
         assert_eq!(decode::<Answer>(&encode(&answer)), Ok(answer));
@@ -386,8 +387,7 @@ fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
         is_young: None,
     };
     let file = |count, ranges| {
-        let ranges = Some(vec![Range { start: FileSize(0), end: FileSize(0) }; ranges]);
-        Answer::File { meta: meta(), attributes: attributes(count), ranges, owners: None, follows: None }
+        file_of(attributes(count), vec![Range { start: FileSize(0), end: FileSize(0) }; ranges])
     };
     let names = |count, of_each| {
         let name = ByteVec::from(b"x".to_vec());
@@ -420,6 +420,11 @@ fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
     }
 }
 
+fn file_of(attributes: Vec<Attribute>, ranges: Vec<Range>) -> Answer {
+    let (meta, ranges) = (meta(), Some(ranges));
+    Answer::File { meta, attributes, ranges, owners: None, follows: None, is_young: None }
+}
+
 /// Each of these ended the program once, or would make a sum of it overflow.
 #[test]
 fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
@@ -449,10 +454,7 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
         owners: None,
         is_young: None,
     };
-    let ranged = |start, end| {
-        let ranges = Some(vec![Range { start: FileSize(start), end: FileSize(end) }]);
-        Answer::File { meta: meta(), attributes: Vec::new(), ranges, owners: None, follows: None }
-    };
+    let ranged = |start, end| file_of(Vec::new(), vec![Range { start: FileSize(start), end: FileSize(end) }]);
     for answer in [
         sized(FileSize(1 << 63)),
         allocated(FileSize(u64::MAX)),

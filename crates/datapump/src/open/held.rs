@@ -24,7 +24,8 @@ pub(crate) struct Original {
     pub(crate) path: PathBuf,
     pub(crate) held: Held,
     pub(crate) meta: Meta,
-    /// What its times could tell then.
+    /// What its times could tell then; young too where they could not when an earlier run began the copy. Whether those
+    /// of another host were young is for that host to tell.
     pub(crate) look: TimeLook,
     /// The folder that it was opened in, where it was not opened by its path.
     pub(crate) folder: Option<Folder>,
@@ -50,6 +51,22 @@ impl Original {
     /// Whether its attributes go with its content: those of a device say who may use the device.
     pub(crate) fn has_attributes(&self) -> bool {
         !matches!(self.meta.kind, FileKind::BlockDevice | FileKind::CharDevice)
+    }
+
+    /// Whether its times told all when it was opened: any change since would show in them.
+    pub(crate) fn was_settled(&self) -> bool {
+        match &self.held {
+            Held::Here(_) => !self.look.is_young,
+            Held::There(file) => file.was_settled(),
+        }
+    }
+
+    /// Whether it can be read a second time, to be compared with what was copied.
+    pub(crate) fn is_readable_again(&self) -> bool {
+        match &self.held {
+            Held::Here(_) => true,
+            Held::There(file) => file.is_readable_again(),
+        }
     }
 
     /// The source as it was known to have the copied content last.
@@ -84,6 +101,10 @@ pub(crate) trait Elsewhere: Debug + Send + Sync {
     }
     /// What happened to it since its copy began, if something did.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem>;
+    /// Whether its times, or whatever tells its states apart, told all when it was opened.
+    fn was_settled(&self) -> bool;
+    /// Whether [`Elsewhere::read_again`] can do it.
+    fn is_readable_again(&self) -> bool;
     /// Reads it once more: the source as it is then, if it is what was copied, or what happened to it.
     fn read_again(
         &self,
@@ -119,7 +140,7 @@ impl Elsewhere for RemoteFile {
             },
             RemoteFile::Stream(_) => return Ok(None),
         };
-        let look = TimeLook { is_young, ..*look };
+        let look = TimeLook { is_young: is_young || look.is_young, ..*look };
         Ok(match (change(before, &now, named.as_ref(), look), self) {
             // Its attributes are those of afterwards.
             (Some(SourceChange::Grew(words)), RemoteFile::Small(_)) => Some(SourceChange::Other(words)),
@@ -127,6 +148,15 @@ impl Elsewhere for RemoteFile {
             (Some(SourceChange::Unverified(_)), RemoteFile::Small(_)) => None,
             (change, _) => change,
         })
+    }
+
+    /// A host that is too old to tell may have looked within a tick.
+    fn was_settled(&self) -> bool {
+        matches!(self, RemoteFile::Open(file) if file.is_young == Some(false))
+    }
+
+    fn is_readable_again(&self) -> bool {
+        matches!(self, RemoteFile::Open(file) if file.tells_sums())
     }
 
     fn read_again(

@@ -38,6 +38,8 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
     let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
     Some(ResumeRequest {
         source: resume::source_id(&original.meta),
+        is_settled: original.was_settled(),
+        is_comparable: original.is_readable_again(),
         // Nobody knows how much comes while a sync is under way.
         under_way_bytes: match waits_for_sync {
             true => u64::MAX,
@@ -70,12 +72,19 @@ pub(crate) fn forget(
     }
 }
 
-/// Leaves out the ranges that an earlier run wrote, and tells so.
-pub(crate) fn go_on(shared: &Shared<'_>, staged: &StagedFile, name: &Path, ranges: &mut Vec<(u64, u64)>) {
+/// Leaves out the ranges that an earlier run wrote, and tells so. A source that was young for that run is so for this
+/// one: the copy is compared with it before it counts.
+pub(crate) fn go_on(
+    shared: &Shared<'_>,
+    (staged, name): (&StagedFile, &Path),
+    original: Option<&mut Original>,
+    ranges: &mut Vec<(u64, u64)>,
+) {
     if let Some(words) = &staged.starts_over {
         shared.ledger.warn(format!("'{}': {words}; it starts over", shown_path(name)));
     }
     let Some(earlier) = staged.earlier() else { return };
+    original.into_iter().for_each(|original| original.look.is_young |= !earlier.is_settled());
     let total = |ranges: &[(u64, u64)]| ranges.iter().map(|(start, end)| end - start).sum::<u64>();
     let all_bytes = total(ranges);
     *ranges = earlier.missing(ranges);

@@ -65,6 +65,15 @@ impl Elsewhere for HeldWeb {
         Some((&self.meta, &self.attributes))
     }
 
+    /// Its states are told apart by a strong validator.
+    fn was_settled(&self) -> bool {
+        true
+    }
+
+    fn is_readable_again(&self) -> bool {
+        false
+    }
+
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
         match self.file.check() {
             Ok(()) => Ok(None),

@@ -359,10 +359,11 @@ impl HandleTable {
         };
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
         let answer = to_wire(&open_told_apart(meta, &handle));
-        let look = (magic, TimeLook::new(now_ns, magic, &meta));
-        let given = GivenFile::new(handle, meta, look, above).joined(self.shared_reads.as_deref());
+        let look = TimeLook::new(now_ns, magic, &meta);
+        let given = GivenFile::new(handle, meta, (magic, look), above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
-        Ok((Answer::File { meta: answer, attributes, ranges, owners: None, follows: None }, taken))
+        let is_young = Some(look.is_young);
+        Ok((Answer::File { meta: answer, attributes, ranges, owners: None, follows: None, is_young }, taken))
     }
 
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> ShelfOutcome<Answer> {
@@ -411,8 +412,14 @@ impl HandleTable {
         let attributes = if is_it { attributes } else { Vec::new() };
         let bytes = weight::of_attributes(&attributes);
         let charge = (bytes > UNCHARGED_BYTES).then(|| self.charge(bytes, 0)).transpose()?;
-        let answer =
-            Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None, follows: None };
+        let answer = Answer::File {
+            meta: to_wire(&meta),
+            attributes,
+            ranges: None,
+            owners: None,
+            follows: None,
+            is_young: None,
+        };
         let given = GivenFile::new(handle, meta, (magic, TimeLook::new(now_ns, magic, &meta)), above);
         Ok((answer, charge, is_it.then_some(given)))
     }

@@ -19,7 +19,7 @@ use crate::target::listed::Attributes;
 use crate::target::stripe::StripeSource;
 use datapump_files::disk::{Disk, FileCalls, FileKind, Meta};
 use datapump_files::identity::tick::{self, TimeLook};
-use datapump_files::identity::{OpenSource, SourceChange, find_change};
+use datapump_files::identity::{OpenSource, SourceChange, YOUNG, find_change};
 
 /// The open members of a source, as they were when its copy began.
 #[derive(Debug)]
@@ -65,8 +65,8 @@ impl Elsewhere for HeldStripe {
     }
 
     /// Of the first member with which something happened. A doubt about one is less than a change of another.
-    fn find_change(&self, _original: &Original) -> Result<Option<SourceChange>, Problem> {
-        let mut doubt = None;
+    fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
+        let mut doubt = original.look.is_young.then_some(SourceChange::Unverified(YOUNG));
         for (path, handle, before, look) in self.files() {
             let change = find_change(&self.disk, OpenSource { path, handle, before, look, folder: None })?;
             let named = |words| format!("has a member '{}' that {words}", shown_path(path));
@@ -79,6 +79,14 @@ impl Elsewhere for HeldStripe {
             }
         }
         Ok(doubt)
+    }
+
+    fn was_settled(&self) -> bool {
+        self.files().all(|(.., look)| !look.is_young)
+    }
+
+    fn is_readable_again(&self) -> bool {
+        true
     }
 
     fn read_again(

@@ -93,7 +93,14 @@ fn walked(walk: &mut WalkAhead, names: impl Fn(&str, u64) -> Vec<Entry>) -> Vec<
             PeerRequest::OpenPlace { .. } => {
                 let ranges = Some(Vec::new());
                 let meta = meta(EntryKind::Regular, 500, 1);
-                Answer::File { meta, attributes: Vec::new(), ranges, owners: None, follows: None }
+                Answer::File {
+                    meta,
+                    attributes: Vec::new(),
+                    ranges,
+                    owners: None,
+                    follows: None,
+                    is_young: None,
+                }
             }
             _ => Answer::Done,
         };

@@ -82,6 +82,7 @@ impl HandleTable {
                     ranges: None,
                     owners: None,
                     follows: None,
+                    is_young: None,
                 })))
             }
         }

@@ -49,6 +49,8 @@ pub(crate) struct OpenFile {
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
     /// Its one block, where that comes before it is requested.
     pub(super) follows: Option<Arc<dyn Coming>>,
+    /// Whether its times could hide a change when it was opened; `None`: the other side is too old to tell.
+    pub(crate) is_young: Option<bool>,
     pub(super) looks: Mutex<Looks>,
     /// By this it is opened again.
     pub(super) opened_as: OpenedAs,
@@ -131,7 +133,7 @@ impl RemoteHost {
         opened_as: OpenedAs,
     ) -> Result<OpenFile, Problem> {
         match answer {
-            Answer::File { meta, attributes, ranges, follows, .. } => {
+            Answer::File { meta, attributes, ranges, follows, is_young, .. } => {
                 let ranges =
                     ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
                 let (meta, attributes) = (from_wire(&meta), named(attributes));
@@ -145,6 +147,7 @@ impl RemoteHost {
                     attributes,
                     ranges,
                     follows,
+                    is_young,
                     looks,
                     opened_as,
                     _charge,
@@ -183,6 +186,11 @@ impl OpenFile {
 
     fn looks(&self) -> MutexGuard<'_, Looks> {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it can be read again for digests of its parts. A side that tells whether it is young gives them, too.
+    pub(crate) fn tells_sums(&self) -> bool {
+        self.ranges.is_some() && (self.is_young.is_some() || self.remote_host.tells_sums())
     }
 
     /// It will be looked at behind so many bytes of blocks.

@@ -119,7 +119,14 @@ fn blocks_beyond_the_window_are_requested() {
     assert!(come(&mut state, &share, (2, names(3..30, (EntryKind::Regular, 1000)))).is_ok());
     let file = || {
         let meta = meta(EntryKind::Regular, 1000);
-        Answer::File { meta, attributes: Vec::new(), ranges: None, owners: None, follows: None }
+        Answer::File {
+            meta,
+            attributes: Vec::new(),
+            ranges: None,
+            owners: None,
+            follows: None,
+            is_young: None,
+        }
     };
     for number in 3..20 {
         let came = come_with(&mut state, &share, (number, file()), Some(vec![0; 1000]));
