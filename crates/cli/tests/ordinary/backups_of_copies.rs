@@ -267,3 +267,47 @@ fn a_mirror_behind_a_killed_one_keeps_the_old_content_in_the_folder_of_backups()
     assert_eq!(found, ["old f1", "old f2", "new f2"]);
     assert!(!home.path("t/kept/f1.~1~").exists(), "f1 is as it was");
 }
+
+/// A small file that a copy with backups keeps in its target is nothing that another copy takes along.
+#[test]
+fn what_a_failed_run_put_is_noted_for_that_run_alone() {
+    let note = |home: &Home, folder: &str| {
+        let names =
+            fs::read_dir(home.path(folder)).expect("a folder").flatten().map(|entry| entry.file_name());
+        names.filter_map(|name| name.into_string().ok()).find(|name| name.starts_with(".pump-"))
+    };
+    for is_torn in [false, true] {
+        for line in [
+            "copy --backup s/ t/",
+            "copy --backup --remove-source-files s/ t/",
+            "mirror s t",
+            "copy --backup s/f1 s/NOTE t/",
+            "copy --ticket-file ticket s/ AT/t/",
+            "copy --ticket-file ticket --backup AT/s/ t/",
+            "copy --ticket-file ticket --backup AT/s/f1 AT/s/NOTE t/",
+        ] {
+            let home = home();
+            fs::remove_dir_all(home.path("t/zz")).expect("it is there");
+            let first = home.pump(&["copy", "--backup", "t/f1", "t/gone", "s/"]);
+            assert!(first.status != 0, "{first:?}");
+            let noted = note(&home, "s").unwrap_or_else(|| panic!("{line}: a note"));
+            if is_torn {
+                fs::File::create(home.path("s").join(&noted)).expect("it is there");
+            }
+            let serving = Serving::start(home.command(&["serve", ".", "--ticket-file", "ticket"]));
+            let line = line.replace("NOTE", &noted).replace("AT", &format!("pump://{}", serving.address));
+            for run in ["first", "second"] {
+                let done = home.pump(&line.split(' ').collect::<Vec<_>>());
+                assert_eq!(done.status, 0, "{line} {is_torn} {run}: {done:?}");
+                assert_eq!(note(&home, "t"), None, "{line} {is_torn} {run}");
+                assert_eq!(content(&home, "t/f1"), "old f1", "{line} {is_torn} {run}");
+                if !line.contains("remove") {
+                    assert_eq!(note(&home, "s").as_ref(), Some(&noted), "{line}: {run}");
+                }
+            }
+            if line.contains(" s/ pump:") {
+                pump(&home, "verify s t", 0, &[]);
+            }
+        }
+    }
+}

@@ -13,8 +13,9 @@ use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
+use datapump_files::commit::partial;
 use datapump_files::commit::reserved;
-use datapump_files::commit::temporary::{self, Siblings};
+use datapump_files::commit::temporary::Siblings;
 use datapump_files::disk::{self, Meta, PathAt, folder_of, names};
 
 /// What lies beside a single file that is copied.
@@ -79,7 +80,7 @@ pub(crate) fn is_partial(hosts: &Hosts<'_>, number: u32, source: &Place) -> Resu
     match (source, hosts.remote_host) {
         (Place::Remote(_), Some(remote_host)) => remote_host.is_partial(number, path),
         (Place::Path(_), _) => {
-            Ok(names::open_path(folder_of(path)).is_ok_and(|folder| temporary::is_partial(&folder, name)))
+            Ok(names::open_path(folder_of(path)).is_ok_and(|folder| partial::is_pumps_in(&folder, name)))
         }
         _ => Ok(false),
     }

@@ -1,4 +1,5 @@
-//! What of a folder is unfinished work of a pump: partial files, their journals, the list of a copy.
+//! What of a folder is unfinished work of a pump: partial files, their journals, the list of a copy, the note of what a
+//! copy with backups put.
 //!
 //! Must not know: what such a list says, who writes it.
 
@@ -8,6 +9,7 @@ use std::io::Read;
 
 use datapump_core::journal::{HEADER_BYTES, is_list, is_torn};
 
+use crate::commit::put_names::is_note_in;
 use crate::commit::reserved::LIST_NAME;
 use crate::commit::temporary;
 use crate::disk::{FileKind, Meta, file_meta, names};
@@ -20,11 +22,11 @@ pub fn is_list_in(folder: &File) -> bool {
     read.is_ok() && (is_list(&head) || is_torn(&head))
 }
 
-/// Whether a name is that of a file that a pump uses or can resume, or of the list of an unfinished copy.
+/// Whether a name is that of a file that a pump uses or can resume, or of the list or note of an unfinished copy.
 pub fn is_pumps_in(folder: &File, name: &OsStr) -> bool {
     match name == LIST_NAME {
         true => is_list_in(folder),
-        false => temporary::is_partial(folder, name),
+        false => temporary::is_partial(folder, name) || is_note_in(folder, name),
     }
 }
 

@@ -18,8 +18,8 @@ use crate::problem::Operation;
 use crate::target::listed::Name;
 use crate::target::place::Fill;
 use crate::tree::folder::side::OpensRoot;
+use datapump_files::commit::partial;
 use datapump_files::commit::reserved;
-use datapump_files::commit::temporary;
 use datapump_files::disk::{FileCalls, Meta, file_meta, folder_of, names, open_told_apart};
 use datapump_files::followed::OriginFolder;
 
@@ -68,7 +68,7 @@ impl HandlePlace {
             HandlePlace::Beneath(root, _) => names::open_beneath(root, above),
             HandlePlace::Flow(_) | HandlePlace::Link(..) => return false,
         };
-        folder.is_ok_and(|folder| temporary::is_partial(&folder, name))
+        folder.is_ok_and(|folder| partial::is_pumps_in(&folder, name))
     }
 
     /// Opens what stands there for reading, without waiting for the other side of a pipe.

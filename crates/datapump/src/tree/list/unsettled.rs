@@ -20,8 +20,8 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::names::backup;
 use crate::tree::root::Root;
+use datapump_files::commit::partial::is_pumps_in;
 use datapump_files::commit::reserved::LIST_NAME;
-use datapump_files::commit::temporary::is_partial;
 use datapump_files::disk::{FileKind, names};
 
 /// So many are named; more only counted.
@@ -128,5 +128,5 @@ fn born_ns(folder: &File, name: &OsStr) -> i128 {
 
 /// A list; or a partial file, which is judged by its own journal.
 fn is_pumps(folder: &File, name: &OsStr) -> bool {
-    name == LIST_NAME || is_partial(folder, name)
+    name == LIST_NAME || is_pumps_in(folder, name)
 }
