@@ -172,3 +172,71 @@ fn names_that_are_temporary_ones_in_capitals_are_copied() {
         }
     }
 }
+
+/// A backup has no name that the file system takes for one of the source, whichever of the two comes first.
+#[test]
+fn no_backup_takes_the_place_of_a_copy_whose_name_is_one_with_its_own() {
+    const OLD: &str = "what stood there";
+    for (name, like, flags) in [
+        ("z", "Z~", &["--backup"][..]),
+        ("z", "Z~", &["--backup=existing", "--lanes", "1"]),
+        ("z", "Z~", &["--backup", "--update"]),
+        ("z", "Z.~1~", &["--backup=numbered"]),
+        ("z", "Z.Orig", &["--backup", "--suffix=.orig"]),
+        ("я", "Я~", &["--backup"]),
+        ("dir/z", "dir/Z~", &["--backup"]),
+        ("z", "Z~", &["--backup", "--delete"]),
+    ] {
+        for (stands, is_named, is_extra) in [
+            (false, false, false),
+            (true, false, false),
+            (false, true, false),
+            (true, true, false),
+            (false, false, true),
+        ] {
+            let is_deleted = flags.contains(&"--delete");
+            if (is_named && (name.contains('/') || is_deleted)) || is_extra != is_deleted {
+                continue;
+            }
+            let row = format!("{name} {like} {flags:?}, stands {stands}, named {is_named}");
+            let (home, fuse) = (Home::new(), Fuse::folding());
+            let (from, to) = (home.path("from"), fuse.at("to"));
+            make(&from, &[(like, "new like a backup")]);
+            if !is_extra {
+                make(&from, &[(name, "new")]);
+            }
+            make(Path::new(&to), &[(name, OLD)]);
+            set_mtime(&Path::new(&to).join(name), 0);
+            if stands {
+                make(Path::new(&to), &[(like, "old like a backup")]);
+                set_mtime(&Path::new(&to).join(like), 0);
+            }
+            let whole = format!("{}/", from.display());
+            let [one, other] = [name, like].map(|name| from.join(name).display().to_string());
+            let sources = match is_named {
+                false => [&whole, ""],
+                true if stands => [&*other, &one],
+                true => [&*one, &other],
+            };
+            let sources = sources.iter().filter(|source| !source.is_empty());
+            let target = format!("{to}/");
+            let words: Vec<&str> =
+                ["copy"].iter().chain(flags).chain(sources).copied().chain([&*target]).collect();
+            expect(&pump(&words), 0, &[], &row);
+            has_content(&Path::new(&to).join(like), b"new like a backup", &row);
+            if !is_extra {
+                has_content(&Path::new(&to).join(name), b"new", &row);
+            }
+            let folder = Path::new(&to).join(name);
+            let there = fs::read_dir(folder.parent().expect("one")).expect("it is there").flatten();
+            let mut contents: Vec<_> =
+                there.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect();
+            contents.sort();
+            let mut expected = vec!["new like a backup", OLD];
+            expected.extend((!is_extra).then_some("new"));
+            expected.extend(stands.then_some("old like a backup"));
+            expected.sort_unstable();
+            assert_eq!(contents, expected, "{row}");
+        }
+    }
+}

@@ -400,6 +400,7 @@ impl Job {
             options: &self.options,
             target: self.target.local_path(),
             backup_names: target::called_as_backups(items, &self.options),
+            like_backups: target::like_backups(items, &self.options),
             replaces_backups: target::may_replace_backups(items, &self.options, self.is_confined),
             source_files: target::source_files(items, &self.options),
             targets: target::names_of(items),

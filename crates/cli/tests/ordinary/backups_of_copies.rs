@@ -268,6 +268,109 @@ fn a_mirror_behind_a_killed_one_keeps_the_old_content_in_the_folder_of_backups()
     assert!(!home.path("t/kept/f1.~1~").exists(), "f1 is as it was");
 }
 
+/// What the first run puts where nothing stood is known to the second one, whatever it is and however it got its name.
+#[test]
+fn what_a_failed_run_put_where_nothing_stood_replaces_no_backup() {
+    for (flags, old) in
+        [("--backup", "t/"), ("--backup=existing", "t/"), ("--backup-dir kept --suffix ~", "t/kept/")]
+    {
+        for source in ["s/f s/link s/other s/gone t/", "s/ t"] {
+            let home = Home::new();
+            for folder in ["s", "t", "t/kept", "t/zz"] {
+                make_folder(&home, folder);
+            }
+            fs::write(home.path("t/zz/in the way"), "").expect("room");
+            fs::write(home.path("s/zz"), "zz").expect("room");
+            fs::write(home.path("s/f"), "new").expect("room");
+            fs::hard_link(home.path("s/f"), home.path("s/other")).expect("one file system");
+            make_symlink(&home, "new", "s/link");
+            for name in ["f~", "link~", "other~"] {
+                fs::write(home.path(old).join(name), "precious").expect("room");
+            }
+            let line = format!("copy -d {flags} {source}");
+            let first = home.pump(&line.split(' ').collect::<Vec<_>>());
+            assert!(first.status != 0, "{line}: {first:?}");
+            assert_eq!(content(&home, "t/other"), "new", "{line}");
+            fs::write(home.path("s/f"), "newer").expect("room");
+            fs::remove_file(home.path("s/link")).expect("it is there");
+            make_symlink(&home, "newer", "s/link");
+            end_well(&home);
+            pump(&home, &line, 0, &[]);
+            for name in ["f", "link", "other"] {
+                let there = fs::read_to_string(home.path(old).join(format!("{name}~")));
+                assert_eq!(there.ok().as_deref(), Some("precious"), "{line}: {name}");
+            }
+            assert_eq!(["t/f", "t/other"].map(|name| content(&home, name)), ["newer"; 2], "{line}");
+            let to = fs::read_link(home.path("t/link")).expect("a link");
+            assert_eq!(to.to_str(), Some("newer"), "{line}");
+            assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{line}");
+        }
+    }
+}
+
+/// It may be the last copy of what the source has lost since.
+#[test]
+fn what_a_failed_run_put_is_replaced_by_no_backup() {
+    for source in ["s/f1 s/f1~ s/gone t/", "s/ t"] {
+        let home = home();
+        fs::write(home.path("s/f1~"), "of the source").expect("room");
+        // The one there is newer, and stays.
+        set_mtime(&home.path("t/f1"), 3_000_000_000_000);
+        let line = format!("copy -u --backup {source}");
+        let first = home.pump(&line.split(' ').collect::<Vec<_>>());
+        assert!(first.status != 0, "{line}: {first:?}");
+        end_well(&home);
+        fs::remove_file(home.path("s/f1~")).expect("it is there");
+        set_mtime(&home.path("s/f1"), 4_000_000_000_000);
+        pump(&home, &line.replace("s/f1~ ", ""), 0, &[]);
+        let found = ["f1", "f1~", "f1.~1~"].map(|name| content(&home, &format!("t/{name}")));
+        assert_eq!(found, ["new f1", "of the source", "old f1"], "{line}");
+    }
+}
+
+/// A name is copied, and then becomes one of what is newer under another name of its file.
+#[test]
+fn what_this_run_put_is_not_set_aside() {
+    for (flags, backups) in [
+        ("--backup", "t/"),
+        ("--backup=existing", "t/"),
+        ("--backup-dir kept", "t/kept/"),
+        ("--backup --lanes 1", "t/"),
+    ] {
+        for stood in [true, false] {
+            let home = Home::new();
+            for folder in ["s", "t", "t/kept"] {
+                make_folder(&home, folder);
+            }
+            fs::write(home.path("s/a"), "source").expect("room");
+            set_mtime(&home.path("s/a"), 1_000_000_000_000_000);
+            for name in ["s/b", "s/c"] {
+                fs::hard_link(home.path("s/a"), home.path(name)).expect("one file system");
+            }
+            let suffix = if flags.contains("dir") { "" } else { "~" };
+            for (name, seconds) in [("a", 500_000), ("b", 500_000), ("c", 2_000_000)] {
+                if !stood && name != "c" {
+                    fs::write(home.path(format!("{backups}{name}{suffix}")), format!("old {name}"))
+                        .expect("room");
+                    continue;
+                }
+                fs::write(home.path(format!("t/{name}")), format!("old {name}")).expect("room");
+                set_mtime(&home.path(format!("t/{name}")), seconds * 1_000_000_000);
+            }
+            let line = format!("copy -T -u {flags} s t");
+            pump(&home, &line, 0, &[]);
+            for name in ["a", "b"] {
+                let found = [format!("t/{name}"), format!("{backups}{name}{suffix}")];
+                let found = found.map(|name| content(&home, &name));
+                assert_eq!(found, ["old c".to_owned(), format!("old {name}")], "{line} {stood}");
+            }
+            let count = fs::read_dir(home.path(backups)).expect("a folder").count();
+            let expected = if suffix.is_empty() { 2 } else { 6 };
+            assert_eq!(count, expected, "{line} {stood}: no backup more");
+        }
+    }
+}
+
 /// A small file that a copy with backups keeps in its target is nothing that another copy takes along.
 #[test]
 fn what_a_failed_run_put_is_noted_for_that_run_alone() {

@@ -126,13 +126,18 @@ pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     }
     let publish = || staged.publish();
     let (Folder::Os(folder), Handle::Os(made)) = (&staged.folder, &*staged.handle) else { return publish() };
-    if !staged.replaces() || staged.is_in_place() {
+    if staged.is_in_place() {
         return publish();
     }
-    let source = task.original.as_ref().map(|original| &original.meta);
+    // The time that the file got is that of its source when it was looked at last.
+    let source = task.original.as_ref().map(|original| original.latest().1);
     let taken = TakenName::taken(shared, (folder, &staged.name), made, source);
     match &task.tree_file {
-        Some(TreeFile { entry, .. }) => backup::of_entry(shared, &entry.directory, taken, publish),
+        Some(TreeFile { entry, .. }) if staged.replaces() => {
+            backup::of_entry(shared, &entry.directory, taken, publish)
+        }
+        Some(TreeFile { entry, .. }) => backup::of_new_entry(shared, &entry.directory, taken, publish),
+        None if !staged.replaces() => backup::of_new_file(shared, taken, publish),
         None => backup::of_file(shared, taken, (&task.target_name, source.map(id)), publish),
     }
 }

@@ -18,6 +18,7 @@ use crate::job::options::Options;
 use crate::job::platform::Platform;
 use crate::target::Target;
 use crate::target::place::Fill;
+use crate::tree::names::backup::like_backups::LikeBackups;
 use datapump_files::identity::FileId;
 
 /// Which null ends take the engine's queue instead of completing where they stand.
@@ -35,6 +36,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) target: Option<&'run Path>,
     /// The names of targets that are called as backups beside them would be.
     pub(crate) backup_names: HashSet<OsString>,
+    /// The same, and those that some file system may take for backups' names.
+    pub(crate) like_backups: LikeBackups,
     /// A backup may replace the one before it, unless something else speaks against it.
     pub(crate) replaces_backups: bool,
     /// The files of this host that are copied by name: no backup replaces one.

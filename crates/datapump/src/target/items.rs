@@ -21,6 +21,7 @@ use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::target::within::in_trees::{self, CoveredSource};
+use crate::tree::names::backup::like_backups::LikeBackups;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt, folder_of};
 use datapump_files::identity::{FileId, id};
@@ -119,6 +120,13 @@ pub(crate) fn called_as_backups(items: &[Item], options: &Options) -> HashSet<Os
     let Some(backup) = &options.backup else { return HashSet::new() };
     let names = items.iter().flat_map(Item::names).filter_map(|item| item.target.path()?.file_name());
     names.filter(|name| backup.is_beside(name)).map(OsStr::to_owned).collect()
+}
+
+/// The same, with names that some file system may take for such.
+pub(crate) fn like_backups(items: &[Item], options: &Options) -> LikeBackups {
+    let Some(backup) = &options.backup else { return LikeBackups::default() };
+    let names = items.iter().flat_map(Item::names).filter_map(|item| item.target.path()?.file_name());
+    LikeBackups::of(backup, names)
 }
 
 /// The files of this host that are copied by name, where backups are made.

@@ -21,6 +21,7 @@ use crate::tree::links::Links;
 use crate::tree::links::waiting::WaitingNames;
 use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::list::doubt::Doubt;
+use crate::tree::names::backup::like_backups::LikeBackupsOfFolders;
 use crate::tree::names::twins::Twins;
 use crate::tree::rules::decide::Rules;
 use crate::tree::rules::select::Select;
@@ -56,8 +57,10 @@ pub(crate) struct Trees {
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Folders that were made for backups.
     pub(crate) backup_folders: BackupFolders,
-    /// What was put under names that the user gave, where backups are made.
+    /// Names that were put, where backups are made.
     pub(crate) put_names: PutNames,
+    /// Of folders of the source, for targets that take two names for one.
+    pub(crate) like_backups: LikeBackupsOfFolders,
     /// Names that wait for a folder in their place to go.
     pub(crate) waiting: Mutex<WaitingNames>,
     /// Of folders that hold files that the user named: what is in doubt in them.
@@ -125,6 +128,7 @@ impl Trees {
             devices: Mutex::default(),
             backup_folders: BackupFolders::default(),
             put_names: PutNames::default(),
+            like_backups: LikeBackupsOfFolders::default(),
             waiting: Mutex::default(),
             doubts: Mutex::default(),
             own_lists: Mutex::default(),

@@ -360,7 +360,8 @@ fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to: &File) -> 
 fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> Outcome<bool> {
     let TreeEntry { directory, name } = entry;
     let claimed = || directory.claim_link(to, name);
-    match names::link_in(held, to, name) {
+    let taken = |old| TakenName::linked(shared, (to, name), held, old);
+    match backup::of_new_entry(shared, directory, taken(None), || names::link_in(held, to, name)) {
         Err(Errno::EEXIST) if !directory.traits.fresh => {}
         linked => return linked.map(|()| true).inspect(|_| claimed()),
     }
@@ -378,8 +379,7 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> 
         replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, Path::new(name), errno.0))
     };
     // The copied file has the time of its source, if times are kept here at all.
-    let taken = TakenName::taken(shared, (to, name), held, Some(&old));
-    let linked = backup::of_entry(shared, directory, taken, link);
+    let linked = backup::of_entry(shared, directory, taken(Some(&old)), link);
     linked.map(|()| true).map_err(|problem| errno_of(&problem)).inspect(|_| claimed())
 }
 
@@ -404,13 +404,13 @@ pub(crate) fn link_file(
     (to, name): (&File, &OsStr),
     path: &Path,
 ) -> Result<bool, Problem> {
-    let linked = match names::link_in(held, to, name) {
+    let taken = |meta| TakenName::linked(shared, (to, name), held, meta);
+    let linked = match backup::of_new_file(shared, taken(None), || names::link_in(held, to, name)) {
         Err(Errno::EEXIST) => {
             let meta = file_meta(held).ok();
             let link =
                 || replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, path, errno.0));
-            let taken = TakenName::taken(shared, (to, name), held, meta.as_ref());
-            let linked = backup::of_file(shared, taken, (path, meta.as_ref().map(id)), link);
+            let linked = backup::of_file(shared, taken(meta.as_ref()), (path, meta.as_ref().map(id)), link);
             linked.map_err(|problem| errno_of(&problem))
         }
         linked => linked,

@@ -1,6 +1,11 @@
 //! Backups of what is replaced or removed at the target, where they were asked for.
 //!
+//! A backup never is, and never replaces, what this command has put under a name: earlier sessions and runs of it that
+//! did not end well, and this run, too. All that gives a name to something passes here for that.
+//!
 //! Must not know: how backups are called and made (`aside`), which names are replaced.
+
+pub(crate) mod like_backups;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,11 +22,12 @@ use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::journal::TreeJournal;
+use crate::tree::names::backup::like_backups::may_fold;
 use crate::tree::root::Root;
 use datapump_files::commit::aside::Aside;
 use datapump_files::commit::own_copy::{Incoming, Resemblance};
 use datapump_files::commit::put_names::is_note;
-use datapump_files::disk::{FileKind, Meta, Outcome, folder_of, names};
+use datapump_files::disk::{FileKind, Meta, Outcome, file_meta, folder_of, names};
 use datapump_files::identity::{FileId, id};
 
 /// A name that something else takes, or that goes.
@@ -31,12 +37,14 @@ pub(crate) struct TakenName<'run> {
     pub(crate) name: &'run OsStr,
     /// What takes it; none where it goes.
     pub(crate) by: Option<Incoming<'run>>,
+    /// It is one of several of its file, and may be given once more.
+    has_others: bool,
 }
 
 impl<'run> TakenName<'run> {
     /// The name goes, or what takes it is no file, link, pipe or device.
     pub(crate) fn gone(folder: &'run File, name: &'run OsStr) -> TakenName<'run> {
-        TakenName { folder, name, by: None }
+        TakenName { folder, name, by: None, has_others: false }
     }
 
     /// What takes the name was made, but for that, of a source with these attributes.
@@ -48,11 +56,39 @@ impl<'run> TakenName<'run> {
     ) -> TakenName<'run> {
         let source_mtime_ns =
             source.filter(|_| shared.settings.options.keep.times).map(|source| source.mtime_ns);
-        TakenName { folder, name, by: Some(Incoming { made, source_mtime_ns }) }
+        let has_others = source.is_some_and(|source| source.links > 1);
+        TakenName { folder, name, by: Some(Incoming { made, source_mtime_ns }), has_others }
+    }
+
+    /// What takes the name is a file that has, or had, another one.
+    pub(crate) fn linked(
+        shared: &Shared<'_>,
+        at: (&'run File, &'run OsStr),
+        held: &'run File,
+        file: Option<&Meta>,
+    ) -> TakenName<'run> {
+        TakenName { has_others: true, ..TakenName::taken(shared, at, held, file) }
+    }
+
+    /// It has its name now.
+    fn is_put(&self, shared: &Shared<'_>) {
+        let is_kept = self.has_others && shared.settings.options.backup.is_some();
+        if let Some(Ok(made)) = self.by.filter(|_| is_kept).map(|by| file_meta(by.made)) {
+            shared.trees.put_names.keep_own(self.folder, self.name, id(&made));
+        }
+    }
+
+    /// Whether this very run put what stands there; `None` where it has put too many to know. The copy of another source
+    /// that goes there, too, is kept.
+    fn is_own(&self, shared: &Shared<'_>, stood: &Meta) -> Option<bool> {
+        match self.has_others && !shared.trees.targets_overlap {
+            true => shared.trees.put_names.is_own(self.folder, self.name, id(stood)),
+            false => Some(false),
+        }
     }
 
     /// What a backup is kept of, and whether that is certain to be no copy of this command: nothing where nothing
-    /// stands, or a folder, or what an earlier session or run of this command put there.
+    /// stands, or a folder, or what this run, or an earlier session or run of this command, put there.
     fn stands(&self, shared: &Shared<'_>) -> Outcome<Option<(Meta, bool)>> {
         let stood = match names::metadata(self.folder, self.name) {
             Err(Errno::ENOENT) => return Ok(None),
@@ -62,7 +98,12 @@ impl<'run> TakenName<'run> {
             return Ok(None);
         }
         let beside = |by: Incoming<'_>| by.beside((self.folder, self.name), &stood, &shared.stop);
-        Ok(match self.by.map_or(Ok(Resemblance::Other), beside)? {
+        let resemblance = match self.is_own(shared, &stood) {
+            Some(false) => self.by.map_or(Ok(Resemblance::Other), beside)?,
+            Some(true) => Resemblance::Copy,
+            None => Resemblance::Unverified,
+        };
+        Ok(match resemblance {
             Resemblance::Copy => None,
             Resemblance::Unverified => Some((stood, false)),
             Resemblance::Other => Some((stood, true)),
@@ -119,28 +160,16 @@ pub(crate) fn aside_in_tree(
     let making = (&shared.trees.backup_folders, target);
     let to = root.backups.below(&shared.settings, making).map_err(wrong)?;
     let is_beside = to.is_none();
-    // What stands there may be of the run that was cut, and the backup what stood there before it. And a backup that is
-    // a name of the source, or may be of another source, is copied for itself.
+    // What stands there may be of the run that was cut, and the backup what stood there before it.
     let is_unverified =
         was_put || !is_other || root.list.is_lacking() || root.journal().is_some_and(TreeJournal::stood);
-    let source_has = |backup: &OsStr| match source.filter(|_| is_beside) {
-        Some(side) => side.origin().ok().and_then(|origin| origin.has(backup, || side.path_of(backup))),
-        None => Some(false),
-    };
-    let is_shared = shared.trees.targets_overlap;
-    let may_replace = |backup: &OsStr, there: &Meta| {
-        let is_source = shared.settings.source_files.contains(&id(there));
-        let is_certain = shared.settings.replaces_backups && !is_unverified && !is_shared && !is_source;
-        is_certain && source_has(backup) == Some(false)
-    };
-    let is_needed = |backup: &OsStr| match source_has(backup) {
-        None => None,
-        Some(true) if is_chosen(shared, (&root.patterns_above, &target.relative()), backup) => Some(true),
-        Some(_) if is_beside && is_shared => is_of_another(shared, backup),
-        Some(_) => Some(false),
-    };
     let into = to.as_ref().unwrap_or(folder);
-    let aside = backup.set_aside((folder, name, &stood), into, may_replace, is_needed).map_err(wrong)?;
+    let at = (folder, name, &stood);
+    let source = source.filter(|_| is_beside);
+    let names = BackupNames { shared, root, target, source, is_beside, at, into, is_unverified };
+    let may_replace = |backup: &OsStr, there: &Meta| names.may_replace(backup, there);
+    let is_needed = |backup: &OsStr| names.is_needed(backup);
+    let aside = backup.set_aside(at, into, may_replace, is_needed).map_err(wrong)?;
     // Its attributes have another time now, by this run.
     if let Some(journal) = root.journal() {
         journal.know(&stood);
@@ -151,10 +180,94 @@ pub(crate) fn aside_in_tree(
     Ok(UndoRename::new(aside, into))
 }
 
-/// Whether an earlier run put this name of a tree, and did not end well.
+/// What stands under the names that a backup in a tree may get, or is to come there.
+struct BackupNames<'run> {
+    shared: &'run Shared<'run>,
+    root: &'run Root,
+    target: &'run FolderSide,
+    /// The folder of the source that is copied to where the backup lies, if any.
+    source: Option<&'run FolderSide>,
+    is_beside: bool,
+    at: (&'run File, &'run OsStr, &'run Meta),
+    into: &'run File,
+    /// What is set aside may be a copy of this command.
+    is_unverified: bool,
+}
+
+impl BackupNames<'_> {
+    /// A backup that is a name of the source, or may be of another source, is copied for itself.
+    fn may_replace(&self, backup: &OsStr, there: &Meta) -> bool {
+        let settings = &self.shared.settings;
+        let is_certain = settings.replaces_backups && !self.is_unverified;
+        let is_source = self.shared.trees.targets_overlap || settings.source_files.contains(&id(there));
+        is_certain
+            && !is_source
+            && self.source_has(backup) == Some(false)
+            && self.source_may_have(backup) == Some(false)
+            && match self.is_beside {
+                true => !self.was_put(backup),
+                false => tells_apart(self.at, (self.into, backup, there)),
+            }
+    }
+
+    fn is_needed(&self, backup: &OsStr) -> Option<bool> {
+        let (shared, root) = (self.shared, self.root);
+        let has = self.source_has(backup)?;
+        if self.source_may_have(backup)? {
+            return Some(true);
+        }
+        if has && is_chosen(shared, (&root.patterns_above, &self.target.relative()), backup) {
+            return Some(true);
+        }
+        match self.is_beside && shared.trees.targets_overlap {
+            true => is_of_another(shared, backup, self.at),
+            false => Some(false),
+        }
+    }
+
+    fn source_has(&self, backup: &OsStr) -> Option<bool> {
+        let Some(side) = self.source else { return Some(false) };
+        side.origin().ok().and_then(|origin| origin.has(backup, || side.path_of(backup)))
+    }
+
+    /// Whether the source has a name that the target may take for the backup's.
+    fn source_may_have(&self, backup: &OsStr) -> Option<bool> {
+        let (shared, (folder, name, stood)) = (self.shared, self.at);
+        let (Some(side), Some(wish)) = (self.source, &shared.settings.options.backup) else {
+            return Some(false);
+        };
+        if !may_fold(folder, name, stood) {
+            return Some(false);
+        }
+        shared.trees.like_backups.of(wish, side, &shared.stop).map(|names| names.may_have(backup))
+    }
+
+    /// Whether an earlier run that did not end well may have put what stands under the backup's name.
+    fn was_put(&self, backup: &OsStr) -> bool {
+        let path = self.target.relative().join(backup);
+        root_of(self.target)
+            .is_none_or(|root| self.shared.trees.put_names.has_earlier(&root, path.as_os_str()))
+    }
+}
+
+/// The root of a tree, if it can be opened.
+fn root_of(target: &FolderSide) -> Option<Arc<File>> {
+    target.ancestors().last().and_then(|root| root.file().ok()).map(|root| root.0)
+}
+
+/// Notes that this name of a tree is put. Whether an earlier run put it, and did not end well.
 fn was_put(shared: &Shared<'_>, target: &FolderSide, name: &OsStr) -> bool {
-    let root = target.ancestors().last().and_then(|root| root.file().ok());
-    root.is_none_or(|root| shared.trees.put_names.put(&root.0, target.relative().join(name).as_os_str()))
+    let path = target.relative().join(name);
+    root_of(target).is_none_or(|root| shared.trees.put_names.put(&root, path.as_os_str()))
+}
+
+/// Whether a folder of backups tells all names apart that the folder of their files does: else the backup of one name
+/// would replace that of another.
+fn tells_apart(
+    (folder, name, stood): (&File, &OsStr, &Meta),
+    (into, backup, there): (&File, &OsStr, &Meta),
+) -> bool {
+    !may_fold(into, backup, there) || may_fold(folder, name, stood)
 }
 
 /// Tells and counts a backup, which lies in the folder of the name, or in that of all backups, seen from the target.
@@ -187,7 +300,36 @@ pub(crate) fn of_entry<T>(
     }
     let tree = (&*directory.root, &**target, Some(&*directory.source));
     let aside = aside_in_tree(shared, tree, taken)?;
-    replace().inspect_err(|_| aside.undo((taken.folder, taken.name)))
+    replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
+}
+
+/// Gives something a name of a directory that is walked, where nothing stands. A later run has to know that, too.
+pub(crate) fn of_new_entry<T, E>(
+    shared: &Shared<'_>,
+    directory: &Directory,
+    taken: TakenName<'_>,
+    make: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let Some(target) = directory.target.as_ref().filter(|_| shared.settings.options.backup.is_some()) else {
+        return make();
+    };
+    match directory.root.named {
+        Some(_) => shared.trees.put_names.put(taken.folder, taken.name),
+        None => was_put(shared, target, taken.name),
+    };
+    make().inspect(|_| taken.is_put(shared))
+}
+
+/// The same of a name that the user gave.
+pub(crate) fn of_new_file<T, E>(
+    shared: &Shared<'_>,
+    taken: TakenName<'_>,
+    make: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    if shared.settings.options.backup.is_some() {
+        shared.trees.put_names.put(taken.folder, taken.name);
+    }
+    make().inspect(|_| taken.is_put(shared))
 }
 
 /// The same of what the user named, and of this source. Its folder is the one that is copied to.
@@ -199,7 +341,7 @@ pub(crate) fn of_file<T>(
 ) -> Result<T, Problem> {
     let aside = aside_of_file(shared, taken, (path, source));
     let aside = aside.map_err(|errno| not_kept(&shared.settings, path, errno))?;
-    replace().inspect_err(|_| aside.undo((taken.folder, taken.name)))
+    replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }
 
 fn aside_of_file(
@@ -218,17 +360,20 @@ fn aside_of_file(
     let was_put = shared.trees.put_names.put(folder, name);
     let Some((stood, is_other)) = taken.stands(shared)? else { return Ok(UndoRename::default()) };
     let to = folder_of_file(shared, backup, folder)?;
+    let (into, at) = (to.as_deref().unwrap_or(folder), (folder, name, &stood));
     let may_replace = |backup: &OsStr, there: &Meta| {
         let is_source = Some(id(there)) == source || shared.settings.source_files.contains(&id(there));
         let is_certain = shared.settings.replaces_backups && is_other && !was_put && !is_source;
-        is_certain && is_of_another(shared, backup) == Some(false)
+        is_certain
+            && is_of_another(shared, backup, at) == Some(false)
+            && (to.is_some() || !shared.trees.put_names.has_earlier(folder, backup))
+            && (to.is_none() || tells_apart(at, (into, backup, there)))
     };
     let is_needed = |backup: &OsStr| match to {
         Some(_) => Some(false),
-        None => is_of_another(shared, backup),
+        None => is_of_another(shared, backup, at),
     };
-    let into = to.as_deref().unwrap_or(folder);
-    let aside = backup.set_aside((folder, name, &stood), into, may_replace, is_needed)?;
+    let aside = backup.set_aside(at, into, may_replace, is_needed)?;
     made_durable(shared, to.as_deref())?;
     let below = (folder_of(path), Path::new(""));
     tell(shared, || path.to_path_buf(), (below, aside.name()), stood.kind);
@@ -265,8 +410,13 @@ pub(crate) fn finish_folders(shared: &Shared<'_>) {
 }
 
 /// Whether another source of this command is copied to the name of a backup; `None` where it may be.
-fn is_of_another(shared: &Shared<'_>, backup: &OsStr) -> Option<bool> {
-    match shared.settings.backup_names.contains(backup) {
+fn is_of_another(
+    shared: &Shared<'_>,
+    backup: &OsStr,
+    (folder, name, stood): (&File, &OsStr, &Meta),
+) -> Option<bool> {
+    let may_be = || shared.settings.like_backups.may_have(backup) && may_fold(folder, name, stood);
+    match shared.settings.backup_names.contains(backup) || may_be() {
         true => Some(true),
         false => (!shared.trees.targets_overlap).then_some(false),
     }

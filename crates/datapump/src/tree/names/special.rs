@@ -148,7 +148,9 @@ fn replace(
             true => backup::of_entry(shared, &cursor.directory, taken, || {
                 names::rename(target, &temporary, target, &name.name).map_err(wrong)
             }),
-            false => names::rename_new(target, &temporary, &name.name).map_err(wrong),
+            false => backup::of_new_entry(shared, &cursor.directory, taken, || {
+                names::rename_new(target, &temporary, &name.name).map_err(wrong)
+            }),
         }
     });
     // An incomplete entry goes, best effort.
