@@ -301,8 +301,8 @@ pub struct ServeArguments {
     /// Clients may write and not read
     ///
     /// They learn no names, times or equality of what is there: -n, -u, -c, -i, --delete, --existing,
-    /// --ignore-existing and `pump mirror` are refused (status 5), and reports do not count what stood there. A copy
-    /// that was cut goes on with what it wrote. Default: off.
+    /// --ignore-existing, --link-dest and `pump mirror` are refused (status 5), and reports do not count what stood
+    /// there. A copy that was cut goes on with what it wrote. Default: off.
     ///
     /// Example: pump serve --write-only /incoming
     #[arg(long, env = "PUMP_WRITE_ONLY", help_heading = HOW)]
