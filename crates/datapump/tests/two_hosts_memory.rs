@@ -3,70 +3,36 @@
 //! One test alone: what a process has had at most is one number for all that runs in it.
 
 mod net_parts;
+#[allow(dead_code, reason = "each test uses a part of it")]
+#[path = "../../cli/tests/support/wire.rs"]
+mod wire;
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
 use datapump::{Options, Place, RemoteCopy, ServeOptions, WayIn};
 use datapump_core::wire::attributes::{Attribute, Entry, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
-use datapump_core::wire::frame::{HEAD_BYTES, Head};
-use datapump_core::wire::hello::{Purpose, Reply, greet};
+use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::session::{Begin, Direction, Message};
 use datapump_core::wire::{decode, encode};
 use net_parts::{Served, noise};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use wire::{WAIT_MAX, Wire};
 
 const MIB: u64 = 1 << 20;
 const MEMORY: u64 = 64 * MIB;
 /// What a server takes besides its budget: the program, threads and their stacks, buffers of connections; here also
 /// what the clients take, which run in the same process.
 const BESIDES: u64 = 32 * MIB;
-/// A guard for the suite, not a measure of speed.
-const WAIT_MAX: Duration = Duration::from_secs(60);
 
 const LEVELS: u64 = 1000;
 /// Listings that are answered to a server.
 const LISTS_MAX: u64 = 40;
 const NAME: [u8; 250] = [b'n'; 250];
-
-/// A connection of a client that speaks for itself, not sealed.
-struct Wire(TcpStream);
-
-impl Wire {
-    fn call(address: &str, purpose: Purpose, session: Option<[u8; 16]>) -> (Wire, Option<[u8; 16]>) {
-        let stream = TcpStream::connect(address).expect("it listens");
-        stream.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
-        stream.set_write_timeout(Some(WAIT_MAX)).expect("a socket");
-        let mut wire = Wire(stream);
-        wire.put(&greet(purpose, session, None, (None, "test")), 0).expect("sent");
-        let reply = decode(&wire.take().expect("a reply")).expect("a reply");
-        let Reply::Welcome { session, .. } = reply else { panic!("{reply:?}") };
-        (wire, session)
-    }
-
-    fn put(&mut self, body: &[u8], number: u64) -> std::io::Result<()> {
-        let head = Head::message(body, number).expect("it is short").encode();
-        self.0.write_all(&[&head[..], body].concat())
-    }
-
-    fn take(&mut self) -> std::io::Result<Vec<u8>> {
-        let mut head = [0; HEAD_BYTES];
-        self.0.read_exact(&mut head)?;
-        let mut body = vec![0; Head::decode(&head).expect("a head").len as usize];
-        self.0.read_exact(&mut body)?;
-        Ok(body)
-    }
-
-    fn ask(&mut self, ask: &PeerRequest) -> Answer {
-        self.put(&encode(ask), 1).expect("sent");
-        decode(&self.take().expect("an answer")).expect("an answer")
-    }
-}
 
 /// A session that has started: its control connection, and its number. As any client it comes again while others
 /// that end have the memory.
@@ -83,31 +49,11 @@ fn begin(address: &str, way: Direction, connections: u32) -> (Wire, [u8; 16]) {
 
 /// Nothing where the server has not so much memory free.
 fn try_begin(address: &str, way: Direction, connections: u32) -> Option<(Wire, [u8; 16])> {
-    let (mut control, session) = Wire::call(address, Purpose::Control, None);
-    let begin = Begin {
-        way,
-        sources: vec![b"tree".to_vec().into()],
-        target: b"pushed".to_vec().into(),
-        options: "{}".into(),
-        connections,
-        tells_files: Some(true),
-        boot: None,
-        instead_of: None,
-        round_trip_ns: None,
-        sends_ahead: None,
-        reads_on: None,
-        asks_host: None,
-        datagrams: None,
-        expands: None,
-        counts_ahead: None,
-        keeps_links: None,
-    };
-    control.put(&encode(&Message::Begin(begin)), 0).expect("sent");
-    let answer = decode(&control.take().expect("an answer")).expect("an answer");
-    match answer {
-        Message::Begun { .. } => Some((control, session.expect("a control connection"))),
-        Message::Busy(_) => None,
-        answer => panic!("{answer:?}"),
+    let begin = Begin { connections, tells_files: Some(true), ..wire::begin(way) };
+    match wire::try_begin(address, begin) {
+        Ok(session) => Some(session),
+        Err(answer) if matches!(*answer, Message::Busy(_)) => None,
+        Err(answer) => panic!("{answer:?}"),
     }
 }
 
@@ -237,10 +183,7 @@ impl Attacked {
             std::iter::once(PeerRequest::Read { file: 1, at: FileSize(0), len: 1 << 20, sum: None }).chain(
                 std::iter::repeat_n(PeerRequest::List { folder: 1, cookie: 0, with_attributes: None }, 400),
             );
-        let frame = |ask: PeerRequest| {
-            let body = encode(&ask);
-            [&Head::message(&body, 1).expect("it is short").encode()[..], &body].concat()
-        };
+        let frame = |ask: PeerRequest| wire::frame(&encode(&ask), 1);
         // Whatever the connection takes.
         let _ = blocks.0.write_all(&asks.flat_map(frame).collect::<Vec<u8>>());
         blocks
@@ -261,16 +204,8 @@ impl Attacked {
             && answers < 20
         {
             let answer = match decode(&body).expect("an asking") {
-                PeerRequest::Look(_) => {
-                    Answer::Meta { meta, named: None, is_partial: None, owners: None, is_young: None }
-                }
-                PeerRequest::Root { .. } => Answer::Folder {
-                    meta,
-                    attributes: Vec::new(),
-                    made_up: false,
-                    owners: None,
-                    is_young: None,
-                },
+                PeerRequest::Look(_) => Answer::meta(meta),
+                PeerRequest::Root { .. } => Answer::folder(meta, Vec::new()),
                 PeerRequest::List { .. } => {
                     answers += 1;
                     (0..63).for_each(|part| {
@@ -309,25 +244,11 @@ impl Attacked {
         {
             let meta = WireMeta { inode: 1000 + depth, ..meta };
             let answer = match decode(&body).expect("a request") {
-                PeerRequest::Look(_) => {
-                    Answer::Meta { meta, named: None, is_partial: None, owners: None, is_young: None }
-                }
-                PeerRequest::Root { .. } => Answer::Folder {
-                    meta,
-                    attributes: Vec::new(),
-                    made_up: false,
-                    owners: None,
-                    is_young: None,
-                },
+                PeerRequest::Look(_) => Answer::meta(meta),
+                PeerRequest::Root { .. } => Answer::folder(meta, Vec::new()),
                 PeerRequest::Enter { .. } => {
                     depth += 1;
-                    Answer::Folder {
-                        meta,
-                        attributes: folder.to_vec(),
-                        made_up: false,
-                        owners: None,
-                        is_young: None,
-                    }
+                    Answer::folder(meta, folder.to_vec())
                 }
                 PeerRequest::List { .. } => {
                     lists += 1;

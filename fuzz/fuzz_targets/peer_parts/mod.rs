@@ -144,7 +144,7 @@ fn entry(index: usize, which: u8, number: Number) -> Entry {
 }
 
 fn folder(meta: WireMeta) -> Answer {
-    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None, is_young: None }
+    Answer::folder(meta, Vec::new())
 }
 
 fn file(meta: WireMeta, ranges: Option<Vec<Range>>) -> Answer {
@@ -161,7 +161,7 @@ fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
     match ask {
         PeerRequest::Look(_) => {
             let meta = meta(EntryKind::Folder, 0, 0);
-            Answer::Meta { meta, named: None, is_partial: None, owners: None, is_young: None }
+            Answer::meta(meta)
         }
         PeerRequest::LookAgain(_) => {
             let regular = meta(EntryKind::Regular, 0, 0);

@@ -9,7 +9,7 @@ use datapump_core::wire::attributes::{Attribute, Entry, EntryKind, TimeNs, WireM
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{HEAD_BYTES, Head};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
-use datapump_core::wire::peer_request::Answer;
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::session::{Begin, Direction, Message};
 use datapump_core::wire::{VERSION, decode, encode};
 
@@ -60,6 +60,11 @@ impl Wire {
         self.put(&encode(answer), number)
     }
 
+    pub fn ask(&mut self, ask: &PeerRequest) -> Answer {
+        self.put(&encode(ask), 1).expect("sent");
+        decode(&self.take().expect("an answer")).expect("an answer")
+    }
+
     pub fn take(&mut self) -> std::io::Result<Vec<u8>> {
         self.take_numbered().map(|(body, _)| body)
     }
@@ -81,24 +86,7 @@ pub fn frame(body: &[u8], number: u64) -> Vec<u8> {
 
 /// What begins a session that copies `tree` to `pushed`.
 pub fn begin(way: Direction) -> Begin {
-    Begin {
-        way,
-        sources: vec![b"tree".to_vec().into()],
-        target: b"pushed".to_vec().into(),
-        options: "{}".into(),
-        connections: 1,
-        tells_files: None,
-        boot: None,
-        instead_of: None,
-        round_trip_ns: None,
-        sends_ahead: None,
-        reads_on: None,
-        asks_host: None,
-        datagrams: None,
-        expands: None,
-        counts_ahead: None,
-        keeps_links: None,
-    }
+    Begin { sources: vec![b"tree".to_vec().into()], target: b"pushed".to_vec().into(), ..Begin::new(way) }
 }
 
 /// A session with a server that has begun, and its number; or what it said instead.
@@ -132,19 +120,13 @@ pub fn meta(kind: EntryKind, inode: u64) -> WireMeta {
 }
 
 pub fn looked(kind: EntryKind) -> Answer {
-    Answer::Meta { meta: meta(kind, 1), named: None, is_partial: None, owners: None, is_young: None }
+    Answer::meta(meta(kind, 1))
 }
 
 /// A folder was opened, with so many short attributes.
 pub fn folder(inode: u64, attributes: usize) -> Answer {
     let attribute = Attribute { name: b"x".to_vec().into(), value: Vec::new().into(), is_unreadable: None };
-    Answer::Folder {
-        meta: meta(EntryKind::Folder, inode),
-        attributes: vec![attribute; attributes],
-        made_up: false,
-        owners: None,
-        is_young: None,
-    }
+    Answer::folder(meta(EntryKind::Folder, inode), vec![attribute; attributes])
 }
 
 /// A folder's name, that comes under a number.

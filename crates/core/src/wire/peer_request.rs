@@ -313,6 +313,23 @@ pub enum Answer {
     ),
 }
 
+impl Answer {
+    /// What something is, and nothing besides.
+    pub fn meta(meta: WireMeta) -> Answer {
+        Answer::Meta { meta, named: None, is_partial: None, owners: None, is_young: None }
+    }
+
+    /// An open folder of a disk.
+    pub fn folder(meta: WireMeta, attributes: Vec<Attribute>) -> Answer {
+        Answer::Folder { meta, attributes, made_up: false, owners: None, is_young: None }
+    }
+
+    /// A small file, whose block follows.
+    pub fn file(meta: WireMeta, attributes: Vec<Attribute>) -> Answer {
+        Answer::File { meta, attributes, ranges: None, owners: None, follows: None, is_young: None }
+    }
+}
+
 /// Bytes of a file that hold data: the first is not behind the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode)]
 pub struct Range {

@@ -95,6 +95,30 @@ pub struct Begin {
     pub keeps_links: Option<bool>,
 }
 
+impl Begin {
+    /// A session that copies nothing to nowhere, over one connection, and asks for nothing besides.
+    pub fn new(way: Direction) -> Begin {
+        Begin {
+            way,
+            sources: Vec::new(),
+            target: Vec::new().into(),
+            options: "{}".into(),
+            connections: 1,
+            tells_files: None,
+            boot: None,
+            instead_of: None,
+            round_trip_ns: None,
+            sends_ahead: None,
+            reads_on: None,
+            asks_host: None,
+            datagrams: None,
+            expands: None,
+            counts_ahead: None,
+            keeps_links: None,
+        }
+    }
+}
+
 /// How far a job is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Progress {

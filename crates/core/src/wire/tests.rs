@@ -325,7 +325,7 @@ fn messages_are_read_as_they_were_written() {
             words: None,
             class: None,
         }),
-        Answer::Meta { meta: meta(), named: None, is_partial: None, owners: None, is_young: None },
+        Answer::meta(meta()),
         Answer::Folder {
             meta: meta(),
             attributes: vec![attribute.clone()],
@@ -379,13 +379,7 @@ fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
     let attribute =
         Attribute { name: ByteVec::from(Vec::new()), value: ByteVec::from(Vec::new()), is_unreadable: None };
     let attributes = |count| vec![attribute.clone(); count];
-    let folder = |count| Answer::Folder {
-        meta: meta(),
-        attributes: attributes(count),
-        made_up: false,
-        owners: None,
-        is_young: None,
-    };
+    let folder = |count| Answer::folder(meta(), attributes(count));
     let file = |count, ranges| {
         file_of(attributes(count), vec![Range { start: FileSize(0), end: FileSize(0) }; ranges])
     };
@@ -433,27 +427,9 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
         let answer = Answer::Fault(fault(Some(ErrorNumber(number))));
         assert!(decode::<Answer>(&encode(&answer)).is_err(), "{answer:?}");
     }
-    let sized = |size_bytes| Answer::Meta {
-        meta: WireMeta { size_bytes, ..meta() },
-        named: None,
-        is_partial: None,
-        owners: None,
-        is_young: None,
-    };
-    let allocated = |allocated_bytes| Answer::Meta {
-        meta: WireMeta { allocated_bytes, ..meta() },
-        named: None,
-        is_partial: None,
-        owners: None,
-        is_young: None,
-    };
-    let owned = |uid, gid| Answer::Meta {
-        meta: WireMeta { uid, gid, ..meta() },
-        named: None,
-        is_partial: None,
-        owners: None,
-        is_young: None,
-    };
+    let sized = |size_bytes| Answer::meta(WireMeta { size_bytes, ..meta() });
+    let allocated = |allocated_bytes| Answer::meta(WireMeta { allocated_bytes, ..meta() });
+    let owned = |uid, gid| Answer::meta(WireMeta { uid, gid, ..meta() });
     let ranged = |start, end| file_of(Vec::new(), vec![Range { start: FileSize(start), end: FileSize(end) }]);
     for answer in [
         sized(FileSize(1 << 63)),

@@ -80,22 +80,9 @@ impl HostileStage {
     ) -> (Channel, [u8; 16]) {
         let (mut control, welcome) = welcomed(&self.dialer).expect("the ticket is good");
         let begin = Begin {
-            way,
             sources: vec![source.as_bytes().to_vec().into()],
             target: target.as_bytes().to_vec().into(),
-            options: "{}".into(),
-            connections: 1,
-            tells_files: None,
-            boot: None,
-            instead_of: None,
-            round_trip_ns: None,
-            sends_ahead: None,
-            reads_on: None,
-            asks_host: None,
-            datagrams: None,
-            expands: None,
-            counts_ahead: None,
-            keeps_links: None,
+            ..Begin::new(way)
         };
         control.send_message(&encode(&Message::Begin(wishes(begin))), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");
@@ -231,9 +218,8 @@ fn push_ahead(stage: &HostileStage, target: &str, says: Vec<(u64, Option<Answer>
 fn what_is_sent_ahead_and_was_not_announced_ends_the_session() {
     let stage = HostileStage::new();
     let folder = to_wire(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
-    let looked = Answer::Meta { meta: folder, named: None, is_partial: None, owners: None, is_young: None };
-    let opened =
-        Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false, owners: None, is_young: None };
+    let looked = Answer::meta(folder);
+    let opened = Answer::folder(folder, Vec::new());
     let names = |size: u64, numbers: [u64; 2]| {
         let mut entries = lies(&stage, &[b"one", b"two"]);
         for (entry, number) in entries.iter_mut().zip(numbers) {
@@ -292,16 +278,8 @@ fn push(stage: &HostileStage, names: &[&[u8]]) -> Option<String> {
     let mut entries = Some(lies(stage, names));
     while let Ok((body, number)) = channel.message_within(WAIT_MAX) {
         let answer = match decode(&body).expect("an asking") {
-            PeerRequest::Look(_) => {
-                Answer::Meta { meta: folder, named: None, is_partial: None, owners: None, is_young: None }
-            }
-            PeerRequest::Root { .. } => Answer::Folder {
-                meta: folder,
-                attributes: Vec::new(),
-                made_up: false,
-                owners: None,
-                is_young: None,
-            },
+            PeerRequest::Look(_) => Answer::meta(folder),
+            PeerRequest::Root { .. } => Answer::folder(folder, Vec::new()),
             PeerRequest::List { .. } => Answer::Names {
                 entries: entries.take().unwrap_or_default(),
                 cookie: 1,
@@ -364,13 +342,7 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
         let errno = Some(ErrorNumber(number));
         Answer::Fault(Fault { operation: Operation::Open.words().into(), errno, words: None, class: None })
     };
-    let sized = |bytes| Answer::Meta {
-        meta: WireMeta { size_bytes: FileSize(bytes), ..folder },
-        named: None,
-        is_partial: None,
-        owners: None,
-        is_young: None,
-    };
+    let sized = |bytes| Answer::meta(WireMeta { size_bytes: FileSize(bytes), ..folder });
     for lie in [fault(0), fault(-1), fault(5000), sized(1 << 63), sized(u64::MAX)] {
         let (mut control, session) = stage.begin(Direction::Push, "tree", "copy");
         let mut names = stage.join(Purpose::Names, session);

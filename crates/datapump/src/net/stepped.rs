@@ -215,24 +215,7 @@ fn open(link: SimLink, cancel: CancelToken) -> Result<Channel, NetFault> {
 }
 
 fn begin(way: Direction) -> Begin {
-    Begin {
-        way,
-        sources: vec![Vec::new().into()],
-        target: Vec::new().into(),
-        options: String::new(),
-        connections: 1,
-        tells_files: None,
-        boot: None,
-        instead_of: None,
-        round_trip_ns: None,
-        sends_ahead: None,
-        reads_on: None,
-        asks_host: None,
-        datagrams: None,
-        expands: None,
-        counts_ahead: None,
-        keeps_links: None,
-    }
+    Begin { sources: vec![Vec::new().into()], ..Begin::new(way) }
 }
 
 /// The control connection of the side that is read.

@@ -202,7 +202,7 @@ fn who_was_told_his_counts_and_stays_holds_no_rate() {
         channel.flush().expect("it listens");
         channel.within(WAIT_MAX, Channel::receive_reply).expect("it lets in");
         channel.take_reply();
-        let begin = Begin { datagrams: Some(request(DatagramUse::Count, 0)), ..nothing() };
+        let begin = Begin { datagrams: Some(request(DatagramUse::Count, 0)), ..Begin::new(Direction::Pull) };
         for message in [Message::Begin(begin), Message::DatagramsSent(0)] {
             channel.send_message(&encode(&message), 0).expect("it listens");
         }
@@ -216,28 +216,6 @@ fn who_was_told_his_counts_and_stays_holds_no_rate() {
 fn heard(channel: &mut Channel) -> Message {
     let (body, _) = channel.message_within(WAIT_MAX).expect("an answer");
     decode(&body).expect("a message")
-}
-
-/// A session about nothing yet.
-fn nothing() -> Begin {
-    Begin {
-        way: Direction::Pull,
-        sources: Vec::new(),
-        target: Vec::new().into(),
-        options: "{}".into(),
-        connections: 1,
-        tells_files: None,
-        boot: None,
-        instead_of: None,
-        round_trip_ns: None,
-        sends_ahead: None,
-        reads_on: None,
-        asks_host: None,
-        datagrams: None,
-        expands: None,
-        counts_ahead: None,
-        keeps_links: None,
-    }
 }
 
 #[test]

@@ -11,100 +11,38 @@ use crate::wire::{
     ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX, TRAFFIC_MAX, UNWANTED_MAX,
 };
 
-/// The names of a folder.
-pub(in crate::wire) fn names<'bytes, C, T>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Vec<T>, Error>
-where
-    T: Decode<'bytes, C>,
-{
-    list(decoder, context, NAMES_MAX)
+/// A reader of a field that is a list, or that may be one, of at most so many things.
+macro_rules! readers {
+    ($($(#[$doc:meta])* $name:ident: $read:ident, $result:ty, $most:ident;)*) => {$(
+        $(#[$doc])*
+        pub(in crate::wire) fn $name<'bytes, C, T: Decode<'bytes, C>>(
+            decoder: &mut Decoder<'bytes>,
+            context: &mut C,
+        ) -> Result<$result, Error> {
+            $read(decoder, context, $most)
+        }
+    )*};
 }
 
-/// The places of a session.
-pub(in crate::wire) fn sources<'bytes, C, T>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Vec<T>, Error>
-where
-    T: Decode<'bytes, C>,
-{
-    list(decoder, context, SOURCES_MAX)
-}
-
-/// What places stand for, where that is told.
-pub(in crate::wire) fn places<'bytes, C, T>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Option<Vec<T>>, Error>
-where
-    T: Decode<'bytes, C>,
-{
-    optional(decoder, context, SOURCES_MAX)
-}
-
-/// The numbers of unwanted answers.
-pub(in crate::wire) fn unwanted<'bytes, C>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Vec<u64>, Error> {
-    list(decoder, context, UNWANTED_MAX)
-}
-
-/// The attributes of a file or folder.
-pub(in crate::wire) fn attributes<'bytes, C, T>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Vec<T>, Error>
-where
-    T: Decode<'bytes, C>,
-{
-    list(decoder, context, ATTRIBUTES_MAX)
-}
-
-/// The attributes of a name, where they are told.
-pub(in crate::wire) fn told_attributes<'bytes, C, T>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Option<Vec<T>>, Error>
-where
-    T: Decode<'bytes, C>,
-{
-    optional(decoder, context, ATTRIBUTES_MAX)
-}
-
-/// The map of a file, where there is one.
-pub(in crate::wire) fn ranges<'bytes, C, T>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Option<Vec<T>>, Error>
-where
-    T: Decode<'bytes, C>,
-{
-    optional(decoder, context, RANGES_MAX)
-}
-
-/// How far the connections of a session are, where that is told.
-pub(in crate::wire) fn traffic<'bytes, C, T>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Option<Vec<T>>, Error>
-where
-    T: Decode<'bytes, C>,
-{
-    optional(decoder, context, TRAFFIC_MAX)
-}
-
-/// What owners and groups are called, where that is told.
-pub(in crate::wire) fn owners<'bytes, C, T>(
-    decoder: &mut Decoder<'bytes>,
-    context: &mut C,
-) -> Result<Option<Vec<T>>, Error>
-where
-    T: Decode<'bytes, C>,
-{
-    optional(decoder, context, OWNERS_MAX)
+readers! {
+    /// The names of a folder.
+    names: list, Vec<T>, NAMES_MAX;
+    /// The places of a session.
+    sources: list, Vec<T>, SOURCES_MAX;
+    /// What places stand for, where that is told.
+    places: optional, Option<Vec<T>>, SOURCES_MAX;
+    /// The numbers of unwanted answers.
+    unwanted: list, Vec<T>, UNWANTED_MAX;
+    /// The attributes of a file or folder.
+    attributes: list, Vec<T>, ATTRIBUTES_MAX;
+    /// The attributes of a name, where they are told.
+    told_attributes: optional, Option<Vec<T>>, ATTRIBUTES_MAX;
+    /// The map of a file, where there is one.
+    ranges: optional, Option<Vec<T>>, RANGES_MAX;
+    /// How far the connections of a session are, where that is told.
+    traffic: optional, Option<Vec<T>>, TRAFFIC_MAX;
+    /// What owners and groups are called, where that is told.
+    owners: optional, Option<Vec<T>>, OWNERS_MAX;
 }
 
 /// What an optional list is that is not told.

@@ -238,22 +238,6 @@ struct OpenDatagrams {
 /// A server that does not know datagrams takes it for a copy of nothing, and grants none.
 fn begin(request: DatagramRequest) -> Begin {
     let options = Options { far_null_bytes: Some(0), ..Options::default() };
-    Begin {
-        way: Direction::Pull,
-        sources: Vec::new(),
-        target: Vec::new().into(),
-        options: options.to_wire(),
-        connections: 1,
-        tells_files: None,
-        boot: Some(boot()),
-        instead_of: None,
-        round_trip_ns: None,
-        sends_ahead: None,
-        reads_on: None,
-        asks_host: None,
-        datagrams: Some(request),
-        expands: None,
-        counts_ahead: None,
-        keeps_links: None,
-    }
+    let (options, boot, datagrams) = (options.to_wire(), Some(boot()), Some(request));
+    Begin { options, boot, datagrams, ..Begin::new(Direction::Pull) }
 }

@@ -103,13 +103,7 @@ impl HandlePlace {
     /// The folder of a link, as it is told: it is asked for the link, and nothing else in it.
     pub(crate) fn folder_of_link(&self) -> PlaceOutcome<Answer> {
         let meta = self.above()?.1;
-        Ok(Answer::Folder {
-            meta: to_wire(&meta),
-            attributes: Vec::new(),
-            made_up: false,
-            owners: None,
-            is_young: None,
-        })
+        Ok(Answer::folder(to_wire(&meta), Vec::new()))
     }
 
     /// What a name in the folder of a link is. Nothing else than the link is there for the other side.

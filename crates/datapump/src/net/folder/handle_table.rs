@@ -412,14 +412,7 @@ impl HandleTable {
         let attributes = if is_it { attributes } else { Vec::new() };
         let bytes = weight::of_attributes(&attributes);
         let charge = (bytes > UNCHARGED_BYTES).then(|| self.charge(bytes, 0)).transpose()?;
-        let answer = Answer::File {
-            meta: to_wire(&meta),
-            attributes,
-            ranges: None,
-            owners: None,
-            follows: None,
-            is_young: None,
-        };
+        let answer = Answer::file(to_wire(&meta), attributes);
         let given = GivenFile::new(handle, meta, (magic, TimeLook::new(now_ns, magic, &meta)), above);
         Ok((answer, charge, is_it.then_some(given)))
     }

@@ -34,11 +34,11 @@ fn meta(kind: EntryKind, size: u64, links: u64) -> WireMeta {
 
 fn folder() -> Answer {
     let meta = meta(EntryKind::Folder, 0, 2);
-    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None, is_young: None }
+    Answer::folder(meta, Vec::new())
 }
 
 fn looked(kind: EntryKind) -> Answer {
-    Answer::Meta { meta: meta(kind, 500, 1), named: None, is_partial: None, owners: None, is_young: None }
+    Answer::meta(meta(kind, 500, 1))
 }
 
 /// `d…` are folders, `2…` a file with two names, `L…` a large one, others are small files.

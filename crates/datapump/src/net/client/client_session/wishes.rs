@@ -72,22 +72,14 @@ impl RemoteCopy {
         let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
         let sources = self.sources.iter().map(path).collect();
         Begin {
-            way,
             sources,
             target,
             options,
             connections: self.lanes(),
             tells_files: Some(self.tells_files),
-            boot: None,
-            instead_of: None,
-            round_trip_ns: None,
-            sends_ahead: None,
-            reads_on: None,
             asks_host: self.options.asks_host.then_some(true),
-            datagrams: None,
-            expands: None,
-            counts_ahead: None,
             keeps_links: self.asks_links(way).then_some(true),
+            ..Begin::new(way)
         }
     }
 

@@ -76,14 +76,7 @@ impl HandleTable {
                 let meta = named(&given.above, meta).map_err(drop)?;
                 let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
                 let meta = to_wire(&meta);
-                Ok(Some(Box::new(Answer::File {
-                    meta,
-                    attributes,
-                    ranges: None,
-                    owners: None,
-                    follows: None,
-                    is_young: None,
-                })))
+                Ok(Some(Box::new(Answer::file(meta, attributes))))
             }
         }
     }

@@ -16,13 +16,7 @@ fn state(budget: &Arc<Budget>, window: u64) -> (AheadState, Arc<Share>) {
     let share = budget.share();
     let charge = share.charge(window as usize, 0).expect("there is room");
     let mut state = AheadState::new(1, 1000, (window, charge), &share).expect("there is room");
-    let looked = Answer::Meta {
-        meta: meta(EntryKind::Folder, 0),
-        named: None,
-        is_partial: None,
-        owners: None,
-        is_young: None,
-    };
+    let looked = Answer::meta(meta(EntryKind::Folder, 0));
     come(&mut state, &share, (1, looked)).unwrap_or_else(|_| panic!("it was expected"));
     come(&mut state, &share, (2, folder())).unwrap_or_else(|_| panic!("it was expected"));
     (state, share)
@@ -35,7 +29,7 @@ fn meta(kind: EntryKind, size_bytes: u64) -> WireMeta {
 
 fn folder() -> Answer {
     let meta = meta(EntryKind::Folder, 0);
-    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None, is_young: None }
+    Answer::folder(meta, Vec::new())
 }
 
 /// Names of files of a length, or of folders, which come under these numbers.
@@ -119,14 +113,7 @@ fn blocks_beyond_the_window_are_requested() {
     assert!(come(&mut state, &share, (2, names(3..30, (EntryKind::Regular, 1000)))).is_ok());
     let file = || {
         let meta = meta(EntryKind::Regular, 1000);
-        Answer::File {
-            meta,
-            attributes: Vec::new(),
-            ranges: None,
-            owners: None,
-            follows: None,
-            is_young: None,
-        }
+        Answer::file(meta, Vec::new())
     };
     for number in 3..20 {
         let came = come_with(&mut state, &share, (number, file()), Some(vec![0; 1000]));
