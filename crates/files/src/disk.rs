@@ -292,6 +292,14 @@ pub fn may_fold_names(folder: &std::fs::File) -> bool {
     }
 }
 
+/// The same file, read through the cache, whatever was asked of the open one: direct reads would have to be aligned.
+pub fn open_cached(handle: &Handle) -> Outcome<Handle> {
+    match handle {
+        Handle::Os(file) => names::open_again(file, Access::Read).map(Handle::Os),
+        Handle::Sim(_) => Err(Errno::EINVAL),
+    }
+}
+
 /// With what tells an open file from all that have or had its inode number: [`names::told_apart`].
 pub fn open_told_apart(meta: Meta, handle: &Handle) -> Meta {
     match meta.links > 1 {

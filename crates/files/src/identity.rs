@@ -18,7 +18,7 @@ use crate::identity::tick::TimeLook;
 use crate::problem::{Class, Operation, Problem};
 
 /// What happened to a source that nobody can copy again.
-const DELETED: &str = "was deleted";
+pub const DELETED: &str = "was deleted";
 /// A change right after the look would not show.
 pub const YOUNG: &str = "was so new that a change within a tick of its clock would not show";
 const ATTRIBUTES_MOVED: &str = "had its attributes changed";
@@ -135,6 +135,16 @@ pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>, look: TimeLook) -
         () => return None,
     };
     Some(SourceChange::Unverified(unverified))
+}
+
+/// The same of a source that is just read again: a doubt is settled by that, and is no change.
+pub fn certain_change(
+    before: &Meta,
+    now: &Meta,
+    named: Option<&Meta>,
+    look: TimeLook,
+) -> Option<SourceChange> {
+    change(before, now, named, look).filter(|change| !matches!(change, SourceChange::Unverified(_)))
 }
 
 /// The problem of a doubt that nothing can settle: the source cannot be read again, or nothing is there to compare with.

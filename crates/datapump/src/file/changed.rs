@@ -16,7 +16,7 @@ use crate::file::task::{Finish, Task};
 use crate::open::held::{Held, Original, ReadAgain, rewritten};
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
-use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, names};
+use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, open_cached};
 use datapump_files::holes::mapped;
 use datapump_files::identity::{self, OpenSource, SourceChange, changed, id, tick};
 
@@ -103,20 +103,12 @@ fn copied(task: &Task) -> Result<Option<CopiedContent<'_>>, Problem> {
         (Finish::Stripe(stripe), _) if hash.is_none() => {
             return Ok(Some(CopiedContent::Stripe(Box::new(stripe.open_to_read()?), length)));
         }
-        (Finish::Device(handle), _) if hash.is_none() => open_again(handle).map_err(system)?,
-        (_, Sink::Compare(file)) => open_again(&file.handle).map_err(system)?,
+        (Finish::Device(handle), _) if hash.is_none() => open_cached(handle).map_err(system)?,
+        (_, Sink::Compare(file)) => open_cached(&file.handle).map_err(system)?,
         (Finish::Nothing, Sink::Null) if hash.is_none() => return Ok(Some(CopiedContent::Nothing)),
         _ => return Ok(hash),
     };
     Ok(Some(CopiedContent::Target(target, length)))
-}
-
-/// The same file, read through the cache, whatever was asked of the open one.
-fn open_again(handle: &Handle) -> Outcome<Handle> {
-    match handle {
-        Handle::Os(file) => names::open_again(file, Access::Read).map(Handle::Os),
-        Handle::Sim(_) => Err(Errno::EINVAL),
-    }
 }
 
 /// Of a source on this host: what has its name now is read, once a further change would show.
@@ -129,16 +121,13 @@ fn read_here(
     let system = |errno: Errno| Problem::system(Operation::Read, &original.path, errno.0);
     let (handle, named) = match open_named(shared, original, held) {
         Ok(found) => found,
-        Err(Errno::ENOENT) => return Ok(Err(SourceChange::Other("was deleted".into()))),
+        Err(Errno::ENOENT) => return Ok(Err(SourceChange::Other(identity::DELETED.into()))),
         Err(errno) => return Err(system(errno)),
     };
     tick::wait_until_settled(handle.room().magic, &named, &shared.stop);
     let meta =
         handle.meta().and_then(|meta| mapped::believed(&handle, meta, &shared.stop)).map_err(system)?;
-    let change_to = |now: &Meta| match identity::change(&original.meta, now, Some(now), original.look) {
-        None | Some(SourceChange::Unverified(_)) => None,
-        change => change,
-    };
+    let change_to = |now: &Meta| identity::certain_change(&original.meta, now, Some(now), original.look);
     if let Some(change) = change_to(&meta) {
         return Ok(Err(change));
     }
@@ -169,6 +158,6 @@ fn open_named(shared: &Shared<'_>, original: &Original, held: &Arc<Handle>) -> O
             opened.map(|handle| (Arc::new(handle), named))
         }
         // Not to be seen any more is not gone: the open file tells the rest.
-        _ => Ok((open_again(held).map_or_else(|_| Arc::clone(held), Arc::new), own)),
+        _ => Ok((open_cached(held).map_or_else(|_| Arc::clone(held), Arc::new), own)),
     }
 }

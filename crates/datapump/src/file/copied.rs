@@ -19,7 +19,7 @@ use crate::file::hash::{BlockHash, FileHash, GROUP_BYTES};
 pub(crate) enum CopiedContent<'task> {
     /// The target, open to be read, and how long the source is.
     Target(Handle, u64),
-    /// The same of several files that are one.
+    /// The members of a stripe, open to be read, and how long the source is.
     Stripe(OwnPeek<'task>, u64),
     /// The hash of these ranges.
     Hash(&'task FileHash, ByteRanges),
@@ -40,7 +40,7 @@ pub(crate) type Sums<'source, E> = &'source mut dyn FnMut(&[Subtree]) -> Result<
 const SUMS_TOGETHER: usize = 64;
 
 impl CopiedContent<'_> {
-    /// Whether a file of this host is the same.
+    /// Compares a file of this host.
     pub(crate) fn is_same_as(&self, source: &Handle, stop: &AtomicBool) -> Outcome<bool> {
         match self {
             CopiedContent::Target(copy, bytes) => prefix::is_shared(source, copy, *bytes, stop),
@@ -48,13 +48,13 @@ impl CopiedContent<'_> {
         }
     }
 
-    /// The same of a source that only gives its bytes.
+    /// Compares a source by its bytes.
     pub(crate) fn is_same_by(&self, peek: Peek<'_>, stop: &AtomicBool) -> Outcome<bool> {
         match self {
             CopiedContent::Nothing => Ok(true),
             CopiedContent::Target(_, bytes) | CopiedContent::Stripe(_, bytes) => {
                 for part in subtrees(0, *bytes, GROUP_BYTES) {
-                    let source = read(peek, part)?.filter(|_| !stop.load(Ordering::Relaxed));
+                    let source = read_part(peek, part)?.filter(|_| !stop.load(Ordering::Relaxed));
                     if source.is_none() || source != self.own(part)? {
                         return Ok(false);
                     }
@@ -65,7 +65,8 @@ impl CopiedContent<'_> {
                 let again = hash.another();
                 for &(start, end) in ranges {
                     for part in subtrees(start, end - start, GROUP_BYTES) {
-                        let Some(bytes) = read(peek, part)?.filter(|_| !stop.load(Ordering::Relaxed)) else {
+                        let Some(bytes) = read_part(peek, part)?.filter(|_| !stop.load(Ordering::Relaxed))
+                        else {
                             return Ok(false);
                         };
                         again.add(block(part), &bytes);
@@ -76,7 +77,7 @@ impl CopiedContent<'_> {
         }
     }
 
-    /// The same of a source that gives digests of its parts, and holds data in these ranges. `None`: it gives none.
+    /// Compares a source by digests of its parts, which holds data in these ranges. `None`: it gives no digests.
     pub(crate) fn is_same_by_sums<E>(
         &self,
         source: ByteRanges,
@@ -123,8 +124,8 @@ impl CopiedContent<'_> {
     /// A part of what was written; `None` where it ends before.
     fn own(&self, part: Subtree) -> Outcome<Option<Vec<u8>>> {
         match self {
-            CopiedContent::Target(copy, _) => read(&|at, into| copy.peek(at, into), part),
-            CopiedContent::Stripe(peek, _) => read(peek, part),
+            CopiedContent::Target(copy, _) => read_part(&|at, into| copy.peek(at, into), part),
+            CopiedContent::Stripe(peek, _) => read_part(peek, part),
             CopiedContent::Hash(..) | CopiedContent::Nothing => Ok(None),
         }
     }
@@ -135,7 +136,7 @@ fn block(part: Subtree) -> Block {
 }
 
 /// All bytes of a part; `None` where the file ends in it.
-fn read(peek: Peek<'_>, part: Subtree) -> Outcome<Option<Vec<u8>>> {
+pub(crate) fn read_part(peek: Peek<'_>, part: Subtree) -> Outcome<Option<Vec<u8>>> {
     let (mut bytes, mut done) = (vec![0; part.bytes as usize], 0);
     while done < bytes.len() {
         match peek(part.at + done as u64, &mut bytes[done..])? {

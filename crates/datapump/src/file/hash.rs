@@ -114,8 +114,7 @@ impl FileHash {
         if state.marks.is_some() { FileHash::marked() } else { FileHash::default() }
     }
 
-    /// The same as [`FileHash::agrees_with`] where the file was cut otherwise, or where its first part was not hashed as
-    /// if it were the whole file.
+    /// Whether the parts agree, wherever the file was cut, and whether or not its first part was hashed as a whole file.
     pub(crate) fn has_parts_of(&self, other: &FileHash) -> bool {
         let own = self.0.lock().expect("no panic while hashing");
         let other = other.0.lock().expect("no panic while hashing");

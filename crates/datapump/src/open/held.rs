@@ -16,7 +16,7 @@ use crate::target::listed::Attributes;
 use datapump_files::disk::{FileKind, Folder, Meta};
 use datapump_files::holes::ByteRanges;
 use datapump_files::identity::tick::TimeLook;
-use datapump_files::identity::{SourceChange, change, unsettled};
+use datapump_files::identity::{SourceChange, certain_change, change, unsettled};
 
 /// The source as it was when the copy began, to see later whether it changed.
 #[derive(Debug)]
@@ -169,11 +169,7 @@ impl Elsewhere for RemoteFile {
         let Some(again) = self.open_again(path)? else {
             return Err(original.unsettled("it cannot be read a second time"));
         };
-        let change_to = |now: &Meta, named: Option<&Meta>| match change(before, now, named, *look) {
-            None | Some(SourceChange::Unverified(_)) => None,
-            change => change,
-        };
-        if let Some(change) = change_to(&again.meta, Some(&again.meta)) {
+        if let Some(change) = certain_change(before, &again.meta, Some(&again.meta), *look) {
             return Ok(Err(change));
         }
         let is_same = || match again.is_same(copied, path, stop)? {
@@ -190,7 +186,7 @@ impl Elsewhere for RemoteFile {
             return Ok(Err(rewritten()));
         }
         let (meta, held) = (now, Held::There(Arc::new(RemoteFile::Open(again))));
-        Ok(change_to(&now, named.as_ref()).map_or(Ok(ReadAgain { held, meta }), Err))
+        Ok(certain_change(before, &now, named.as_ref(), *look).map_or(Ok(ReadAgain { held, meta }), Err))
     }
 }
 

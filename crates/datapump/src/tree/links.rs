@@ -391,9 +391,9 @@ impl Links {
 /// Which of the files of its state a name is of.
 fn which(table: &LinkTable, file: FileState, name: &MetName<'_>) -> WhichFile {
     let handle = name.meta.handle;
-    let verdict = |of: FileState| match name.compared {
-        Some(compared) => compared.iter().find(|(other, _)| *other == of).map(|&(_, is_equal)| is_equal),
-        None => None,
+    let verdict = |of: FileState| {
+        let compared = name.compared?.iter().find(|(other, _)| *other == of);
+        compared.map(|&(_, is_equal)| is_equal)
     };
     let (mut free, mut doubtful) = (0, None);
     for (&of, linked) in table.range(file.of_class(0)..=file.of_class(CLASSES_MAX)) {

@@ -243,36 +243,33 @@ pub fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {
     fs::openat(folder, c".", flags, Mode::from_raw_mode(mode)).map(File::from).map_err(errno)
 }
 
-/// Whom new files in a folder belong to, found out by one that is made and goes again.
-pub fn owner_of_new(folder: &File, spare: &OsStr) -> Outcome<u32> {
+/// What a new file in a folder tells, which is made for that and removed.
+fn ask_new_one<T>(folder: &File, spare: &OsStr, ask: impl FnOnce(&File) -> T) -> Outcome<T> {
     if let Ok(file) = make_unnamed(folder, 0o600) {
-        return os::file_metadata(&file).map(|meta| meta.uid);
+        return Ok(ask(&file));
     }
     let made = os::create_new(folder, spare)?;
-    // Before it goes: some file systems (FUSE) know nothing of what has no name any more.
-    let owner = os::file_metadata(&made).map(|meta| meta.uid);
+    // Before it is removed: some file systems (FUSE) know nothing of what has no name any more.
+    let told = ask(&made);
     // Best effort: a leftover is recognised and removed by the next run.
     let _ = os::remove(folder, spare);
-    owner
+    Ok(told)
 }
 
-/// Whether new files in a folder keep the time that they are given, found out by one that is made and goes again.
+/// The owner of new files in a folder.
+pub fn owner_of_new(folder: &File, spare: &OsStr) -> Outcome<u32> {
+    ask_new_one(folder, spare, os::file_metadata)?.map(|meta| meta.uid)
+}
+
+/// Whether new files in a folder keep the time that they are given.
 pub fn new_one_keeps_times(folder: &File, spare: &OsStr) -> Outcome<bool> {
     /// September 2001: all file systems can tell it.
     const TIME: Timespec = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
-    let keeps = |file: &File| {
+    ask_new_one(folder, spare, |file| {
         let set = fs::futimens(file, &Timestamps { last_access: TIME, last_modification: TIME });
         let shown = os::file_metadata(file).map(|meta| meta.mtime_ns / 1_000_000_000);
         set.is_ok() && shown == Ok(i128::from(TIME.tv_sec))
-    };
-    if let Ok(file) = make_unnamed(folder, 0o600) {
-        return Ok(keeps(&file));
-    }
-    let made = os::create_new(folder, spare)?;
-    let keeps = keeps(&made);
-    // Best effort: a leftover is recognised and removed by the next run.
-    let _ = os::remove(folder, spare);
-    Ok(keeps)
+    })
 }
 
 /// Gives what is open, or held, a name: its first one, or one more; `EEXIST` if that is taken.

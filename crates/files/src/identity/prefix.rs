@@ -1,4 +1,4 @@
-//! Whether a file that became longer still begins with what was copied of it.
+//! Whether two files hold the same bytes: one that became longer and what was copied of it, or two names of one number.
 //!
 //! Must not know: how it was copied, what follows.
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Handle;
 
-use crate::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, names};
+use crate::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, open_cached};
 use crate::holes::{self, ByteRanges};
 
 /// Read of each file at a time.
@@ -16,8 +16,8 @@ const PIECE_BYTES: u64 = 256 << 10;
 /// Whether the first bytes of both files are the same. All of the copy was read before this looks: what is the same is
 /// what the source held in between, at one time. A stop ends the looking, and nothing is known to be the same.
 pub fn is_shared(source: &Handle, copy: &Handle, bytes: u64, stop: &AtomicBool) -> Outcome<bool> {
-    let again = again(source);
-    let source = again.as_ref().unwrap_or(source);
+    let cached = open_cached(source);
+    let source = cached.as_ref().unwrap_or(source);
     let ranges = holes::union(ranges(source, bytes, stop)?, ranges(copy, bytes, stop)?, bytes);
     for range in ranges {
         if !is_same(source, copy, range, stop)? {
@@ -40,14 +40,6 @@ pub fn are_one(one: &Path, other: &Path) -> bool {
     is_file
         && meta.size_bytes == other_meta.size_bytes
         && is_shared(&one, &other, meta.size_bytes, &AtomicBool::new(false)) == Ok(true)
-}
-
-/// The same file, read through the cache whatever was asked of the open one: direct reads would have to be aligned.
-fn again(source: &Handle) -> Option<Handle> {
-    match source {
-        Handle::Os(file) => names::open_again(file, Access::Read).ok().map(Handle::Os),
-        Handle::Sim(_) => None,
-    }
 }
 
 /// Where one of them holds data: what is a hole in both is the same.

@@ -7,14 +7,15 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datapump_core::Block;
+use datapump_core::{Block, Subtree};
 use datapump_engine::{Errno, Handle};
-use datapump_files::disk::{Access, FileCalls, Meta, Outcome, names};
+use datapump_files::disk::{Access, FileCalls, Meta, Outcome, names, open_cached};
 use datapump_files::holes::mapped;
+use datapump_files::identity::certain_change;
 use datapump_files::identity::tick::{self, TimeLook};
-use datapump_files::identity::{SourceChange, change};
 use datapump_transport::Digest;
 
+use crate::file::copied::read_part;
 use crate::file::hash::BlockHash;
 use crate::job::options::Options;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
@@ -132,10 +133,7 @@ impl GivenFile {
     }
 
     fn is_changed(&self, now: &Meta) -> bool {
-        match change(&self.meta, now, Some(now), self.look) {
-            None | Some(SourceChange::Unverified(_)) => false,
-            Some(SourceChange::Grew(_) | SourceChange::Other(_)) => true,
-        }
+        certain_change(&self.meta, now, Some(now), self.look).is_some()
     }
 
     fn open_named(&self) -> Outcome<Handle> {
@@ -144,7 +142,7 @@ impl GivenFile {
                 let folder = side.origin_folder().map_err(|_| Errno::ENOENT)?;
                 folder.open_source(name).map(Handle::Os)
             }
-            None => names::open_again(self.handle.os(), Access::Read).map(Handle::Os),
+            None => open_cached(&self.handle),
         }
     }
 
@@ -154,25 +152,16 @@ impl GivenFile {
             tick::wait_until_settled(self.magic, &self.meta, stop);
         }
         let handle = self.buffered.as_ref().unwrap_or(&self.handle);
-        let (mut bytes, mut done) = (vec![0; len as usize], 0);
-        while done < bytes.len() {
-            match handle.peek(at + done as u64, &mut bytes[done..])? {
-                0 => return Err(Errno::ESTALE),
-                count => done += count,
-            }
-        }
+        let bytes = bytes_of(handle, at, len.into())?.ok_or(Errno::ESTALE)?;
         Ok(BlockHash::of(Block { file: 0, at, len }, &bytes).digest())
     }
 }
 
 /// Whether a file begins with these bytes.
 fn holds(handle: &Handle, block: &[u8]) -> Outcome<bool> {
-    let (mut bytes, mut done) = (vec![0; block.len()], 0);
-    while done < bytes.len() {
-        match handle.peek(done as u64, &mut bytes[done..])? {
-            0 => return Ok(false),
-            count => done += count,
-        }
-    }
-    Ok(bytes == block)
+    bytes_of(handle, 0, block.len() as u64).map(|bytes| bytes.is_some_and(|bytes| bytes == block))
+}
+
+fn bytes_of(handle: &Handle, at: u64, bytes: u64) -> Outcome<Option<Vec<u8>>> {
+    read_part(&|at, into| handle.peek(at, into), Subtree { at, bytes })
 }

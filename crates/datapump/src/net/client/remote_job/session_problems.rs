@@ -113,7 +113,8 @@ impl SessionProblems {
     }
 }
 
-fn words_bytes(problem: &Problem) -> usize {
+/// Bytes of what the other side chose of it.
+pub(super) fn words_bytes(problem: &Problem) -> usize {
     problem.message.len() + problem.path.as_ref().map_or(0, |path| path.as_os_str().len())
 }
 

@@ -12,6 +12,7 @@ use std::thread::Scope;
 use datapump_engine::WAIT_MAX;
 use datapump_transport::CancelToken;
 
+use super::session_problems::words_bytes;
 use crate::net::client::remote_copy::Events;
 use crate::problem::words_about;
 use crate::run::event::Event;
@@ -128,9 +129,7 @@ fn bytes_of(event: &Event) -> usize {
                 let leads_to = change.leads_to.as_ref().map_or(0, |path| path.as_os_str().len());
                 paths.into_iter().map(|path| path.as_os_str().len()).sum::<usize>() + leads_to
             }
-            Event::Problem(problem) => {
-                problem.message.len() + problem.path.as_ref().map_or(0, |path| path.as_os_str().len())
-            }
+            Event::Problem(problem) => words_bytes(problem),
             Event::Warning(words) | Event::Notice(words) | Event::Note(words) => words.len(),
         }
 }
