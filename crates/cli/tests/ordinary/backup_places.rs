@@ -22,10 +22,6 @@ fn home() -> Home {
     home
 }
 
-fn content(home: &Home, name: &str) -> String {
-    fs::read_to_string(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
 fn mode(path: &Path) -> u32 {
     path.metadata().unwrap_or_else(|error| panic!("{}: {error}", path.display())).mode() & 0o7777
 }
@@ -33,7 +29,7 @@ fn mode(path: &Path) -> u32 {
 /// Refused, dry or not, and nothing is written.
 fn refused(home: &Home, line: &str, said: &[&str]) {
     let before = paths(&home.path(""));
-    let contents = || ["old/one/a", "old/two/c", "old/file", "old/a"].map(|name| content(home, name));
+    let contents = || ["old/one/a", "old/two/c", "old/file", "old/a"].map(|name| home.text(name));
     let kept = contents();
     for dry in [&["-n"][..], &[]] {
         let words: Vec<&str> = line.split(' ').collect();
@@ -83,7 +79,7 @@ fn a_folder_of_backups_is_not_named_by_way_of_what_is_missing() {
         let copy = ["copy", "--backup=numbered", "--backup-dir", "two/../../kept/./", "one/", "old"];
         expect(&home.pump(&copy), 0, &[], round);
     }
-    assert_eq!(content(&home, "kept/a.~2~"), "one");
+    assert_eq!(home.text("kept/a.~2~"), "one");
 }
 
 /// What the rules leave out is not copied, whatever is put there.
@@ -100,7 +96,7 @@ fn a_folder_of_backups_that_is_excluded_may_lie_in_the_source() {
             expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], line);
             assert!(!home.path("old/kept").exists(), "{line}");
         }
-        assert_eq!(content(&home, "old/a"), "one/a", "{line}");
+        assert_eq!(home.text("old/a"), "one/a", "{line}");
     }
 }
 
@@ -149,7 +145,7 @@ fn folders_that_will_be_made_are_those_of_the_served_folder() {
         let to = serving.at(target);
         let copy = ["copy", "--ticket-file", "ticket", "--mkpath", "--backup-dir", "old", "file", &to];
         expect(&home.pump(&copy), 0, &[], target);
-        assert_eq!(content(&home, "served/new/deep/file"), "file", "{target}");
+        assert_eq!(home.text("served/new/deep/file"), "file", "{target}");
     }
 }
 
@@ -211,7 +207,7 @@ fn folders_of_backups_are_like_those_that_they_stand_for() {
         fs::write(home.path("new/sub/b"), "newer").expect("room");
         let again = row.replace("copy", "copy --backup=numbered");
         expect(&home.pump(&again.split(' ').collect::<Vec<_>>()), 0, &[], &again);
-        assert_eq!(content(&home, &format!("{kept}/sub/b.~1~")), "new", "{again}");
+        assert_eq!(home.text(format!("{kept}/sub/b.~1~")), "new", "{again}");
         assert_eq!(mode(&home.path(format!("{kept}/sub"))), 0o500, "{again}");
         if kept != "kept" {
             continue;
@@ -221,11 +217,7 @@ fn folders_of_backups_are_like_those_that_they_stand_for() {
         for (folder, expected) in &modes[..3] {
             assert_eq!(mode(&home.path(folder)), *expected, "{row}: {folder} again");
         }
-        assert_eq!(
-            ["a", "sub/b"].map(|name| content(&home, &format!("old/{name}"))),
-            ["a", "sub/b"],
-            "{row}"
-        );
+        assert_eq!(["a", "sub/b"].map(|name| home.text(format!("old/{name}"))), ["a", "sub/b"], "{row}");
     }
 }
 
@@ -234,12 +226,12 @@ fn a_folder_for_backups_of_named_files_is_like_the_target() {
     let home = home();
     set_mode(&home.path("old"), 0o2711);
     expect(&home.pump(&["copy", "--backup-dir", "../kept/er", "file", "old"]), 0, &[], "a file");
-    assert_eq!((mode(&home.path("kept/er")), content(&home, "kept/er/file")), (0o2711, "old/file".into()));
+    assert_eq!((mode(&home.path("kept/er")), home.text("kept/er/file")), (0o2711, "old/file".into()));
     // A folder that stands there keeps what it has.
     set_mode(&home.path("out"), 0o700);
     fs::write(home.path("file"), "another").expect("room");
     expect(&home.pump(&["copy", "--backup-dir", "../out", "file", "one", "old"]), 0, &[], "it stood there");
-    assert_eq!((mode(&home.path("out")), content(&home, "out/file")), (0o700, "file".into()));
+    assert_eq!((mode(&home.path("out")), home.text("out/file")), (0o700, "file".into()));
     assert_eq!(mode(&home.path("out/one")), mode(&home.path("old/one")));
 }
 
@@ -285,7 +277,7 @@ fn delete_spares_the_folder_of_backups_and_every_name_of_a_file_has_its_backup()
             let copy = ["copy", "--delete", "--backup-dir", kept, copied, "old"];
             expect(&home.pump(&copy), 0, &[], &format!("{kept}, round {round}"));
             let names = ["x", "y", "two/z", "one/a", "file"];
-            let found = names.map(|name| content(&home, &format!("old/{kept}/{name}")));
+            let found = names.map(|name| home.text(format!("old/{kept}/{name}")));
             assert_eq!(found, ["x", "x", "x", "old/one/a", "old/file"], "{kept}, round {round}");
         }
     }
@@ -301,7 +293,7 @@ fn delete_spares_the_folder_of_backups_and_every_name_of_a_file_has_its_backup()
         fs::hard_link(home.path("old/x"), home.path("old/y")).expect("links");
         fs::hard_link(home.path("old/x"), home.path("old/z~")).expect("links");
         expect(&home.pump(&["copy", "--delete", flag, "one/", "old"]), 0, &[], flag);
-        let found = backups.map(|name| content(&home, &format!("old/{name}")));
+        let found = backups.map(|name| home.text(format!("old/{name}")));
         assert_eq!(found, ["old/x", "old/x"], "{flag}");
         assert!(fs::metadata(home.path("old/x")).is_err() && fs::metadata(home.path("old/y")).is_err());
     }

@@ -42,10 +42,6 @@ fn words(line: &str) -> BTreeSet<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn content(home: &Home, name: &str) -> String {
-    fs::read_to_string(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
 const COPIED: &str = "a link sub sub/b turns turns/c ";
 
 #[test]
@@ -73,17 +69,13 @@ fn what_is_replaced_or_removed_is_kept() {
         let expected = words(&format!("{COPIED}{left}"));
         assert_eq!(found(&home, "old"), expected, "{line}");
         if left.contains("a~") {
-            assert_eq!(
-                (content(&home, "old/a"), content(&home, "old/a~")),
-                ("new a".into(), "a".into()),
-                "{line}"
-            );
+            assert_eq!((home.text("old/a"), home.text("old/a~")), ("new a".into(), "a".into()), "{line}");
         }
         // A backup is never removed by the next run; what is replaced again has one more, or another one.
         let again = format!("copy --update=differs {} new/ old", flags);
         expect(&home.pump(&again.split(' ').collect::<Vec<_>>()), 0, &[], &again);
         assert_eq!(found(&home, "old"), expected, "{again}");
-        assert!(content(&home, "old/a").starts_with("new"), "{line}");
+        assert!(home.text("old/a").starts_with("new"), "{line}");
     }
 }
 
@@ -102,7 +94,7 @@ fn backups_go_with_a_later_delete_that_makes_none() {
     ] {
         let home = home();
         expect(&home.pump(&["copy", "--backup", "--delete", "new/", "old"]), 0, &[], "the first run");
-        assert_eq!(content(&home, "old/sub/gone~"), "gone", "{later}");
+        assert_eq!(home.text("old/sub/gone~"), "gone", "{later}");
         let line = format!("copy --update=differs --delete {later} new/ old");
         expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
         assert_eq!(home.path("old/sub/gone~").exists(), stays, "{line}");
@@ -126,7 +118,7 @@ fn a_simple_backup_replaces_the_one_before_it_and_a_numbered_one_does_not() {
         let expected: BTreeSet<String> = names.chain(["a".to_owned()]).collect();
         assert_eq!(found(&home, "old"), expected, "{flag}");
         for (name, text) in backups {
-            assert_eq!(content(&home, &format!("old/{name}")), *text, "{flag}");
+            assert_eq!(home.text(format!("old/{name}")), *text, "{flag}");
         }
     }
     let page = Home::new().pump(&["man", "copy"]).out.replace("\\-", "-");
@@ -151,7 +143,7 @@ fn files_that_are_named_have_backups_too() {
     let home = home();
     let absolute = home.path("kept").display().to_string();
     expect(&home.pump(&["copy", "--backup-dir", &absolute, "new/", "old"]), 0, &[], "an absolute folder");
-    assert_eq!(content(&home, "kept/sub/b"), "b");
+    assert_eq!(home.text("kept/sub/b"), "b");
     for (line, said) in [
         ("copy --backup --inplace new/a old", "leave out --backup or --inplace"),
         ("copy --backup --suffix= new/a old", "write for example --suffix=.orig"),
@@ -173,7 +165,7 @@ fn files_that_are_named_have_backups_too() {
     }
     let home = self::home();
     expect(&home.pump(&["copy", "--backup-dir", "../out", "new/a", "old"]), 0, &[], "beside DST");
-    assert_eq!(content(&home, "out/a"), "a");
+    assert_eq!(home.text("out/a"), "a");
     fs::write(home.path("file"), "").expect("room");
     expect(
         &home.pump(&["copy", "--backup-dir", "../file", "new/a", "old"]),
@@ -181,7 +173,7 @@ fn files_that_are_named_have_backups_too() {
         &["'../file'", "--backup-dir is not a directory"],
         "no folder",
     );
-    assert_eq!(content(&home, "old/a"), "new a", "what has no backup is not replaced");
+    assert_eq!(home.text("old/a"), "new a", "what has no backup is not replaced");
 }
 
 /// Makes a link with these words, or a file.
@@ -197,7 +189,7 @@ fn make(home: &Home, is_link: bool, text: &str, name: &str) {
 fn told(home: &Home, name: &str) -> String {
     match fs::read_link(home.path(name)) {
         Ok(words) => words.display().to_string(),
-        Err(_) => content(home, name),
+        Err(_) => home.text(name),
     }
 }
 
@@ -264,7 +256,7 @@ fn another_host_keeps_them_too() {
     fs::write(home.path("served/old/a"), "newer a").expect("room");
     let pull = ["--exclude", "*~", "--exclude", "away", &serving.at("old/"), "new"];
     expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull");
-    assert_eq!((content(&home, "new/a"), content(&home, "new/a~")), ("newer a".into(), "new a".into()));
+    assert_eq!((home.text("new/a"), home.text("new/a~")), ("newer a".into(), "new a".into()));
     // A copy that is pulled has its backups here, in any folder.
     let source = serving.at("old/a");
     fs::write(home.path("served/old/a"), "newest a").expect("room");
@@ -272,14 +264,14 @@ fn another_host_keeps_them_too() {
         let pull = ["copy", "--ticket-file", "ticket", "--backup-dir", folder, &source, "new"];
         expect(&home.pump(&pull), 0, &[], folder);
     }
-    assert_eq!(content(&home, "out/a"), "newer a");
+    assert_eq!(home.text("out/a"), "newer a");
     // A free name that the other host's folder has, too.
     make_folder(&home, "third");
     fs::write(home.path("third/a"), "was a").expect("room");
     let source = serving.at("old/");
     let pull = ["--exclude", "away", &*source, "third"];
     expect(&home.pump(&[&copy[..], &pull].concat()), 0, &[], "pull a and a~");
-    let third = ["a", "a~", "a.~1~"].map(|name| content(&home, &format!("third/{name}")));
+    let third = ["a", "a~", "a.~1~"].map(|name| home.text(format!("third/{name}")));
     assert_eq!(third, ["newest a", "a", "was a"]);
 }
 
@@ -319,12 +311,12 @@ fn nothing_that_the_copy_made_or_copies_is_replaced_by_a_backup() {
     }
     expect(&home.pump(&["copy", "--backup", "new/", "old"]), 0, &[], "names that are backups of others");
     for (name, expected) in [("a", "new a"), ("a~", "new a~"), ("a.~1~", "a"), ("a~~", "a~")] {
-        assert_eq!(content(&home, &format!("old/{name}")), expected, "{name}");
+        assert_eq!(home.text(format!("old/{name}")), expected, "{name}");
     }
     fs::write(home.path("b"), "b").expect("room");
     fs::write(home.path("b~"), "source").expect("room");
     expect(&home.pump(&["copy", "--backup", "b~", "b"]), 0, &[], "the source has the backup's name");
-    let found = ["b", "b~", "b.~1~"].map(|name| content(&home, name));
+    let found = ["b", "b~", "b.~1~"].map(|name| home.text(name));
     assert_eq!(found, ["source", "source", "b"]);
 }
 
@@ -396,9 +388,9 @@ fn no_backup_takes_a_free_name_that_another_source_is_to_get() {
                 let line = format!("copy {flag} --lanes {lanes} {sources} old");
                 expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
                 assert_eq!(found(&home, "old"), words(&format!("x {taken} {backup}")), "{line}");
-                assert_eq!(content(&home, "old/x"), "new x", "{line}");
-                assert_eq!(content(&home, &format!("old/{backup}")), "was x", "{line}");
-                assert!(content(&home, &format!("old/{taken}")) == other, "{line}");
+                assert_eq!(home.text("old/x"), "new x", "{line}");
+                assert_eq!(home.text(format!("old/{backup}")), "was x", "{line}");
+                assert!(home.text(format!("old/{taken}")) == other, "{line}");
             }
         }
     }
@@ -419,7 +411,7 @@ fn what_lies_beside_and_is_not_copied_is_no_reason_for_a_number() {
         let line = format!("copy --backup {flags} {source} old");
         expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], &line);
         assert_eq!(found(&home, "old"), words("x x~"), "{line}");
-        assert_eq!(["old/x", "old/x~"].map(|name| content(&home, name)), ["new x", "was x"], "{line}");
+        assert_eq!(["old/x", "old/x~"].map(|name| home.text(name)), ["new x", "was x"], "{line}");
     }
 }
 
@@ -438,7 +430,7 @@ fn several_sources_do_not_share_backups() {
         }
         expect(&home.pump(&["copy", "--backup-dir", folder, "a", "b", "dst"]), 0, &[], folder);
         for name in ["a/x", "b/x"] {
-            assert_eq!(content(&home, &format!("kept/{name}")), format!("old dst/{name}"), "{folder}");
+            assert_eq!(home.text(format!("kept/{name}")), format!("old dst/{name}"), "{folder}");
         }
     }
 }
@@ -452,10 +444,7 @@ fn links_among_backups_are_not_followed() {
     make_symlink(&home, "../elsewhere", "kept/sub");
     let run = home.pump(&["copy", "--backup-dir", "../kept", "new/", "old"]);
     expect(&run, 0, &[], "a link stands where a folder of backups would");
-    assert_eq!(
-        (content(&home, "elsewhere/b"), content(&home, "kept/sub/b")),
-        ("not asked".into(), "b".into())
-    );
+    assert_eq!((home.text("elsewhere/b"), home.text("kept/sub/b")), ("not asked".into(), "b".into()));
     assert!(home.path("kept/sub.~1~").is_symlink(), "it is a backup like any other");
 }
 
@@ -498,6 +487,6 @@ fn lanes_that_meet_a_file_in_the_way_make_one_folder() {
         let mut expected: BTreeSet<String> = names.iter().map(|name| format!("turns/{name}")).collect();
         expected.extend(["turns", "turns.~1~"].map(str::to_owned));
         assert_eq!(found(&home, "kept"), expected, "round {round}");
-        assert_eq!(content(&home, "kept/turns/f7"), "f7");
+        assert_eq!(home.text("kept/turns/f7"), "f7");
     }
 }

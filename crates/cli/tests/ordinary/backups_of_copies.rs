@@ -15,10 +15,6 @@ use crate::support::serving::Serving;
 use crate::support::typed::pump;
 use crate::support::{Home, expect, make_folder, make_symlink, noise_file, set_mtime};
 
-fn content(home: &Home, name: &str) -> String {
-    fs::read_to_string(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
 /// Sources `s` and an older target `t` of the same names and sizes, of another time; and what keeps a first run from
 /// ending well: a folder in the place of `s/zz`.
 fn home() -> Home {
@@ -69,7 +65,7 @@ fn a_run_behind_one_that_failed_makes_no_backups_of_its_copies() {
                     break;
                 }
                 pump(&home, &line, 0, &[]);
-                let found = [content(&home, "t/f1"), content(&home, backup)];
+                let found = [home.text("t/f1"), home.text(backup)];
                 assert_eq!(found, ["new f1", "old f1"], "{line}: {run}");
                 let old = fs::read_link(home.path(backup.replace("f1", "link"))).expect("a link");
                 assert_eq!(old.to_str(), Some("old"), "{line}: {run}");
@@ -93,13 +89,13 @@ fn what_a_failed_run_put_replaces_no_backup_when_its_source_has_changed() {
         fs::write(home.path("s/f1"), "newer f1").expect("room");
         end_well(&home);
         pump(&home, &line, 0, &[]);
-        let found = ["f1", "f1~", "f1.~1~", "f2~"].map(|name| content(&home, &format!("t/{name}")));
+        let found = ["f1", "f1~", "f1.~1~", "f2~"].map(|name| home.text(format!("t/{name}")));
         assert_eq!(found, ["newer f1", "old f1", "new f1", "old f2"], "{line}");
         assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{line}");
         // Behind a run that ended well a simple backup replaces the one before it.
         fs::write(home.path("s/f1"), "newest f1").expect("room");
         pump(&home, &line, 0, &[]);
-        let found = ["f1", "f1~", "f1.~1~"].map(|name| content(&home, &format!("t/{name}")));
+        let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("t/{name}")));
         assert_eq!(found, ["newest f1", "newer f1", "new f1"], "{line}");
     }
 }
@@ -110,7 +106,7 @@ fn what_has_size_and_time_of_the_copy_and_another_content_replaces_no_backup() {
     fs::write(home.path("t/f1~"), "first").expect("room");
     set_mtime(&home.path("t/f1"), 2_000_000_000_000);
     pump(&home, "copy --backup s/f1 t/", 0, &[]);
-    let found = ["f1", "f1~", "f1.~1~"].map(|name| content(&home, &format!("t/{name}")));
+    let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("t/{name}")));
     assert_eq!(found, ["new f1", "first", "old f1"]);
 }
 
@@ -124,7 +120,7 @@ fn a_further_name_of_a_copied_file_is_no_older_state() {
     fs::remove_dir_all(home.path("t/zz")).expect("it is there");
     for _ in 0..2 {
         pump(&home, "copy --backup s/ t", 0, &[]);
-        let found = ["f1", "f1~", "f2", "f2~"].map(|name| content(&home, &format!("t/{name}")));
+        let found = ["f1", "f1~", "f2", "f2~"].map(|name| home.text(format!("t/{name}")));
         assert_eq!(found, ["new f1", "old f1", "new f1", "old f2"]);
     }
 }
@@ -144,7 +140,7 @@ fn a_run_behind_one_that_was_cut_makes_no_backups_of_its_copies() {
             let slow = format!("{line} --bwlimit 1MiB --lanes 2");
             let running = Running::start(home.command(&slow.split(' ').collect::<Vec<_>>()));
             eventually("both are put", || {
-                ["t/f1", "t/f2"].iter().all(|name| content(&home, name).starts_with("new"))
+                ["t/f1", "t/f2"].iter().all(|name| home.text(name).starts_with("new"))
             });
             running.signal(signal);
             running.end();
@@ -152,7 +148,7 @@ fn a_run_behind_one_that_was_cut_makes_no_backups_of_its_copies() {
                 fs::write(home.path("s/f1"), "newer f1").expect("room");
             }
             pump(&home, &line, 0, &[]);
-            let found = ["f1~", "f2~", "large~"].map(|name| content(&home, &format!("t/{name}")));
+            let found = ["f1~", "f2~", "large~"].map(|name| home.text(format!("t/{name}")));
             assert_eq!(found, ["old f1", "old f2", "old large"], "{signal:?} {line}");
             assert_eq!(home.path("t/f1.~1~").exists(), is_changed, "{signal:?} {line}");
             assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{signal:?} {line}");
@@ -229,7 +225,7 @@ fn a_session_behind_a_lost_one_makes_no_backups_of_its_copies() {
             ["copy", "--ticket-file", "ticket", "--backup", "--bwlimit", "1MiB"].map(str::to_owned).to_vec();
         words.extend(sources.chain([target]));
         let running = Running::start(home.command(&words));
-        let is_put = |name: &&str| content(&home, &format!("{t}/{name}")).starts_with("new");
+        let is_put = |name: &&str| home.text(format!("{t}/{name}")).starts_with("new");
         eventually("both are put", || ["f1", "f2"].iter().all(is_put));
         if is_changed {
             fs::write(home.path(format!("{s}/f1")), "newer f1").expect("room");
@@ -238,7 +234,7 @@ fn a_session_behind_a_lost_one_makes_no_backups_of_its_copies() {
         let end = running.end();
         // A pulled source that changed meanwhile is told.
         assert!(matches!(end.status, 0 | 24) && end.err.contains("again"), "{row}: {end:?}");
-        let found = ["f1~", "f2~", "large~"].map(|name| content(&home, &format!("{t}/{name}")));
+        let found = ["f1~", "f2~", "large~"].map(|name| home.text(format!("{t}/{name}")));
         assert_eq!(found, ["old f1", "old f2", "old large"], "{row}: {end:?}");
         if end.status == 0 {
             let left = leftovers_below(&home.path(""));
@@ -256,14 +252,12 @@ fn a_mirror_behind_a_killed_one_keeps_the_old_content_in_the_folder_of_backups()
     let words = ["mirror", "--backup-dir", "kept", "s", "t"];
     let slow = home.command(&[&words[..], &["--bwlimit", "1MiB", "--lanes", "2"]].concat());
     let running = Running::start(slow);
-    eventually("both are put", || {
-        ["t/f1", "t/f2"].iter().all(|name| content(&home, name).starts_with("new"))
-    });
+    eventually("both are put", || ["t/f1", "t/f2"].iter().all(|name| home.text(name).starts_with("new")));
     running.signal(Signal::KILL);
     running.end();
     fs::write(home.path("s/f2"), "newer f2").expect("room");
     expect(&home.pump(&words), 0, &[], "again");
-    let found = ["f1", "f2", "f2.~1~"].map(|name| content(&home, &format!("t/kept/{name}")));
+    let found = ["f1", "f2", "f2.~1~"].map(|name| home.text(format!("t/kept/{name}")));
     assert_eq!(found, ["old f1", "old f2", "new f2"]);
     assert!(!home.path("t/kept/f1.~1~").exists(), "f1 is as it was");
 }
@@ -290,7 +284,7 @@ fn what_a_failed_run_put_where_nothing_stood_replaces_no_backup() {
             let line = format!("copy -d {flags} {source}");
             let first = home.pump(&line.split(' ').collect::<Vec<_>>());
             assert!(first.status != 0, "{line}: {first:?}");
-            assert_eq!(content(&home, "t/other"), "new", "{line}");
+            assert_eq!(home.text("t/other"), "new", "{line}");
             fs::write(home.path("s/f"), "newer").expect("room");
             fs::remove_file(home.path("s/link")).expect("it is there");
             make_symlink(&home, "newer", "s/link");
@@ -300,7 +294,7 @@ fn what_a_failed_run_put_where_nothing_stood_replaces_no_backup() {
                 let there = fs::read_to_string(home.path(old).join(format!("{name}~")));
                 assert_eq!(there.ok().as_deref(), Some("precious"), "{line}: {name}");
             }
-            assert_eq!(["t/f", "t/other"].map(|name| content(&home, name)), ["newer"; 2], "{line}");
+            assert_eq!(["t/f", "t/other"].map(|name| home.text(name)), ["newer"; 2], "{line}");
             let to = fs::read_link(home.path("t/link")).expect("a link");
             assert_eq!(to.to_str(), Some("newer"), "{line}");
             assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{line}");
@@ -323,7 +317,7 @@ fn what_a_failed_run_put_is_replaced_by_no_backup() {
         fs::remove_file(home.path("s/f1~")).expect("it is there");
         set_mtime(&home.path("s/f1"), 4_000_000_000_000);
         pump(&home, &line.replace("s/f1~ ", ""), 0, &[]);
-        let found = ["f1", "f1~", "f1.~1~"].map(|name| content(&home, &format!("t/{name}")));
+        let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("t/{name}")));
         assert_eq!(found, ["new f1", "of the source", "old f1"], "{line}");
     }
 }
@@ -361,7 +355,7 @@ fn what_this_run_put_is_not_set_aside() {
             pump(&home, &line, 0, &[]);
             for name in ["a", "b"] {
                 let found = [format!("t/{name}"), format!("{backups}{name}{suffix}")];
-                let found = found.map(|name| content(&home, &name));
+                let found = found.map(|name| home.text(name));
                 assert_eq!(found, ["old c".to_owned(), format!("old {name}")], "{line} {stood}");
             }
             let count = fs::read_dir(home.path(backups)).expect("a folder").count();
@@ -403,7 +397,7 @@ fn what_a_failed_run_put_is_noted_for_that_run_alone() {
                 let done = home.pump(&line.split(' ').collect::<Vec<_>>());
                 assert_eq!(done.status, 0, "{line} {is_torn} {run}: {done:?}");
                 assert_eq!(note(&home, "t"), None, "{line} {is_torn} {run}");
-                assert_eq!(content(&home, "t/f1"), "old f1", "{line} {is_torn} {run}");
+                assert_eq!(home.text("t/f1"), "old f1", "{line} {is_torn} {run}");
                 if !line.contains("remove") {
                     assert_eq!(note(&home, "s").as_ref(), Some(&noted), "{line}: {run}");
                 }

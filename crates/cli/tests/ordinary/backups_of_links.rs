@@ -20,10 +20,6 @@ fn home(words: &str) -> Home {
     home
 }
 
-fn content(home: &Home, name: &str) -> String {
-    fs::read_to_string(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
 fn link(home: &Home, name: &str) -> String {
     let to = fs::read_link(home.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     to.display().to_string()
@@ -50,16 +46,8 @@ fn a_link_in_the_place_of_a_named_target_is_the_backup() {
                 assert_eq!(link(&home, "l/esc"), to, "{row}, dry");
                 expect(&home.pump(&words), 0, &[], &row);
                 assert!(!home.path("l/esc").is_symlink(), "{row}");
-                assert_eq!(
-                    (content(&home, "l/esc"), link(&home, backup)),
-                    ("new".into(), to.into()),
-                    "{row}"
-                );
-                assert_eq!(
-                    ["out/f", "l/inside"].map(|name| content(&home, name)),
-                    ["out", "inside"],
-                    "{row}"
-                );
+                assert_eq!((home.text("l/esc"), link(&home, backup)), ("new".into(), to.into()), "{row}");
+                assert_eq!(["out/f", "l/inside"].map(|name| home.text(name)), ["out", "inside"], "{row}");
                 assert!(!home.path("out/nothing").exists() && !home.path("l/nothing").exists(), "{row}");
                 let pipe = home.path("out/pipe").symlink_metadata().expect("it stays");
                 assert!(pipe.file_type().is_fifo(), "{row}");
@@ -73,10 +61,10 @@ fn a_link_in_the_place_of_a_named_target_is_the_backup() {
 fn a_link_to_a_folder_gives_way_below_the_target_alone() {
     let home = home("../out/folder");
     expect(&home.pump(&["copy", "--backup", "s/esc", "l"]), 0, &[], "below the target");
-    assert_eq!((content(&home, "l/esc"), link(&home, "l/esc~")), ("new".into(), "../out/folder".into()));
+    assert_eq!((home.text("l/esc"), link(&home, "l/esc~")), ("new".into(), "../out/folder".into()));
     let home = self::home("../out/folder");
     expect(&home.pump(&["copy", "--backup", "s/esc", "l/esc"]), 0, &[], "it is the target");
-    assert_eq!(content(&home, "out/folder/esc"), "new");
+    assert_eq!(home.text("out/folder/esc"), "new");
     assert!(home.path("l/esc").is_symlink());
 }
 
@@ -88,11 +76,7 @@ fn the_same_in_trees_and_of_several_files() {
         fs::hard_link(home.path("s/esc"), home.path("s/second")).expect("links");
         make_symlink(&home, "../out/f", "l/second");
         expect(&home.pump(&line.split(' ').collect::<Vec<_>>()), 0, &[], line);
-        assert_eq!(
-            (content(&home, "l/esc"), content(&home, "out/f")),
-            ("new".into(), "out".into()),
-            "{line}"
-        );
+        assert_eq!((home.text("l/esc"), home.text("out/f")), ("new".into(), "out".into()), "{line}");
         assert_eq!(link(&home, "l/esc~"), "../out/f", "{line}");
         if !line.contains("other") {
             let backups = ["l/second", "l/second~"].map(|name| home.path(name).is_symlink());
@@ -114,7 +98,7 @@ fn what_programs_have_open_stays_what_it_is() {
     // Without --backup the link is followed as ever.
     let home = self::home("../out/f");
     expect(&home.pump(&["copy", "s/esc", "l"]), 0, &[], "no backup");
-    assert_eq!((link(&home, "l/esc"), content(&home, "out/f")), ("../out/f".into(), "new".into()));
+    assert_eq!((link(&home, "l/esc"), home.text("out/f")), ("../out/f".into(), "new".into()));
 }
 
 /// `l/esc` would be another file when the source is read, or the source would be the link's own backup.
@@ -133,7 +117,7 @@ fn a_link_that_a_source_leads_through_is_not_taken_aside() {
             let outcome = home.pump(&[&words[..], dry].concat());
             let said = if line.contains("l/esc l/esc") { "source" } else { "leads through it" };
             expect(&outcome, 2, &["l/esc", said], line);
-            assert_eq!((link(&home, "l/esc"), content(&home, "out/f")), (to.into(), "out".into()), "{line}");
+            assert_eq!((link(&home, "l/esc"), home.text("out/f")), (to.into(), "out".into()), "{line}");
             assert!(!home.path("l/esc~").is_symlink() && !home.path("kept").exists(), "{line}");
         }
     }
@@ -160,20 +144,20 @@ fn no_simple_backup_replaces_what_another_source_is_or_leads_to() {
         {
             make_symlink(&home, to, name);
         }
-        let before: Vec<String> = names.split(' ').map(|name| content(&home, name)).collect();
+        let before: Vec<String> = names.split(' ').map(|name| home.text(name)).collect();
         for dry in [&["-n"][..], &[]] {
             let words: Vec<&str> = line.split(' ').collect();
             let outcome = home.pump(&[&words[..], dry].concat());
             expect(&outcome, 2, &["t/b", "would replace what the source", "--backup=numbered"], line);
-            let after: Vec<String> = names.split(' ').map(|name| content(&home, name)).collect();
+            let after: Vec<String> = names.split(' ').map(|name| home.text(name)).collect();
             assert_eq!(after, before, "{line}");
         }
         let numbered = line
             .replace("--backup ", "--backup=numbered ")
             .replace("--backup-dir", "--backup=numbered --backup-dir");
         expect(&home.pump(&numbered.split(' ').collect::<Vec<_>>()), 0, &[], &numbered);
-        assert_eq!(content(&home, "t/b"), "s/b", "{numbered}");
-        assert_eq!(content(&home, names.split(' ').nth(1).expect("two")), before[1], "{numbered}");
+        assert_eq!(home.text("t/b"), "s/b", "{numbered}");
+        assert_eq!(home.text(names.split(' ').nth(1).expect("two")), before[1], "{numbered}");
     }
 }
 
@@ -189,7 +173,7 @@ fn a_hard_link_of_a_source_is_no_reason_to_refuse() {
     }
     fs::hard_link(home.path("s/c"), home.path("t/b~")).expect("links");
     expect(&home.pump(&["copy", "--backup", "s/b", "s/c", "t"]), 0, &[], "a hard link");
-    let found = ["s/c", "t/b", "t/c"].map(|name| content(&home, name));
+    let found = ["s/c", "t/b", "t/c"].map(|name| home.text(name));
     assert_eq!(found, ["s/c", "s/b", "s/c"]);
     let kept = ["t/b~", "t/b.~1~"].map(|name| fs::read_to_string(home.path(name)).unwrap_or_default());
     assert!(kept.contains(&"t/b".to_owned()), "{kept:?}");
@@ -207,6 +191,6 @@ fn no_backup_of_a_tree_replaces_a_source_that_was_named() {
     }
     make_symlink(&home, "t/s/b~", "by");
     expect(&home.pump(&["copy", "--backup", "s", "by", "t"]), 0, &[], "a link leads to a backup");
-    let found = ["t/s/b", "t/s/b~", "t/s/b.~1~", "t/by"].map(|name| content(&home, name));
+    let found = ["t/s/b", "t/s/b~", "t/s/b.~1~", "t/by"].map(|name| home.text(name));
     assert_eq!(found, ["s/b", "t/s/b~", "t/s/b", "t/s/b~"]);
 }

@@ -15,7 +15,7 @@ use crate::support::{
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How sshd tells the far end by which address it was reached; none without it.
-const DIRECT: Option<&str> = Some("127.0.0.1 1 127.0.0.1 22");
+pub const DIRECT: Option<&str> = Some("127.0.0.1 1 127.0.0.1 22");
 const CARRIED: Option<&str> = None;
 
 /// A folder in which the copy runs, with `far`, the home folder of the far end.
@@ -32,7 +32,7 @@ fn script(home: &Home, name: &str, text: &str) {
 }
 
 /// A copy whose far end is this program.
-fn command(home: &Home, far: &str, connection: Option<&str>, words: &[impl AsRef<OsStr>]) -> Command {
+pub fn command(home: &Home, far: &str, connection: Option<&str>, words: &[impl AsRef<OsStr>]) -> Command {
     let mut all: Vec<OsString> = ["copy", "--ssh=./rsh", "--remote-bin", far].map(Into::into).into();
     all.extend(words.iter().map(|word| word.as_ref().to_owned()));
     let mut command = home.command(&all);

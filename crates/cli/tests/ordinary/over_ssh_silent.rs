@@ -9,15 +9,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
+use crate::over_ssh;
 use crate::support::programs::script;
 use crate::support::running::eventually;
 use crate::support::{Home, PUMP, expect, has_content, make_folder, noise_file, outcome};
 
 fn command(home: &Home, words: &[&str]) -> Command {
-    let all = [&["copy", "--ssh=./rsh", "--remote-bin", PUMP][..], words].concat();
-    let mut command = home.command(&all);
-    command.env("HOME", home.path("far")).env("SSH_CONNECTION", "127.0.0.1 1 127.0.0.1 22");
-    command
+    over_ssh::command(home, PUMP, over_ssh::DIRECT, words)
 }
 
 /// Takes calls for the far end: so many go through, all others are held and get no answer.

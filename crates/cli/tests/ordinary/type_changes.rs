@@ -28,6 +28,15 @@ fn two_trees(home: &Home, source: &str, target: &str) {
     noise_file(home, &format!("{target}/extra"), 10, 3);
 }
 
+/// A copy here, a push and a pull: the source, and its place as it is named; the target's place, and the target.
+fn ways(serving: &Serving) -> [(&'static str, String, String, &'static str); 3] {
+    [
+        ("from", "from".into(), "to".into(), "to"),
+        ("from", "from".into(), serving.at("to"), "served/to"),
+        ("served/from", serving.at("from"), "to".into(), "to"),
+    ]
+}
+
 fn make_one(home: &Home, kind: &str, name: &str) {
     match kind {
         "file" => drop(noise_file(home, name, 5000, 1)),
@@ -53,11 +62,7 @@ fn with_delete_a_name_becomes_what_it_is_in_the_source() {
     let home = Home::new();
     make_folder(&home, "served");
     let serving = Serving::new(&home, &[]);
-    for (from, shown, to, target) in [
-        ("from", "from".into(), "to".into(), "to"),
-        ("from", "from".into(), serving.at("to"), "served/to"),
-        ("served/from", serving.at("from"), "to".into(), "to"),
-    ] {
+    for (from, shown, to, target) in ways(&serving) {
         for flags in
             [&["--delete"][..], &["--delete", "--update"], &["--delete", "--checksum", "--lanes", "1"]]
         {
@@ -214,11 +219,7 @@ fn names_that_wait_do_not_wait_for_each_other() {
     let home = Home::new();
     make_folder(&home, "served");
     let serving = Serving::new(&home, &[]);
-    for (from, shown, to, target) in [
-        ("from", "from".into(), "to".into(), "to"),
-        ("from", "from".into(), serving.at("to"), "served/to"),
-        ("served/from", serving.at("from"), "to".into(), "to"),
-    ] {
+    for (from, shown, to, target) in ways(&serving) {
         for (words, status) in [
             (&["copy", "-T", "--delete"][..], 0),
             (&["mirror"], 0),

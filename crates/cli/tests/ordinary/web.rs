@@ -12,10 +12,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 const TAG: &str = "\"one\"";
-const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
-const MODIFIED_S: i64 = 784_111_777;
+pub const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+pub const MODIFIED_S: i64 = 784_111_777;
 /// Parts are of 32 MiB.
-const PART_BYTES: usize = 32 << 20;
+pub const PART_BYTES: usize = 32 << 20;
 
 /// As a server of files answers.
 fn known(answer: Answer) -> Answer {
@@ -27,7 +27,7 @@ fn file_server(content: &Arc<Vec<u8>>) -> WebServer {
     WebServer::new(move |request, _| known(Answer::part(request, &content)))
 }
 
-fn content(bytes: usize) -> Arc<Vec<u8>> {
+pub fn content(bytes: usize) -> Arc<Vec<u8>> {
     Arc::new(noise(bytes, 7))
 }
 

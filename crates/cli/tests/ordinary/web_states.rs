@@ -8,19 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::server::{Answer, Request, WebServer};
 use crate::support::running::{Running, eventually};
 use crate::support::told::left;
-use crate::support::{Home, Outcome, expect, has_content, leftovers, make_folder, noise};
+use crate::support::{Home, Outcome, expect, has_content, leftovers, make_folder};
+use crate::web::{MODIFIED as OLD, MODIFIED_S as OLD_S, PART_BYTES, content};
 use rustix::process::Signal;
 use serde_json::Value;
 
-const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
-const OLD_S: i64 = 784_111_777;
 const LATER: &str = "Sun, 06 Nov 1994 08:50:37 GMT";
-/// Parts are of 32 MiB.
-const PART_BYTES: usize = 32 << 20;
-
-fn content(bytes: usize) -> Arc<Vec<u8>> {
-    Arc::new(noise(bytes, 7))
-}
 
 fn is_one_stream(run: &Outcome) -> bool {
     run.err.contains("one stream")

@@ -39,6 +39,11 @@ impl Home {
         content
     }
 
+    pub fn text(&self, name: impl AsRef<str>) -> String {
+        let name = name.as_ref();
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).expect("the folder");
         let mut names: Vec<String> = entries
