@@ -161,7 +161,7 @@ fn each_name_is_told_to_those_who_ask() {
         "folder/below",
     ];
     let run = pump(&["copy", "-T", &from, &disk.at("one")]);
-    expect(&run, 23, &["times: Function not implemented", "so it is of 9 names"], "in one line");
+    expect(&run, 23, &["times: Function not implemented", "9 names lost it"], "in one line");
     assert_eq!(run.err.lines().filter(|line| line.contains("one/")).count(), 1, "{}", run.err);
     let log = source.path("log").display().to_string();
     let verbose = pump(&["copy", "-vT", "--log-file", &log, &from, &disk.at("verbose")]);

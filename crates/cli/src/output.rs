@@ -173,12 +173,12 @@ impl Output {
         self.printer.write(OutputStream::Err, format!("{line}\n").into());
     }
 
-    /// The same with words of the moment: left out while nobody reads.
+    /// A line that holds for the moment alone: dropped while nobody reads.
     pub fn line_of_moment(&self, line: &str) {
         self.printer.write_if_read(OutputStream::Err, format!("{line}\n").into());
     }
 
-    /// An event of the moment on standard output: left out while nobody reads.
+    /// An event that holds for the moment alone, on standard output: dropped while nobody reads.
     pub fn result_of_moment(&self, line: &str) {
         match datapump::host::was_closed(1) {
             true => self.result(line),

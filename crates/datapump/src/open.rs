@@ -376,8 +376,10 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             let staged = StagedFile::in_place(at, &siblings)?;
             let (original, keep) = (opened.original.as_ref(), shared.settings.options.keep);
             if shared.settings.pieces.is_none() && confidential::stays_open(&staged, original, keep) {
-                let (path, why) = (shown_path(&at.path), "lest others read what the source keeps from them");
-                shared.ledger.warn(format!("'{path}': its mode cannot be set; it is made anew, {why}"));
+                let (path, why) = (shown_path(&at.path), "because others could read it");
+                shared
+                    .ledger
+                    .warn(format!("'{path}': its mode cannot be set; it is replaced by a new file, {why}"));
                 return StagedFile::replacing(at, None, &siblings).map(OpenTarget::StagedFile);
             }
             Ok(OpenTarget::StagedFile(staged))

@@ -65,7 +65,7 @@ impl CancelToken {
         CancelToken { deadline: Some(Instant::now() + patience), ..self.clone() }
     }
 
-    /// The same line for the control connection.
+    /// This token for the control connection, which goes on when the others are hung up on.
     pub fn of_control(&self) -> CancelToken {
         CancelToken { is_control: true, ..self.clone() }
     }
@@ -85,7 +85,7 @@ impl CancelToken {
         self.bits.fetch_or(CUT, Ordering::Relaxed);
     }
 
-    /// The same, for this reason.
+    /// The session is lost for this reason.
     pub(crate) fn cut_because(&self, why: &str) {
         let _ = self.why.set(why.to_owned());
         self.cut();

@@ -114,8 +114,8 @@ impl Dialer {
         Ok(channel)
     }
 
-    /// The same, once the other side has let it in. It does so when the session has begun, for which its disk may take
-    /// long: until then that is not waited for by time.
+    /// An early connection that the other side has let in. It does so when the session has begun, for which its disk may
+    /// take long: until then no time limit holds.
     pub fn joined_early(
         &self,
         purpose: Purpose,
@@ -193,7 +193,7 @@ impl Dialer {
         self.shaken(socket)
     }
 
-    /// The same of a socket that is connected.
+    /// The handshake over a socket that is connected.
     fn shaken(&self, socket: Socket) -> Result<Sealed, NetFault> {
         let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
         let start = Instant::now();

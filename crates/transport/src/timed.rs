@@ -123,8 +123,8 @@ impl Timed {
 }
 
 /// Lets the kernel ask the other one whether the connection is still there, when nothing else is under way: tcp(7). It
-/// has gone unanswered for the whole patience when it is given up. A firewall that forgets what is silent for seconds
-/// sees each of these questions.
+/// has gone unanswered for the whole patience, 5 s at least, when it is given up. A firewall that forgets what is
+/// silent for seconds sees each of these questions.
 fn keep_alive(socket: BorrowedFd<'_>, patience: Duration) -> std::io::Result<()> {
     const IDLE: Duration = Duration::from_secs(1);
     const TRIES_MIN: u64 = 4;

@@ -41,7 +41,7 @@ const SLICE: Duration = Duration::from_millis(100);
 /// Answers of another state of the file until it is taken for changed: several servers behind one address may each name
 /// it in their own way, and the one whose parts are at hand is among them.
 const OTHERS_MAX: usize = 16;
-/// The same where these answers differ from each other, too, as of many servers.
+/// Such answers that differ from each other, too, as of many servers.
 const VARIED_MAX: usize = 128;
 const PAUSE_OTHER: Duration = Duration::from_millis(20);
 
@@ -271,7 +271,7 @@ impl Body {
         match self.bytes.read(&mut [0]) {
             Ok(0) => Ok(()),
             Ok(_) => {
-                let words = "the server gives more bytes than it told";
+                let words = "the server sends more bytes than it announced";
                 Err(Failure::Final(WebFault::new(Class::Io, words)))
             }
             Err(error) => Err(cut(&error.to_string())),

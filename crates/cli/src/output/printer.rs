@@ -32,7 +32,7 @@ const LOOK_EACH: Duration = Duration::from_millis(100);
 /// Bytes that are not taken within this time, once the user wants to stop, are left out: signals are answered within
 /// a second.
 const STOPPED_MAX: Duration = Duration::from_millis(300);
-/// The same of all that is left, whatever the writer waits for.
+/// All that remains is dropped after this time, whatever the writer waits for.
 const END_MAX: Duration = Duration::from_millis(400);
 
 /// The user wants to stop.

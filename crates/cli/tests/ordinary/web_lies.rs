@@ -75,18 +75,18 @@ const MODES: &[Mode] = &[
     (
         "a total that no file has",
         |r, all| told(r, all, "bytes 0-2999/9223372036854775808"),
-        Err((1, "is none")),
+        Err((1, "invalid Content-Range")),
     ),
     ("an unknown total", |r, all| told(r, all, "bytes 0-2999/*"), Ok(())),
     (
         "a range of another length",
         |r, all| told(r, &all[..2999], "bytes 0-2999/3000"),
-        Err((1, "number of bytes")),
+        Err((1, "not that of the part")),
     ),
     (
         "a range that goes on",
         |r, all| Answer { is_chunked: true, ..told(r, &[all, b"x"].concat(), "bytes 0-2999/3000") },
-        Err((1, "more bytes than it told")),
+        Err((1, "more bytes than it announced")),
     ),
     ("416 for each range", |r, all| r.range().map_or(Answer::whole(all), |_| Answer::status(416)), Ok(())),
     (

@@ -63,13 +63,18 @@ fn what_compares_or_lists_is_refused_before_anything_is_written() {
             }
             let run = home.pump(&[&["copy", "--ticket-file", "ticket"], flags, &[source, target]].concat());
             let row = format!("{flags:?} {source}");
-            expect(&run, 5, &["may only be written to, and tells nothing of what is there: leave out"], &row);
+            expect(
+                &run,
+                5,
+                &["may only be written to, and reports nothing of what exists there: drop"],
+                &row,
+            );
             assert!(run.out.is_empty() && !run.err.contains("secret"), "{row}: {run:?}");
             assert_eq!(state(&home), before, "{row}");
         }
     }
     let mirror = home.pump(&["mirror", "--ticket-file", "ticket", "source/", &folder]);
-    expect(&mirror, 5, &["leave out pump mirror"], "mirror");
+    expect(&mirror, 5, &["drop pump mirror"], "mirror");
     for run in [
         home.pump(&["copy", "--ticket-file", "ticket", &folder, "pulled"]),
         home.pump(&["verify", "--ticket-file", "ticket", "source", &folder]),

@@ -69,7 +69,7 @@ fn a_time_that_is_clamped_is_copied_once() {
     for row in ["first", "second"] {
         fs::write(target.at("copy/too-much"), "").ok();
         let run = pump(&["mirror", "--json", &from, &to]);
-        expect(&run, 23, &[told, "so it is of 2 names"], row);
+        expect(&run, 23, &[told, "2 names lost it"], row);
         assert_eq!(run.err.lines().filter(|line| line.contains(told)).count(), 1, "{row}: {}", run.err);
         let copied = run.out.lines().filter(|line| line.contains(r#""event":"file""#)).count();
         assert_eq!(copied, if row == "first" { 2 } else { 0 }, "{row}: {}", run.out);

@@ -224,7 +224,7 @@ impl Ledger<'_> {
         for (kind, (first, names)) in lost {
             let more = match names {
                 1 => String::new(),
-                _ => format!("; so it is of {} names (-v tells each)", with_commas(names)),
+                _ => format!("; {} names lost it (-v lists each)", with_commas(names)),
             };
             let message = format!("{}{more}; --no-preserve={} leaves it out", first.message, kind.name());
             let lost = Some(LostAttribute { kind, names: Some(names.try_into().unwrap_or(u32::MAX)) });

@@ -52,7 +52,7 @@ impl Loss {
         Loss { kind, limit: Limit::Lost, class: Class::Io, errno: None, words: words.into() }
     }
 
-    /// The same where nobody asked to keep it.
+    /// Silent where nobody asked to keep the attribute.
     pub fn if_asked(self, is_asked: bool) -> Loss {
         Loss { limit: if is_asked { self.limit } else { Limit::Silent }, ..self }
     }

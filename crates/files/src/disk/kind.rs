@@ -91,7 +91,7 @@ const EVEN_SECONDS: [u64; 2] = [
 pub enum TimeRule {
     /// The kernel's clock of the last tick, as fine as the file shows it.
     KernelClock,
-    /// The same, by even seconds.
+    /// That clock, in even seconds.
     EvenSeconds,
     /// Its own way, by a clock that may be another host's: FUSE, network file systems, what is not known.
     Unknown,

@@ -83,7 +83,7 @@ pub fn settles_ns(magic: u64, meta: &Meta) -> i128 {
     meta.mtime_ns + tick_ns + KERNEL_TICK_NS
 }
 
-/// The same of a folder, whose file system is asked only where it matters.
+/// Whether a time may hide a change; the file system is asked only where its type decides.
 pub fn is_young(now_ns: i128, meta: &Meta, magic: impl FnOnce() -> u64) -> bool {
     let may_be = TimeLook::new(now_ns, 0, meta).is_young;
     may_be && TimeLook::new(now_ns, magic(), meta).is_young

@@ -129,7 +129,7 @@ impl Waiting {
 
 /// A mistake of this program costs the caller its connection, and nobody else's.
 fn advanced(handshake: &mut Handshake) -> Result<bool, NetFault> {
-    let lost = |_| Err(NetFault::Lost("this side made a mistake".into()));
+    let lost = |_| Err(NetFault::Lost("internal error of this side".into()));
     catch_unwind(AssertUnwindSafe(|| handshake.advance())).unwrap_or_else(lost)
 }
 

@@ -70,10 +70,10 @@ pub(super) fn read(head: AnswerHead<'_>, asked: Asked<'_>) -> Result<Option<WebP
             WebPart { identity, at, end: Some(end), has_ranges: true }
         }
         (_, Some((at, end, _))) => {
-            let words = format!("the server gives another number of bytes than those from {at} to {end}");
+            let words = format!("the server's Content-Length is not that of the part from {at} to {end}");
             return Err(wrong(words));
         }
-        (206, None) => return Err(wrong("the server gives a part and does not say which")),
+        (206, None) => return Err(wrong("the server sends a part and does not say which")),
         (_, None) => {
             let identity = Identity::of(headers, body_bytes);
             WebPart { identity, at: 0, end: body_bytes, has_ranges: false }
@@ -91,9 +91,9 @@ fn checked(part: WebPart, asked: Asked<'_>) -> Result<WebPart, Failure> {
             let words = format!("changed while it was copied ({words}); copy again when it is quiet");
             Err(another(Class::Changed, words))
         }
-        (None, None) if !part.is_whole() => Err(wrong("the server gives a part where all was requested")),
+        (None, None) if !part.is_whole() => Err(wrong("the server sends a part where all was requested")),
         (None, Some(at)) if part.at != at && part.has_ranges => {
-            Err(wrong(format!("the server gives a part from byte {} on where {at} was requested", part.at)))
+            Err(wrong(format!("the server sends a part from byte {} on where {at} was requested", part.at)))
         }
         (None, Some(at)) if part.at != at => {
             let words = "the server gives no parts of it any more; copy again";
@@ -125,7 +125,7 @@ fn refuse_encoded(headers: &HeaderMap) -> Result<(), Failure> {
     match coded.iter().all(is_plain) {
         true => Ok(()),
         false => Err(wrong(format!(
-            "the server gives it encoded ({}), which was not asked for; fetch it with curl --compressed",
+            "the server sends it encoded ({}), which was not requested; fetch it with curl --compressed",
             listed(&coded)
         ))),
     }
@@ -139,7 +139,7 @@ fn body_bytes(head: &AnswerHead<'_>) -> Result<Option<u64>, Failure> {
         [] => {}
         [one] if one == "chunked" && head.version != Version::HTTP_10 => return Ok(None),
         _ => {
-            let words = format!("the server sends it in a way that is not known here ({})", listed(&coded));
+            let words = format!("the server sends it with an unknown Transfer-Encoding ({})", listed(&coded));
             return Err(wrong(words));
         }
     }
@@ -149,7 +149,7 @@ fn body_bytes(head: &AnswerHead<'_>) -> Result<Option<u64>, Failure> {
     match lengths[..] {
         [] => Ok(None),
         [Some(bytes)] => Ok(Some(bytes)),
-        _ => Err(wrong(format!("the server tells a length that is none ('{}')", listed(&told)))),
+        _ => Err(wrong(format!("the server sends an invalid Content-Length ('{}')", listed(&told)))),
     }
 }
 
@@ -163,12 +163,12 @@ fn number(text: &str) -> Option<u64> {
 fn range(headers: &HeaderMap) -> Result<Option<(u64, u64, Option<u64>)>, Failure> {
     let kind = values(headers, CONTENT_TYPE);
     if kind.iter().any(|kind| kind.starts_with("multipart/byteranges")) {
-        return Err(wrong("the server gives several parts in one, where one was requested"));
+        return Err(wrong("the server sends several parts in one answer, where one was requested"));
     }
     let mut told = values(headers, CONTENT_RANGE);
     told.dedup();
     let [told] = &told[..] else {
-        let words = || format!("the server tells several parts ('{}')", listed(&told));
+        let words = || format!("the server sends more than one Content-Range ('{}')", listed(&told));
         return if told.is_empty() { Ok(None) } else { Err(wrong(words())) };
     };
     let parsed = told.strip_prefix("bytes").and_then(|it| it.split_once('/')).and_then(|(range, length)| {
@@ -181,7 +181,7 @@ fn range(headers: &HeaderMap) -> Result<Option<(u64, u64, Option<u64>)>, Failure
         let is_right = first <= last && last < bytes.unwrap_or(BYTES_MAX);
         is_right.then_some((first, last + 1, bytes))
     });
-    let words = || format!("the server gives a part that is none ('{}')", shown(told.as_bytes()));
+    let words = || format!("the server sends an invalid Content-Range ('{}')", shown(told.as_bytes()));
     parsed.map(Some).ok_or_else(|| wrong(words()))
 }
 

@@ -248,7 +248,7 @@ fn failure(url: &WebUrl, error: Error) -> Failure {
         }
         // It would say the same again.
         Error::Protocol(_) | Error::LargeResponseHeader(..) | Error::RedirectFailed => {
-            last(Class::Io, format!("what '{host}' says is no answer that is understood: {error}"))
+            last(Class::Io, format!("the answer of '{host}' is not valid HTTP: {error}"))
         }
         error => Failure::Passing(WebFault::new(Class::Lost, format!("'{host}': {error}")), None),
     }

@@ -26,7 +26,8 @@ pub struct ConnectionTraffic {
     pub is_idle: bool,
 }
 
-/// What a side knows of a connection of its own. All counts only grow.
+/// What a side knows of a connection of its own. All counts only grow, but for `sent` where the rest of a record waits
+/// for the next flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounts {
     /// Its number.

@@ -1,7 +1,8 @@
 //! What a peer made this side keep, together with the charge for it.
 //!
 //! Whatever lives longer than the message that brought it is one of these: a value with its size in memory
-//! ([`ChargedValue`]), or a table that is charged by its room ([`ChargedMap`]). Neither can be made without the charge.
+//! ([`ChargedValue`]), a table that is charged by its room ([`ChargedMap`]), or room in a table of others
+//! ([`ChargedRoom`]). None can be made without the charge.
 //!
 //! Must not know: messages, who the peer is.
 

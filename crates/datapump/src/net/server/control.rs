@@ -200,8 +200,8 @@ impl Control {
         }
     }
 
-    /// The same of who has to say it soon: signs of life are not enough. A long message may take far more memory than
-    /// its length: no other is read until the guard is dropped, when what is kept of this one is charged.
+    /// Waits for the first message, which is due soon: signs of life are not enough. A long one may take far more memory
+    /// than its length: no other is read until the guard is dropped, when what is kept of this one is charged.
     pub(crate) fn hear_first<'budget>(
         &mut self,
         patience: Duration,
@@ -231,7 +231,7 @@ impl Control {
                 match done.recv_timeout(POLL_INTERVAL) {
                     Ok(done) => return Ok(done),
                     Err(RecvTimeoutError::Disconnected) => {
-                        return Err(NetFault::Lost("this side made a mistake".into()));
+                        return Err(NetFault::Lost("internal error of this side".into()));
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                 }
@@ -308,7 +308,7 @@ impl Control {
             Liveness::Alive => return Ok(()),
             Liveness::Silent => format!("the other side has been silent for {seconds} s"),
             Liveness::Stalled => format!(
-                "a connection is dead: nothing came over it for {seconds} s of what the other side sent"
+                "a connection stalled: nothing arrived over it for {seconds} s of what the other side sent"
             ),
         };
         self.channel.cut_session(&why);

@@ -248,7 +248,7 @@ impl FolderSide {
         }
     }
 
-    /// The same, and whether its times could hide a name that comes right after this look.
+    /// What the folder is now, and whether its times could hide a name that is made right after this look.
     pub(crate) fn look_again(&self) -> Result<(Meta, bool), Problem> {
         let now_ns = tick::now_ns();
         match &self.place {

@@ -78,8 +78,8 @@ pub(super) fn refuse(
     match shows(source, target) {
         Ok(false) => Ok(()),
         Ok(true) => refused(&format!(
-            "shows the files of the source '{from}' on another mount: what goes there goes here, too; nothing was \
-             removed (--remove-source-files)"
+            "shows the files of the source '{from}' through another mount: removing them there removes them here; \
+             nothing was removed (--remove-source-files)"
         )),
         Err(errno) => refused(&format!(
             "may be another mount of the source '{from}', and no name can be made to find out: {}; nothing was \

@@ -54,7 +54,7 @@ impl KeptFiles {
         self.files.remove(&number);
     }
 
-    /// The same of a place, of which so many stay open.
+    /// Keeps an open place, and closes those that were opened first: so many stay open.
     pub(super) fn insert_place(&mut self, number: u64, place: u32, file: KeptFile, most: usize) {
         self.files.insert(number, file);
         self.places.push_back((number, place));

@@ -20,7 +20,7 @@ use crate::file::copied::CopiedContent;
 use crate::problem::{Operation, Problem};
 
 impl RemoteFile {
-    /// The same file, opened once more: what has its name now. `None` of a stream.
+    /// Opens once more what has its name now. `None` of a stream.
     pub(crate) fn open_again(&self, path: &Path) -> Result<Option<OpenFile>, Problem> {
         let opened = match self {
             RemoteFile::Open(OpenFile { opened_as: OpenedAs::Name(folder, name), .. }) => {

@@ -66,7 +66,7 @@ pub(super) enum OpenedAs {
 
 /// What a file is, and what its name means. Whether its times, as they were when it was opened, could hide a change.
 type Look = (Meta, Option<Meta>, bool);
-/// The same as it is told.
+/// A look as it arrives.
 type WireLook<'answer> = (&'answer WireMeta, Option<&'answer WireMeta>, Option<bool>);
 
 fn look_of((meta, named, is_young): WireLook<'_>) -> Look {
@@ -158,7 +158,7 @@ impl RemoteHost {
         }
     }
 
-    /// The same once more.
+    /// Opens the file of a place by a request, whatever comes ahead.
     pub(super) fn open_place_again(
         self: &Arc<RemoteHost>,
         place: u32,

@@ -137,7 +137,7 @@ impl RemoteFolder {
         self.look_again(path).map(|(meta, _)| meta)
     }
 
-    /// The same, and whether its times could hide a name that comes right after this look.
+    /// What the folder is now, and whether its times could hide a name that is made right after this look.
     pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem> {
         let ask = PeerRequest::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
         match self.remote_host.ask(&ask, path)?.0 {

@@ -42,7 +42,7 @@ impl WaitingBytes {
         self.state().add(bytes, self.most)
     }
 
-    /// The same, once there is room, or nobody takes any more.
+    /// Adds so many once there is room, or nobody takes any more.
     pub(super) fn wait_for_room(&self, bytes: usize) {
         let mut state = self.state();
         while !state.add(bytes, self.most) {

@@ -17,9 +17,9 @@ use crate::job::options::Options;
 use crate::problem::Problem;
 use crate::tree::rules::filter::memory;
 
-/// What a place takes that is written: what is known of it and of its target, in several tables.
+/// Memory of a place that is written: what is known of it and of its target, in several tables.
 const WRITTEN_PLACE_BYTES: usize = 4 << 10;
-/// The same of one that is read.
+/// Memory of a place that is read.
 const READ_PLACE_BYTES: usize = 512;
 /// Copies of its path.
 const PATH_COPIES: usize = 6;

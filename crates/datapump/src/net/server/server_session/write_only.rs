@@ -46,7 +46,7 @@ pub(super) fn check(
     match asked.into_iter().find(|(_, is_asked)| *is_asked) {
         Some((flag, _)) => {
             let words = format!(
-                "this server may only be written to, and tells nothing of what is there: leave out {flag}"
+                "this server may only be written to, and reports nothing of what exists there: drop {flag}"
             );
             Err(refused(shown, &words))
         }
@@ -60,7 +60,7 @@ pub(super) fn told(server: &ServeOptions, event: Event) -> Option<Event> {
         event if server.reads => Some(event),
         Event::File { .. } | Event::Problem(_) => Some(event),
         Event::Warning(words) if words.contains(LIST_NAME) => Some(Event::Warning(
-            "the list of an earlier copy stays at the target, which did not end well: see there".into(),
+            "the target keeps the list of an earlier copy that did not end well; look there".into(),
         )),
         Event::Warning(_) => Some(event),
         Event::Change(_) | Event::Notice(_) | Event::Note(_) => None,

@@ -133,7 +133,7 @@ impl AheadState {
         self.drop_all(below);
     }
 
-    /// The same; what follows its names is yet to be dropped.
+    /// Forgets the names of a folder, and adds what follows them to what is yet to be dropped.
     fn forget_listed(&mut self, folder: u64, is_left: bool, below: &mut Vec<u64>) {
         let Some(lists) = self.lists.get_mut(&folder) else { return };
         lists.is_unwanted = true;
@@ -412,8 +412,8 @@ impl AheadState {
         self.drop_all(vec![number]);
     }
 
-    /// The same, with all that lies below it. The other side nests as deep as it likes: what is left to drop stands in
-    /// a list, not on the stack.
+    /// Drops these with all that lies below them. The other side nests as deep as it likes: what is yet to be dropped
+    /// is in a list, not on the stack.
     fn drop_all(&mut self, mut left: Vec<u64>) {
         while let Some(number) = left.pop() {
             match self.items.remove(&number) {
