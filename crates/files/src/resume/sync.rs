@@ -148,6 +148,8 @@ mod tests {
         let source = SourceId { device: 1, inode: 2, size_bytes: 1 << 20, mtime_ns: 3, ctime_ns: 4 };
         let wish = ResumeRequest {
             source,
+            is_settled: true,
+            is_comparable: true,
             under_way_bytes: 4096,
             syncing: Syncing::AtOnce,
             waits_for_sync: false,
@@ -177,6 +179,8 @@ mod tests {
         let source = SourceId { device: 1, inode: 2, size_bytes: 1 << 20, mtime_ns: 3, ctime_ns: 4 };
         let wish = ResumeRequest {
             source,
+            is_settled: true,
+            is_comparable: true,
             under_way_bytes: u64::MAX,
             syncing: Syncing::Never,
             waits_for_sync: true,
