@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// How sshd tells the far end by which address it was reached; none without it.
 pub const DIRECT: Option<&str> = Some("127.0.0.1 1 127.0.0.1 22");
-const CARRIED: Option<&str> = None;
+pub const CARRIED: Option<&str> = None;
 
 /// A folder in which the copy runs, with `far`, the home folder of the far end.
 fn home() -> Home {

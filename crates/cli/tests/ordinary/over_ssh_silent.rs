@@ -136,3 +136,19 @@ fn variables_of_the_far_shell_change_nothing_in_a_session() {
     }
     assert!(home.path("far/other").exists() && !home.path("far/ticket").exists());
 }
+
+/// Of the first start what goes there is swallowed behind some bytes, while what comes from there goes on: the far end
+/// alone can tell.
+#[test]
+fn a_far_end_has_the_patience_of_its_caller() {
+    let home = Home::new();
+    let content = noise_file(&home, "file", 8_000_000, 1);
+    let text = "shift; mkdir started 2>/dev/null || exec sh -c \"$*\"\n\
+                { head -c 2000000; exec cat >/dev/null; } | sh -c \"$*\"";
+    script(home.path("rsh"), text);
+    let target = format!("host:{}", home.path("copied").display());
+    let words = ["--peer-timeout=2s", "--retry-for=12s", "--bwlimit=4MB", "file", &target];
+    let run = outcome(over_ssh::command(&home, PUMP, over_ssh::CARRIED, &words), b"");
+    expect(&run, 0, &["trying again"], "noticed in time");
+    has_content(&home.path("copied"), &content, "noticed in time");
+}

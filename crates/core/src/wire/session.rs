@@ -93,6 +93,10 @@ pub struct Begin {
     /// A place of the called side, which reads, that is a symbolic link stays one: it is not followed.
     #[n(19)]
     pub keeps_links: Option<bool>,
+    /// For how many milliseconds without a sign of life or progress the caller waits. A called side that the caller's
+    /// own user started waits as long; a server of others as long as its administrator says.
+    #[n(20)]
+    pub patience_ms: Option<u64>,
 }
 
 impl Begin {
@@ -115,6 +119,7 @@ impl Begin {
             expands: None,
             counts_ahead: None,
             keeps_links: None,
+            patience_ms: None,
         }
     }
 }

@@ -47,6 +47,11 @@ impl Talk {
         Talk { session, patience_ns, heard_ns, said_ns, looked_ns, stalls: Stalls::default() }
     }
 
+    /// From now on the other side has so long.
+    pub fn set_patience_ns(&mut self, patience_ns: u64) {
+        self.patience_ns = patience_ns;
+    }
+
     /// Silence after which the other side is taken for dead.
     pub fn patience_ns(&self) -> u64 {
         self.patience_ns

@@ -87,6 +87,7 @@ pub(super) fn begin(way: Direction) -> Message {
         expands: Some(true),
         counts_ahead: Some(true),
         keeps_links: Some(true),
+        patience_ms: Some(30_000),
     })
 }
 

@@ -145,8 +145,15 @@ impl Control {
         }
     }
 
-    fn patience(&self) -> Duration {
+    /// Silence after which the other side is taken for dead.
+    pub(crate) fn patience(&self) -> Duration {
         Duration::from_nanos(self.talk.patience_ns())
+    }
+
+    /// From now on the other side has so long.
+    pub(crate) fn set_patience(&mut self, patience: Duration) -> Result<(), NetFault> {
+        self.talk.set_patience_ns(patience.as_nanos() as u64);
+        self.channel.watch(patience)
     }
 
     fn now_ns(&self) -> u64 {

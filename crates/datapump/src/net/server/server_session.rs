@@ -63,6 +63,8 @@ use places::{above, refuse_backups_elsewhere, sources_of, target};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
+/// A caller that waits longer than a week waits for good.
+const PATIENCE_MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -99,6 +101,9 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         Ok(begin) => begin,
         Err(problem) => return control.say(*refusal(problem)),
     };
+    if let (ServedRoot::User(_), Some(patience_ms)) = (&state.root, begin.begin.patience_ms) {
+        control.set_patience(Duration::from_millis(patience_ms.clamp(1, PATIENCE_MAX_MS)))?;
+    }
     instead_of(state, &mut control, (&begin.begin, &number))?;
     let (way, asks_host, keeps_links) = (begin.begin.way, begin.begin.asks_host, begin.begin.keeps_links);
     // It looks at the disk, which may take longer than the caller waits for a sign of life.
@@ -328,13 +333,14 @@ impl Wanted {
 /// The session's connections: whether they go on, and those that join.
 type Joined = (CancelToken, Receiver<(Purpose, Channel)>);
 
-/// Connections that came, with what was wished of their sockets. That was tried before; one that cannot have it is
-/// closed.
+/// Connections that came, with the patience of the session and what was wished of their sockets. That was tried before;
+/// one that cannot have it is closed.
 fn tuned(
     acceptor: &Receiver<(Purpose, Channel)>,
-    sockets: &SocketOptions,
+    (sockets, patience): (&SocketOptions, Duration),
 ) -> impl Iterator<Item = (Purpose, Channel)> {
-    acceptor.try_iter().filter_map(|(purpose, mut channel)| {
+    acceptor.try_iter().filter_map(move |(purpose, mut channel)| {
+        channel.watch(patience).ok()?;
         channel.tune(sockets).ok()?;
         Some((purpose, channel))
     })
@@ -388,6 +394,7 @@ fn write(
     mut wanted: Wanted,
 ) -> Result<(), NetFault> {
     let (sockets, tells_files) = (wanted.options.sockets.clone(), wanted.tells_files);
+    let patience = control.patience();
     let (left_out, sources) = (wanted.left_out.take(), wanted.sources.clone());
     #[cfg(test)]
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(crate::net::hostile::PANICS));
@@ -421,7 +428,7 @@ fn write(
                 Follows::Go
             },
             &mut || {
-                for (purpose, channel) in tuned(&acceptor, &sockets) {
+                for (purpose, channel) in tuned(&acceptor, (&sockets, patience)) {
                     joined.of(purpose).give(channel);
                 }
                 stop.fetch_or(state.stop.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -469,7 +476,7 @@ fn read(
     let reads = state.shared_reads.clone();
     let places = (wanted.handle_places(), wanted.options.follow);
     let handles = Arc::new(HandleTable::of(places, stop, share, reads));
-    let sockets = wanted.options.sockets.clone();
+    let (sockets, patience) = (wanted.options.sockets.clone(), control.patience());
     let served_connection =
         Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
@@ -482,7 +489,7 @@ fn read(
                 _ => Follows::Go,
             },
             &mut || {
-                for joined in tuned(&acceptor, &sockets) {
+                for joined in tuned(&acceptor, (&sockets, patience)) {
                     if let Some(sender) = &*sender.borrow() {
                         let _ = sender.send(joined);
                     }

@@ -79,6 +79,7 @@ impl RemoteCopy {
             tells_files: Some(self.tells_files),
             asks_host: self.options.asks_host.then_some(true),
             keeps_links: self.asks_links(way).then_some(true),
+            patience_ms: self.peer_timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
             ..Begin::new(way)
         }
     }
