@@ -268,6 +268,8 @@ fn what_makes_no_sense_is_a_usage_error() {
         ("file".into(), server.url("x"), "never written"),
         ("http://".into(), "to".into(), "no URL"),
         ("https://host/a b".into(), "to".into(), "%20"),
+        ("http://127.0.0.1:8080x/f".into(), "to".into(), "no port behind its host"),
+        ("http://127.0.0.1:80800/f".into(), "to".into(), "no port behind its host"),
     ] {
         expect(&home.pump(&["copy", &source, &target]), 2, &[words], &format!("{source} {target}"));
     }

@@ -40,6 +40,11 @@ const MODES: &[Mode] = &[
     ("a part with status 200", |r, all| Answer { status: 200, ..shorter(r, all, 1000) }, Ok(())),
     ("shorter parts", |r, all| shorter(r, all, 1000), Ok(())),
     (
+        "a redirect to a port that is none",
+        |_, _| Answer::status(302).with("Location", "http://127.0.0.1:8080x/f"),
+        Err((1, "no port behind its host")),
+    ),
+    (
         "a part where all was requested",
         |_, all| tagged(Answer::whole(&all[..10])).with("Content-Range", "bytes 0-9/*"),
         Err((1, "where all was requested")),

@@ -17,7 +17,7 @@ use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConne
 use ureq::{Agent, Body, BodyReader, Error, ResponseExt};
 
 use super::answer::{AnswerHead, Asked, WebPart, read};
-use super::connection::{SideBySide, WholeEnds};
+use super::connection::{SideBySide, TruePorts, WholeEnds};
 use super::identity::Identity;
 use super::login;
 use super::url::WebUrl;
@@ -213,7 +213,8 @@ fn agent(stop: &Arc<AtomicBool>) -> Agent {
         .max_idle_connections_per_host(BODIES_MAX)
         .build();
     let connector =
-        ().chain(ConnectProxyConnector::default())
+        ().chain(TruePorts)
+            .chain(ConnectProxyConnector::default())
             .chain(SideBySide { stop: Arc::clone(stop) })
             .chain(RustlsConnector::default())
             .chain(WholeEnds);
@@ -243,11 +244,11 @@ fn failure(url: &WebUrl, error: Error) -> Failure {
         },
         Error::HostNotFound => last(Class::Lost, format!("there is no host '{host}'")),
         Error::TooManyRedirects => too_many_redirects(),
-        Error::BadUri(_) | Error::Http(_) | Error::InvalidProxyUrl | Error::RequireHttpsOnly(_) => {
+        Error::Http(_) | Error::InvalidProxyUrl | Error::RequireHttpsOnly(_) => {
             last(Class::Usage, error.to_string())
         }
-        // It would say the same again.
-        Error::Protocol(_) | Error::LargeResponseHeader(..) | Error::RedirectFailed => {
+        // It would say the same again; what the user named was read before.
+        Error::BadUri(_) | Error::Protocol(_) | Error::LargeResponseHeader(..) | Error::RedirectFailed => {
             last(Class::Io, format!("the answer of '{host}' is not valid HTTP: {error}"))
         }
         error => Failure::Passing(WebFault::new(Class::Lost, format!("'{host}': {error}")), None),

@@ -20,9 +20,25 @@ use ureq::unversioned::transport::{
 use crate::cancel::CancelToken;
 use crate::dial::connect;
 use crate::timed::POLL_INTERVAL;
+use crate::web::url::{NO_PORT, has_true_port};
 
 /// To connect to a host, whichever of its addresses.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// Lets none be made to another port than a URL says, be it one that a redirect leads to, by a proxy or without.
+#[derive(Debug)]
+pub(super) struct TruePorts;
+
+impl<In: Transport> Connector<In> for TruePorts {
+    type Out = In;
+
+    fn connect(&self, details: &ConnectionDetails<'_>, chained: Option<In>) -> Result<Option<In>, Error> {
+        match has_true_port(details.uri) {
+            true => Ok(chained),
+            false => Err(Error::BadUri(format!("'{}' {NO_PORT}", details.uri))),
+        }
+    }
+}
 
 /// Makes them.
 #[derive(Debug)]

@@ -9,6 +9,26 @@ use std::os::unix::ffi::OsStringExt;
 use percent_encoding::{AsciiSet, percent_decode_str, percent_encode};
 use ureq::http::Uri;
 
+/// Behind the host stands something else.
+pub(super) const NO_PORT: &str =
+    "has no port behind its host: write ':' and a number from 1 to 65535, or nothing";
+
+/// Whether behind the host of a URL stands a port, or nothing. Who reads numbers alone takes anything else for nothing,
+/// and calls another server.
+pub(super) fn has_true_port(uri: &Uri) -> bool {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let behind_user = authority.rsplit('@').next().unwrap_or_default();
+    let behind_host = behind_user.strip_prefix(uri.host().unwrap_or_default()).unwrap_or(behind_user);
+    match behind_host.strip_prefix(':') {
+        None => behind_host.is_empty(),
+        // RFC 3986, section 3.2.3: an empty one is that of the scheme.
+        Some("") => true,
+        Some(port) => {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+        }
+    }
+}
+
 /// A URL of http or https, without a user or a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebUrl(Uri);
@@ -48,6 +68,7 @@ impl WebUrl {
                     .into(),
             )),
             Some(authority) if authority.starts_with(':') => Err(error("names no host")),
+            Some(_) if !has_true_port(&uri) => Err(error(NO_PORT)),
             Some(_) => Ok(WebUrl(uri)),
         }
     }
@@ -128,6 +149,26 @@ mod tests {
             let WebError(words) = WebUrl::parse(word.as_bytes()).expect_err(word);
             assert!(words.contains(hint) && !words.contains("secret"), "{word}: {words}");
         }
+    }
+
+    #[test]
+    fn behind_a_host_stands_a_port_or_nothing() {
+        for port in ["", ":", ":1", ":080", ":8080", ":65535"] {
+            for host in ["host", "127.0.0.1", "[::1]"] {
+                let word = format!("http://{host}{port}/x:99999");
+                assert!(WebUrl::parse(word.as_bytes()).is_ok(), "{word}");
+            }
+        }
+        for port in [":0", ":65536", ":80800", ":443443", ":8080x", ":x", ":+80", ":80:80", ":-1", ":%38"] {
+            for host in ["http://host", "https://127.0.0.1", "http://[::1]"] {
+                let word = format!("{host}{port}/x");
+                let refused = WebUrl::parse(word.as_bytes());
+                assert!(refused.is_err(), "{word}");
+            }
+        }
+        let uri: Uri = "http://user:80@host:80x/".parse().expect("the library takes it");
+        assert!(!has_true_port(&uri));
+        assert!(has_true_port(&"http://user:x@host:80/".parse().expect("it is one")));
     }
 
     #[test]
