@@ -6,7 +6,9 @@ use std::path::Path;
 
 use crate::support::listing::stamps;
 use crate::support::running::{Running, eventually};
-use crate::support::{Home, Outcome, expect, leftovers, make_folder, noise_file, set_mode, set_mtime};
+use crate::support::{
+    Home, Outcome, expect, has_content, leftovers, make_folder, noise_file, set_mode, set_mtime,
+};
 use rustix::process::Signal;
 
 const FILES: usize = 8;
@@ -57,6 +59,22 @@ fn the_same_command_takes_what_was_done_for_done() {
     expect(&run, 0, &[], "the second run");
     assert!(moved_files(&run) < FILES as u64, "{run:?}");
     same(&home, "new", "the second run");
+}
+
+/// In a folder that was made for the copy, too.
+#[test]
+fn what_somebody_wrote_since_is_kept() {
+    let home = Home::new();
+    source(&home);
+    let words = ["--ignore-existing", "source", "new"];
+    for (row, bytes) in [("shorter", 5), ("as long", FILE_BYTES), ("longer", FILE_BYTES + 1)] {
+        cut(&home, &words, "new");
+        let own = noise_file(&home, "new/f0", bytes, 99);
+        let run = home.pump(&[&["copy", "--sync=none"], &words[..]].concat());
+        expect(&run, 0, &[], row);
+        has_content(&home.path("new/f0"), &own, row);
+        fs::remove_dir_all(home.path("new")).expect("it is ours");
+    }
 }
 
 #[test]

@@ -74,6 +74,14 @@ pub(crate) struct Traits {
     pub(crate) keeps_own: bool,
 }
 
+impl Traits {
+    /// What was written last in the target folder has the time of just that, by content and attributes: the file
+    /// systems of which one sync does for all are those that take the kernel's clock (`disk/kind.rs`).
+    pub(crate) fn tells_writes(&self) -> bool {
+        self.syncs_whole
+    }
+}
+
 /// A folder in which unchanged files are looked for, and what of it may not be on the disk.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkDest {

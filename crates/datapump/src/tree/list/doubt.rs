@@ -51,6 +51,12 @@ impl Doubt {
         self.reaches(there) && (self.loses_times || there.mtime_ns != there.ctime_ns)
     }
 
+    /// Whether somebody wrote it since, and not such a copy of this source: where the kernel's clock gives times. A copy
+    /// that does not keep times leaves the same.
+    pub(crate) fn was_written(&self, source: &Meta, there: &Meta) -> bool {
+        !self.loses_times && there.mtime_ns == there.ctime_ns && !same_time(source, there, 0)
+    }
+
     /// Whether it has the size and time that such a copy of this source has. What somebody else changed since has not.
     pub(crate) fn may_have_made(&self, source: &Meta, there: &Meta) -> bool {
         let in_time = same_time(source, there, 0)
@@ -81,8 +87,11 @@ mod tests {
             assert_eq!(doubt.reaches(&there), reached, "{doubt:?} {there:?}");
             assert_eq!(doubt.may_have_made(&source, &there), is_alike, "{doubt:?} {there:?}");
             let was_written = !doubt.loses_times && there.mtime_ns == there.ctime_ns;
+            assert_eq!(doubt.was_written(&source, &there), was_written, "{doubt:?} {there:?}");
             assert_eq!(doubt.may_reach(&there), reached && !was_written, "{doubt:?} {there:?}");
         }
+        // On a coarse clock a copy of what is new has the time of its source, and that of now.
+        assert!(!doubt(Some(20), false).was_written(&meta(5, 25, 0), &meta(0, 25, 25)));
         let both = doubt(Some(20), false).and(Some(doubt(Some(10), true))).and(None);
         assert_eq!(both, doubt(Some(10), true));
     }
