@@ -48,9 +48,11 @@ pub fn checked(out: &str) -> Vec<Value> {
     events
 }
 
-/// There may be two forms of an event of one name: a long report and a short one.
+/// There may be two forms of an event of one name: a long report and a short one. As any other validator reads it, and
+/// with fields that are known.
 fn fits_one(schema: &Value, event: &Value) -> Result<(), String> {
-    let forms = schema["oneOf"].as_array().ok_or("the schema lists no events")?;
+    check(schema, schema, event)?;
+    let forms = schema["anyOf"].as_array().ok_or("the schema lists no events")?;
     let mut whys = Vec::new();
     for form in forms.iter().filter(|form| form["properties"]["event"]["const"] == event["event"]) {
         match check(schema, form, event).and_then(|()| no_unknown_fields(schema, form, event)) {
@@ -90,9 +92,11 @@ fn check(root: &Value, form: &Value, value: &Value) -> Result<(), String> {
     if rules.contains_key("$ref") {
         check(root, referred(root, form).ok_or("a broken $ref")?, value)?;
     }
-    for choice in ["oneOf", "anyOf"].into_iter().filter_map(|of| rules.get(of)?.as_array()) {
-        if !choice.iter().any(|form| check(root, form, value).is_ok()) {
-            return Err(format!("{value} fits none of {choice:?}"));
+    for of in ["oneOf", "anyOf"] {
+        let Some(choice) = rules.get(of).and_then(Value::as_array) else { continue };
+        let count = choice.iter().filter(|form| check(root, form, value).is_ok()).count();
+        if count == 0 || (of == "oneOf" && count > 1) {
+            return Err(format!("{value} fits {count} of {of} {choice:?}"));
         }
     }
     let fits = |rule: Option<&Value>, right: &dyn Fn(&Value) -> bool| rule.is_none_or(right);
