@@ -21,7 +21,9 @@ pub use above::{PathAbove, make_above};
 pub use attribute_holder::{AttributeHolder, handed_down, xattr_names_at};
 pub use file_calls::FileCalls;
 pub use names::DirEntry;
-pub use os::{boot, file_system, is_locked, is_mount_root, metadata_of_name, origin};
+pub use os::{
+    boot, file_system, is_locked, is_mount_root, metadata_of_name, mtime_from_disk, origin, takes_names,
+};
 pub use own::{is_closed, why_foreign, why_not_own};
 pub use path_at::{PathAt, folder_of};
 pub use umask::{coarse_now_ns, umask};

@@ -51,22 +51,49 @@ struct State {
     owner: Option<(u32, u32)>,
     /// A time later than this becomes this.
     last_second: Option<i64>,
+    /// Names with a dot in front are not shown, and none is made.
+    hides_dot_names: bool,
+    /// Times are told in even seconds.
+    is_even: bool,
+    /// What a link is given gets what it leads to.
+    follows_links: bool,
 }
 
 /// The mount; dropping it unmounts.
 pub struct RefusingDisk {
     mounted: Mounted,
     state: Arc<Mutex<State>>,
+    back: Arc<tempfile::TempDir>,
 }
 
 impl RefusingDisk {
     pub fn new() -> RefusingDisk {
         let state = Arc::new(Mutex::new(State::default()));
-        let back = tempfile::tempdir().expect("room");
+        let back = Arc::new(tempfile::tempdir().expect("room"));
         let mut config = Config::default();
         config.mount_options.push(MountOption::FSName("pump-refusing".into()));
-        let disk = Passing { back: Arc::new(back), state: Arc::clone(&state) };
-        RefusingDisk { mounted: Mounted::new(disk, &config), state }
+        let disk = Passing { back: Arc::clone(&back), state: Arc::clone(&state) };
+        RefusingDisk { mounted: Mounted::new(disk, &config), state, back }
+    }
+
+    /// The path of a name in the folder that all is passed on to.
+    pub fn behind(&self, name: &str) -> String {
+        self.back.path().join(name).display().to_string()
+    }
+
+    /// From now on names with a dot in front are neither shown nor made.
+    pub fn hide_dot_names(&self) {
+        lock(&self.state).hides_dot_names = true;
+    }
+
+    /// From now on attributes of symbolic links are set on what they lead to.
+    pub fn follow_links(&self) {
+        lock(&self.state).follows_links = true;
+    }
+
+    /// From now on times are told in even seconds.
+    pub fn tell_even_seconds(&self) {
+        lock(&self.state).is_even = true;
     }
 
     /// The path of a name in it.
@@ -148,14 +175,19 @@ impl Passing {
 
     fn attributes(&self, meta: &Metadata) -> FileAttr {
         let (uid, gid) = self.state().owner.unwrap_or((meta.uid(), meta.gid()));
+        let is_even = self.state().is_even;
+        let told = |seconds: i64, nanoseconds: i64| match is_even {
+            true => time(seconds & !1, 0),
+            false => time(seconds, nanoseconds),
+        };
         let is_root = self.back.path().metadata().is_ok_and(|root| root.ino() == meta.ino());
         FileAttr {
             ino: if is_root { INodeNo::ROOT } else { INodeNo(meta.ino()) },
             size: meta.size(),
             blocks: meta.blocks(),
-            atime: time(meta.atime(), meta.atime_nsec()),
-            mtime: time(meta.mtime(), meta.mtime_nsec()),
-            ctime: time(meta.ctime(), meta.ctime_nsec()),
+            atime: told(meta.atime(), meta.atime_nsec()),
+            mtime: told(meta.mtime(), meta.mtime_nsec()),
+            ctime: told(meta.ctime(), meta.ctime_nsec()),
             crtime: UNIX_EPOCH,
             kind: kind(meta),
             perm: (meta.mode() & 0o7777) as u16,
@@ -173,6 +205,10 @@ impl Passing {
             Ok(attributes) => reply.entry(&NOW, &attributes, Generation(0)),
             Err(wrong) => reply.error(error(wrong)),
         }
+    }
+
+    fn hides(&self, name: &OsStr) -> bool {
+        self.state().hides_dot_names && name.as_encoded_bytes().starts_with(b".")
     }
 
     /// How a change of this is answered; `None` if it is made.
@@ -217,6 +253,11 @@ impl Passing {
                 open.find(|(open, _)| *open == number.0).map_or(Err(missing), |(_, file)| file.metadata())
             }
         }
+    }
+
+    /// The path of the file that gets attributes which are set on a path.
+    fn given(&self, path: PathBuf) -> PathBuf {
+        if self.state().follows_links { path.canonicalize().unwrap_or(path) } else { path }
     }
 
     fn set_times(&self, path: &Path, asked: (Option<TimeOrNow>, Option<TimeOrNow>)) -> io::Result<()> {

@@ -107,7 +107,7 @@ fn a_mount_that_goes_away_behind_its_copy_keeps_its_backup() {
     has_content(&home.path("copy/one/mounted/precious"), b"precious", "it was copied by this very run");
 }
 
-/// What is mounted at the target from the same file system has its device number, too.
+/// A bind mount of the same file system has its device number, too.
 #[test]
 fn what_is_mounted_in_a_mirror_from_the_same_file_system_stays() {
     for to_host in [false, true] {

@@ -275,6 +275,19 @@ pub fn origin(file: &File) -> (i128, u64) {
     (if has(StatxFlags::BTIME) { born_ns } else { 0 }, if has(MOUNT) { told.stx_mnt_id } else { 0 })
 }
 
+/// The time of content, asked of who keeps it: a server or a daemon, whatever the kernel remembers.
+pub fn mtime_from_disk(file: &File) -> Outcome<i128> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+    let time = fs::statx(file, c"", flags, StatxFlags::MTIME).map_err(errno)?.stx_mtime;
+    Ok(i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec))
+}
+
+/// Whether this user may make and remove names in a folder, as far as permissions and the mount tell.
+pub fn takes_names(folder: &File) -> bool {
+    let access = fs::Access::WRITE_OK | fs::Access::EXEC_OK;
+    fs::accessat(folder, c".", access, AtFlags::EACCESS).is_ok()
+}
+
 /// Whether it is the root of a mount: something is mounted there, from another file system or from the same one. Linux
 /// before 5.8 does not tell.
 pub fn is_mount_root(file: &File) -> bool {

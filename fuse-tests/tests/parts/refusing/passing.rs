@@ -48,6 +48,9 @@ fn value(reply: ReplyXattr, size: u32, read: impl Fn(&mut [u8]) -> rustix::io::R
 
 impl Filesystem for Passing {
     fn lookup(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if self.hides(name) {
+            return reply.error(Errno::ENOENT);
+        }
         self.entry(&self.below(folder, name), Ok(()), reply);
     }
 
@@ -76,7 +79,7 @@ impl Filesystem for Passing {
         _: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let path = self.path(number);
+        let path = self.given(self.path(number));
         let set_size = |size: u64| -> io::Result<()> {
             match handle {
                 Some(handle) => self.open_file(handle)?.set_len(size),
@@ -135,6 +138,9 @@ impl Filesystem for Passing {
     }
 
     fn mkdir(&self, _: &Request, folder: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
+        if self.hides(name) {
+            return reply.error(Errno::EACCES);
+        }
         let path = self.below(folder, name);
         let made = rustix::fs::mkdir(&path, mode.into()).map_err(io::Error::from);
         self.entry(&path, made, reply);
@@ -168,6 +174,9 @@ impl Filesystem for Passing {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
+        if self.hides(new) {
+            return reply.error(Errno::EACCES);
+        }
         let (from, to) = (self.below(folder, name), self.below(new_folder, new));
         let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
         let renamed = rustix::fs::renameat_with(CWD, &from, CWD, &to, flags).map_err(io::Error::from);
@@ -203,6 +212,9 @@ impl Filesystem for Passing {
         _: i32,
         reply: ReplyCreate,
     ) {
+        if self.hides(name) {
+            return reply.error(Errno::EACCES);
+        }
         let path = self.below(folder, name);
         let made = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&path);
         match made.and_then(|file| Ok((file, self.found(&path)?))) {
@@ -281,7 +293,7 @@ impl Filesystem for Passing {
 
     fn readdir(&self, _: &Request, folder: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         let Ok(listed) = std::fs::read_dir(self.path(folder)) else { return reply.error(Errno::ENOENT) };
-        let mut names: Vec<_> = listed.flatten().collect();
+        let mut names: Vec<_> = listed.flatten().filter(|name| !self.hides(&name.file_name())).collect();
         names.sort_by_key(std::fs::DirEntry::file_name);
         for (index, name) in names.iter().enumerate().skip(offset as usize) {
             let Ok(meta) = name.path().symlink_metadata() else { continue };

@@ -47,7 +47,7 @@ pub struct ChooseArguments {
     /// kind, size and time. A link that is named goes if it is copied as a link (-a, -d); one that is followed stays,
     /// and so does what it leads to. A pipe or device that is named goes beside other sources alone. Where anything
     /// failed, nothing is removed: the same command goes on. A source that shows the target on another mount (bindfs,
-    /// an overlay over one of its layers) is refused: names that are made for a moment in both tell. Of copies on this
+    /// an overlay over one of its layers) is refused: names and a time that are set for a moment tell. Of copies on this
     /// host. Has no environment variable, because it removes files. Default: off.
     ///
     /// Example: pump copy --remove-source-files spool/ /archive/spool

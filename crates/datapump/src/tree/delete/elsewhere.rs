@@ -7,6 +7,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use datapump_engine::Errno;
+
 use super::{DeletePass, DeletePlace, DeleteStep, open};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
@@ -17,7 +19,7 @@ impl DeletePass<'_> {
     /// Before anything is removed: a name of this folder that the source does not have is a folder that is copied from.
     pub(super) fn refuse_source_in(&mut self, here: &DeletePlace, folder: &File, name: &OsStr) {
         let there = names::metadata(folder, name).ok().filter(|there| there.kind == FileKind::Folder);
-        // What is mounted there stays anyhow.
+        // Another mount stays anyhow.
         let there = there.filter(|there| there.device == here.target.meta.device);
         if let Some(there) = there {
             let open = || names::open_folder(folder, name).ok().map(Arc::new);
@@ -35,8 +37,8 @@ impl DeletePass<'_> {
         is_shown
     }
 
-    /// Whether a name that is made in a folder of the target is seen in one of the source, of this very host. Where no
-    /// name can be made none can be removed.
+    /// Whether a folder of the target is seen in one of the source, of this very host, or may be. From one that takes no
+    /// names at all nothing can be removed.
     fn shows(&self, source: &FolderSide, folder: &Arc<File>) -> bool {
         let is_here = source.is_here() || self.shared.remote_host.as_ref().is_some_and(|host| host.is_here);
         let Some(meta) = file_meta(folder).ok().filter(|_| is_here && self.shared.settings.writes) else {
@@ -45,9 +47,16 @@ impl DeletePass<'_> {
         if !view::may_show(&source.meta, &meta, folder) {
             return false;
         }
-        let Ok(probe) = ViewProbe::make(folder) else { return false };
-        let found = source.origin().and_then(|origin| origin.if_there(&probe.name, || source.path()));
-        found.is_ok_and(|found| found.is_some())
+        let mtime_ns = || match source.is_here() {
+            true => source.file().map_err(drop).and_then(|open| disk::mtime_from_disk(&open.0).map_err(drop)),
+            false => source.now().map(|now| now.mtime_ns).map_err(drop),
+        };
+        let has = |probe: &ViewProbe| {
+            let found = source.origin().and_then(|origin| origin.if_there(&probe.name, || source.path()));
+            Ok(found.is_ok_and(|found| found.is_some()))
+        };
+        let is_seen = view::is_seen(folder, || mtime_ns().map_err(|()| Errno::ENOENT), has);
+        is_seen.unwrap_or_else(|errno| view::may_hide(folder, errno))
     }
 
     /// Whether a folder at the target is one that is copied from, under another name or by a mount; told, if so.
@@ -74,8 +83,8 @@ impl DeletePass<'_> {
             DeleteStep::Remove => "it was left as it is",
         };
         let words = format!(
-            "is copied from, under another name or by a mount, and --delete would remove what is in it: {removed}; \
-             exclude it, or move it away"
+            "is copied from, under another name or by a mount (or that cannot be told), and --delete would remove what \
+             is in it: {removed}; exclude it, or move it away"
         );
         self.shared.ledger.report(Problem::new(Class::Refused, Operation::Delete, path, words));
     }

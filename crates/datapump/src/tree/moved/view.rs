@@ -2,8 +2,9 @@
 //! an overlay over one of its layers, a network file system of this very host. What goes from the source would be gone
 //! from the target, too, and no number tells it.
 //!
-//! A name that is made in one of the two is looked for in the other. In both directions: of file systems that are put
-//! together of others a new name goes to one of them alone.
+//! A time that the one folder gets for a moment is looked for in the other, and so is a name that is made in it. Names in
+//! both directions: of file systems that are put together of others a new name goes to one of them alone. A mount may
+//! hide names of some forms and refuse to make them, so that a name that could not be made has told nothing.
 //!
 //! Must not know: what is removed.
 
@@ -27,6 +28,9 @@ use datapump_files::identity::id;
 
 /// A folder that was opened, and its path for messages.
 type OpenedPath<'run> = (&'run Arc<File>, &'run Path);
+
+/// How far the time is from its own that a folder gets for a moment: farther than any clock is coarse.
+const AWAY_NS: i128 = 4_000 * 1_000_000_000;
 
 /// A name that stands in a folder as long as this does.
 #[derive(Debug)]
@@ -63,7 +67,7 @@ impl Drop for ViewProbe {
         // FUSE keeps what is open under another name.
         drop(self.made.take());
         let _ = names::remove(&self.folder, &self.name, false);
-        let _ = attributes::copy_times(&self.meta, AttributeHolder::Open(&self.folder));
+        let _ = attributes::copy_times(&self.meta, AttributeHolder::Held(&self.folder));
     }
 }
 
@@ -89,18 +93,61 @@ pub(super) fn refuse(
     }
 }
 
-/// Whether a name that is made in one of two folders is seen in the other.
+/// Whether one of two folders shows the other.
 fn shows(source: &Arc<File>, target: &Arc<File>) -> Outcome<bool> {
     let (from, to) = (file_meta(source)?, file_meta(target)?);
     if !may_show(&from, &to, target) {
         return Ok(false);
     }
-    let found = |made: &Arc<File>, other: &File| ViewProbe::make(made).and_then(|probe| probe.is_in(other));
-    match (found(target, source), found(source, target)) {
+    let is_in_source = is_seen(target, || disk::mtime_from_disk(source), |probe| probe.is_in(source));
+    let is_in_target = || ViewProbe::make(source).and_then(|probe| probe.is_in(target));
+    match (is_in_source, is_in_target()) {
         (Ok(true), _) | (_, Ok(true)) => Ok(true),
-        (Ok(_), _) | (_, Ok(_)) => Ok(false),
-        (Err(errno), Err(_)) => Err(errno),
+        (Ok(false), Ok(false)) => Ok(false),
+        (Ok(false), Err(errno)) if !may_hide(source, errno) => Ok(false),
+        (Err(errno), Ok(false)) if is_full(errno) => Ok(false),
+        (Err(errno), _) | (_, Err(errno)) => Err(errno),
     }
+}
+
+/// Whether a folder of the target is seen in one of the source, by what is changed in that of the target alone; an error
+/// where it takes neither a time nor a name.
+pub(crate) fn is_seen(
+    target: &Arc<File>,
+    source_mtime_ns: impl Fn() -> Outcome<i128>,
+    has: impl FnOnce(&ViewProbe) -> Outcome<bool>,
+) -> Outcome<bool> {
+    match (shares_time(target, source_mtime_ns), ViewProbe::make(target)) {
+        (Some(true), _) => Ok(true),
+        (_, Ok(probe)) => has(&probe),
+        (Some(false), Err(_)) => Ok(false),
+        (None, Err(errno)) => Err(errno),
+    }
+}
+
+/// Whether a time that a folder gets for a moment is that of another, too; `None` where it does not take it.
+fn shares_time(folder: &File, other_ns: impl Fn() -> Outcome<i128>) -> Option<bool> {
+    let (meta, before_ns) = (file_meta(folder).ok()?, other_ns().ok()?);
+    let is_near = |one_ns: i128, two_ns: i128| (one_ns - two_ns).abs() < AWAY_NS / 4;
+    let times = [1, 2].map(|far| meta.mtime_ns - far * AWAY_NS);
+    let probe_ns = times.into_iter().find(|time_ns| !is_near(*time_ns, before_ns))?;
+    let set = |mtime_ns| attributes::copy_times(&Meta { mtime_ns, ..meta }, AttributeHolder::Held(folder));
+    set(probe_ns).ok()?;
+    let [is_set, is_shared] = [disk::mtime_from_disk(folder), other_ns()]
+        .map(|found| found.is_ok_and(|found_ns| is_near(found_ns, probe_ns)));
+    let _ = set(meta.mtime_ns);
+    (is_set || is_shared).then_some(is_shared)
+}
+
+/// Whether a folder in which no name could be made may be one that hides such names, and lets others go.
+pub(crate) fn may_hide(folder: &File, errno: Errno) -> bool {
+    !is_full(errno) && disk::takes_names(folder)
+}
+
+/// No name is refused for its form then.
+fn is_full(errno: Errno) -> bool {
+    use rustix::io::Errno as System;
+    [System::NOSPC, System::DQUOT].iter().any(|full| full.raw_os_error() == errno.0)
 }
 
 /// Whether a folder may be a view of another. Numbers tell within one file system, but for those that make up their
