@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::support::running::{Running, eventually};
 use crate::support::{Home, PUMP, expect, has_content, noise_file, outcome};
 use crate::wider_parts::mounts::{Kind, Mount};
 use crate::wider_parts::program;
@@ -148,4 +149,49 @@ fn what_lies_on_another_file_system_goes_and_the_times_of_folders_stay() {
         let seconds = made.duration_since(std::time::UNIX_EPOCH).expect("behind it").as_secs();
         assert_eq!(seconds, 1000, "{to}");
     }
+}
+
+/// A name that goes changes the time of attributes of the file's other names. What changes them besides is looked at.
+#[test]
+fn a_further_name_that_was_written_to_since_the_first_one_went_stays() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("from")).expect("room");
+    let write = |name: &str, text: &str| {
+        let path = home.path(name);
+        let mut open = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        std::io::Write::write_all(open.as_mut().expect("room"), text.as_bytes()).expect("room");
+        crate::support::set_mtime(&path, 1_000_000_000_000);
+    };
+    write("from/a", "OLD");
+    std::fs::hard_link(home.path("from/a"), home.path("from/b")).expect("one file system");
+    // The first name goes, and the run stands still for two seconds.
+    let mut strace = Command::new("strace");
+    strace.args([
+        "-f",
+        "-qq",
+        "-o",
+        "trace",
+        "-e",
+        "trace=unlinkat",
+        "-e",
+        "inject=unlinkat:delay_exit=2000000",
+    ]);
+    strace.args([PUMP, "copy", "--sync=end", "--remove-source-files", "-T", "from", "to"]);
+    let running = Running::start({
+        strace.current_dir(home.path(""));
+        strace
+    });
+    let left = || {
+        let names = std::fs::read_dir(home.path("from")).expect("a folder").flatten();
+        names
+            .map(|entry| entry.file_name().into_string().expect("text"))
+            .filter(|name| name.len() == 1)
+            .collect::<Vec<_>>()
+    };
+    eventually("one name is gone", || left().len() == 1);
+    let name = format!("from/{}", left()[0]);
+    write(&name, "NEW");
+    let ended = running.end();
+    expect(&ended, 24, &["stays in the source"], &name);
+    has_content(&home.path(&name), b"NEW", "it is nowhere else");
 }

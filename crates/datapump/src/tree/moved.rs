@@ -9,8 +9,6 @@
 
 pub(crate) mod view;
 
-use std::cell::RefCell;
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -32,7 +30,7 @@ use datapump_files::disk::{
 use datapump_files::followed::leads_out;
 use datapump_files::holes::mapped;
 use datapump_files::identity::tick::{self, TimeLook};
-use datapump_files::identity::{FileId, id, prefix};
+use datapump_files::identity::{id, prefix};
 
 /// A folder of the source, and its copy.
 type BothSides = (Arc<FolderSide>, Arc<FolderSide>);
@@ -47,7 +45,7 @@ pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
             "nothing was removed from the source (--remove-source-files), because not everything was copied";
         return shared.ledger.warn_once(words.into());
     }
-    let removal = SourceRemoval { shared, linked: RefCell::default() };
+    let removal = SourceRemoval { shared };
     let named = shared.settings.moved.iter().map(|(source, target)| match target {
         Target::File(at) => removal.of_file(source, &at.path),
         Target::Entry(at) => removal.of_entry(source, at),
@@ -69,8 +67,6 @@ enum Likeness {
 
 struct SourceRemoval<'run> {
     shared: &'run Shared<'run>,
-    /// Files with several names of which one was removed, which changed the time of their attributes.
-    linked: RefCell<HashSet<FileId>>,
 }
 
 impl SourceRemoval<'_> {
@@ -219,7 +215,8 @@ impl SourceRemoval<'_> {
         }
     }
 
-    /// What both show of themselves. A hard link that was removed moved the time of the others' attributes.
+    /// What both show of themselves. A name that went moved the time of attributes of the file's others: nothing tells then
+    /// what else did, and they are read.
     fn likeness(&self, meta: &Meta, there: &Meta, magic: &dyn Fn() -> u64) -> Likeness {
         let began_ns = self.shared.settings.began_ns;
         let is_file = meta.kind == FileKind::Regular;
@@ -229,7 +226,7 @@ impl SourceRemoval<'_> {
             || meta.special_device != there.special_device
             || (is_file && meta.size_bytes != there.size_bytes);
         let is_in_time = same_time(meta, there, 0);
-        let is_told = || self.linked.borrow().contains(&id(meta)) || !tick::is_young(began_ns, meta, magic);
+        let is_told = || !tick::is_young(began_ns, meta, magic);
         match () {
             () if is_other => Likeness::Other,
             // Of others than files all that they hold is compared anyhow.
@@ -259,9 +256,6 @@ impl SourceRemoval<'_> {
     fn remove(&self, (folder, name): (&File, &OsStr), meta: &Meta, path: &Path) -> Result<(), Problem> {
         let removed = names::remove(folder, name, false);
         removed.map_err(|errno| Problem::system(Operation::Remove, path, errno.0))?;
-        if meta.links > 1 {
-            self.linked.borrow_mut().insert(id(meta));
-        }
         self.shared.ledger.tally().sources_removed += 1;
         let is_told = self.shared.settings.tells_changes();
         let change = is_told.then(|| Box::new(removed_from_source(path.to_path_buf(), meta.kind)));
