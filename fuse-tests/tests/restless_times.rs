@@ -1,9 +1,10 @@
-//! A file system that tells its times differently with each look, although nothing changes: what is copied of it is read
-//! twice, and good.
+//! File systems that tell times otherwise than they are: differently with each look, although nothing changes (what is
+//! copied of it is read twice, and good); or in even seconds, as FAT does.
 
 mod parts;
 
 use parts::fuse::{Fuse, Restless};
+use parts::refusing::RefusingDisk;
 use parts::{support, wider_parts};
 use support::serving::Serving;
 use support::{Home, expect, noise};
@@ -39,5 +40,38 @@ fn times_that_never_rest_cost_no_copy_and_keep_no_mirror_from_removing() {
             }
         }
         expect(&pump(&["hash", &fuse.at("large")]), 0, &[], "hashed");
+    }
+}
+
+/// What was rewritten within two seconds of its copy has that copy's time.
+#[test]
+fn what_was_rewritten_in_the_two_seconds_of_its_copy_is_copied_anew() {
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    let (disk, home) = (RefusingDisk::new(), Home::new());
+    disk.tell_even_seconds();
+    std::fs::create_dir(home.path("from")).expect("room");
+    let file = home.path("from/file");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later");
+    let even = UNIX_EPOCH + Duration::from_secs(now.as_secs() & !1);
+    let set = |after_ms| {
+        let time = even + Duration::from_millis(after_ms);
+        let open = std::fs::OpenOptions::new().write(true).open(&file).expect("it is there");
+        open.set_modified(time).expect("its own");
+    };
+    for (row, flags, removes) in [
+        ("mirror", &["mirror"][..], false),
+        ("removed", &["copy", "-T", "--update=differs", "--remove-source-files"], true),
+    ] {
+        let to = disk.at(row);
+        let from = home.path("from").display().to_string();
+        std::fs::write(&file, "OLD").expect("room");
+        set(100);
+        expect(&pump(&["copy", "-T", &from, &to]), 0, &[], row);
+        std::fs::write(&file, "NEW").expect("room");
+        set(1_400);
+        expect(&pump(&[flags, &[&from, &to]].concat()), 0, &[], row);
+        support::has_content(disk.at(&format!("{row}/file")).as_ref(), b"NEW", row);
+        assert_eq!(!file.exists(), removes, "{row}");
     }
 }

@@ -1,5 +1,5 @@
-//! Sources on a file system whose clock ticks in whole seconds (ext4 with inodes of 128 bytes): what is written twice
-//! within a second has the same times after both, and only reading tells.
+//! Sources and targets on a file system whose clock ticks in whole seconds (ext4 with inodes of 128 bytes): what is
+//! written twice within a second has the same times after both, and so have its copies. Only reading tells.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -170,4 +170,113 @@ fn what_is_new_and_left_alone_is_copied_and_mirrored() {
         "all of it is copied"
     );
     has_content(&home.path("copy/sub/7"), &noise(10_000, 77), "moved");
+}
+
+/// Copies OLD, and writes NEW over its source in the second of that: all that the copy's file system tells is the same.
+fn rewritten_within_a_second(file: &Path, copy: &Path, words: &[&str]) {
+    let is_hidden = (0..SECONDS_TRIED).any(|_| {
+        let _ = fs::remove_file(copy);
+        await_new_second();
+        fs::write(file, "OLD").expect("room");
+        expect(&Running::start(pump_command(words)).end(), 0, &[], "first");
+        let second = meta(file).mtime();
+        fs::write(file, "NEW").expect("room");
+        let is_hidden = meta(file).mtime() == second;
+        assert_eq!(meta(copy).mtime(), second, "it has the time of its source");
+        is_hidden && meta(copy).ctime() == second
+    });
+    assert!(is_hidden, "one of the seconds is long enough");
+    // So that the time of the source is none that could change once more.
+    await_new_second();
+}
+
+#[test]
+fn what_was_rewritten_in_the_second_of_its_copy_is_copied_anew() {
+    let (_mount, folder) = mount();
+    let (home, served) = (Home::new(), folder.join("served"));
+    fs::create_dir(&served).expect("room");
+    fs::create_dir(home.path("from")).expect("room");
+    let (file, from) = (home.path("from/file"), home.path("from").display().to_string());
+    let serving =
+        Serving::start(home.command(&["serve", &served.display().to_string(), "--ticket-file", "ticket"]));
+    let (ticket, far) = (home.path("ticket").display().to_string(), serving.at("far"));
+    let near = served.join("near").display().to_string();
+    let named = [file.display().to_string(), served.join("named").display().to_string()];
+    for (words, copy) in [
+        (&["mirror", &from, &near][..], "near/file"),
+        (&["mirror", &from, &far], "far/file"),
+        (&["copy", "-T", "--update", &from, &near], "near/file"),
+        (&["copy", "-T", "--update", &named[0], &named[1]], "named"),
+    ] {
+        let words = [words, &["--ticket-file", &ticket]].concat();
+        let (row, copy) = (format!("{words:?}"), served.join(copy));
+        rewritten_within_a_second(&file, &copy, &words);
+        expect(&Running::start(pump_command(&words)).end(), 0, &[], &row);
+        has_content(&copy, b"NEW", &row);
+    }
+    // What was made later than its source could get that time again is not read.
+    fs::File::open(&file)
+        .and_then(|file| file.set_modified(UNIX_EPOCH + Duration::from_millis(7_500)))
+        .expect("ours");
+    let words = ["copy", "-T", "--update=differs", "-v", &from, &near];
+    expect(&Running::start(pump_command(&words)).end(), 0, &[], "with an old time");
+    let again = Running::start(pump_command(&words)).end();
+    expect(&again, 0, &["equal in size and time"], "again");
+}
+
+#[test]
+fn what_was_rewritten_in_the_second_of_its_copy_is_linked_to_no_older_one() {
+    let (_mount, folder) = mount();
+    let home = Home::new();
+    fs::create_dir(home.path("from")).expect("room");
+    let from = home.path("from").display().to_string();
+    let [older, new] = ["older", "new"].map(|name| folder.join(name).display().to_string());
+    let copy = folder.join("older/file");
+    rewritten_within_a_second(&home.path("from/file"), &copy, &["copy", "-T", &from, &older]);
+    let words = ["copy", "-T", "--link-dest", &older, &from, &new];
+    expect(&Running::start(pump_command(&words)).end(), 0, &[], "linked");
+    has_content(&folder.join("new/file"), b"NEW", "linked");
+    has_content(&copy, b"OLD", "linked");
+}
+
+#[test]
+fn what_was_rewritten_in_the_second_of_its_copy_does_not_go() {
+    let (_mount, folder) = mount();
+    let home = Home::new();
+    fs::create_dir(home.path("from")).expect("room");
+    let (file, copy) = (home.path("from/file"), folder.join("copy/file"));
+    let from = home.path("from").display().to_string();
+    let to = folder.join("copy").display().to_string();
+    let named = [file.display().to_string(), copy.display().to_string()];
+    for update in ["--update", "--update=differs"] {
+        for [from, to] in [[&from, &to], [&named[0], &named[1]]] {
+            for is_touched in [false, true] {
+                let row = format!("{update} {from} {is_touched}");
+                rewritten_within_a_second(&file, &copy, &["copy", "-T", from, to]);
+                // Of what is named nobody asks whose clock its file system has: it is compared anyhow.
+                let is_believed = is_touched && *from != named[0];
+                if is_touched {
+                    // Nothing tells any more when it was made: only what is to go is read.
+                    await_new_second();
+                    await_new_second();
+                    let mode = meta(&copy).permissions();
+                    fs::set_permissions(&copy, mode).expect("it is ours");
+                }
+                let words = ["copy", "-T", update, "--remove-source-files", from, to];
+                let ended = Running::start(pump_command(&words)).end();
+                match is_believed {
+                    false => {
+                        expect(&ended, 0, &[], &row);
+                        has_content(&copy, b"NEW", &row);
+                        assert!(!file.exists(), "{row}: it was copied");
+                    }
+                    true => {
+                        expect(&ended, 24, &["stays in the source"], &row);
+                        has_content(&file, b"NEW", &row);
+                        fs::remove_file(&copy).expect("it is there");
+                    }
+                }
+            }
+        }
+    }
 }

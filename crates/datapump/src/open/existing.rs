@@ -28,6 +28,9 @@ use datapump_files::commit::taken;
 use datapump_files::disk::{AttributeHolder, FileKind, Folder, Meta, PathAt, file_meta, names};
 use datapump_files::identity::id;
 
+/// The file system of a source that is not asked which it is: its clock may be another host's.
+const UNKNOWN: u64 = 0;
+
 impl Target {
     /// Where something is written that stands there or will, but for trees.
     pub(crate) fn at(&self) -> Option<&PathAt> {
@@ -135,8 +138,10 @@ fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -
     match shared.trees.rules.decide(&meta, Some(there)) {
         action if doubts::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
         Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
-        action => match at.folder() {
-            Ok(Folder::Os(folder)) => kept_times::compared(shared, folder, (&meta, there), action),
+        action => match (at.folder(), at.name()) {
+            (Ok(Folder::Os(folder)), Some(name)) => {
+                kept_times::compared(shared, (folder, name), (&meta, there), || UNKNOWN, action)
+            }
             _ => action,
         },
     }
@@ -290,7 +295,8 @@ fn link_to_one_in(
     };
     let Ok(held) = names::hold(other_folder, other_name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
-    let is_right = matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
+    let is_right = matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_))
+        && !kept_times::may_hide(shared, (other_folder, other_name), (meta, &there), || UNKNOWN);
     if !is_right || doubts::of_file(shared, &other).reaches(&there) || hidden_differ(shared, item, &other) {
         return Ok(None);
     }

@@ -3,7 +3,8 @@
 //!
 //! It comes last, when all copies are on stable storage, and only if nothing failed. What goes is looked at again: it
 //! stands at the target now, of the same kind, size and time. Where its own times tell that something was changed since
-//! the run began, or are too coarse to tell, both are read once more. What is not equal then stays in the source.
+//! the run began, or are too coarse to tell, or where those of a copy that an earlier run made are coarser, both are read
+//! once more. What is not equal then stays in the source.
 //!
 //! Must not know: how anything was copied.
 
@@ -22,7 +23,7 @@ use crate::target::{Item, Target};
 use crate::tree::count_ahead::listed;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::rules::decide::same_time;
+use crate::tree::rules::decide::{grain_ns, same_time};
 use datapump_engine::{Errno, Handle};
 use datapump_files::disk::{
     self, Access, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, folder_of, kind, names,
@@ -60,6 +61,8 @@ pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
 /// What a source and its copy look like beside each other.
 enum Likeness {
     Same,
+    /// As far as the target's file system tells times: one of this run is a copy, of another only its content tells.
+    SameByGrain,
     /// Only their content tells.
     Unverified,
     Other,
@@ -205,14 +208,25 @@ impl SourceRemoval<'_> {
         open_copy: impl FnOnce() -> Outcome<Handle>,
     ) -> bool {
         let magic = || disk::magic(folder);
-        match self.likeness(meta, there, &magic) {
-            Likeness::Same => true,
-            Likeness::Other => false,
-            Likeness::Unverified => {
-                tick::wait_until_settled(magic(), meta, &self.shared.stop);
-                open_copy().and_then(|copy| self.has_content_of((folder, name, meta), &copy)).unwrap_or(false)
-            }
+        let likeness = self.likeness(meta, there, &magic);
+        match likeness {
+            Likeness::Same => return true,
+            Likeness::Other => return false,
+            Likeness::SameByGrain | Likeness::Unverified => {}
         }
+        let Ok(copy) = open_copy() else { return false };
+        if matches!(likeness, Likeness::SameByGrain) && self.is_of_this_run(&copy) {
+            return true;
+        }
+        tick::wait_until_settled(magic(), meta, &self.shared.stop);
+        self.has_content_of((folder, name, meta), &copy).unwrap_or(false)
+    }
+
+    /// Whether a copy was made since this run began, by the clock of this host. The source is what it was before that.
+    fn is_of_this_run(&self, copy: &Handle) -> bool {
+        let Handle::Os(file) = copy else { return false };
+        kind::time_rule(disk::magic(file)) != kind::TimeRule::Unknown
+            && disk::origin(file).0 >= self.shared.settings.began_ns
     }
 
     /// What both show of themselves. A name that went moved the time of attributes of the file's others: nothing tells then
@@ -230,7 +244,11 @@ impl SourceRemoval<'_> {
         match () {
             () if is_other => Likeness::Other,
             // Of others than files all that they hold is compared anyhow.
-            () if is_in_time && (!is_file || is_told()) => Likeness::Same,
+            () if is_in_time && !is_file => Likeness::Same,
+            () if is_in_time && is_told() => match grain_ns(meta, there) {
+                None => Likeness::Same,
+                Some(_) => Likeness::SameByGrain,
+            },
             () if is_in_time => Likeness::Unverified,
             () if is_file
                 && TimeLook::new(began_ns, magic(), meta).is_same_time(meta.mtime_ns, there.mtime_ns) =>

@@ -75,6 +75,14 @@ fn is_whole(meta: &Meta) -> bool {
     meta.mtime_ns % SECOND_NS == 0 && meta.ctime_ns % SECOND_NS == 0
 }
 
+/// Whether a copy was made so soon after the time that it shows that a later change of its source may have this time, too,
+/// where times are told by the grain. `None` for one that was made long before: it got its content later, nobody knows
+/// when.
+pub fn is_made_soon((shown_ns, grain_ns): (i128, i128), made_ns: i128, clocks_differ: bool) -> Option<bool> {
+    let apart_ns = grain_ns + KERNEL_TICK_NS + if clocks_differ { FOREIGN_CLOCK_NS } else { 0 };
+    (made_ns > shown_ns - apart_ns).then_some(made_ns < shown_ns + apart_ns)
+}
+
 /// Until when a further change could get the time of content that this file has: after that another change shows. By
 /// this host's clock; a time in the future is not waited for.
 pub fn settles_ns(magic: u64, meta: &Meta) -> i128 {
@@ -147,6 +155,23 @@ mod tests {
         let look = TimeLook::new(at, EXT4, &meta(0, 5));
         assert!(look.is_same_time(at, at - 3 * MS) && !look.is_same_time(at, at + 10 * MS));
         assert!(!TimeLook::default().is_same_time(at, at + 1));
+    }
+
+    #[test]
+    fn a_copy_that_was_made_in_the_tick_of_its_source_may_hide_a_change() {
+        let at = 1_000 * SECOND_NS;
+        for (grain, made_after_ns, clocks_differ, is_soon) in [
+            (SECOND_NS, 0, false, Some(true)),
+            (SECOND_NS, SECOND_NS, false, Some(true)),
+            (SECOND_NS, 2 * SECOND_NS, false, Some(false)),
+            (SECOND_NS, 2 * SECOND_NS, true, Some(true)),
+            (2 * SECOND_NS, 2 * SECOND_NS, false, Some(true)),
+            (2 * SECOND_NS, 11 * SECOND_NS, true, Some(false)),
+            (SECOND_NS, -3_600 * SECOND_NS, true, None),
+        ] {
+            let found = is_made_soon((at, grain), at + made_after_ns, clocks_differ);
+            assert_eq!(found, is_soon, "{grain} {made_after_ns} {clocks_differ}");
+        }
     }
 
     #[test]

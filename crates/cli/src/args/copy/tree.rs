@@ -49,7 +49,8 @@ pub struct TreeArguments {
     /// Take times for equal that lie no farther apart
     ///
     /// For targets that keep times coarsely or in another zone (FAT: 2s, 1h). With --update, --checksum, --link-dest or
-    /// `pump mirror`. Default: 0s, beyond what the target's file system cannot tell apart.
+    /// `pump mirror`. Default: 0s, beyond what the target's file system cannot tell apart; a copy that was made in the
+    /// very tick of its source is compared by content.
     ///
     /// Example: pump copy --update --modify-window 2s photos/ /mnt/stick/photos
     #[arg(long, value_name = "TIME", env = "PUMP_MODIFY_WINDOW", help_heading = TREES, value_parser = parse_duration)]

@@ -24,6 +24,7 @@ use crate::tree::list::journal;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
+use crate::tree::rules::kept_times;
 use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
 use datapump_files::disk::{self, FileKind, Meta, Outcome, file_meta, names};
@@ -483,6 +484,7 @@ fn unchanged_in(
     let same =
         !dest.doubt.reaches(&there) && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
     let from = entry.directory.source.origin()?;
-    let differs = !same || findings::hidden_differ(shared, &from, name, &folder);
+    let may_hide = || kept_times::may_hide(shared, (&folder, &entry.name), (meta, &there), || from.magic());
+    let differs = !same || may_hide() || findings::hidden_differ(shared, &from, name, &folder);
     Ok((!differs).then_some((folder, held, there)))
 }

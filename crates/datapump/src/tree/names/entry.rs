@@ -268,7 +268,10 @@ impl BatchCursor {
             }
             Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
             action => match &self.target {
-                Some(folder) => kept_times::compared(shared, folder, (&meta, there), action),
+                Some(folder) => {
+                    let (place, magic) = ((&**folder, &*name.name), || self.source.magic());
+                    kept_times::compared(shared, place, (&meta, there), magic, action)
+                }
                 None => action,
             },
         };

@@ -138,6 +138,13 @@ impl Rules {
         same_time(source, there, self.window_ns)
     }
 
+    /// By which grain of the target's file system a file's time is equal, and by nothing finer.
+    pub(crate) fn equal_by_grain_ns(&self, source: &Meta, there: &Meta) -> Option<i128> {
+        let is_in_window = (source.mtime_ns - there.mtime_ns).abs() <= self.window_ns;
+        let is_file = source.kind == FileKind::Regular;
+        if is_file && !is_in_window { grain_ns(source, there) } else { None }
+    }
+
     /// Whether the target's time is not one that the source's would be set over.
     pub(crate) fn time_is_right(&self, source: &Meta, there: &Meta) -> bool {
         !self.times || self.same_time(source, there)
@@ -231,14 +238,16 @@ pub(crate) fn window_ns(options: &Options) -> i128 {
 /// Equal times, as far as the target's file system can tell them. One that knows whole seconds only (ext4 with inodes
 /// of 128 bytes; FAT: even seconds) shows it by a time of attributes without a fraction, too.
 pub(crate) fn same_time(source: &Meta, there: &Meta, window_ns: i128) -> bool {
+    (source.mtime_ns - there.mtime_ns).abs() <= window_ns || grain_ns(source, there).is_some()
+}
+
+/// How coarsely the target's file system tells the time of the source, where that is all by which two times differ.
+pub(crate) fn grain_ns(source: &Meta, there: &Meta) -> Option<i128> {
     const SECOND: i128 = 1_000_000_000;
-    if (source.mtime_ns - there.mtime_ns).abs() <= window_ns {
-        return true;
-    }
-    let coarse = there.mtime_ns % SECOND == 0 && there.ctime_ns % SECOND == 0;
     let behind = source.mtime_ns - there.mtime_ns;
-    let even = there.mtime_ns % (2 * SECOND) == 0 && there.ctime_ns % (2 * SECOND) == 0;
-    coarse && ((0..SECOND).contains(&behind) || (even && (0..2 * SECOND).contains(&behind)))
+    let is_told_in = |grain| there.mtime_ns % grain == 0 && there.ctime_ns % grain == 0;
+    let grain = [2 * SECOND, SECOND].into_iter().find(|grain| is_told_in(*grain))?;
+    (1..grain).contains(&behind).then_some(grain)
 }
 
 #[cfg(test)]

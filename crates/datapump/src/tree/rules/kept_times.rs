@@ -1,26 +1,73 @@
-//! Whether the time of a file that stands at the target can tell that it is not the source's: only where the file system
-//! could have kept that time. Where it could not, each run would find another time and copy the file once more: there
-//! the content tells.
+//! Whether the time of a file that stands at the target tells what it seems to.
+//!
+//! That it is not the source's: only where the file system could have kept that time. Where it could not, each run would
+//! find another time and copy the file once more: there the content tells.
+//!
+//! That it is the source's: where the file system tells it more coarsely than the source's does, only if the copy was made
+//! later than the source could get that time again. Else the content tells. What was made cannot always be told; reading
+//! all files of such a target in each run is no answer, and rsync compares whole seconds: these are believed then.
 //!
 //! Must not know: how contents are compared, what becomes of a name.
 
+use std::ffi::OsStr;
 use std::fs::File;
 
 use crate::run::Shared;
 use crate::tree::rules::decide::Action;
 use datapump_files::attributes::all_tell_time;
 use datapump_files::commit::reserved;
-use datapump_files::disk::{Meta, kind, magic, names};
+use datapump_files::disk::kind::{TimeRule, time_rule};
+use datapump_files::disk::{self, Meta, kind, magic, names};
+use datapump_files::identity::tick;
 
-/// A file that would be replaced for its time alone is compared, if its time says nothing there.
+const SECOND_NS: i128 = 1_000_000_000;
+
+/// A file that would be replaced for its time alone is compared, if its time says nothing there; and so is one that would
+/// stay for a time behind which a change may be hidden.
 pub(crate) fn compared(
     shared: &Shared<'_>,
-    folder: &File,
+    (folder, name): (&File, &OsStr),
     (source, there): (&Meta, &Meta),
+    source_magic: impl FnOnce() -> u64,
     action: Action,
 ) -> Action {
-    let for_time = action == Action::Replace && shared.trees.rules.differs_in_time_alone(source, there);
-    if for_time && says_nothing(shared, folder, (source, there)) { Action::Compare } else { action }
+    let rules = &shared.trees.rules;
+    let is_unverified = match action {
+        Action::Replace => {
+            rules.differs_in_time_alone(source, there) && says_nothing(shared, folder, (source, there))
+        }
+        Action::Leave(_) | Action::Adjust => {
+            rules.may_compare() && may_hide(shared, (folder, name), (source, there), source_magic)
+        }
+        _ => false,
+    };
+    if is_unverified { Action::Compare } else { action }
+}
+
+/// Whether the source may have changed since its copy was made, and have a time that the copy's file system tells as the
+/// one before.
+pub(crate) fn may_hide(
+    shared: &Shared<'_>,
+    (folder, name): (&File, &OsStr),
+    (source, there): (&Meta, &Meta),
+    source_magic: impl FnOnce() -> u64,
+) -> bool {
+    let Some(grain_ns) = shared.trees.rules.equal_by_grain_ns(source, there) else { return false };
+    let rule = time_rule(magic(folder));
+    let is_soon = made_ns((folder, name), there, rule).and_then(|made_ns| {
+        let clocks_differ = [rule, time_rule(source_magic())].contains(&TimeRule::Unknown);
+        tick::is_made_soon((there.mtime_ns, grain_ns), made_ns, clocks_differ)
+    });
+    let second = |meta: &Meta| meta.mtime_ns.div_euclid(SECOND_NS);
+    is_soon.unwrap_or(second(source) != second(there))
+}
+
+/// When a file was made, or changed last. FAT, servers and daemons may give the time of content for that of the
+/// attributes.
+fn made_ns((folder, name): (&File, &OsStr), there: &Meta, rule: TimeRule) -> Option<i128> {
+    let born_ns = names::hold(folder, name).map_or(0, |held| disk::origin(&held).0);
+    let tells_changes = there.ctime_ns != there.mtime_ns || rule == TimeRule::KernelClock;
+    if born_ns != 0 { Some(born_ns) } else { tells_changes.then_some(there.ctime_ns) }
 }
 
 fn says_nothing(shared: &Shared<'_>, folder: &File, (source, there): (&Meta, &Meta)) -> bool {
