@@ -115,3 +115,39 @@ fn files_of_one_number_of_another_host_keep_their_contents() {
     expect(&run, 0, &[], "pushed");
     is_right(&home.path("served/pushed"), "pushed");
 }
+
+/// The kind of the target: one number for all files, of one name each.
+#[test]
+fn a_target_whose_files_have_one_number_is_updated() {
+    let (home, fuse) = (Home::new(), Fuse::new());
+    std::fs::create_dir(home.path("source")).expect("room");
+    std::fs::create_dir(fuse.at("copy")).expect("room");
+    fuse.tell_number(77, 1);
+    let (source, copy) = (home.path("source").display().to_string(), fuse.at("copy"));
+    let write = |text: &str| {
+        for name in ["a", "b", "c"] {
+            std::fs::write(home.path("source").join(name), format!("{text} {name}")).expect("room");
+        }
+    };
+    for flags in [&["mirror"][..], &["copy", "-T"], &["mirror", "--backup"]] {
+        for round in ["new", "newer", "newest"] {
+            write(round);
+            if round == "newest" {
+                std::fs::remove_file(home.path("source/c")).expect("it was made");
+            }
+            let row = format!("{flags:?} {round}");
+            // What cannot be kept of one time for all files is no error here.
+            let words = [flags, &["--no-preserve=timestamps", "--checksum", &source, &copy]].concat();
+            expect(&pump(&words), 0, &[], &row);
+            for name in ["a", "b"] {
+                has_content(
+                    fuse.at(&format!("copy/{name}")).as_ref(),
+                    format!("{round} {name}").as_bytes(),
+                    &row,
+                );
+            }
+            let is_removed = round == "newest" && flags[0] == "mirror";
+            assert_eq!(Path::new(&fuse.at("copy/c")).exists(), !is_removed, "{row}");
+        }
+    }
+}

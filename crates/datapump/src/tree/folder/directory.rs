@@ -23,6 +23,7 @@ use crate::tree::folder::visited::{self, FolderKey};
 use crate::tree::list::doubt::Doubt;
 use crate::tree::names::claims::Claims;
 use crate::tree::root::Root;
+use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary::Siblings;
 use datapump_files::disk::{Meta, names};
@@ -134,10 +135,10 @@ impl Directory {
     /// name of the source: then the file system takes the two for one.
     pub(crate) fn claim(&self, entry: &Meta, name: &OsStr) -> bool {
         let (Some(target), Some(claims)) = (&self.target, &self.claims) else { return true };
-        if self.root.journal().is_some_and(|journal| journal.is(entry)) {
-            return false;
-        }
-        target.file().is_ok_and(|folder| claims.take(&folder.0, entry, name))
+        let Ok(folder) = target.file().map(|open| open.0) else { return false };
+        let is_list = self.root.journal().is_some_and(|journal| journal.is(entry))
+            && !(self.parent.is_some() || claims.are_listed(&folder, [LIST_NAME.as_ref(), name]));
+        !is_list && claims.take(&folder, entry, name)
     }
 
     /// The same of what was just made without looking at it.

@@ -4,11 +4,15 @@
 //! asked: the entry that a name finds (device and inode) belongs to the first name of the source that finds or makes
 //! it, and a second name that finds it is refused. Folders that a run makes need none of this: there `EEXIST` tells.
 //!
+//! Other file systems give one number to several files. Two names that the folder lists as they are written are two
+//! entries, whatever their number.
+//!
 //! Must not know: what is done with names, how they are listed.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use datapump_files::disk::{self, FileKind, Meta, names};
@@ -23,6 +27,9 @@ struct ClaimedNames {
     owners: HashMap<FileId, Owners>,
     /// Of files with several names: how many entries of this folder they have.
     entries: HashMap<FileId, usize>,
+    /// Sums of the names that the folder lists; only where two names had one number.
+    listed: HashSet<u64>,
+    hasher: RandomState,
 }
 
 /// The names that an entry, or the entries of one file with several names, belong to.
@@ -51,7 +58,7 @@ impl Claims {
     /// Takes an entry that a name found, or that was just made under it; false if it belongs to another name.
     pub(crate) fn take(&self, folder: &File, entry: &Meta, name: &OsStr) -> bool {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let ClaimedNames { owners, entries } = &mut *claimed;
+        let ClaimedNames { owners, entries, listed, hasher } = &mut *claimed;
         let file = id(entry);
         let Some(owner) = owners.get_mut(&file) else {
             owners.insert(file, Owners::new(name));
@@ -65,9 +72,11 @@ impl Claims {
             *owner = Owners::new(name);
             return is(folder, name, file);
         }
-        let is_own = entry.kind != FileKind::Folder
-            && entry.links > 1
-            && has_entries(folder, file, owner.others.len() + 2, entries);
+        let is_own = match entry.kind {
+            FileKind::Folder => false,
+            _ if entry.links > 1 => has_entries(folder, file, owner.others.len() + 2, entries),
+            _ => are_listed(folder, [&owner.first, name], (listed, hasher)),
+        };
         if is_own {
             owner.others.insert(name.to_owned());
         }
@@ -76,10 +85,17 @@ impl Claims {
 }
 
 impl Claims {
+    /// Whether two names of one number are two entries.
+    pub(crate) fn are_listed(&self, folder: &File, names: [&OsStr; 2]) -> bool {
+        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ClaimedNames { listed, hasher, .. } = &mut *claimed;
+        are_listed(folder, names, (listed, hasher))
+    }
+
     /// A new entry of a file that has several.
     pub(crate) fn add(&self, entry: &Meta, name: &OsStr) {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let ClaimedNames { owners, entries } = &mut *claimed;
+        let ClaimedNames { owners, entries, .. } = &mut *claimed;
         let owner = owners.entry(id(entry)).or_insert_with(|| Owners::new(name));
         if !owner.has(name) {
             owner.others.insert(name.to_owned());
@@ -101,19 +117,44 @@ fn has_entries(folder: &File, file: FileId, count: usize, entries: &mut HashMap<
     enough(entries)
 }
 
-/// What cannot be listed has no entries: then names are refused rather than lost.
+/// Whether a folder lists both names as they are written. It is listed again where that was not so.
+fn are_listed(
+    folder: &File,
+    names: [&OsStr; 2],
+    (listed, hasher): (&mut HashSet<u64>, &RandomState),
+) -> bool {
+    let sums = names.map(|name| hasher.hash_one(name));
+    let has_both = |listed: &HashSet<u64>| sums.iter().all(|sum| listed.contains(sum));
+    if !has_both(listed) {
+        listed.clear();
+        each_name(folder, |name| {
+            listed.insert(hasher.hash_one(name));
+        });
+    }
+    has_both(listed)
+}
+
 fn counted(folder: &File) -> HashMap<FileId, usize> {
-    let (mut entries, mut cookie) = (HashMap::new(), 0);
-    while let Ok((names, next)) = names::list(folder, cookie)
-        && !names.is_empty()
-    {
-        let metas = names.iter().filter_map(|name| names::metadata(folder, &name.name).ok());
-        for meta in metas.filter(|meta| meta.links > 1) {
+    let mut entries = HashMap::new();
+    each_name(folder, |name| {
+        if let Some(meta) = names::metadata(folder, name).ok().filter(|meta| meta.links > 1) {
             *entries.entry(id(&meta)).or_insert(0) += 1;
         }
+    });
+    entries
+}
+
+/// What cannot be listed has no entries: then names are refused rather than lost. The folder is opened anew: some file
+/// systems list what an open one held when it was opened.
+fn each_name(folder: &File, mut deal: impl FnMut(&OsStr)) {
+    let Ok(folder) = names::open_folder(folder, OsStr::new(".")) else { return };
+    let mut cookie = 0;
+    while let Ok((names, next)) = names::list(&folder, cookie)
+        && !names.is_empty()
+    {
+        names.iter().for_each(|name| deal(&name.name));
         cookie = next;
     }
-    entries
 }
 
 #[cfg(test)]
@@ -142,6 +183,10 @@ mod tests {
         ] {
             assert_eq!(claims.take(&folder, &found(entry), OsStr::new(name)), expected, "{name}");
         }
+        // Another file of the same number has an entry of its own; another name of it has none.
+        std::fs::write(path("numbered"), "n").expect("room");
+        assert!(claims.take(&folder, &found("b"), OsStr::new("numbered")), "a file of its own");
+        assert!(!claims.take(&folder, &found("b"), OsStr::new("NUMBERED")), "the same entry");
         // The number of what was replaced is used again.
         let (b, b_path) = (found("b"), path("b"));
         std::fs::rename(path("a"), b_path).expect("one folder");
