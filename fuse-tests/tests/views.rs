@@ -78,3 +78,43 @@ fn a_mirror_removes_nothing_that_is_its_source_on_another_mount() {
         }
     }
 }
+
+/// Servers behind some file systems (sshfs) give what a link is given to what it leads to.
+#[test]
+fn what_a_link_leads_to_keeps_its_owner_and_times() {
+    use std::os::unix::fs::{MetadataExt, lchown, symlink};
+
+    let (disk, home) = (RefusingDisk::new(), support::Home::new());
+    disk.follow_links();
+    fs::create_dir(home.path("from")).expect("room");
+    fs::write(home.path("from/a"), "a").expect("room");
+    support::set_mtime(&home.path("from/a"), 1_600_000_000_000_000_000);
+    fs::write(home.path("outside"), "not copied").expect("room");
+    symlink("a", home.path("from/to_a")).expect("room");
+    symlink(home.path("outside"), home.path("from/out")).expect("room");
+    for link in ["from/to_a", "from/out"] {
+        // An owner that others give alone.
+        let _ = lchown(home.path(link), Some(1), Some(1));
+    }
+    let state = |path: &str| {
+        let meta = fs::metadata(path).expect("it is there");
+        (meta.uid(), meta.mtime(), meta.ctime(), meta.ctime_nsec())
+    };
+    let outside = home.path("outside").display().to_string();
+    let (before, mut first) = (state(&outside), None);
+    let (from, to) = (home.path("from").display().to_string(), disk.at("to"));
+    for round in ["new", "again", "once more"] {
+        let run = pump(&["mirror", &from, &to]);
+        expect(&run, 23, &["this file system gives them to what a link leads to"], round);
+        assert_eq!(state(&outside), before, "{round}: it is no part of the copy");
+        assert_eq!(state(&disk.behind("to/a")).1, 1_600_000_000, "{round}: its own time");
+        assert_eq!(
+            fs::read_dir(disk.behind("to")).expect("a folder").count(),
+            3,
+            "{round}: nothing is left over"
+        );
+        let inode = fs::metadata(disk.behind("to/a")).expect("it is there").ino();
+        assert_eq!(*first.get_or_insert(inode), inode, "{round}: it is copied once");
+    }
+    expect(&pump(&["mirror", "--no-preserve=timestamps,ownership", &from, &to]), 0, &[], "nobody asks");
+}

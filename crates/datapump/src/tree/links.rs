@@ -23,6 +23,7 @@ pub(crate) mod equal;
 pub(crate) mod followed_links;
 pub(crate) mod linking;
 pub(crate) mod lost_content;
+pub(crate) mod own_attributes;
 pub(crate) mod waiting;
 pub(crate) mod written_places;
 

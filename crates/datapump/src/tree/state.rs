@@ -71,6 +71,8 @@ pub(crate) struct Trees {
     entered: Mutex<(HashSet<FileId>, ChargedRoom)>,
     /// Devices of which it is known whether files there keep the times that they are given.
     keeps_times: Mutex<BTreeMap<u64, bool>>,
+    /// The same of whether symbolic links there have attributes of their own.
+    links_have_attributes: Mutex<BTreeMap<u64, bool>>,
 }
 
 /// The groups of this user. Asked once.
@@ -134,6 +136,7 @@ impl Trees {
             own_lists: Mutex::default(),
             entered: Mutex::default(),
             keeps_times: Mutex::default(),
+            links_have_attributes: Mutex::default(),
         })
     }
 
@@ -201,6 +204,10 @@ impl Trees {
 
     pub(crate) fn keeps_times(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {
         self.keeps_times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn links_have_attributes(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {
+        self.links_have_attributes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn trees_done(&self) -> MutexGuard<'_, Vec<Arc<Directory>>> {

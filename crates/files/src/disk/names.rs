@@ -12,7 +12,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
-use rustix::fs::{Timespec, Timestamps};
+use rustix::fs::{Timespec, Timestamps, Uid};
 use rustix::io::Errno as System;
 
 use super::proc::path_of_open_file;
@@ -270,6 +270,36 @@ pub fn new_one_keeps_times(folder: &File, spare: &OsStr) -> Outcome<bool> {
         let shown = os::file_metadata(file).map(|meta| meta.mtime_ns / 1_000_000_000);
         set.is_ok() && shown == Ok(i128::from(TIME.tv_sec))
     })
+}
+
+/// Whether symbolic links in a folder have attributes of their own, found out by one to a file of this run. Servers behind
+/// some file systems (sshfs) follow it, and what it leads to gets them.
+pub fn links_have_attributes(folder: &File, (spare, link): (&OsStr, &OsStr)) -> Outcome<bool> {
+    /// Another time than any new file has.
+    const TIME: Timespec = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
+    // Any other user.
+    let owner = Some(Uid::from_raw(1));
+    let file = os::create_new(folder, spare)?;
+    let state = || Ok::<_, Errno>((os::mtime_from_disk(&file)?, os::file_metadata(&file)?.uid));
+    let are_own = || {
+        let before = state()?;
+        make_symlink(spare, folder, link)?;
+        let held = hold(folder, link)?;
+        // A refused call moves nothing.
+        let _ = fs::utimensat(
+            &held,
+            c"",
+            &Timestamps { last_access: TIME, last_modification: TIME },
+            AtFlags::EMPTY_PATH,
+        );
+        let _ = fs::chownat(&held, c"", owner, None, AtFlags::EMPTY_PATH);
+        Ok::<_, Errno>(state()? == before)
+    };
+    let are_own = are_own();
+    // Best effort: leftovers are recognised and removed by the next run.
+    let _ = os::remove(folder, link);
+    let _ = os::remove(folder, spare);
+    are_own
 }
 
 /// Gives what is open, or held, a name: its first one, or one more; `EEXIST` if that is taken.

@@ -13,6 +13,7 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::lost_content::{self, LinkTarget};
+use crate::tree::links::own_attributes;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
@@ -140,7 +141,10 @@ fn replace(
     let stood = stands.then(|| replaced(target, &name.name, meta, keep)).flatten();
     let stood = stood.as_ref().map(AttributeHolder::Held);
     let new = New { made: true, bare: handed_down.is_none(), handed_down, replaced: stood };
-    let kept = cursor.source().copy_attributes(name, (&source_path, meta), to, keep, new);
+    let kept = match own_attributes::lost(shared, target, meta) {
+        Some(lost) => Ok(Ok(lost)),
+        None => cursor.source().copy_attributes(name, (&source_path, meta), to, keep, new),
+    };
     let done = kept.and_then(|kept| {
         shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
         let taken = TakenName::taken(shared, (target, &name.name), &held, Some(meta));

@@ -12,6 +12,7 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::{ListedEntry, Name};
 use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{self, Met};
+use crate::tree::links::own_attributes;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::findings::hidden_differ;
@@ -130,6 +131,10 @@ fn set_attributes(
     let Some(target) = &entry.directory.target else { return Ok(false) };
     let (origin, path) = (entry.directory.source.origin()?, || target.path_of(&entry.name));
     let folder = target.file()?.0;
+    if let Some(lost) = own_attributes::lost(shared, &folder, there) {
+        shared.ledger.tell_lost(lost, path);
+        return Ok(false);
+    }
     let held = names::hold_the(&folder, &entry.name, there);
     let held = held.map_err(|errno| match errno {
         Errno::ENOENT | Errno::ESTALE => taken(&path()),

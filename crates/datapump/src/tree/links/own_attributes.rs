@@ -1,0 +1,47 @@
+//! Whether symbolic links at the target have attributes of their own. Servers behind some file systems (sshfs) follow a
+//! link that is given owner or times, and the file gets them that it leads to, wherever that lies.
+//!
+//! Must not know: which attributes are kept, how links are made.
+
+use std::fs::File;
+
+use crate::problem::AttributeKind;
+use crate::run::Shared;
+use datapump_files::attributes::loss::{Loss, Lost};
+use datapump_files::commit::reserved;
+use datapump_files::disk::kind::{TimeRule, time_rule};
+use datapump_files::disk::{FileKind, Meta, file_meta, magic, names};
+
+/// What a link loses that may be given nothing; `None` for what has attributes of its own.
+pub(crate) fn lost(shared: &Shared<'_>, folder: &File, meta: &Meta) -> Option<Lost> {
+    let keep = shared.settings.options.keep;
+    if meta.kind != FileKind::Symlink || !shared.settings.writes || have_own(shared, folder) {
+        return None;
+    }
+    let words =
+        "owner and times of symbolic links: this file system gives them to what a link leads to; not set";
+    let loss = Loss::changed(if keep.times { AttributeKind::Times } else { AttributeKind::Owner }, words);
+    Some(vec![loss.if_asked(keep.times || keep.owner)])
+}
+
+/// Found out once for each device, where the file system is not one that is known to.
+fn have_own(shared: &Shared<'_>, folder: &File) -> bool {
+    if time_rule(magic(folder)) != TimeRule::Unknown {
+        return true;
+    }
+    let Ok(meta) = file_meta(folder) else { return false };
+    if let Some(have) = shared.trees.links_have_attributes().get(&meta.device) {
+        return *have;
+    }
+    let probe = || {
+        let file = |spare: &_| {
+            let link = |link: &_| names::links_have_attributes(folder, (spare, link));
+            reserved::under_new_name(link).map(|(_, have)| have)
+        };
+        reserved::under_new_name(file).map(|(_, have)| have)
+    };
+    // Where none can be made another folder may tell.
+    probe()
+        .map(|have| *shared.trees.links_have_attributes().entry(meta.device).or_insert(have))
+        .unwrap_or(false)
+}
