@@ -95,13 +95,13 @@ impl Talk {
     ) -> Result<Liveness, WireError> {
         let is_running = self.session.is_running();
         let since_ns = now_ns.saturating_sub(self.looked_ns);
-        if since_ns >= ALIVE_EVERY_NS {
+        let told = (is_running && since_ns >= ALIVE_EVERY_NS).then(|| {
             self.looked_ns = now_ns;
-            let told = is_running.then(|| self.stalls.look(&traffic(), since_ns.min(LOOK_NS_MAX)));
-            if told.is_some() || now_ns.saturating_sub(self.said_ns) >= ALIVE_EVERY_NS {
-                self.said_ns = now_ns;
-                self.session.send(Message::Alive(told))?;
-            }
+            self.stalls.look(&traffic(), since_ns.min(LOOK_NS_MAX))
+        });
+        if told.is_some() || now_ns.saturating_sub(self.said_ns) >= ALIVE_EVERY_NS {
+            self.said_ns = now_ns;
+            self.session.send(Message::Alive(told))?;
         }
         Ok(match () {
             () if now_ns.saturating_sub(self.heard_ns) > self.patience_ns => Liveness::Silent,
@@ -151,6 +151,20 @@ mod tests {
             assert_eq!(carry(&mut called, &mut caller, now_ns), []);
         }
         assert!(!caller.is_over() && !caller.is_running());
+    }
+
+    #[test]
+    fn a_sign_of_life_before_a_session_comes_half_a_second_behind_the_last_word() {
+        let mut talk = Talk::new(Session::caller(), 1000 * MS, 0);
+        let mut said = Vec::new();
+        for now_ms in (0..5000).step_by(100) {
+            if now_ms == 600 {
+                talk.say(crate::wire::tests::begin(Direction::Push)).expect("its turn");
+            }
+            talk.handle_time(now_ms * MS, &Vec::new).expect("an honest session");
+            said.extend(std::iter::from_fn(|| talk.poll_message(now_ms * MS)).map(|_| now_ms));
+        }
+        assert!(said.windows(2).all(|two| two[1] - two[0] <= 500), "{said:?}");
     }
 
     #[test]

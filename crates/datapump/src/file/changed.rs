@@ -100,10 +100,10 @@ fn copied(task: &Task) -> Result<Option<CopiedContent<'_>>, Problem> {
         (Finish::Commit(staged), _) if hash.is_none() || !is_whole || staged.goes_on => {
             staged.reopen_to_read()?
         }
-        (Finish::Stripe(stripe), _) if hash.is_none() => {
+        (Finish::Stripe(stripe), _) if hash.is_none() || !is_whole => {
             return Ok(Some(CopiedContent::Stripe(Box::new(stripe.open_to_read()?), length)));
         }
-        (Finish::Device(handle), _) if hash.is_none() => open_cached(handle).map_err(system)?,
+        (Finish::Device(handle), _) if hash.is_none() || !is_whole => open_cached(handle).map_err(system)?,
         (_, Sink::Compare(file)) => open_cached(&file.handle).map_err(system)?,
         (Finish::Nothing, Sink::Null) if hash.is_none() => return Ok(Some(CopiedContent::Nothing)),
         _ => return Ok(hash),
