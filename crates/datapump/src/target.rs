@@ -135,7 +135,11 @@ impl Item {
     /// The source delivers bytes in its own order only.
     pub(crate) fn source_is_stream(&self) -> bool {
         let stream = |meta: &Meta| matches!(meta.kind, FileKind::CharDevice | FileKind::Fifo);
-        self.source == Place::Stream || (!self.is_entry() && self.meta.as_ref().is_some_and(stream))
+        match &self.source {
+            Place::Stream => true,
+            Place::Web(web) => web.is_read_once(),
+            _ => !self.is_entry() && self.meta.as_ref().is_some_and(stream),
+        }
     }
 
     /// It, and the other names of its file.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::server::{Answer, Request, WebServer};
 use crate::support::running::{Running, eventually};
 use crate::support::told::left;
-use crate::support::{Home, Outcome, expect, has_content, leftovers, make_folder, noise};
+use crate::support::{Home, Outcome, expect, has_content, leftovers, make_folder, noise, set_mtime};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -238,6 +238,44 @@ fn a_login_is_for_the_host_that_was_named_alone() {
     let run = home.pump(&["copy", &secret, "to"]);
     expect(&run, 2, &[".netrc"], "a password in the URL");
     assert!(!run.err.contains("user:pass"), "{run:?}");
+}
+
+/// A size and a time decide, whether the server gives parts or not.
+#[test]
+fn what_stands_there_is_updated_by_size_and_time() {
+    let content = content(1000);
+    for gives_parts in [true, false] {
+        let (home, of) = (Home::new(), Arc::clone(&content));
+        let server = WebServer::new(move |request, _| match gives_parts {
+            true => known(Answer::part(request, &of)),
+            false => Answer::whole(&of).with("Last-Modified", MODIFIED),
+        });
+        let url = server.url("x");
+        let own = noise(1000, 8);
+        let stands = |bytes: usize, modified_s: i64| {
+            std::fs::write(home.path("to"), &own[..bytes]).expect("room");
+            set_mtime(&home.path("to"), modified_s as u64 * 1_000_000_000);
+        };
+        let (same_s, newer_s, older_s) = (MODIFIED_S, MODIFIED_S + 9, MODIFIED_S - 9);
+        for (flags, bytes, modified_s, is_kept) in [
+            (&["-u"][..], 10, newer_s, true),
+            (&["-u"], 1000, same_s, true),
+            (&["-u"], 1000, older_s, false),
+            (&["--update=differs"], 1000, same_s, true),
+            (&["--update=differs"], 999, newer_s, false),
+            (&["--max-size=999B"], 10, older_s, true),
+            (&["--min-size=1001B"], 10, older_s, true),
+            (&["--max-size=1000B"], 10, older_s, false),
+            (&["--ignore-existing"], 10, older_s, true),
+            (&["-c"], 1000, newer_s, false),
+        ] {
+            stands(bytes, modified_s);
+            let row = format!("{flags:?}, {bytes} bytes of {modified_s}, parts {gives_parts}");
+            expect(&home.pump(&[&["copy"], flags, &[&*url, "to"]].concat()), 0, &[], &row);
+            has_content(&home.path("to"), if is_kept { &own[..bytes] } else { &content }, &row);
+        }
+        expect(&home.pump(&["copy", "-u", &url, "to"]), 0, &["Nothing to do"], "the second run");
+    }
 }
 
 #[test]

@@ -135,7 +135,7 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem
 fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -> Action {
     let Some(there) = there.filter(|_| !item.differs) else { return Action::Create };
     let meta = item.meta.unwrap_or(Meta { kind: FileKind::Fifo, ..*there });
-    match shared.trees.rules.decide(&meta, Some(there)) {
+    let action = match shared.trees.rules.decide(&meta, Some(there)) {
         action if doubts::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
         Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
         action => match (at.folder(), at.name()) {
@@ -144,6 +144,10 @@ fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -
             }
             _ => action,
         },
+    };
+    match (&item.source, action) {
+        (Place::Web(web), Action::Compare) if web.is_read_once() => Action::Replace,
+        (_, action) => action,
     }
 }
 

@@ -69,6 +69,11 @@ impl Web {
         Some(&self.found.get()?.as_ref().ok()?.file)
     }
 
+    /// It comes in one stream, and not a second time: what was compared could not be copied after all.
+    pub(crate) fn is_read_once(&self) -> bool {
+        self.opened().is_some_and(|file| !file.has_ranges())
+    }
+
     /// What the URL that the user named says of its name: redirects may lead to another.
     pub(crate) fn named(&self) -> Option<OsString> {
         self.url.file_name()
@@ -84,8 +89,8 @@ impl Web {
     }
 }
 
-/// What it is, in the terms of a file. One that cannot be read in parts is a stream; nobody tells its owner, and a time
-/// that nobody tells is now.
+/// What it is, in the terms of a file. One whose size is not told is a stream; nobody tells its owner, and a time that
+/// nobody tells is now.
 pub(crate) fn meta(file: &WebFile) -> Meta {
     let now_ns = || {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -96,7 +101,7 @@ pub(crate) fn meta(file: &WebFile) -> Meta {
     Meta {
         device: 0,
         inode: file.number(),
-        kind: if file.has_ranges() { FileKind::Regular } else { FileKind::Fifo },
+        kind: if file.has_ranges() || file.bytes().is_some() { FileKind::Regular } else { FileKind::Fifo },
         size_bytes,
         allocated_bytes: size_bytes,
         links: 1,
