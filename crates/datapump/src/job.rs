@@ -86,6 +86,8 @@ pub struct Job {
     above: Option<PathAbove>,
     /// Somebody else says where the target is: links in its place are not followed.
     is_confined: bool,
+    /// They may not learn what stands there.
+    hides_target: bool,
     /// What makes or inspects its blocks, and which of them are all that is moved.
     hook: Option<Arc<dyn BlockHook>>,
     pieces: Option<Arc<[(u64, u64)]>>,
@@ -137,6 +139,7 @@ impl Job {
             is_confined: false,
             hook: None,
             pieces: None,
+            hides_target: false,
             shared_rate: None,
             tells_files: true,
             retry_for: RETRY_FOR,
@@ -196,6 +199,11 @@ impl Job {
     /// Gives another host what it asks for, over the connections that come.
     pub(crate) fn give(
         &self,
+    /// Problems tell nothing of what stands at the target.
+    pub(crate) fn hides_target(self, hides_target: bool) -> Job {
+        Job { hides_target, ..self }
+    }
+
         handles: &Arc<HandleTable>,
         channels: Receiver<(Purpose, Channel)>,
     ) -> SenderStats {
@@ -451,6 +459,7 @@ impl Job {
     }
 
     fn rates(&self) -> Vec<Arc<Rate>> {
+            hides_target: self.hides_target,
         let own = |limit| Arc::new(Rate::new(limit, self.platform.clock.clone()));
         self.options.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
     }

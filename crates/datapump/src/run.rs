@@ -7,6 +7,7 @@ pub(crate) mod full;
 pub(crate) mod ledger;
 pub(crate) mod plan;
 pub(crate) mod rate;
+pub(crate) mod told_nothing;
 pub(crate) mod work;
 
 use std::collections::BTreeMap;

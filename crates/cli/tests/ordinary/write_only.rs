@@ -159,3 +159,84 @@ fn a_cut_copy_goes_on_with_what_it_wrote() {
     assert!(last["bytes_resumed"].as_u64().is_some_and(|bytes| bytes > 0), "{last}");
     has_content(&home.path("served/large"), &content, "whole");
 }
+
+/// What runs of two targets tell must be the same, but for the targets' names; nothing is left of either.
+fn tell_the_same(home: &Home, serving: &Serving, (flags, source): (&[&str], &str), targets: [&str; 2]) {
+    let told = targets.map(|target| {
+        let place = serving.at(target);
+        let run = home.pump(&[&["copy", "--ticket-file", "ticket"], flags, &[source, &place]].concat());
+        assert_ne!(run.status, 0, "{flags:?} {target}: {run:?}");
+        assert!(run.err.contains("does not tell why"), "{flags:?} {target}: {run:?}");
+        (run.status, (run.out + &run.err).replace(target.trim_end_matches('/'), "NAME"))
+    });
+    assert_eq!(told[0], told[1], "{flags:?} {targets:?}");
+}
+
+#[test]
+fn what_stands_on_the_way_to_a_target_is_not_told() {
+    let home = Home::new();
+    ["served", "served/closed", "tree"].into_iter().for_each(|name| make_folder(&home, name));
+    for name in ["file", "tree/below", "served/stands", "served/closed/inner"] {
+        noise_file(&home, name, 500, 1);
+    }
+    let links = [("inside", "stands"), ("outside", "/etc"), ("circle", "circle"), ("broken", "nothing")];
+    for (name, to) in links {
+        std::os::unix::fs::symlink(to, home.path(&format!("served/{name}"))).expect("links");
+    }
+    let serving = Serving::new(&home, &["--write-only"]);
+    let before = names(&home);
+    for name in ["stands", "inside", "outside", "circle", "broken", "closed/inner"] {
+        for (flags, source, end) in [
+            (&[][..], "file", "/x"),
+            (&[], "file", "/x/y"),
+            (&[], "file", "/"),
+            (&[], "tree", "/x"),
+            (&[], "tree/", "/x"),
+            (&["--backup"], "file", "/x"),
+            (&["--backup-dir=old"], "file", "/x"),
+        ] {
+            tell_the_same(
+                &home,
+                &serving,
+                (flags, source),
+                [&format!("{name}{end}"), &format!("nothing{end}")],
+            );
+        }
+        // A folder that is missing would be made.
+        let other = if name == "stands" { "circle/x" } else { "stands/x" };
+        tell_the_same(&home, &serving, (&["--mkpath"], "file"), [&format!("{name}/x"), other]);
+    }
+    // In the place of a target.
+    for name in ["inside", "outside", "circle", "broken"] {
+        tell_the_same(&home, &serving, (&[], "file"), [name, "inside"]);
+    }
+    assert_eq!(names(&home), before);
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_name_of_a_tree_is_not_told() {
+    let home = Home::new();
+    for name in ["served", "served/to", "served/to/b", "tree", "tree/a", "tree/b"] {
+        make_folder(&home, name);
+    }
+    for name in ["served/to/a", "served/to/b/full", "tree/a/x"] {
+        noise_file(&home, name, 500, 1);
+    }
+    fs::remove_dir(home.path("tree/b")).expect("it is empty");
+    noise_file(&home, "tree/b", 500, 1);
+    let serving = Serving::new(&home, &["--write-only"]);
+    let run = home.pump(&["copy", "--ticket-file", "ticket", "tree/", &serving.at("to/")]);
+    assert_ne!(run.status, 0, "{run:?}");
+    assert!(run.err.contains("does not tell why"), "a file for a folder that is full: {run:?}");
+    assert!(!run.err.contains("os error") && !run.err.contains("folder"), "{run:?}");
+}
+
+/// All names below the served folder.
+fn names(home: &Home) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(home.path("served"))
+        .expect("it is there")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}

@@ -15,6 +15,7 @@ use crate::report::cut_leaves::CutLeaves;
 use crate::run::Shared;
 use crate::run::event::Event;
 use crate::run::ledger::Tally;
+use crate::run::told_nothing::without_cause;
 use crate::target::place::Place;
 
 const UNCOMPARED: &str =
@@ -62,9 +63,12 @@ impl Job {
 
     /// The report of a job that is refused as a whole.
     pub(super) fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
+        let problem = if self.hides_target { without_cause(problem) } else { problem };
         let status = match (self.work, problem.class) {
             (_, Class::Lost) => Status::Lost,
             (_, Class::Usage) | (JobKind::Compare, _) => Status::Usage,
+            // As what is refused before the job begins.
+            _ if self.hides_target => problem.class.status(),
             _ => Status::Failed,
         };
         let problems = BTreeMap::from([(problem.class.name().to_string(), 1)]);

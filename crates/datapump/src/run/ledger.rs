@@ -16,6 +16,7 @@ use crate::report::cut_leaves::CutLeaves;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::full::Full;
+use crate::run::told_nothing::without_cause;
 use crate::target::change::Change;
 use crate::units::with_commas;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};
@@ -107,6 +108,8 @@ pub(crate) struct Ledger<'run> {
     pub(crate) is_full_told: bool,
     pub(crate) watch: Arc<Watch>,
     pub(crate) tally: Mutex<Tally>,
+    /// Nothing is told of what stands at the target.
+    pub(crate) hides_target: bool,
     /// Whether the target has room for more of a tree.
     pub(crate) full: Full,
     /// The job failed as a whole, whatever was done of it.
@@ -126,6 +129,7 @@ impl Ledger<'_> {
             return;
         }
         tally.is_busy_here |= problem.class == Class::Refused && OWN_OPERATIONS.contains(&problem.operation);
+        let problem = if self.hides_target { without_cause(problem) } else { problem };
         *tally.problems.entry(problem.class).or_insert(0) += 1;
         drop(tally);
         if self.is_full_told && self.full.takes(&problem) {

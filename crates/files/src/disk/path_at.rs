@@ -76,6 +76,14 @@ impl PathAt {
         })
     }
 
+    /// The same without a look at what its last name is.
+    pub fn name_beneath(root: &File, path: &Path) -> Outcome<PathAt> {
+        let (parent, name) = split(path);
+        let name = Some(name.ok_or(Errno::ENOENT)?.to_owned());
+        let folder = Ok(of_file(names::find_beneath(root, parent)?));
+        Ok(PathAt { folder, name, path: path.to_path_buf(), follows: false, promise: None })
+    }
+
     /// A target in folders that will be made, or the last of them: it stands for what will be there.
     pub(super) fn promised(path: &Path, (name, promise): (Option<&OsStr>, Promise), follows: bool) -> PathAt {
         let (folder, name) = (Err(Errno::ENOENT), name.map(OsStr::to_owned));

@@ -15,8 +15,6 @@ mod reserve;
 mod write_only;
 
 use std::cell::RefCell;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -226,6 +224,15 @@ fn options_error(error: &str) -> String {
     }
 }
 
+/// What a pipe has taken does not come back.
+fn refuse_pipe(target: Option<&PathAt>, shown: &Path) -> Result<(), Problem> {
+    let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::CharDevice);
+    match target.is_some_and(|target| target.metadata().is_ok_and(is_pipe)) {
+        true => Err(refused(shown, "is a pipe, and has taken bytes that do not come back; copy anew")),
+        false => Ok(()),
+    }
+}
+
 fn checked(
     state: &ServerState,
     (kept, share): (ChargedValue<BeginKept>, Arc<Share>),
@@ -263,14 +270,14 @@ fn checked(
     refuse_backups_elsewhere(&root, (&options, begin.way), &shown)?;
     let above = above(&root, (&options, begin.way), &shown)?;
     let target = match begin.way {
-        Direction::Push => target(&root, above.as_ref(), &shown)?,
+        Direction::Push => {
+            let found = target(&root, (above.as_ref(), state.options.reads), &shown);
+            write_only::hidden(&state.options, &shown, found)?
+        }
         Direction::Pull => None,
     };
-    let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::CharDevice);
-    let writes_a_pipe = |target: &PathAt| target.metadata().is_ok_and(is_pipe);
-    if begin.instead_of.is_some() && target.as_ref().is_some_and(writes_a_pipe) {
-        let words = "is a pipe, and has taken bytes that do not come back; copy anew";
-        return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
+    if begin.instead_of.is_some() {
+        write_only::hidden(&state.options, &shown, refuse_pipe(target.as_ref(), &shown))?;
     }
     let places = expansion::expanded(&root, begin)?;
     begin_kept::charge_places(&mut held, (places.as_deref().unwrap_or_default(), begin.way), &shown)?;
@@ -382,6 +389,7 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
         .tells_files(wanted.tells_files)
         .remote_host(remote_host);
     let job = if matches!(state.root, ServedRoot::User(_)) { job } else { job.confined() };
+    let job = job.hides_target(!state.options.reads);
     (job.found(wanted.target).above(wanted.above).shared_rate(state.rate.clone()), wanted.held)
 }
 

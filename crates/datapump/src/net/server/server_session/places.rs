@@ -89,9 +89,10 @@ pub(super) fn above(
 }
 
 /// Finds what is written, once: beneath the served folder, or as its user would. What is to be made for it is promised.
+/// To a client that may not learn what stands there a name that cannot be opened is a name, as all others.
 pub(super) fn target(
     root: &ServedRoot,
-    above: Option<&PathAbove>,
+    (above, reads): (Option<&PathAbove>, bool),
     shown: &Path,
 ) -> Result<Option<PathAt>, Problem> {
     let promised = above.map_or(Ok(None), PathAbove::promised);
@@ -99,9 +100,16 @@ pub(super) fn target(
     Ok(match root {
         ServedRoot::Null { .. } => None,
         _ if promised.is_some() => promised,
-        ServedRoot::Folder(root) => Some(beneath(root, shown)?),
+        ServedRoot::Folder(root) => {
+            let found = beneath(root, shown);
+            Some(if reads { found? } else { found.or_else(|_| name_beneath(root, shown))? })
+        }
         ServedRoot::User(home) => Some(PathAt::find(&Disk::Os, &of_user(home, shown)?).shown_as(shown)),
     })
+}
+
+fn name_beneath(root: &File, shown: &Path) -> Result<PathAt, Problem> {
+    PathAt::name_beneath(root, shown).map_err(|errno| Problem::system(Operation::Open, shown, errno.0))
 }
 
 fn beneath(root: &File, shown: &Path) -> Result<PathAt, Problem> {
