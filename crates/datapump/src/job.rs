@@ -25,13 +25,13 @@ use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::SenderStats;
 use datapump_core::{GrowthState, Shape};
 use datapump_engine::{CpuStage, meter::Meters};
-use datapump_transport::{Channel, is_far};
+use datapump_transport::{Channel, WebPatience, is_far};
 
 pub use planned::Planned;
 
 use crate::file::block_hook::BlockHook;
 use crate::file::finish::abandon;
-use crate::job::options::{Choice, EngineChoice, Options, RETRY_FOR};
+use crate::job::options::{Choice, EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::settings::{QueuedNulls, Settings};
 use crate::lane;
@@ -96,6 +96,8 @@ pub struct Job {
     tells_files: bool,
     /// How long it is tried to have what passes: a connection that is lost, a server that is busy.
     retry_for: Duration,
+    /// Silence after which a server is taken for dead.
+    peer_timeout: Duration,
 }
 
 /// What was counted when a run began.
@@ -137,18 +139,24 @@ impl Job {
             found: None,
             above: None,
             is_confined: false,
+            hides_target: false,
             hook: None,
             pieces: None,
-            hides_target: false,
             shared_rate: None,
             tells_files: true,
             retry_for: RETRY_FOR,
+            peer_timeout: PEER_TIMEOUT,
         }
     }
 
     /// How long to try again when a server on the web is lost or busy. Default: 60 s.
     pub fn retry_for(self, retry_for: Duration) -> Job {
         Job { retry_for, ..self }
+    }
+
+    /// Silence after which a server on the web is taken for dead. Default: 30 s.
+    pub fn peer_timeout(self, peer_timeout: Duration) -> Job {
+        Job { peer_timeout, ..self }
     }
 
     /// Whether the client wants an event for each file and each change. Default: true.
@@ -191,6 +199,11 @@ impl Job {
         Job { is_confined: true, ..self }
     }
 
+    /// Problems tell nothing of what stands at the target.
+    pub(crate) fn hides_target(self, hides_target: bool) -> Job {
+        Job { hides_target, ..self }
+    }
+
     /// A limit for all jobs that have it, besides its own.
     pub(crate) fn shared_rate(self, shared_rate: Option<Arc<Rate>>) -> Job {
         Job { shared_rate, ..self }
@@ -199,11 +212,6 @@ impl Job {
     /// Gives another host what it asks for, over the connections that come.
     pub(crate) fn give(
         &self,
-    /// Problems tell nothing of what stands at the target.
-    pub(crate) fn hides_target(self, hides_target: bool) -> Job {
-        Job { hides_target, ..self }
-    }
-
         handles: &Arc<HandleTable>,
         channels: Receiver<(Purpose, Channel)>,
     ) -> SenderStats {
@@ -266,7 +274,7 @@ impl Job {
             disk: &self.platform.disk,
             remote_host: self.remote_host.as_ref(),
             is_confined: self.is_confined,
-            patience: self.retry_for,
+            patience: WebPatience { retry_for: self.retry_for, silence: self.peer_timeout },
             stop: &self.stop,
             keeps_links: self.options.keep_links && makes_names,
             keeps_pipes: self.options.keep_pipes && makes_names,
@@ -451,6 +459,7 @@ impl Job {
             notes: self.options.notes,
             tells_each: self.tells_files,
             is_full_told,
+            hides_target: self.hides_target,
             watch: Arc::clone(&self.watch),
             tally: std::sync::Mutex::new(self.tally()),
             full: Full::default(),
@@ -459,7 +468,6 @@ impl Job {
     }
 
     fn rates(&self) -> Vec<Arc<Rate>> {
-            hides_target: self.hides_target,
         let own = |limit| Arc::new(Rate::new(limit, self.platform.clock.clone()));
         self.options.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
     }

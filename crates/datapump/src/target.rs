@@ -22,9 +22,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use datapump_engine::Errno;
+use datapump_transport::WebPatience;
 
 use crate::job::options::Options;
 use crate::net::folder::remote_host::RemoteHost;
@@ -201,7 +201,7 @@ pub(crate) struct Hosts<'job> {
     /// Symbolic links in the place of targets are not followed, and only files and folders are written.
     pub(crate) is_confined: bool,
     /// How long a source is asked for that is not to be had now.
-    pub(crate) patience: Duration,
+    pub(crate) patience: WebPatience,
     pub(crate) stop: &'job Arc<AtomicBool>,
     /// A symbolic link that is named here is itself the source.
     pub(crate) keeps_links: bool,

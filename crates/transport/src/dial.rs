@@ -25,7 +25,7 @@ use crate::timed::POLL_INTERVAL;
 use crate::tls::{Seal, Ticket};
 
 use connect::call;
-pub(crate) use connect::connect;
+pub(crate) use connect::{connect, look_up};
 
 /// How connections get to the other side.
 #[derive(Clone)]

@@ -37,4 +37,4 @@ pub use sockets::datagram::{DatagramBuffers, DatagramSocket, ReceivedDatagram};
 pub use sockets::{Assembly, SocketOptions, host_settings, kernel_buffer_bytes};
 pub use ssh::{Distrusts, RemoteEnd, Shell, SshHost, SshMux};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
-pub use web::{WebError, WebFault, WebFile, WebUrl};
+pub use web::{WebError, WebFault, WebFile, WebPatience, WebUrl};

@@ -14,10 +14,11 @@ mod date;
 mod identity;
 mod login;
 mod netrc;
+mod proxies;
 mod url;
 
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,9 @@ const OTHERS_MAX: usize = 16;
 /// Such answers that differ from each other, too, as of many servers.
 const VARIED_MAX: usize = 128;
 const PAUSE_OTHER: Duration = Duration::from_millis(20);
+/// A body that nobody has read for so long gives way where the server gives no further one; one that ended so long ago is
+/// no reason for a refusal.
+const IDLE_MAX: Duration = Duration::from_secs(2);
 
 /// Why a file on the web cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +69,8 @@ impl WebFault {
 enum Failure {
     /// Nothing would be another if it was tried again.
     Final(WebFault),
+    /// A request was refused. While the server gives another part of the file it may let in no further one.
+    Refused(WebFault),
     /// It may be tried again, not before so much time has passed if the server says so.
     Passing(WebFault, Option<Duration>),
     /// It is of another state of the file, of this number: that of another server, or what it became.
@@ -80,6 +86,15 @@ impl Failure {
     }
 }
 
+/// How long a server is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct WebPatience {
+    /// What passes is tried again for so long after the last byte of the file.
+    pub retry_for: Duration,
+    /// A server that says nothing for so long is taken for dead.
+    pub silence: Duration,
+}
+
 /// An open file on the web.
 #[derive(Debug)]
 pub struct WebFile {
@@ -87,6 +102,7 @@ pub struct WebFile {
     url: WebUrl,
     stop: Arc<AtomicBool>,
     patience: Duration,
+    progress: FileProgress,
     identity: Identity,
     /// Parts of it can be requested.
     has_ranges: bool,
@@ -100,6 +116,56 @@ struct Body {
     /// Where it ends, if that was told.
     end: Option<u64>,
     bytes: BodyReader<'static>,
+    /// Since when it waits for its reader.
+    kept: Instant,
+    _under_way: UnderWay,
+}
+
+/// What all readers of a file share: when the last bytes came, and how many bodies are under way.
+#[derive(Debug)]
+struct FileProgress {
+    last: Mutex<Instant>,
+    bodies: Arc<AtomicUsize>,
+}
+
+/// A body that is under way.
+struct UnderWay(Arc<AtomicUsize>);
+
+impl FileProgress {
+    fn new() -> FileProgress {
+        FileProgress { last: Mutex::new(Instant::now()), bodies: Arc::default() }
+    }
+
+    fn moved(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn last(&self) -> Instant {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another part comes, or did a moment ago: a server counts a connection until it has seen its end.
+    fn is_under_way(&self) -> bool {
+        self.bodies.load(Ordering::Relaxed) > 0 || self.last().elapsed() < IDLE_MAX
+    }
+
+    fn body(&self, came: CamePart) -> Body {
+        self.bodies.fetch_add(1, Ordering::Relaxed);
+        let under_way = UnderWay(Arc::clone(&self.bodies));
+        Body {
+            at: came.part.at,
+            end: came.part.end,
+            bytes: came.body,
+            kept: Instant::now(),
+            _under_way: under_way,
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl std::fmt::Debug for Body {
@@ -110,11 +176,10 @@ impl std::fmt::Debug for Body {
 
 impl WebFile {
     /// Asks the server for the first part of the file. What passes (an overloaded server, a lost connection) is tried
-    /// again for as long as `patience`; `stop` ends all waiting within 100 ms, but for a connection that is being made
-    /// (10 s).
-    pub fn open(url: &WebUrl, patience: Duration, stop: &Arc<AtomicBool>) -> Result<WebFile, WebFault> {
-        let client = Client::new(url, stop);
-        let tries = Tries::new(patience, stop);
+    /// again; `stop` ends all waiting within 100 ms.
+    pub fn open(url: &WebUrl, patience: WebPatience, stop: &Arc<AtomicBool>) -> Result<WebFile, WebFault> {
+        let client = Client::new(url, patience.silence, stop);
+        let tries = Tries::new(patience.retry_for, stop);
         let parts = tries.until(|| client.open(PART_BYTES))?.ok_or_else(stopped)?;
         let WebPart { identity, has_ranges, .. } = &parts[0].part;
         // Of an empty file there are no parts.
@@ -124,13 +189,14 @@ impl WebFile {
             url: client.url(),
             client,
             stop: Arc::clone(stop),
-            patience,
+            patience: patience.retry_for,
+            progress: FileProgress::new(),
             has_ranges,
             identity: identity.clone(),
             bodies: Mutex::default(),
             fault: Mutex::default(),
         };
-        parts.into_iter().for_each(|part| file.keep(Body::of(part)));
+        parts.into_iter().for_each(|part| file.keep(file.progress.body(part)));
         Ok(file)
     }
 
@@ -166,8 +232,7 @@ impl WebFile {
 
     /// Asks whether it is still the file that it was.
     pub fn check(&self) -> Result<(), WebFault> {
-        let tries = Tries::new(self.patience, &self.stop);
-        tries.until(|| self.client.look(&self.identity))?.ok_or_else(stopped)
+        self.tries().until(|| self.client.look(&self.identity))?.ok_or_else(stopped)
     }
 
     /// Reads at an offset until the slot is full or the file ends; 0 at its end, nothing if the run is to stop.
@@ -175,12 +240,15 @@ impl WebFile {
         if self.bytes().is_some_and(|bytes| at >= bytes) || into.is_empty() {
             return Some(Ok(0));
         }
-        let tries = Tries::new(self.patience, &self.stop);
-        let read = tries.until(|| self.try_read(at, into)).transpose()?;
+        let read = self.tries().until(|| self.try_read(at, into)).transpose()?;
         if let Err(fault) = &read {
             *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault.clone());
         }
         Some(read)
+    }
+
+    fn tries(&self) -> Tries<'_> {
+        Tries { progress: Some(&self.progress), ..Tries::new(self.patience, &self.stop) }
     }
 
     fn try_read(&self, at: u64, into: &mut [u8]) -> Result<usize, Failure> {
@@ -190,6 +258,9 @@ impl WebFile {
             None => return Err(Failure::Final(cannot_go_on())),
         };
         let done = body.fill(into);
+        if !matches!(done, Ok(0) | Err((0, _))) {
+            self.progress.moved();
+        }
         match done {
             Ok(done) => {
                 self.keep_rest(body, done);
@@ -206,7 +277,12 @@ impl WebFile {
         // Parts begin where lanes claim.
         let end = (at / PART_BYTES + 1) * PART_BYTES;
         let end = self.bytes().map_or(end, |bytes| end.min(bytes));
-        self.client.part(at, end, &self.identity).map(Body::of)
+        let part = self.client.part(at, end, &self.identity);
+        if part.is_err() {
+            // Nobody may ever come for them, and the server may give no more connections.
+            self.bodies().retain(|body| body.kept.elapsed() < IDLE_MAX);
+        }
+        part.map(|part| self.progress.body(part))
     }
 
     fn bodies(&self) -> MutexGuard<'_, Vec<Body>> {
@@ -230,7 +306,7 @@ impl WebFile {
 
     fn keep(&self, body: Body) {
         let mut bodies = self.bodies();
-        bodies.push(body);
+        bodies.push(Body { kept: Instant::now(), ..body });
         if bodies.len() > BODIES_MAX {
             bodies.remove(0);
         }
@@ -242,10 +318,6 @@ impl WebFile {
 }
 
 impl Body {
-    fn of(came: CamePart) -> Body {
-        Body { at: came.part.at, end: came.part.end, bytes: came.body }
-    }
-
     /// Reads until the slot is full or the body ends; with an error what came before. A body whose end nobody told ends
     /// where the connection does.
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, (usize, Failure)> {
@@ -305,11 +377,23 @@ struct Tries<'stop> {
     patience: Duration,
     stop: &'stop AtomicBool,
     begun: Instant,
+    /// Of the file of which this is a part.
+    progress: Option<&'stop FileProgress>,
 }
 
 impl Tries<'_> {
     fn new(patience: Duration, stop: &AtomicBool) -> Tries<'_> {
-        Tries { patience, stop, begun: Instant::now() }
+        Tries { patience, stop, begun: Instant::now(), progress: None }
+    }
+
+    /// For how long nothing came, of whatever part.
+    fn idle(&self) -> Duration {
+        let last = self.progress.map_or(self.begun, FileProgress::last);
+        self.begun.max(last).elapsed()
+    }
+
+    fn others_go_on(&self) -> bool {
+        self.progress.is_some_and(FileProgress::is_under_way)
     }
 
     /// Tries until it is done or failed for good, or patience ends; nothing if the run is to stop.
@@ -319,7 +403,9 @@ impl Tries<'_> {
             let (fault, after) = match attempt() {
                 _ if self.stops() => return Ok(None),
                 Ok(done) => return Ok(Some(done)),
-                Err(Failure::Final(fault)) => return Err(fault),
+                // Its turn comes when others have theirs.
+                Err(Failure::Refused(fault)) if self.others_go_on() => (fault, None),
+                Err(Failure::Final(fault) | Failure::Refused(fault)) => return Err(fault),
                 Err(Failure::Passing(fault, after)) => (fault, after),
                 Err(Failure::Another(other, fault)) => {
                     others.push(other);
@@ -331,8 +417,10 @@ impl Tries<'_> {
                     continue;
                 }
             };
-            let wait = after.unwrap_or(pause);
-            if self.begun.elapsed().saturating_add(wait) >= self.patience {
+            let (wait, left) = (after.unwrap_or(pause), self.patience.saturating_sub(self.idle()));
+            // While others get bytes there is time anew.
+            let wait = if self.others_go_on() { wait.min(left).min(PAUSE_MAX) } else { wait };
+            if wait >= left && (left.is_zero() || !self.others_go_on()) {
                 let words = format!("{}; gave up after {} s", fault.words, self.patience.as_secs());
                 return Err(WebFault { words, ..fault });
             }

@@ -139,7 +139,7 @@ pub struct ReachArguments {
     #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOSTS)]
     pub ticket_file: Option<PathBuf>,
 
-    /// Silence after which the other host is taken for dead
+    /// Silence after which the other host, or a server on the web, is taken for dead
     ///
     /// A slow one is not silent. A connection over which nothing comes for so long of what was sent is made again, also
     /// while the host lives. At least 1s. Default: 30s.

@@ -223,6 +223,7 @@ fn perform(
     }
     let job = Job::copy(sources, target).options(options).tells_files(output.tells_files());
     let job = arguments.host.retry_for.into_iter().fold(job, Job::retry_for);
+    let job = arguments.host.reach.peer_timeout.into_iter().fold(job, Job::peer_timeout);
     if arguments.dry_run && !job.has_folders() && !arguments.tree.decides_by_name() {
         return plan(&job, output);
     }

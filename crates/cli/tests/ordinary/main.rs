@@ -103,6 +103,8 @@ mod verify_attributes;
 mod verify_sees_all;
 mod web;
 mod web_lies;
+mod web_proxies;
+mod web_servers;
 mod web_states;
 mod write_only;
 mod young_sources;

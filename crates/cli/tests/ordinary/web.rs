@@ -317,16 +317,3 @@ fn what_makes_no_sense_is_a_usage_error() {
     expect(&home.pump(&["copy", &server.url(""), "named"]), 0, &[], "with a name it needs none");
     has_content(&home.path("named"), &content(10), "with a name");
 }
-
-#[test]
-fn a_proxy_of_the_environment_is_asked() {
-    let home = Home::new();
-    let proxy = WebServer::new(|_, _| Answer::status(403));
-    let run = home.pump_with(
-        ("http_proxy", &format!("http://127.0.0.1:{}", proxy.port())),
-        &["copy", "http://pump.invalid/x", "to"],
-    );
-    assert_ne!(run.status, 0, "{run:?}");
-    let asked = proxy.asked();
-    assert!(asked.iter().any(|it| it.path.contains("pump.invalid")), "{asked:?}");
-}

@@ -43,6 +43,10 @@ pub struct Answer {
     pub is_unframed: bool,
     /// The connection is reset, and not closed.
     pub resets: bool,
+    /// Comes before the head: informational answers.
+    pub before: &'static str,
+    /// Lives until the answer has been sent.
+    pub held: Option<Arc<()>>,
 }
 
 impl Answer {
@@ -161,7 +165,7 @@ fn read_request(reader: &mut impl BufRead) -> Option<Request> {
 }
 
 fn send(mut stream: &TcpStream, answer: Answer) -> Option<()> {
-    let mut head = format!("HTTP/1.1 {} Test\r\n", answer.status);
+    let mut head = format!("{}HTTP/1.1 {} Test\r\n", answer.before, answer.status);
     answer.headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
     match answer.is_chunked {
         _ if answer.is_unframed => head.push_str("\r\n"),
@@ -197,5 +201,6 @@ fn send(mut stream: &TcpStream, answer: Answer) -> Option<()> {
         std::thread::sleep(Duration::from_millis(100));
         rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO)).ok()?;
     }
+    drop(answer.held);
     (!answer.is_unframed && !answer.resets).then_some(())
 }

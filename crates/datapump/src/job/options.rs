@@ -320,6 +320,8 @@ pub struct Options {
 
 /// How long what passes is tried again: long enough for a server to start again.
 pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
+/// Silence after which another host, or a server on the web, is taken for dead.
+pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Limits, with their reasons.
 impl Options {

@@ -8,9 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use datapump_transport::{WebFault, WebFile, WebUrl};
+use datapump_transport::{WebFault, WebFile, WebPatience, WebUrl};
 
 use crate::problem::{Operation, Problem};
 use datapump_files::disk::{FileKind, Meta, umask};
@@ -51,7 +51,11 @@ impl Web {
     }
 
     /// Looks at it; the first to come opens it.
-    pub(crate) fn file(&self, patience: Duration, stop: &Arc<AtomicBool>) -> Result<Arc<WebFile>, Problem> {
+    pub(crate) fn file(
+        &self,
+        patience: WebPatience,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Arc<WebFile>, Problem> {
         let found = self.found.get_or_init(|| {
             let file = WebFile::open(&self.url, patience, stop)?;
             // What a server chooses is none of the names that mean something here.

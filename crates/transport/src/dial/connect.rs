@@ -47,7 +47,7 @@ pub(crate) fn call(
 }
 
 /// The addresses of a host. The system's own search cannot be ended: another thread waits for it.
-fn look_up(host: &str, cancel: &CancelToken) -> Result<Vec<SocketAddr>, NetFault> {
+pub(crate) fn look_up(host: &str, cancel: &CancelToken) -> Result<Vec<SocketAddr>, NetFault> {
     if let Ok(address) = host.parse() {
         return Ok(vec![address]);
     }

@@ -121,7 +121,8 @@ fn listed(values: &[String]) -> String {
 /// The copy holds what the file holds: nobody asked for anything else, and its readers do not know.
 fn refuse_encoded(headers: &HeaderMap) -> Result<(), Failure> {
     let coded = values(headers, CONTENT_ENCODING);
-    let is_plain = |value: &String| matches!(&value[..], "" | "identity");
+    // Object stores give back what an upload was framed with, and some servers a character set: bytes are as they are.
+    let is_plain = |value: &String| matches!(&value[..], "" | "identity" | "aws-chunked" | "utf-8");
     match coded.iter().all(is_plain) {
         true => Ok(()),
         false => Err(wrong(format!(
@@ -137,6 +138,7 @@ fn body_bytes(head: &AnswerHead<'_>) -> Result<Option<u64>, Failure> {
     let coded = values(head.headers, TRANSFER_ENCODING);
     match &coded[..] {
         [] => {}
+        [one] if one == "identity" => {}
         [one] if one == "chunked" && head.version != Version::HTTP_10 => return Ok(None),
         _ => {
             let words = format!("the server sends it with an unknown Transfer-Encoding ({})", listed(&coded));
@@ -194,19 +196,24 @@ fn refusal(status: u16, headers: &HeaderMap) -> Failure {
         let seconds = headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok()?.trim().parse().ok());
         Failure::Passing(fault, seconds.map(Duration::from_secs))
     };
+    let of_this = |words: &str| {
+        let class = if status == 403 { Class::Refused } else { Class::Io };
+        Failure::Refused(WebFault::new(class, format!("the server said {status}: {words}")))
+    };
     match status {
-        401 | 407 => last(
+        401 => last(
             Class::Refused,
             "it wants to know who asks; put a login into ~/.netrc or a header's value into PUMP_HTTP_AUTHORIZATION",
         ),
-        403 => last(Class::Refused, "not permitted"),
+        407 => last(Class::Refused, "the proxy wants a login; put it into the variable that names the proxy"),
+        403 => of_this("not permitted"),
         404 | 410 => last(Class::Missing, "there is no such file"),
         416 => last(Class::Changed, "it has no such part any more; copy again"),
         408 | 425 => passing("it took too long"),
         429 => passing("too many requests"),
         500..=599 => passing("it has a fault of its own, or is overloaded"),
         300..=399 => last(Class::Io, "a redirect to nowhere"),
-        _ => last(Class::Io, "it does not give the file"),
+        _ => of_this("it does not give the file"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Requests to one server: TLS, proxies, redirects, and who is told the login.
+//! Requests to one server: TLS, redirects, and who is told the login.
 //!
 //! Must not know: what is read of an answer.
 
@@ -8,31 +8,34 @@ use std::time::Duration;
 
 use datapump_core::problem::Class;
 use rustls::crypto::aws_lc_rs::default_provider;
-use ureq::config::RedirectAuthHeaders;
-use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_RANGE, RANGE};
+use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_RANGE, LOCATION, RANGE};
 use ureq::http::{HeaderValue, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector};
-use ureq::{Agent, Body, BodyReader, Error, ResponseExt};
+use ureq::{Agent, Body, BodyReader, Error, Proxy};
 
 use super::answer::{AnswerHead, Asked, WebPart, read};
-use super::connection::{SideBySide, TruePorts, WholeEnds};
+use super::connection::{AddressesOf, CONNECT_MAX, Forwarder, SideBySide, WholeEnds};
 use super::identity::Identity;
 use super::login;
+use super::proxies::{Proxies, Way};
 use super::url::WebUrl;
 use super::{BODIES_MAX, Failure, WebFault};
 
-/// Silence after which the server is taken for dead, as another host of a session is.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
-const REDIRECTS_MAX: u32 = 10;
+/// As curl follows.
+const REDIRECTS_MAX: u32 = 50;
 /// Bytes that are taken out of the socket at a time.
 const INPUT_BYTES: usize = 256 << 10;
+/// Bytes of a head: what stands in the buffer behind one of an informational answer (1xx) counts as the next one's.
+const HEAD_BYTES_MAX: usize = 2 * INPUT_BYTES;
 
 /// A client of the server that has the file.
 #[derive(Debug)]
 pub(super) struct Client {
     agent: Agent,
+    /// Asks a proxy.
+    forwarding: Option<Agent>,
+    proxies: Proxies,
     /// As the user named it.
     first: WebUrl,
     /// Where the redirects led last.
@@ -47,9 +50,18 @@ pub(super) struct CamePart {
 }
 
 impl Client {
-    pub(super) fn new(url: &WebUrl, stop: &Arc<AtomicBool>) -> Client {
+    /// `silence`: after that the server is taken for dead, as another host of a session is.
+    pub(super) fn new(url: &WebUrl, silence: Duration, stop: &Arc<AtomicBool>) -> Client {
         let authorization = login::of(url.host());
-        Client { agent: agent(stop), first: url.clone(), last: Mutex::new(url.clone()), authorization }
+        let proxies = Proxies::of_environment();
+        Client {
+            agent: agent(None, silence, stop),
+            forwarding: proxies.forwarder().map(|proxy| agent(Some(proxy), silence, stop)),
+            proxies,
+            first: url.clone(),
+            last: Mutex::new(url.clone()),
+            authorization,
+        }
     }
 
     pub(super) fn url(&self) -> WebUrl {
@@ -77,7 +89,7 @@ impl Client {
             // Several servers that give one file different names, or one that changes by the moment.
             Err(Failure::Another(..)) => self.whole(),
             // Whatever it was, it is met again when that part is needed.
-            Err(Failure::Final(_) | Failure::Passing(..)) => Ok(vec![first]),
+            Err(Failure::Final(_) | Failure::Refused(_) | Failure::Passing(..)) => Ok(vec![first]),
         }
     }
 
@@ -110,7 +122,7 @@ impl Client {
                 self.set_last(&self.first);
             }
             match came {
-                Err(Failure::Final(_)) => {}
+                Err(Failure::Final(_) | Failure::Refused(_)) => {}
                 came => return came.map(|(came, _)| came),
             }
         }
@@ -131,23 +143,22 @@ impl Client {
         known: Option<&Identity>,
     ) -> Result<(Option<CamePart>, WebUrl), Failure> {
         let mut at = url.clone();
-        for _ in 0..REDIRECTS_MAX {
+        for _ in 0..=REDIRECTS_MAX {
             // A server that cannot be reached at all is reported at once.
-            let response = self.follow(&at, range, known);
+            let response = self.ask(&at, range, known);
             let response = if known.is_none() { response.map_err(Failure::for_good) } else { response }?;
-            let led_to = WebUrl::of(response.get_uri().clone());
-            // The client that follows a redirect leaves the login out; the server that was named may still have it.
-            if response.status() == 401 && led_to != at && self.login_for(&led_to).is_some() {
-                at = led_to;
+            if let Some(next) = redirect(&at, &response)? {
+                at = next;
                 continue;
             }
             let (status, version) = (response.status().as_u16(), response.version());
             let head = AnswerHead { status, version, headers: response.headers() };
             let part = read(head, Asked { at: range.map(|(at, _)| at), known })?;
             let came = part.map(|part| CamePart { part, body: response.into_body().into_reader() });
-            return Ok((came, led_to));
+            return Ok((came, at));
         }
-        Err(too_many_redirects())
+        let words = format!("more than {REDIRECTS_MAX} redirects, one after the other");
+        Err(Failure::Final(WebFault::new(Class::Io, words)))
     }
 
     /// The login is for the server that was named alone.
@@ -155,14 +166,21 @@ impl Client {
         self.authorization.as_ref().filter(|_| url.is_at_same_server(&self.first))
     }
 
-    fn follow(
+    /// What one server answers; redirects are not followed.
+    fn ask(
         &self,
         url: &WebUrl,
         range: Option<(u64, u64)>,
         known: Option<&Identity>,
     ) -> Result<Response<Body>, Failure> {
+        let (agent, tunnel) = match (self.proxies.way(url).map_err(Failure::Final)?, &self.forwarding) {
+            (Way::Forwarded(_), Some(forwarding)) => (forwarding, None),
+            (Way::Tunnel(proxy) | Way::Forwarded(proxy), _) => (&self.agent, Some(proxy.clone())),
+            (Way::Direct, _) => (&self.agent, None),
+        };
+        let mut request = agent.get(url.uri()).config().proxy(tunnel).build();
         // Bytes as they lie there: what a server compresses on the way has no offsets.
-        let mut request = self.agent.get(url.uri()).header(ACCEPT_ENCODING, "identity");
+        request = request.header(ACCEPT_ENCODING, "identity");
         if let Some((at, end)) = range {
             request = request.header(RANGE, format!("bytes={at}-{}", end - 1));
         }
@@ -172,14 +190,23 @@ impl Client {
         if let Some(value) = self.login_for(url) {
             request = request.header(AUTHORIZATION, value);
         }
-        let response = request.call().map_err(|error| failure(url, error))?;
-        let visited = response.get_redirect_history().unwrap_or_default();
-        match url.is_secret() && visited.iter().any(|uri| uri.scheme_str() != Some("https")) {
-            true => {
-                let words = "the server leads from https to http, where anybody may change it; name that URL yourself";
-                Err(Failure::Final(WebFault::new(Class::Refused, words)))
-            }
-            false => Ok(response),
+        request.call().map_err(|error| failure(url, error))
+    }
+}
+
+/// Where an answer leads, if it does.
+fn redirect(at: &WebUrl, response: &Response<Body>) -> Result<Option<WebUrl>, Failure> {
+    let leads = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+    let Some(location) = response.headers().get(LOCATION).filter(|_| leads) else { return Ok(None) };
+    let refused = |words: &str| Failure::Final(WebFault::new(Class::Refused, words));
+    match at.joined(location.as_bytes()) {
+        Ok(next) if at.is_secret() && !next.is_secret() => Err(refused(
+            "the server leads from https to http, where anybody may change it; name that URL yourself",
+        )),
+        Ok(next) => Ok(Some(next)),
+        Err(error) => {
+            let words = format!("the server leads to what is not followed: {}", error.0);
+            Err(Failure::Final(WebFault::new(Class::Io, words)))
         }
     }
 }
@@ -190,7 +217,8 @@ fn value(told: &str) -> Option<HeaderValue> {
     HeaderValue::from_bytes(&bytes?).ok()
 }
 
-fn agent(stop: &Arc<AtomicBool>) -> Agent {
+/// `forwarder`: the proxy that is asked instead of the server.
+fn agent(forwarder: Option<&Proxy>, silence: Duration, stop: &Arc<AtomicBool>) -> Agent {
     // What the system trusts, or SSL_CERT_FILE and SSL_CERT_DIR name.
     let roots = rustls_native_certs::load_native_certs().certs;
     let roots: Vec<_> = roots.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
@@ -201,29 +229,28 @@ fn agent(stop: &Arc<AtomicBool>) -> Agent {
     let config = Agent::config_builder()
         .tls_config(tls)
         .user_agent(concat!("datapump/", env!("CARGO_PKG_VERSION")))
+        .proxy(None)
         .http_status_as_error(false)
-        .max_redirects(REDIRECTS_MAX)
-        .save_redirect_history(true)
-        .redirect_auth_headers(RedirectAuthHeaders::Never)
-        .timeout_resolve(Some(SILENCE_MAX))
-        .timeout_per_read(Some(SILENCE_MAX))
-        .timeout_per_write(Some(SILENCE_MAX))
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .timeout_resolve(Some(silence))
+        .timeout_connect(Some(silence.min(CONNECT_MAX) + silence))
+        .timeout_recv_response(Some(silence))
+        .timeout_per_read(Some(silence))
+        .timeout_per_write(Some(silence))
         .input_buffer_size(INPUT_BYTES)
+        .max_response_header_size(HEAD_BYTES_MAX)
         .max_idle_connections(BODIES_MAX)
         .max_idle_connections_per_host(BODIES_MAX)
         .build();
+    let (forwarder, stop) = (forwarder.map(Forwarder::of), Arc::clone(stop));
+    let addresses = AddressesOf { silence, forwarder: forwarder.clone(), stop: Arc::clone(&stop) };
     let connector =
-        ().chain(TruePorts)
-            .chain(ConnectProxyConnector::default())
-            .chain(SideBySide { stop: Arc::clone(stop) })
+        ().chain(ConnectProxyConnector::default())
+            .chain(SideBySide { silence, forwarder, stop })
             .chain(RustlsConnector::default())
             .chain(WholeEnds);
-    Agent::with_parts(config, connector, DefaultResolver::default())
-}
-
-fn too_many_redirects() -> Failure {
-    let words = format!("more than {REDIRECTS_MAX} redirects, one after the other");
-    Failure::Final(WebFault::new(Class::Io, words))
+    Agent::with_parts(config, connector, addresses)
 }
 
 /// What the client says of a request that got no answer.
@@ -243,12 +270,11 @@ fn failure(url: &WebUrl, error: Error) -> Failure {
             None => Failure::Passing(WebFault::new(Class::Lost, format!("'{host}': {error}")), None),
         },
         Error::HostNotFound => last(Class::Lost, format!("there is no host '{host}'")),
-        Error::TooManyRedirects => too_many_redirects(),
         Error::Http(_) | Error::InvalidProxyUrl | Error::RequireHttpsOnly(_) => {
             last(Class::Usage, error.to_string())
         }
-        // It would say the same again; what the user named was read before.
-        Error::BadUri(_) | Error::Protocol(_) | Error::LargeResponseHeader(..) | Error::RedirectFailed => {
+        // It would say the same again; URLs were read before.
+        Error::BadUri(_) | Error::Protocol(_) | Error::LargeResponseHeader(..) => {
             last(Class::Io, format!("the answer of '{host}' is not valid HTTP: {error}"))
         }
         error => Failure::Passing(WebFault::new(Class::Lost, format!("'{host}': {error}")), None),

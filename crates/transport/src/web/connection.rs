@@ -10,39 +10,100 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use ureq::Error;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport,
 };
+use ureq::{Error, Proxy};
 
 use crate::cancel::CancelToken;
-use crate::dial::connect;
+use crate::dial::{connect, look_up};
+use crate::fault::NetFault;
 use crate::timed::POLL_INTERVAL;
-use crate::web::url::{NO_PORT, has_true_port};
 
 /// To connect to a host, whichever of its addresses.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// Addresses of one name.
+const ADDRESSES_MAX: usize = 16;
 
-/// Lets none be made to another port than a URL says, be it one that a redirect leads to, by a proxy or without.
-#[derive(Debug)]
-pub(super) struct TruePorts;
+/// A proxy that is asked for whole URLs instead of their servers.
+#[derive(Clone)]
+pub(super) struct Forwarder {
+    /// `host:port`.
+    address: String,
+    /// The line of the head that tells who asks, if the proxy has a login.
+    login: String,
+}
 
-impl<In: Transport> Connector<In> for TruePorts {
-    type Out = In;
-
-    fn connect(&self, details: &ConnectionDetails<'_>, chained: Option<In>) -> Result<Option<In>, Error> {
-        match has_true_port(details.uri) {
-            true => Ok(chained),
-            false => Err(Error::BadUri(format!("'{}' {NO_PORT}", details.uri))),
-        }
+impl Forwarder {
+    pub(super) fn of(proxy: &Proxy) -> Forwarder {
+        let login = match (proxy.username(), proxy.password()) {
+            (None, None) => String::new(),
+            (user, word) => {
+                let login = format!("{}:{}", user.unwrap_or_default(), word.unwrap_or_default());
+                format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(login))
+            }
+        };
+        Forwarder { address: format!("{}:{}", proxy.host(), proxy.port()), login }
     }
+
+    /// The head of a request for a path of a server as one for its URL.
+    fn forwarded(&self, origin: &str, head: &[u8]) -> Option<Vec<u8>> {
+        let rest = head.strip_prefix(b"GET ")?;
+        let line = rest.windows(2).position(|end| end == b"\r\n")? + 2;
+        let parts: [&[u8]; 5] =
+            [b"GET ", origin.as_bytes(), &rest[..line], self.login.as_bytes(), &rest[line..]];
+        Some(parts.concat())
+    }
+}
+
+impl fmt::Debug for Forwarder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(out)
+    }
+}
+
+/// Looks names up, in waits that a stop ends.
+#[derive(Debug)]
+pub(super) struct AddressesOf {
+    pub(super) silence: Duration,
+    pub(super) forwarder: Option<Forwarder>,
+    pub(super) stop: Arc<AtomicBool>,
+}
+
+impl Resolver for AddressesOf {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        _config: &Config,
+        _timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let of_server = || DefaultResolver::host_and_port(uri.scheme()?, uri.authority()?);
+        let host = self.forwarder.as_ref().map(|forwarder| forwarder.address.clone());
+        let host = host.or_else(of_server).ok_or(Error::HostNotFound)?;
+        let cancel = CancelToken::default().heeding(&self.stop).within(self.silence);
+        let found = look_up(&host, &cancel).map_err(io_error)?;
+        let mut addresses = self.empty();
+        found.iter().take(ADDRESSES_MAX).for_each(|address| addresses.push(*address));
+        if found.is_empty() { Err(Error::HostNotFound) } else { Ok(addresses) }
+    }
+}
+
+fn io_error(fault: NetFault) -> io::Error {
+    io::Error::other(fault.words().to_string())
 }
 
 /// Makes them.
 #[derive(Debug)]
 pub(super) struct SideBySide {
+    pub(super) silence: Duration,
+    pub(super) forwarder: Option<Forwarder>,
     pub(super) stop: Arc<AtomicBool>,
 }
 
@@ -58,15 +119,17 @@ impl<In: Transport> Connector<In> for SideBySide {
         if let Some(made) = chained {
             return Ok(Some(Either::A(made)));
         }
-        let cancel = CancelToken::default().heeding(&self.stop).within(CONNECT_MAX);
-        let stream = connect(&details.addrs, &cancel, &|| ())
-            .map_err(|fault| io::Error::other(fault.words().to_string()))?;
+        let cancel = CancelToken::default().heeding(&self.stop).within(self.silence.min(CONNECT_MAX));
+        let stream = connect(&details.addrs, &cancel, &|| ()).map_err(io_error)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(POLL_INTERVAL))?;
         stream.set_write_timeout(Some(POLL_INTERVAL))?;
         let buffers =
             LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
-        Ok(Some(Either::B(HttpSocket { stream, buffers, stop: Arc::clone(&self.stop) })))
+        let origin =
+            || format!("http://{}", details.uri.authority().map_or("", |authority| authority.as_str()));
+        let forwarded = self.forwarder.clone().map(|forwarder| (forwarder, origin()));
+        Ok(Some(Either::B(HttpSocket { stream, buffers, forwarded, stop: Arc::clone(&self.stop) })))
     }
 }
 
@@ -74,6 +137,8 @@ impl<In: Transport> Connector<In> for SideBySide {
 pub(super) struct HttpSocket {
     stream: TcpStream,
     buffers: LazyBuffers,
+    /// The proxy at its other end, and the server that is meant.
+    forwarded: Option<(Forwarder, String)>,
     stop: Arc<AtomicBool>,
 }
 
@@ -116,8 +181,11 @@ impl Transport for HttpSocket {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
-        let HttpSocket { stream, buffers, stop } = self;
-        let mut output = &buffers.output()[..amount];
+        let HttpSocket { stream, buffers, forwarded, stop } = self;
+        let output = &buffers.output()[..amount];
+        let forwarded =
+            forwarded.as_ref().and_then(|(forwarder, origin)| forwarder.forwarded(origin, output));
+        let mut output = forwarded.as_deref().unwrap_or(output);
         while !output.is_empty() {
             let sent = HttpSocket::until(stop, timeout.for_write(), || (&*stream).write(output))?;
             output = &output[sent..];
@@ -126,7 +194,7 @@ impl Transport for HttpSocket {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        let HttpSocket { stream, buffers, stop } = self;
+        let HttpSocket { stream, buffers, stop, .. } = self;
         let input = buffers.input_append_buf();
         let came = HttpSocket::until(stop, timeout.for_read(), || (&*stream).read(input))?;
         buffers.input_appended(came);

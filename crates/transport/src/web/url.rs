@@ -6,16 +6,15 @@ use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 
-use percent_encoding::{AsciiSet, percent_decode_str, percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use ureq::http::Uri;
 
 /// Behind the host stands something else.
-pub(super) const NO_PORT: &str =
-    "has no port behind its host: write ':' and a number from 1 to 65535, or nothing";
+const NO_PORT: &str = "has no port behind its host: write ':' and a number from 1 to 65535, or nothing";
 
 /// Whether behind the host of a URL stands a port, or nothing. Who reads numbers alone takes anything else for nothing,
 /// and calls another server.
-pub(super) fn has_true_port(uri: &Uri) -> bool {
+fn has_true_port(uri: &Uri) -> bool {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let behind_user = authority.rsplit('@').next().unwrap_or_default();
     let behind_host = behind_user.strip_prefix(uri.host().unwrap_or_default()).unwrap_or(behind_user);
@@ -28,6 +27,19 @@ pub(super) fn has_true_port(uri: &Uri) -> bool {
         }
     }
 }
+
+/// What a server writes as it is and no URL has: browsers and curl encode it (WHATWG URL, section 1.3).
+const NOT_IN_URLS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// A URL of http or https, without a user or a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +85,31 @@ impl WebUrl {
         }
     }
 
-    pub(super) fn of(uri: Uri) -> WebUrl {
-        WebUrl(uri)
+    /// Where a redirect of this one leads (RFC 3986, section 5.2), whatever bytes stand in it.
+    pub(super) fn joined(&self, location: &[u8]) -> Result<WebUrl, WebError> {
+        let location = percent_encode(location.trim_ascii(), NOT_IN_URLS).to_string();
+        let location = location.split('#').next().unwrap_or_default();
+        let scheme = self.0.scheme_str().unwrap_or("http");
+        let authority = self.0.authority().map_or("", |authority| authority.as_str());
+        let path = |path: &str| {
+            let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
+            format!("{scheme}://{authority}{}{query}", without_dots(path))
+        };
+        let url = match location {
+            "" => return Ok(self.clone()),
+            location if has_scheme(location) && !WebUrl::is_one(location.as_bytes()) => {
+                return Err(WebError(format!("'{location}' is no URL of http or https")));
+            }
+            location if has_scheme(location) => location.to_owned(),
+            location if location.starts_with("//") => format!("{scheme}:{location}"),
+            location if location.starts_with('/') => path(location),
+            location if location.starts_with('?') => path(&format!("{}{location}", self.0.path())),
+            location => {
+                let above = self.0.path().rfind('/').map_or("/", |end| &self.0.path()[..=end]);
+                path(&format!("{above}{location}"))
+            }
+        };
+        WebUrl::parse(without_login(&url).as_bytes())
     }
 
     pub(super) fn uri(&self) -> &Uri {
@@ -108,9 +143,77 @@ impl WebUrl {
     }
 }
 
+/// RFC 3986, section 3.1: letters, digits and few signs before a colon.
+fn has_scheme(location: &str) -> bool {
+    let is_scheme = |scheme: &str| {
+        let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.bytes().all(is_sign)
+    };
+    location.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme))
+}
+
+/// A login that a server names is not the user's.
+fn without_login(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
+/// RFC 3986, section 5.2.4.
+fn without_dots(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/').skip(1) {
+        match segment {
+            "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    let is_folder = ["/.", "/.."].iter().any(|end| path.ends_with(end));
+    let end = if is_folder && !segments.is_empty() { "/" } else { "" };
+    format!("/{}{end}", segments.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_redirect_leads_where_browsers_go() {
+        let from = WebUrl::parse(b"https://host:1/a/b?c").expect("a URL");
+        for (location, to) in [
+            (&b"http://other/x"[..], "http://other/x"),
+            (b"HTTPS://other", "https://other/"),
+            (b"//other/x", "https://other/x"),
+            (b"/x/y?z#w", "https://host:1/x/y?z"),
+            (b"x", "https://host:1/a/x"),
+            (b"../x", "https://host:1/x"),
+            (b"../../../x", "https://host:1/x"),
+            (b"/x/./y/../z/.", "https://host:1/x/z/"),
+            (b"/..", "https://host:1/"),
+            (b"/x?y=/../z", "https://host:1/x?y=/../z"),
+            (b"x:1/y", "file"),
+            (b"./x:1", "https://host:1/a/x:1"),
+            (b"?x", "https://host:1/a/b?x"),
+            (b"", "https://host:1/a/b?c"),
+            (b" /a b\t", "https://host:1/a%20b"),
+            ("/é".as_bytes(), "https://host:1/%C3%A9"),
+            (b"/\xe9{}|%20", "https://host:1/%E9%7B%7D%7C%20"),
+            (b"https://user:word@other/x", "https://other/x"),
+            (b"https://other/x@y", "https://other/x@y"),
+        ] {
+            match from.joined(location) {
+                Ok(url) => assert_eq!(url.to_string(), to, "{location:?}"),
+                Err(_) => assert_eq!("file", to, "{location:?}"),
+            }
+        }
+        for location in
+            [&b"file:///etc/passwd"[..], b"ftp://host/x", b"javascript:x", b"http:", b"http:///x", b"//"]
+        {
+            assert!(from.joined(location).is_err(), "{location:?}");
+        }
+    }
 
     #[test]
     fn the_last_segment_of_the_path_is_the_name() {

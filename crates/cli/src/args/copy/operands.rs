@@ -27,7 +27,7 @@ pub struct OperandArguments {
     /// the server compressed without being asked is refused. What the server wants to know of you: a login in ~/.netrc
     /// ($NETRC, read as curl reads it), or the value of an Authorization header in PUMP_HTTP_AUTHORIZATION; the host
     /// that you name gets it, and nobody else. A password in a URL is refused. http_proxy, https_proxy, all_proxy and
-    /// no_proxy hold, and SSL_CERT_FILE names other roots of trust than the system's.
+    /// no_proxy hold as for curl (no SOCKS), and SSL_CERT_FILE names other roots of trust than the system's.
     ///
     /// A stripe is RAID-0 over files or devices: FILE.toml says chunk = "192KiB" (4 KiB to 64 MiB, a multiple of 4 KiB)
     /// and members = ["/a/x", "/b/x"] in their order; relative ones lie beside it. As a target each member is written

@@ -21,7 +21,7 @@ use datapump_transport::{
 
 use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::job::options::told_bytes::OPTIONS_BYTES_MAX;
-use crate::job::options::{Choice, Options, RETRY_FOR};
+use crate::job::options::{Choice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::request_plan::{self, LaneRange};
 use crate::net::client::client_session::local_name::{local_spelling, with_local_name};
@@ -42,8 +42,6 @@ const LIST_TOO_LONG: &str =
     "the list of --files-from is too long to be sent to another host (about 800 kB fit); copy in parts";
 const FOLLOWS_LINKS: &str = "the pump there is older and follows symbolic links; install this version there, write \
                              SRC/ for a folder, or leave out -a, -d and --links (and unset PUMP_LINKS)";
-/// Silence after which the other side is taken for dead.
-const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl RemoteCopy {
     /// Which side writes, and the place on the other host that tells how it is reached.
