@@ -110,6 +110,11 @@ impl Budget {
         Some(Reserved { budget: Arc::clone(self), bytes })
     }
 
+    /// The same, as long as there is any.
+    pub(crate) fn reserve_all(self: &Arc<Budget>, bytes: u64) -> Option<Reserved> {
+        self.reserve(bytes, self.limit.bytes)
+    }
+
     /// So much may be reserved by several together.
     pub(crate) fn slots_bytes_max(&self) -> u64 {
         self.limit.bytes - self.limit.bytes / NO_SLOTS_PART

@@ -27,8 +27,11 @@ use datapump_files::attributes::acl;
 const NAMES_BYTES_MAX: usize = 192 << 10;
 /// What one takes besides its letters.
 const NAME_BYTES: usize = 16;
-/// Owners that are remembered as told: behind that names are told again.
-const TOLD_MAX: usize = 64 << 10;
+/// Owners that are remembered, and as told: behind that they are looked up, and told, again. Charged to nobody: what one
+/// session has of them is a part of what each may hold besides.
+const TOLD_MAX: usize = 4 << 10;
+/// Letters of the names that are remembered.
+const OWN_NAMES_BYTES_MAX: usize = 256 << 10;
 /// Owners that one session may name.
 const KNOWN_MAX: usize = 1 << 18;
 /// What one takes in a map.
@@ -43,17 +46,34 @@ struct Owner {
     id: u32,
 }
 
-/// What owners are called here: each is looked up once.
+/// What owners are called here: the last ones are remembered.
 #[derive(Debug, Default)]
-pub(crate) struct OwnNames(Mutex<HashMap<Owner, Option<Vec<u8>>>>);
+pub(crate) struct OwnNames(Mutex<RememberedNames>);
+
+#[derive(Debug, Default)]
+struct RememberedNames {
+    names: HashMap<Owner, Option<Vec<u8>>>,
+    letters: usize,
+}
 
 impl OwnNames {
     fn of(&self, owner: Owner) -> Option<Vec<u8>> {
-        let mut names = locked(&self.0);
-        if names.len() > TOLD_MAX {
-            names.clear();
+        locked(&self.0).of(owner, looked_up)
+    }
+}
+
+impl RememberedNames {
+    fn of(&mut self, owner: Owner, look_up: impl FnOnce(Owner) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+        if let Some(name) = self.names.get(&owner) {
+            return name.clone();
         }
-        names.entry(owner).or_insert_with(|| looked_up(owner).filter(|name| is_owner_name(name))).clone()
+        let name = look_up(owner).filter(|name| is_owner_name(name));
+        if self.names.len() >= TOLD_MAX || self.letters >= OWN_NAMES_BYTES_MAX {
+            *self = RememberedNames::default();
+        }
+        self.letters += name.as_ref().map_or(0, Vec::len);
+        self.names.insert(owner, name.clone());
+        name
     }
 }
 
@@ -251,6 +271,20 @@ mod tests {
 
     const BY_NAME: bool = false;
 
+    #[test]
+    fn what_is_remembered_is_bounded_and_right() {
+        let long = vec![b'x'; 200];
+        for (name, most) in [(Some(long), OWN_NAMES_BYTES_MAX / 200 + 1), (None, TOLD_MAX)] {
+            let mut remembered = RememberedNames::default();
+            for id in 0..3 * TOLD_MAX as u32 {
+                let owner = Owner { is_group: false, id };
+                assert_eq!(remembered.of(owner, |_| name.clone()), name, "{id}");
+                assert_eq!(remembered.of(owner, |_| unreachable!("it is remembered")), name, "{id}");
+                assert!(remembered.names.len() <= most, "{id}: {}", remembered.names.len());
+            }
+        }
+    }
+
     fn entry(index: u32, uid: u32, gid: u32) -> Entry {
         let meta = to_wire(&Stat { uid, gid, ..Stat::nothing() });
         Entry {
@@ -287,7 +321,7 @@ mod tests {
     #[test]
     fn a_name_is_told_once_on_each_connection() {
         let own = OwnNames::default();
-        locked(&own.0).extend([(user(5), Some(b"ann".to_vec())), (user(6), None)]);
+        locked(&own.0).names.extend([(user(5), Some(b"ann".to_vec())), (user(6), None)]);
         let listed = |uids: [u32; 2]| names(uids.map(|uid| entry(uid, uid, 0)).to_vec(), None);
         let (mut one, mut other) = (Telling::default(), Telling::default());
         assert_eq!(said(&mut one, &own, listed([5, 5])), [(2, false, 1)]);
@@ -300,7 +334,7 @@ mod tests {
     #[test]
     fn names_that_do_not_fit_into_one_message_are_told_in_more() {
         let own = OwnNames::default();
-        locked(&own.0).extend((1..=1000).map(|id| (user(id), Some(vec![b'x'; 512]))));
+        locked(&own.0).names.extend((1..=1000).map(|id| (user(id), Some(vec![b'x'; 512]))));
         let listed = names((1..=1000).map(|id| entry(id, id, 0)).collect(), None);
         let said = said(&mut Telling::default(), &own, listed);
         assert_eq!(said.iter().map(|(entries, ..)| entries).sum::<usize>(), 1000);

@@ -17,7 +17,7 @@ use datapump_core::wire::session::{Message, SenderStats, Session};
 use datapump_core::wire::talk::{Liveness, Talk};
 use datapump_transport::{CancelToken, Channel, NetFault, SocketFacts};
 
-use crate::job::budget::Budget;
+use crate::job::budget::{Budget, Reserved};
 use crate::job::platform::Clock;
 use crate::lane::Stepped;
 use crate::net::folder::event_codec;
@@ -32,6 +32,8 @@ const WAITING_BYTES_MAX: usize = 512 << 10;
 /// Messages of the other side that wait while this one is at work: an honest one has nothing more to say then.
 const PUT_BY_MAX: usize = 16;
 /// A wait looks up as often.
+/// Bytes of a first message that nobody counts.
+const SHORT_BYTES: usize = 16 << 10;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What other threads want to say.
@@ -126,6 +128,36 @@ pub(crate) struct Control {
     holds: bool,
 }
 
+/// What the first message holds until it has been read, and what is kept of it is charged.
+#[derive(Debug)]
+pub(crate) struct FirstMessage<'budget> {
+    _reading: MutexGuard<'budget, ()>,
+    _room: Option<Reserved>,
+}
+
+/// Waits for the memory that a message takes while it is received, until this time; a short one is free.
+fn room_for(
+    channel: &Channel,
+    bytes: usize,
+    (budget, until): (&Arc<Budget>, Instant),
+) -> Result<Option<Reserved>, NetFault> {
+    if bytes <= SHORT_BYTES {
+        return Ok(None);
+    }
+    loop {
+        match budget.reserve_all(bytes as u64) {
+            Some(room) => return Ok(Some(room)),
+            None if Instant::now() >= until => {
+                return Err(NetFault::Lost("the server has no memory for so long a message now".into()));
+            }
+            None => {
+                channel.line_check()?;
+                std::thread::sleep(POLL_INTERVAL);
+            }
+        }
+    }
+}
+
 impl Control {
     /// `patience`: silence after which the other side is taken for dead.
     pub(crate) fn new(
@@ -207,20 +239,28 @@ impl Control {
         }
     }
 
-    /// Waits for the first message, which is due soon: signs of life are not enough. A long one may take far more memory
-    /// than its length: no other is read until the guard is dropped, when what is kept of this one is charged.
+    /// Waits for the first message, which is due soon, to its last byte: signs of life are not enough. A long one has its
+    /// room before it is received, and may take far more memory than its length: no other is read until the guard is
+    /// dropped, when what is kept of this one is charged.
     pub(crate) fn hear_first<'budget>(
         &mut self,
         patience: Duration,
-        budget: &'budget Budget,
-    ) -> Result<(Message, MutexGuard<'budget, ()>), NetFault> {
-        let start = Instant::now();
-        while start.elapsed() < patience {
-            if let Some(body) = self.next_body(POLL_INTERVAL)? {
-                let one = budget.one_reads();
-                if let Some(message) = self.talk.handle_message(&body, self.now_ns())? {
-                    return Ok((message, one));
-                }
+        budget: &'budget Arc<Budget>,
+    ) -> Result<(Message, FirstMessage<'budget>), NetFault> {
+        let until = Instant::now() + patience;
+        while Instant::now() < until {
+            if !self.has_input(POLL_INTERVAL)? {
+                continue;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let (body, room) = self.channel.within(left, |channel| {
+                let head = channel.receive_head()?;
+                let room = room_for(channel, head.len as usize, (budget, until))?;
+                Ok((channel.receive_body(head)?, room))
+            })?;
+            let reading = budget.one_reads();
+            if let Some(message) = self.talk.handle_message(&body, self.now_ns())? {
+                return Ok((message, FirstMessage { _reading: reading, _room: room }));
             }
         }
         Err(NetFault::Lost("the other side does not say what it wants".into()))
@@ -354,13 +394,67 @@ impl Control {
     }
 
     fn next_body(&mut self, patience: Duration) -> Result<Option<Vec<u8>>, NetFault> {
-        if !self.channel.has_input_or(self.inbox.woken.as_fd(), patience)? {
-            let mut bytes = [0; 64];
-            while matches!(self.inbox.woken.read(&mut bytes), Ok(1..)) {}
-            self.channel.line_check()?;
-            return self.pass_time().map(|()| None);
+        if !self.has_input(patience)? {
+            return Ok(None);
         }
         let (body, _) = self.channel.message_within(self.patience())?;
         Ok(Some(body))
+    }
+
+    /// Whether something of a message came; else what is to be done now and then is done.
+    fn has_input(&mut self, patience: Duration) -> Result<bool, NetFault> {
+        if self.channel.has_input_or(self.inbox.woken.as_fd(), patience)? {
+            return Ok(true);
+        }
+        let mut bytes = [0; 64];
+        while matches!(self.inbox.woken.read(&mut bytes), Ok(1..)) {}
+        self.channel.line_check()?;
+        self.pass_time().map(|()| false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datapump_core::wire::frame::Head;
+    use datapump_engine::Socket;
+    use datapump_transport::Seal;
+
+    use super::*;
+    use crate::job::platform::Platform;
+
+    const WAIT_MAX: Duration = Duration::from_secs(30);
+
+    /// All of it but the last byte: it has its room before it comes, has no more time than any other, and leaves nothing.
+    #[test]
+    fn half_a_first_message_is_charged_and_given_up() {
+        const BYTES: usize = 1 << 20;
+        // Room for one of them.
+        let budget = Budget::new(BYTES as u64 * 3 / 2);
+        let hears = |patience: Duration| {
+            let (here, mut there) = UnixStream::pair().expect("two sockets");
+            let (_outbox, inbox) = boxes().expect("room");
+            let channel = Channel::new(Socket::Unix(here), Seal::Open, CancelToken::default(), WAIT_MAX);
+            let (channel, clock) = (channel.expect("open"), Platform::real().clock);
+            let mut control = Control::new(channel, Session::called(), (inbox, WAIT_MAX), clock);
+            let speaker = std::thread::spawn(move || {
+                let body = vec![b'x'; BYTES];
+                let head = Head::message(&body, 0).expect("it is short enough").encode();
+                let _ = there.write_all(&head).and_then(|()| there.write_all(&body[1..]));
+                there
+            });
+            let heard = control.hear_first(patience, &budget).map(|_| ());
+            assert!(matches!(heard, Err(NetFault::Lost(_))), "{heard:?}");
+            drop(control);
+            drop(speaker.join().expect("no panic"));
+        };
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| hears(Duration::from_millis(3000)));
+            while budget.taken_bytes() == 0 && !first.is_finished() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(budget.taken_bytes(), BYTES as u64);
+            hears(Duration::from_millis(200));
+        });
+        assert_eq!(budget.taken_bytes(), 0);
     }
 }
