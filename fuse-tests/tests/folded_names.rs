@@ -173,6 +173,14 @@ fn names_that_are_temporary_ones_in_capitals_are_copied() {
     }
 }
 
+/// What the files of a folder hold, sorted.
+fn contents(folder: &Path) -> Vec<String> {
+    let there = fs::read_dir(folder).expect("it is there").flatten();
+    let mut contents: Vec<_> = there.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect();
+    contents.sort();
+    contents
+}
+
 /// A backup has no name that the file system takes for one of the source, whichever of the two comes first.
 #[test]
 fn no_backup_takes_the_place_of_a_copy_whose_name_is_one_with_its_own() {
@@ -227,16 +235,12 @@ fn no_backup_takes_the_place_of_a_copy_whose_name_is_one_with_its_own() {
             if !is_extra {
                 has_content(&Path::new(&to).join(name), b"new", &row);
             }
-            let folder = Path::new(&to).join(name);
-            let there = fs::read_dir(folder.parent().expect("one")).expect("it is there").flatten();
-            let mut contents: Vec<_> =
-                there.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect();
-            contents.sort();
             let mut expected = vec!["new like a backup", OLD];
             expected.extend((!is_extra).then_some("new"));
             expected.extend(stands.then_some("old like a backup"));
             expected.sort_unstable();
-            assert_eq!(contents, expected, "{row}");
+            let folder = Path::new(&to).join(name);
+            assert_eq!(contents(folder.parent().expect("one")), expected, "{row}");
         }
     }
 }

@@ -307,6 +307,7 @@ impl Job {
         let shape = request_plan::of(&items, &self.options, reads, self.hashes());
         trees.targets_overlap = neighbours::overlap(&items);
         trees.written_places = WrittenPlaces::of(&items, &self.options);
+        trees.put_names = tree::names::backup::put_names(&self.sources, &self.options);
         trees.know_sources(&items, self.remote_host.as_ref().is_some_and(|host| host.is_here));
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);

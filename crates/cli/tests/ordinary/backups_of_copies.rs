@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -406,5 +407,73 @@ fn what_a_failed_run_put_is_noted_for_that_run_alone() {
                 pump(&home, "verify s t", 0, &[]);
             }
         }
+    }
+}
+
+/// Between a run that failed and its repetition others end well, which deal with other names.
+#[test]
+fn a_run_of_other_names_leaves_what_a_failed_run_put() {
+    for between in ["copy --backup --exclude f1 -T s t", "copy --backup -T other t", "copy --backup s/f2 t/"]
+    {
+        let home = home();
+        make_folder(&home, "other");
+        fs::write(home.path("other/x"), "x").expect("room");
+        let first = home.pump(&["copy", "--backup", "-T", "s", "t"]);
+        assert!(first.status != 0, "{between}: {first:?}");
+        end_well(&home);
+        pump(&home, between, 0, &[]);
+        fs::write(home.path("s/f1"), "newer f1").expect("room");
+        pump(&home, "copy --backup -T s t", 0, &[]);
+        let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("t/{name}")));
+        assert_eq!(found, ["newer f1", "old f1", "new f1"], "{between}");
+        assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{between}");
+    }
+}
+
+/// A command has ended well when all of it has: its sources are removed, too, and so it is with each of its trees.
+#[test]
+fn what_a_tree_put_is_known_until_the_whole_command_has_ended_well() {
+    let home = home();
+    end_well(&home);
+    make_folder(&home, "b");
+    fs::write(home.path("b/x"), "x").expect("room");
+    make_folder(&home, "both");
+    fs::rename(home.path("t"), home.path("both/s")).expect("one folder");
+    make_folder(&home, "both/b");
+    make_folder(&home, "both/b/x");
+    fs::write(home.path("both/b/x/in the way"), "").expect("room");
+    let line = "copy --backup s b both/";
+    let first = home.pump(&line.split(' ').collect::<Vec<_>>());
+    assert!(first.status != 0, "{first:?}");
+    fs::remove_dir_all(home.path("both/b/x")).expect("it is there");
+    fs::write(home.path("s/f1"), "newer f1").expect("room");
+    // Its folder is closed to its owner by then.
+    fs::set_permissions(home.path("s"), PermissionsExt::from_mode(0o555)).expect("its own");
+    pump(&home, line, 0, &[]);
+    let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("both/s/{name}")));
+    assert_eq!(found, ["newer f1", "old f1", "new f1"]);
+    let mode = fs::metadata(home.path("both/s")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o555);
+    for name in ["s", "both/s"] {
+        fs::set_permissions(home.path(name), PermissionsExt::from_mode(0o755)).expect("its own");
+    }
+    assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new());
+}
+
+/// The first run could not keep the time, and the second one can.
+#[test]
+fn a_copy_that_lost_its_time_is_the_copy_all_the_same() {
+    for line in
+        ["copy --backup s/f1 s/f2 s/link t/ -d", "copy --backup -T s t", "mirror --backup-dir kept s t"]
+    {
+        let home = home();
+        end_well(&home);
+        pump(&home, line, 0, &[]);
+        for name in ["f1", "f2"] {
+            set_mtime(&home.path(format!("t/{name}")), 9_000_000_000_000);
+        }
+        pump(&home, line, 0, &[]);
+        let old = if line.contains("dir") { ["t/kept/f1", "t/kept/f2"] } else { ["t/f1~", "t/f2~"] };
+        assert_eq!(old.map(|name| home.text(name)), ["old f1", "old f2"], "{line}");
     }
 }

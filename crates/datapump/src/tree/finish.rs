@@ -164,9 +164,8 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     sweep_folder(shared, directory)?;
     // Looked for before: in a root that is open to others, or of another user, a list is not believed, and a run that
     // was killed there would be followed by one that copies below it.
-    let is_well = directory.root.is_whole() && shared.ledger.tally().is_all_there();
-    if shared.settings.options.backup.is_some() && is_well {
-        shared.trees.put_names.end(&folder);
+    if shared.settings.options.backup.is_some() {
+        shared.trees.put_names.look_in(&folder);
     }
     let end = directory.root.journal().map(|journal| list_end(shared, directory, journal, &folder));
     // A root that does not take its attributes is no reason to leave a list in it.

@@ -25,6 +25,8 @@ use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::decide::{grain_ns, same_time};
 use datapump_engine::{Errno, Handle};
+use datapump_files::commit::partial::is_pumps_in;
+use datapump_files::commit::reserved::is_temporary;
 use datapump_files::disk::{
     self, Access, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, folder_of, kind, names,
 };
@@ -169,7 +171,9 @@ impl SourceRemoval<'_> {
             let both = || Ok((source.child(name)?, target.child(name)?));
             return (!stays_out).then(both).transpose();
         }
-        if self.is_passed_by(&meta) || self.is_unsafe((&from, source), name, meta.kind) {
+        // What was left out as a pump's own may stand there as one of this run's.
+        let is_pumps = is_temporary(name) && is_pumps_in(&from, name);
+        if is_pumps || self.is_passed_by(&meta) || self.is_unsafe((&from, source), name, meta.kind) {
             return Ok(None);
         }
         let copy = || names::open_source(&to, name, true).map(Handle::Os);

@@ -1,8 +1,8 @@
 //! Whether what stands under a name is the copy that is about to get that name: a session that was lost, or a run of
 //! the same command that was cut or failed, put it there. Then it is no older state, of which a backup is kept.
 //!
-//! Size and time say what may be the copy, the content says what is. Where the target does not keep the time of the
-//! source, time says nothing.
+//! The size says what may be the copy, the content says what is. The time says nothing of that: the first attempt may
+//! have lost it. An older state with the content of the copy needs no backup either.
 //!
 //! Must not know: what is done about it, how backups are called.
 
@@ -14,9 +14,6 @@ use datapump_engine::Handle;
 
 use crate::disk::{Access, FileKind, Meta, Outcome, file_meta, names};
 use crate::identity::{id, prefix};
-
-/// File systems tell times to this: a time that was set may be another one when it is looked at later (FAT).
-const COARSEST_NS: u128 = 2_000_000_000;
 
 /// The file, link, pipe or device that is about to get a name, finished but for that.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +29,7 @@ pub struct Incoming<'open> {
 pub enum Resemblance {
     /// The same content: an earlier attempt at this copy, or not to be told from one.
     Copy,
-    /// It has the size and time of the copy, and another content or one that cannot be read.
+    /// It has the size and time of the copy and another content, or its size and a content that cannot be read.
     Unverified,
     /// Something else.
     Other,
@@ -50,8 +47,7 @@ impl Incoming<'_> {
         let keeps_time = self.source_mtime_ns == Some(made.mtime_ns);
         let may_be = made.kind == stood.kind
             && made.special_device == stood.special_device
-            && made.size_bytes == stood.size_bytes
-            && (!keeps_time || made.mtime_ns.abs_diff(stood.mtime_ns) < COARSEST_NS);
+            && made.size_bytes == stood.size_bytes;
         if !may_be {
             return Ok(Resemblance::Other);
         }
@@ -101,14 +97,16 @@ mod tests {
     }
 
     #[test]
-    fn size_and_time_say_what_may_be_the_copy_and_content_what_is() {
+    fn size_says_what_may_be_the_copy_and_content_what_is() {
         const KEPT: Option<i128> = Some(1_000_000_000_000);
         for (old, seconds, source_mtime_ns, expected) in [
             ("new", 1000, KEPT, Resemblance::Copy),
             ("old", 1000, KEPT, Resemblance::Unverified),
             ("new", 1001, KEPT, Resemblance::Copy),
             ("old", 1001, KEPT, Resemblance::Other),
-            ("new", 1002, KEPT, Resemblance::Other),
+            // The time was lost then, and is kept now.
+            ("new", 1002, KEPT, Resemblance::Copy),
+            ("old", 1002, KEPT, Resemblance::Other),
             ("newer", 1000, KEPT, Resemblance::Other),
             // The time of the source is not kept here, or was not asked for.
             ("new", 2001, Some(7), Resemblance::Copy),

@@ -1,6 +1,7 @@
-//! The names that a copy with backups has put under a folder. Sums of them are kept in a small file there until the copy
-//! has ended well: a later run, or the next session of one whose connection was lost, so knows what the one before it
-//! put. No backup of that replaces another, and no backup replaces it, whatever the source holds by now.
+//! The names that a copy with backups has put under a folder. Sums of them are kept in a small file there until the same
+//! command has ended well, as a whole: a later run, or the next session of one whose connection was lost, so knows what
+//! the one before it put. No backup of that replaces another, and no backup replaces it, whatever the source holds by
+//! now. Another command (other sources, or others of their names) that ends well takes away what it put itself.
 //!
 //! The file has a temporary name and is locked while in use, as all of them. Of a tree it lies in the root, and has sums
 //! of paths; of files that were named it lies beside them. (The list of a tree goes with a run that failed, lest it keeps
@@ -20,16 +21,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::resume::fnv;
 use datapump_engine::{Errno, Handle};
+use rustix::fs::{self, Mode};
 
 use crate::attributes;
 use crate::commit::reserved;
 use crate::disk::{Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, file_meta, names};
 use crate::identity::{FileId, id};
 
-/// What the file begins with.
+/// What the file begins with. The sum of the command follows, and those of names, 8 bytes each.
 const HEAD: &[u8] = b"Sums of names that a copy with backups put here; it did not end well, or still runs.\0";
 /// The sum of a name.
 const SUM_BYTES: usize = size_of::<u64>();
+/// Where those of names begin.
+const NAMES_AT: u64 = (HEAD.len() + SUM_BYTES) as u64;
+/// The owner may change what a folder holds.
+const WRITABLE: u32 = 0o300;
 /// No file has this name, so that its temporary names are those of no file.
 const NAME: &str = "/put";
 /// Each folder costs two open files. In further ones all names count as put.
@@ -42,6 +48,8 @@ const OWN_MAX: usize = 7 << 15;
 /// The names that a run put.
 #[derive(Debug, Default)]
 pub struct PutNames {
+    /// What tells this command from others.
+    command: u64,
     known: Mutex<Known>,
 }
 
@@ -60,13 +68,30 @@ struct Known {
 #[derive(Debug)]
 struct Notes {
     folder: Arc<File>,
-    /// Those that this run has locked; it writes to the first, whose end this is.
-    locked: Vec<(OsString, File)>,
-    end: u64,
-    /// Put by other runs, and whether this one has dealt with it.
-    earlier: HashMap<u64, bool>,
+    command: u64,
+    /// Those that this run has locked.
+    locked: Vec<NoteFile>,
+    /// Put by other runs.
+    earlier: HashMap<u64, Earlier>,
     /// False where there are too many to be read.
     knows_all: bool,
+}
+
+#[derive(Debug)]
+struct NoteFile {
+    name: OsString,
+    file: File,
+    command: u64,
+    /// Where the next sum is written.
+    end: u64,
+}
+
+/// A name that another run put.
+#[derive(Clone, Copy, Debug)]
+struct Earlier {
+    /// The number of its file; none that is locked if that run goes on beside this one.
+    file: u8,
+    is_dealt_with: bool,
 }
 
 /// Whether a name is one of those that such a file may have.
@@ -115,20 +140,26 @@ fn sum_of(name: &OsStr) -> u64 {
 }
 
 impl PutNames {
+    /// Of a command, by a sum of its sources and of what is chosen of them.
+    pub fn of(command: u64) -> PutNames {
+        PutNames { command, ..PutNames::default() }
+    }
+
     /// Notes a name that is about to be put. True if another run has put it, or where that is not known.
     pub fn put(&self, folder: &File, name: &OsStr) -> bool {
-        self.known().with(folder, |notes| notes.put(sum_of(name)).unwrap_or(true)).unwrap_or(true)
+        let put = |notes: &mut Notes| notes.put(sum_of(name)).unwrap_or(true);
+        self.known().with((folder, self.command), put).unwrap_or(true)
     }
 
     /// Whether another run has put a name, or may have.
     pub fn has_earlier(&self, folder: &File, name: &OsStr) -> bool {
         let knows = |notes: &mut Notes| !notes.knows_all || notes.earlier.contains_key(&sum_of(name));
-        self.known().with(folder, knows).unwrap_or(true)
+        self.known().with((folder, self.command), knows).unwrap_or(true)
     }
 
     /// What stands under a name is right and stays: an earlier run put it well.
     pub fn stays(&self, folder: &File, name: &OsStr) {
-        self.known().with(folder, |notes| notes.deal_with(sum_of(name)));
+        self.known().with((folder, self.command), |notes| notes.deal_with(sum_of(name)));
     }
 
     /// This run put a file under a name that it may give once more.
@@ -149,15 +180,12 @@ impl PutNames {
         }
     }
 
-    /// A tree ended well: what it and earlier runs put under its root counts no more.
-    pub fn end(&self, root: &File) {
-        let known = file_meta(root).ok().and_then(|meta| self.known().folders.remove(&id(&meta)));
-        if let Some(notes) = known.flatten().or_else(|| Notes::find(root, &mut 0).ok()) {
-            notes.remove();
-        }
+    /// What earlier runs put here is looked for, though this one may put nothing.
+    pub fn look_in(&self, folder: &File) {
+        self.known().with((folder, self.command), |_| ());
     }
 
-    /// The run ended well: what it put counts no more.
+    /// The run ended well: what it put counts no more, nor what earlier runs of the command put where it looked.
     pub fn finish(&self) {
         let folders = std::mem::take(&mut self.known().folders);
         folders.into_values().flatten().for_each(Notes::finish);
@@ -175,20 +203,20 @@ fn own_sum(folder: &Meta, name: &OsStr) -> u64 {
 
 impl Known {
     /// Asks the files of a folder, which are looked for once; nothing where there can be none.
-    fn with<T>(&mut self, folder: &File, ask: impl FnOnce(&mut Notes) -> T) -> Option<T> {
+    fn with<T>(&mut self, (folder, command): (&File, u64), ask: impl FnOnce(&mut Notes) -> T) -> Option<T> {
         let at = id(&file_meta(folder).ok()?);
         let has_room = self.folders.len() < FOLDERS_MAX;
-        let find = || has_room.then(|| Notes::find(folder, &mut self.sums).ok()).flatten();
+        let find = || has_room.then(|| Notes::find((folder, command), &mut self.sums).ok()).flatten();
         self.folders.entry(at).or_insert_with(find).as_mut().map(ask)
     }
 }
 
 impl Notes {
     /// What earlier runs left.
-    fn find(folder: &File, sums: &mut usize) -> Outcome<Notes> {
+    fn find((folder, command): (&File, u64), sums: &mut usize) -> Outcome<Notes> {
         let folder = Arc::new(names::open_folder(folder, OsStr::new("."))?);
         let (locked, earlier) = (Vec::new(), HashMap::new());
-        let mut notes = Notes { folder, locked, end: 0, earlier, knows_all: true };
+        let mut notes = Notes { folder, command, locked, earlier, knows_all: true };
         for name in reserved::names_of(OsStr::new(NAME)) {
             if let Ok(Handle::Os(file)) = notes.open().open(&name, Access::ReadWrite) {
                 notes.read(name, file, sums)?;
@@ -201,10 +229,12 @@ impl Notes {
         Folder::Os(Arc::clone(&self.folder))
     }
 
-    /// Makes a file to write to. The folder keeps its times.
-    fn begin(&mut self) -> Outcome<()> {
-        let (mut tried, before) = (reserved::names_of(OsStr::new(NAME)), file_meta(&self.folder)?);
-        while self.locked.is_empty() {
+    /// The file to write to, made if there is none. The folder keeps its times.
+    fn begun(&mut self) -> Outcome<&mut NoteFile> {
+        let (mut tried, command) = (reserved::names_of(OsStr::new(NAME)), self.command);
+        let is_own = |note: &NoteFile| note.command == command;
+        let before = file_meta(&self.folder)?;
+        while !self.locked.iter().any(is_own) {
             let name = tried.next().ok_or(Errno::EEXIST)?;
             let made = match self.open().create_new(&name) {
                 Err(Errno::EEXIST) => continue,
@@ -213,21 +243,18 @@ impl Notes {
             let Handle::Os(file) = made else { return Err(Errno::EOPNOTSUPP) };
             // A file system without locks is no reason to keep none.
             let _ = Handle::Os(file.try_clone().map_err(|error| Errno::of(&error))?).try_lock();
-            if let Err(errno) = write(&file, HEAD, 0) {
+            if let Err(errno) = self.write_head(&file) {
                 let _ = self.open().remove(&name);
                 return Err(errno);
             }
-            self.lock(name, file, HEAD.len() as u64);
+            self.locked.push(NoteFile { name, file, command, end: NAMES_AT });
             let _ = attributes::copy_times(&before, AttributeHolder::Open(&self.folder));
         }
-        Ok(())
+        self.locked.iter_mut().find(|note| is_own(note)).ok_or(Errno::ENOENT)
     }
 
-    fn lock(&mut self, name: OsString, file: File, end: u64) {
-        if self.locked.is_empty() {
-            self.end = end;
-        }
-        self.locked.push((name, file));
+    fn write_head(&self, file: &File) -> Outcome<()> {
+        write(file, &[HEAD, &self.command.to_le_bytes()].concat(), 0)
     }
 
     /// Whoever made it, what it says can only make backups get numbers. Files of other programs are left, and so are
@@ -239,14 +266,17 @@ impl Notes {
         }
         let lock = Handle::Os(file.try_clone().map_err(|error| Errno::of(&error))?);
         let is_free = lock.try_lock()?;
-        match begins(&file)? {
-            Head::Other => return Ok(()),
-            Head::Torn if is_free => write(&file, HEAD, 0)?,
-            _ => {}
+        if begins(&file)? == Head::Other {
+            return Ok(());
         }
+        if is_free && meta.size_bytes < NAMES_AT {
+            self.write_head(&file)?;
+        }
+        let mut command = [0; SUM_BYTES];
+        file.read_at(&mut command, HEAD.len() as u64).map_err(|error| Errno::of(&error))?;
         let end = self.read_sums(&file, is_free, sums)?;
         if is_free {
-            self.lock(name, file, end);
+            self.locked.push(NoteFile { name, file, command: u64::from_le_bytes(command), end });
         }
         Ok(())
     }
@@ -254,7 +284,8 @@ impl Notes {
     /// Reads the sums behind the head, those of a run that goes on beside this one as its own to deal with. Gives their
     /// end: a kill may have torn the last one.
     fn read_sums(&mut self, file: &File, is_free: bool, sums: &mut usize) -> Outcome<u64> {
-        let (mut end, mut bytes) = (HEAD.len() as u64, [0; SUM_BYTES << 10]);
+        let (mut end, mut bytes) = (NAMES_AT, [0; SUM_BYTES << 10]);
+        let number = if is_free { self.locked.len() as u8 } else { u8::MAX };
         loop {
             let count = file.read_at(&mut bytes, end).map_err(|error| Errno::of(&error))?;
             let (read, _) = bytes[..count].as_chunks::<SUM_BYTES>();
@@ -266,10 +297,11 @@ impl Notes {
             if !self.knows_all {
                 // What this run writes goes behind all of it.
                 let length = file.metadata().map_err(|error| Errno::of(&error))?.len();
-                return Ok(length - (length - HEAD.len() as u64) % SUM_BYTES as u64);
+                return Ok(length - (length - NAMES_AT) % SUM_BYTES as u64);
             }
             for sum in read {
-                self.earlier.entry(u64::from_le_bytes(*sum)).or_insert(!is_free);
+                let earlier = Earlier { file: number, is_dealt_with: false };
+                self.earlier.entry(u64::from_le_bytes(*sum)).or_insert(earlier);
             }
             end += size_of_val(read) as u64;
         }
@@ -279,12 +311,11 @@ impl Notes {
         if self.deal_with(sum) {
             return Ok(true);
         }
-        self.begin()?;
-        let (_, file) = self.locked.first().ok_or(Errno::ENOENT)?;
+        let note = self.begun()?;
         // With one more a later run takes all names for put.
-        if self.end <= (HEAD.len() + SUMS_MAX * SUM_BYTES) as u64 {
-            write(file, &sum.to_le_bytes(), self.end)?;
-            self.end += SUM_BYTES as u64;
+        if note.end <= NAMES_AT + (SUMS_MAX * SUM_BYTES) as u64 {
+            write(&note.file, &sum.to_le_bytes(), note.end)?;
+            note.end += SUM_BYTES as u64;
         }
         Ok(!self.knows_all)
     }
@@ -292,33 +323,40 @@ impl Notes {
     /// Whether another run put it.
     fn deal_with(&mut self, sum: u64) -> bool {
         let is_of_other = self.earlier.get_mut(&sum);
-        is_of_other.map(|is_dealt_with| *is_dealt_with = true).is_some()
+        is_of_other.map(|earlier| earlier.is_dealt_with = true).is_some()
     }
 
-    /// Names that this run did not deal with are still of one that did not end well.
+    /// Names that this run did not deal with are still of another command that did not end well.
     fn finish(self) {
-        let rest = self.earlier.iter().filter(|(_, is_dealt_with)| !**is_dealt_with);
-        let rest: Vec<u8> = rest.flat_map(|(sum, _)| sum.to_le_bytes()).collect();
-        match self.locked.first() {
-            Some((_, file)) if self.knows_all && !rest.is_empty() => {
-                let cut = file.set_len(HEAD.len() as u64);
-                let _ = cut.map(|()| write(file, &rest, HEAD.len() as u64));
-                self.remove_from(1);
+        let (open, before, mut removed) = (self.open(), file_meta(&self.folder), false);
+        for (number, note) in self.locked.iter().enumerate() {
+            let is_left = |earlier: &Earlier| usize::from(earlier.file) == number && !earlier.is_dealt_with;
+            let rest = self.earlier.iter().filter(|(_, earlier)| is_left(earlier));
+            let rest: Vec<u8> = rest.flat_map(|(sum, _)| sum.to_le_bytes()).collect();
+            match note.command == self.command || rest.is_empty() {
+                _ if !self.knows_all && note.command != self.command => {}
+                true => removed |= self.remove(&open, &note.name),
+                false => {
+                    let cut = note.file.set_len(NAMES_AT);
+                    let _ = cut.map(|()| write(&note.file, &rest, NAMES_AT));
+                }
             }
-            _ => self.remove(),
+        }
+        if let Some(before) = before.ok().filter(|_| removed) {
+            let _ = attributes::copy_times(&before, AttributeHolder::Open(&self.folder));
         }
     }
 
-    fn remove(self) {
-        self.remove_from(0);
-    }
-
-    fn remove_from(self, first: usize) {
-        let (open, before) = (self.open(), file_meta(&self.folder));
-        let names: Vec<OsString> = self.locked.into_iter().skip(first).map(|(name, _)| name).collect();
-        let removed = names.iter().filter(|name| open.remove(name).is_ok()).count();
-        if let Some(before) = before.ok().filter(|_| removed > 0) {
-            let _ = attributes::copy_times(&before, AttributeHolder::Open(&self.folder));
+    /// Also in a folder of this user that only its mode closes, as that of its source may.
+    fn remove(&self, open: &Folder, name: &OsStr) -> bool {
+        match (open.remove(name), file_meta(&self.folder)) {
+            (Err(Errno::EACCES), Ok(meta)) => {
+                let set = |mode| fs::fchmod(&*self.folder, Mode::from_raw_mode(mode));
+                let removed = set(meta.mode | WRITABLE).is_ok() && open.remove(name).is_ok();
+                let _ = set(meta.mode);
+                removed
+            }
+            (removed, _) => removed.is_ok(),
         }
     }
 }
@@ -328,114 +366,4 @@ fn write(file: &File, bytes: &[u8], at: u64) -> Outcome<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_run_put_that_did_not_end_well_is_known_to_the_next() {
-        let home = tempfile::tempdir().expect("room");
-        let folder = File::open(home.path()).expect("a folder");
-        let put = |run: &PutNames, name: &str| run.put(&folder, OsStr::new(name));
-        let count = || std::fs::read_dir(home.path()).expect("a folder").count();
-        let first = PutNames::default();
-        assert_eq!([put(&first, "a"), put(&first, "b"), put(&first, "a")], [false; 3]);
-        // Another that runs beside it.
-        let beside = PutNames::default();
-        assert_eq!((put(&beside, "c"), put(&beside, "a")), (false, true));
-        beside.finish();
-        drop(first);
-        let second = PutNames::default();
-        assert_eq!((put(&second, "a"), put(&second, "d")), (true, false));
-        second.finish();
-        assert_eq!(count(), 1, "b is still to be dealt with");
-        let third = PutNames::default();
-        assert_eq!((put(&third, "a"), put(&third, "b")), (false, true));
-        third.finish();
-        assert_eq!(count(), 0);
-        let cut = PutNames::default();
-        put(&cut, "e");
-        drop(cut);
-        let well = PutNames::default();
-        well.stays(&folder, OsStr::new("e"));
-        well.finish();
-        assert_eq!(count(), 0, "e is right");
-        let fourth = PutNames::default();
-        put(&fourth, "in/a");
-        drop(fourth);
-        PutNames::default().end(&folder);
-        assert_eq!(count(), 0, "a tree deals with all names");
-    }
-
-    #[test]
-    fn what_is_no_note_stays() {
-        let home = tempfile::tempdir().expect("room");
-        let folder = File::open(home.path()).expect("a folder");
-        for name in reserved::names_of(OsStr::new(NAME)) {
-            std::fs::write(home.path().join(name), "mine").expect("room");
-        }
-        let run = PutNames::default();
-        assert!(run.put(&folder, OsStr::new("a")), "nobody can tell");
-        run.finish();
-        assert_eq!(std::fs::read_dir(home.path()).expect("a folder").count(), 8);
-        assert!(reserved::names_of(OsStr::new(NAME)).all(|name| !is_note_in(&folder, &name)));
-    }
-
-    #[test]
-    fn what_a_kill_tore_is_a_note() {
-        for (bytes, is_known) in [(0, false), (5, false), (HEAD.len() + 8, true), (HEAD.len() + 13, true)] {
-            let home = tempfile::tempdir().expect("room");
-            let folder = File::open(home.path()).expect("a folder");
-            let [a, b] = ["a", "b"].map(OsStr::new);
-            let cut = PutNames::default();
-            assert_eq!([a, b].map(|name| cut.put(&folder, name)), [false; 2]);
-            drop(cut);
-            let name = reserved::names_of(OsStr::new(NAME)).next().expect("one");
-            let note = File::options().write(true).open(home.path().join(&name)).expect("it is there");
-            note.set_len(bytes as u64).expect("room");
-            assert!(is_note_in(&folder, &name), "{bytes}");
-            let second = PutNames::default();
-            assert_eq!([a, b].map(|name| second.has_earlier(&folder, name)), [is_known, false], "{bytes}");
-            assert_eq!([a, b].map(|name| second.put(&folder, name)), [is_known, false], "{bytes}");
-            drop(second);
-            let third = PutNames::default();
-            assert_eq!([a, b].map(|name| third.put(&folder, name)), [true; 2], "{bytes}");
-            third.finish();
-            assert_eq!(std::fs::read_dir(home.path()).expect("a folder").count(), 0, "{bytes}");
-        }
-    }
-
-    #[test]
-    fn of_too_many_names_all_count_as_put() {
-        let home = tempfile::tempdir().expect("room");
-        let folder = File::open(home.path()).expect("a folder");
-        let cut = PutNames::default();
-        for number in 0..SUMS_MAX + 10 {
-            assert!(!cut.put(&folder, OsStr::new(&number.to_string())));
-        }
-        drop(cut);
-        let name = reserved::names_of(OsStr::new(NAME)).next().expect("one");
-        let length = std::fs::metadata(home.path().join(name)).expect("it is there").len();
-        assert_eq!(length as usize, HEAD.len() + (SUMS_MAX + 1) * SUM_BYTES, "more are not written");
-        let second = PutNames::default();
-        assert!(second.put(&folder, OsStr::new("another")));
-        assert!(second.known().folders.values().flatten().all(|notes| notes.earlier.len() <= SUMS_MAX));
-        second.finish();
-        assert_eq!(std::fs::read_dir(home.path()).expect("a folder").count(), 0);
-    }
-
-    #[test]
-    fn what_this_run_put_is_told_from_what_others_put_in_its_place() {
-        let home = tempfile::tempdir().expect("room");
-        let folder = File::open(home.path()).expect("a folder");
-        let run = PutNames::default();
-        let is_own = |name: &str, file| run.is_own(&folder, OsStr::new(name), file);
-        run.keep_own(&folder, OsStr::new("a"), (1, 5));
-        assert_eq!(is_own("a", (1, 5)), Some(true));
-        assert_eq!([is_own("a", (1, 6)), is_own("b", (1, 5))], [Some(false); 2]);
-        for number in 0..OWN_MAX {
-            run.keep_own(&folder, OsStr::new(&format!("n{number}")), (1, 7));
-        }
-        assert_eq!(is_own("a", (1, 5)), Some(true));
-        assert_eq!(is_own("b", (1, 5)), None, "nobody knows");
-    }
-}
+mod tests;

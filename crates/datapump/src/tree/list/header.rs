@@ -103,7 +103,7 @@ fn digest(options: &Options) -> u64 {
 }
 
 /// A digest of the names that a copy deals with; 0 for all.
-fn selected(options: &Options) -> u64 {
+pub(crate) fn selected(options: &Options) -> u64 {
     let tagged = |sum: u64, (tag, bytes): (u64, &[u8])| {
         fnv(fnv(sum, &[tag, bytes.len() as u64].map(u64::to_le_bytes).concat()), bytes)
     };

@@ -12,21 +12,24 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use datapump_core::resume::fnv;
 use datapump_engine::Errno;
 
-use crate::job::options::{Backup, Sync};
+use crate::job::options::{Backup, Options, Sync};
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::Shared;
 use crate::target::change::backed_up;
+use crate::target::place::Place;
 use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
+use crate::tree::list::header::selected;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::names::backup::like_backups::may_fold;
 use crate::tree::root::Root;
 use datapump_files::commit::aside::Aside;
 use datapump_files::commit::own_copy::{Incoming, Resemblance};
-use datapump_files::commit::put_names::is_note;
+use datapump_files::commit::put_names::{PutNames, is_note};
 use datapump_files::disk::{FileKind, Meta, Outcome, file_meta, folder_of, names};
 use datapump_files::identity::{FileId, id};
 
@@ -134,6 +137,12 @@ impl UndoRename {
             let _ = names::rename(&to, &backup, folder, name);
         }
     }
+}
+
+/// What a command puts, which is told from others by its sources and by what is chosen of them.
+pub(crate) fn put_names(sources: &[Place], options: &Options) -> PutNames {
+    let sum = |sum, source: &Place| fnv(sum, format!("{source:?}").as_bytes());
+    PutNames::of(sources.iter().fold(selected(options), sum))
 }
 
 /// A name that the user gave is dealt with, and may be right as it stands: then no run is left that did not end well
