@@ -194,7 +194,7 @@ fn a_log_that_grows_keeps_no_mirror_from_removing() {
             noise_file(&home, "tree/log", SOURCE_BYTES, 1);
             std::fs::create_dir(&copy).expect("room");
             std::fs::write(copy.join("old"), "too much").expect("room");
-            let slow = ["copy", "-T", "--delete", "--bwlimit=3MiB", "--request-size=64KiB"];
+            let slow = ["copy", "-T", "--delete", "--bwlimit=1MiB", "--request-size=64KiB"];
             let words = [&slow[..], &["--ticket-file", "ticket", "tree", to]].concat();
             let mut running = Running::start(home.command(&words));
             let names =

@@ -50,11 +50,11 @@ const OWN_MAX: usize = 7 << 15;
 pub struct PutNames {
     /// What tells this command from others.
     command: u64,
-    known: Mutex<Known>,
+    known: Mutex<KnownNames>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownNames {
     /// The folders that names were put under; without anything where no file can be kept.
     folders: HashMap<FileId, Option<Notes>>,
     /// Sums that were read.
@@ -72,7 +72,7 @@ struct Notes {
     /// Those that this run has locked.
     locked: Vec<NoteFile>,
     /// Put by other runs.
-    earlier: HashMap<u64, Earlier>,
+    earlier: HashMap<u64, EarlierName>,
     /// False where there are too many to be read.
     knows_all: bool,
 }
@@ -88,7 +88,7 @@ struct NoteFile {
 
 /// A name that another run put.
 #[derive(Clone, Copy, Debug)]
-struct Earlier {
+struct EarlierName {
     /// The number of its file; none that is locked if that run goes on beside this one.
     file: u8,
     is_dealt_with: bool,
@@ -106,32 +106,32 @@ pub fn is_note_in(folder: &File, name: &OsStr) -> bool {
     }
     let Ok(file) = names::open_source(folder, name, true) else { return false };
     file_meta(&file).is_ok_and(|meta| meta.kind == FileKind::Regular)
-        && begins(&file).is_ok_and(Head::is_note)
+        && begins(&file).is_ok_and(NoteHead::is_note)
 }
 
 /// How a file begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Head {
+enum NoteHead {
     Whole,
     /// Only a part of the head is there, or nothing at all.
     Torn,
     Other,
 }
 
-impl Head {
+impl NoteHead {
     fn is_note(self) -> bool {
-        self != Head::Other
+        self != NoteHead::Other
     }
 }
 
-fn begins(mut file: &File) -> Outcome<Head> {
+fn begins(mut file: &File) -> Outcome<NoteHead> {
     let mut head = Vec::new();
     let read = (&mut file).take(HEAD.len() as u64).read_to_end(&mut head);
     read.map_err(|error| Errno::of(&error))?;
     Ok(match HEAD.starts_with(&head) {
-        true if head.len() == HEAD.len() => Head::Whole,
-        true => Head::Torn,
-        false => Head::Other,
+        true if head.len() == HEAD.len() => NoteHead::Whole,
+        true => NoteHead::Torn,
+        false => NoteHead::Other,
     })
 }
 
@@ -191,7 +191,7 @@ impl PutNames {
         folders.into_values().flatten().for_each(Notes::finish);
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownNames> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -201,7 +201,7 @@ fn own_sum(folder: &Meta, name: &OsStr) -> u64 {
     fnv(fnv(inode, &device.to_le_bytes()), name.as_bytes())
 }
 
-impl Known {
+impl KnownNames {
     /// Asks the files of a folder, which are looked for once; nothing where there can be none.
     fn with<T>(&mut self, (folder, command): (&File, u64), ask: impl FnOnce(&mut Notes) -> T) -> Option<T> {
         let at = id(&file_meta(folder).ok()?);
@@ -257,7 +257,7 @@ impl Notes {
         write(file, &[HEAD, &self.command.to_le_bytes()].concat(), 0)
     }
 
-    /// Whoever made it, what it says can only make backups get numbers. Files of other programs are left, and so are
+    /// It may be forged: what it says can only make backups get numbers. Files of other programs are left, and so are
     /// those with another name.
     fn read(&mut self, name: OsString, file: File, sums: &mut usize) -> Outcome<()> {
         let meta = file_meta(&file)?;
@@ -266,7 +266,7 @@ impl Notes {
         }
         let lock = Handle::Os(file.try_clone().map_err(|error| Errno::of(&error))?);
         let is_free = lock.try_lock()?;
-        if begins(&file)? == Head::Other {
+        if begins(&file)? == NoteHead::Other {
             return Ok(());
         }
         if is_free && meta.size_bytes < NAMES_AT {
@@ -300,7 +300,7 @@ impl Notes {
                 return Ok(length - (length - NAMES_AT) % SUM_BYTES as u64);
             }
             for sum in read {
-                let earlier = Earlier { file: number, is_dealt_with: false };
+                let earlier = EarlierName { file: number, is_dealt_with: false };
                 self.earlier.entry(u64::from_le_bytes(*sum)).or_insert(earlier);
             }
             end += size_of_val(read) as u64;
@@ -330,7 +330,8 @@ impl Notes {
     fn finish(self) {
         let (open, before, mut removed) = (self.open(), file_meta(&self.folder), false);
         for (number, note) in self.locked.iter().enumerate() {
-            let is_left = |earlier: &Earlier| usize::from(earlier.file) == number && !earlier.is_dealt_with;
+            let is_left =
+                |earlier: &EarlierName| usize::from(earlier.file) == number && !earlier.is_dealt_with;
             let rest = self.earlier.iter().filter(|(_, earlier)| is_left(earlier));
             let rest: Vec<u8> = rest.flat_map(|(sum, _)| sum.to_le_bytes()).collect();
             match note.command == self.command || rest.is_empty() {

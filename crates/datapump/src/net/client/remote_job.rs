@@ -88,7 +88,7 @@ impl RemoteCopy {
             Some(_) => Direction::Push,
             None => self.way().map_or(Direction::Pull, |(way, _)| way),
         };
-        let (mut sessions, mut problems) = (Sessions::new(way), SessionProblems::new(way));
+        let (mut sessions, mut problems) = (Sessions::new(way), SessionProblems::new());
         let (last, last_read) = (Mutex::default(), Mutex::default());
         loop {
             let report = self.again([&last, &last_read]).once((&last, &last_read), &|event| match event {

@@ -199,7 +199,7 @@ struct BackupNames<'run> {
     is_beside: bool,
     at: (&'run File, &'run OsStr, &'run Meta),
     into: &'run File,
-    /// What is set aside may be a copy of this command.
+    /// A copy of this command may be set aside.
     is_unverified: bool,
 }
 

@@ -1,3 +1,5 @@
+//! Tests of the notes of names that a run has put.
+
 use super::*;
 
 #[test]

@@ -7,8 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
-use datapump_core::wire::session::Direction;
-
 use crate::net::client::remote_copy::Events;
 use crate::problem::{AttributeKind, Class, LostAttribute, Problem};
 use crate::run::event::Event;
@@ -23,7 +21,6 @@ const TOLD_MAX: usize = 100_000;
 /// The problems of a copy, over its sessions.
 #[derive(Debug)]
 pub(super) struct SessionProblems {
-    way: Direction,
     was_lost: bool,
     /// The number of the session at hand.
     session: u64,
@@ -36,9 +33,9 @@ pub(super) struct SessionProblems {
 }
 
 impl SessionProblems {
-    pub(super) fn new(way: Direction) -> SessionProblems {
+    pub(super) fn new() -> SessionProblems {
         let (held, lost, told) = (Mutex::default(), Mutex::default(), Mutex::default());
-        SessionProblems { way, was_lost: false, session: 0, held, lost, told, hasher: RandomState::new() }
+        SessionProblems { was_lost: false, session: 0, held, lost, told, hasher: RandomState::new() }
     }
 
     /// Tells a problem of the session at hand, or holds it until it is known whether another session follows.
@@ -81,10 +78,9 @@ impl SessionProblems {
     }
 
     /// Whether another session may be without this problem: a lost connection, and behind one a name that the session
-    /// which was lost still holds, because the other host has not given it up.
+    /// which was lost still holds, because the other host has not given it up, or a sync of it goes on at the target.
     fn may_pass(&self, problem: &Problem) -> bool {
-        let is_push = self.way == Direction::Push;
-        problem.class == Class::Lost || (self.was_lost && is_push && is_in_use(problem))
+        problem.class == Class::Lost || (self.was_lost && is_in_use(problem))
     }
 
     /// Holds a problem; gives it back where there is no room. That a session is lost is told once.
@@ -132,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_problem_that_several_sessions_meet_is_told_once() {
-        let mut problems = SessionProblems::new(Direction::Push);
+        let mut problems = SessionProblems::new();
         let told = Mutex::new(Vec::new());
         let events = |event: Event| told.lock().expect("no panic").push(event);
         let lost = Problem::of(Class::Lost, Operation::Receive, "connection lost");
@@ -158,7 +154,7 @@ mod tests {
 
     #[test]
     fn lost_attributes_are_one_line_for_each_kind_over_all_sessions() {
-        let mut problems = SessionProblems::new(Direction::Push);
+        let mut problems = SessionProblems::new();
         let told = Mutex::new(Vec::new());
         let events = |event: Event| told.lock().expect("no panic").push(event);
         let lost = |kind, names| Problem { lost: Some(LostAttribute { kind, names }), ..denied("a") };
@@ -172,16 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_use_passes_only_behind_a_lost_session_of_a_push() {
-        for (way, is_behind, held) in
-            [(Direction::Push, true, 1), (Direction::Push, false, 0), (Direction::Pull, true, 0)]
-        {
-            let mut problems = SessionProblems::new(way);
+    fn a_name_in_use_passes_only_behind_a_lost_session() {
+        for (is_behind, held) in [(true, 1), (false, 0)] {
+            let mut problems = SessionProblems::new();
             if is_behind {
                 problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
             }
             problems.handle_problem(busy(Path::new("c")), &|_| ());
-            assert_eq!(problems.take_held().len(), held, "{way:?}, behind a lost one: {is_behind}");
+            assert_eq!(problems.take_held().len(), held, "behind a lost one: {is_behind}");
         }
     }
 }
