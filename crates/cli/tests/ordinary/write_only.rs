@@ -181,7 +181,7 @@ fn what_stands_on_the_way_to_a_target_is_not_told() {
     }
     let links = [("inside", "stands"), ("outside", "/etc"), ("circle", "circle"), ("broken", "nothing")];
     for (name, to) in links {
-        std::os::unix::fs::symlink(to, home.path(&format!("served/{name}"))).expect("links");
+        std::os::unix::fs::symlink(to, home.path(format!("served/{name}"))).expect("links");
     }
     let serving = Serving::new(&home, &["--write-only"]);
     let before = names(&home);
