@@ -378,23 +378,18 @@ pub fn caller(
 ) -> Option<()> {
     let says = Mutex::new(VecDeque::from(says));
     let (mut control, session) = greeted(address, Purpose::Control, None)?;
+    let way = if writes { Direction::Push } else { Direction::Pull };
     let begin = Begin {
-        way: if writes { Direction::Push } else { Direction::Pull },
         sources: vec![b"tree".to_vec().into(), b"file".to_vec().into()],
         target: if writes { b"copied".to_vec().into() } else { Vec::new().into() },
         options: chosen(options),
         connections: options[0].map_or(1, |number| number.value() as u32),
         tells_files: Some(true),
-        boot: None,
-        instead_of: None,
         round_trip_ns: options[1].map(|_| 180_000_000),
-        sends_ahead: None,
         reads_on: Some(true),
         asks_host: options[2].map(|_| true),
         datagrams: options[3].map(crate::datagrams),
-        expands: None,
-        counts_ahead: None,
-        keeps_links: None,
+        ..Begin::new(way)
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;
