@@ -105,8 +105,8 @@ struct Extent {
 // Short: for every change, which has half an hour for all on two cores. Full: what a release needs.
 const SHORT: Extent = Extent {
     seeds: 100_000,
-    kills: 20,
-    trees: 30,
+    kills: 10,
+    trees: 20,
     sessions: 40,
     filters: 3,
     rounds: 1,
