@@ -65,7 +65,6 @@ impl Job {
     pub(super) fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
         let problem = if self.hides_target { without_cause(problem) } else { problem };
         let status = match (self.work, problem.class) {
-            (_, Class::Lost) if self.stop.load(Ordering::Relaxed) => Status::Interrupted,
             (_, Class::Lost) => Status::Lost,
             (_, Class::Usage) | (JobKind::Compare, _) => Status::Usage,
             // As what is refused before the job begins.
