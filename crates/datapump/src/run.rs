@@ -4,10 +4,10 @@
 
 pub(crate) mod event;
 pub(crate) mod full;
+pub(crate) mod hidden_target;
 pub(crate) mod ledger;
 pub(crate) mod plan;
 pub(crate) mod rate;
-pub(crate) mod told_nothing;
 pub(crate) mod work;
 
 use std::collections::BTreeMap;

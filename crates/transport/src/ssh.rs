@@ -109,11 +109,11 @@ impl Shell {
     }
 }
 
-/// What starts the far end of one session.
+/// The command that starts the far end of one session.
 struct SshCall<'shell> {
     shell: &'shell Shell,
     host: &'shell SshHost,
-    /// What ssh is told besides, because the user's settings are in the way.
+    /// Options for ssh that replace settings of the user's.
     instead: Vec<&'static str>,
 }
 

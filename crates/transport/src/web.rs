@@ -376,20 +376,20 @@ fn stopped() -> WebFault {
 struct Tries<'stop> {
     patience: Duration,
     stop: &'stop AtomicBool,
-    begun: Instant,
+    started: Instant,
     /// Of the file of which this is a part.
     progress: Option<&'stop FileProgress>,
 }
 
 impl Tries<'_> {
     fn new(patience: Duration, stop: &AtomicBool) -> Tries<'_> {
-        Tries { patience, stop, begun: Instant::now(), progress: None }
+        Tries { patience, stop, started: Instant::now(), progress: None }
     }
 
     /// For how long nothing came, of whatever part.
     fn idle(&self) -> Duration {
-        let last = self.progress.map_or(self.begun, FileProgress::last);
-        self.begun.max(last).elapsed()
+        let last = self.progress.map_or(self.started, FileProgress::last);
+        self.started.max(last).elapsed()
     }
 
     fn others_go_on(&self) -> bool {

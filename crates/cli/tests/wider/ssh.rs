@@ -119,7 +119,7 @@ fn odd_paths_addresses_and_noise_are_no_matter() {
     }
 }
 
-/// What suits log-ins in a user's configuration, and stands in the way of a session.
+/// Settings that suit log-ins and prevent a session.
 const LOG_IN_SETTINGS: [&str; 8] = [
     "RequestTTY force",
     "RequestTTY yes\n  RemoteCommand /bin/true",

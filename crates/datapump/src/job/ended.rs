@@ -14,8 +14,8 @@ use crate::report::cpu::cpu_since;
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::Shared;
 use crate::run::event::Event;
+use crate::run::hidden_target::without_cause;
 use crate::run::ledger::Tally;
-use crate::run::told_nothing::without_cause;
 use crate::target::place::Place;
 
 const UNCOMPARED: &str =

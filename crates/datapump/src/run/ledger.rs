@@ -16,7 +16,7 @@ use crate::report::cut_leaves::CutLeaves;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::full::Full;
-use crate::run::told_nothing::without_cause;
+use crate::run::hidden_target::without_cause;
 use crate::target::change::Change;
 use crate::units::with_commas;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};

@@ -99,7 +99,7 @@ pub fn is_note(name: &OsStr) -> bool {
     reserved::is_temporary_of(name, OsStr::new(NAME))
 }
 
-/// Whether such a file stands there, or what is left of one that a kill kept from being begun.
+/// Whether a name has such a file, or the rest of one whose start a kill cut short.
 pub fn is_note_in(folder: &File, name: &OsStr) -> bool {
     if !is_note(name) {
         return false;
@@ -157,7 +157,7 @@ impl PutNames {
         self.known().with((folder, self.command), knows).unwrap_or(true)
     }
 
-    /// What stands under a name is right and stays: an earlier run put it well.
+    /// The existing entry of a name is right and stays: an earlier run put it well.
     pub fn stays(&self, folder: &File, name: &OsStr) {
         self.known().with((folder, self.command), |notes| notes.deal_with(sum_of(name)));
     }
@@ -171,7 +171,7 @@ impl PutNames {
         }
     }
 
-    /// Whether it is this run that put what stands under such a name; `None` where nobody knows.
+    /// Whether this run put the existing entry of such a name; `None` where nobody knows.
     pub fn is_own(&self, folder: &File, name: &OsStr, file: FileId) -> Option<bool> {
         let (meta, known) = (file_meta(folder).ok()?, self.known());
         match known.own.get(&own_sum(&meta, name)) {
@@ -230,7 +230,7 @@ impl Notes {
     }
 
     /// The file to write to, made if there is none. The folder keeps its times.
-    fn begun(&mut self) -> Outcome<&mut NoteFile> {
+    fn own_note(&mut self) -> Outcome<&mut NoteFile> {
         let (mut tried, command) = (reserved::names_of(OsStr::new(NAME)), self.command);
         let is_own = |note: &NoteFile| note.command == command;
         let before = file_meta(&self.folder)?;
@@ -311,7 +311,7 @@ impl Notes {
         if self.deal_with(sum) {
             return Ok(true);
         }
-        let note = self.begun()?;
+        let note = self.own_note()?;
         // With one more a later run takes all names for put.
         if note.end <= NAMES_AT + (SUMS_MAX * SUM_BYTES) as u64 {
             write(&note.file, &sum.to_le_bytes(), note.end)?;

@@ -1,4 +1,4 @@
-//! Settings of the user's ssh that suit log-ins and stand in the way of a session: a terminal, a command of his own, no
+//! Settings of the user's ssh that suit log-ins and prevent a session: a terminal, a command of his own, no
 //! input, the background, forwards that another log-in has taken. `ssh -G` says which hold for a host (ssh(1)). Only
 //! those are set otherwise, and nothing where the program is not OpenSSH.
 //!
@@ -22,7 +22,7 @@ const LOOK_MAX: Duration = Duration::from_secs(10);
 /// More of its words are not read.
 const BYTES_MAX: usize = 1 << 20;
 
-/// A setting as `ssh -G` says it, the values with which a session works, and what is set where it has another.
+/// A setting as `ssh -G` says it, the values with which a session works, and the setting that replaces others.
 struct Setting {
     name: &'static str,
     fits: &'static [&'static str],
@@ -78,7 +78,7 @@ fn in_the_way(told: &[u8]) -> impl Iterator<Item = (&'static Setting, &[u8])> {
     })
 }
 
-/// What `ssh -G` says; none where the program is another, or says nothing in time.
+/// Output of `ssh -G`; none where the program is another, or says nothing in time.
 fn asked(words: &[impl AsRef<str>], stop: &AtomicBool) -> Option<Vec<u8>> {
     let (program, rest) = words.split_first()?;
     Path::new(program.as_ref()).file_name().filter(|name| *name == "ssh")?;

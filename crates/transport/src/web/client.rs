@@ -26,7 +26,7 @@ use super::{BODIES_MAX, Failure, WebFault};
 const REDIRECTS_MAX: u32 = 50;
 /// Bytes that are taken out of the socket at a time.
 const INPUT_BYTES: usize = 256 << 10;
-/// Bytes of a head: what stands in the buffer behind one of an informational answer (1xx) counts as the next one's.
+/// Most bytes of a head. The buffer behind an informational answer (1xx) counts as part of the next head.
 const HEAD_BYTES_MAX: usize = 2 * INPUT_BYTES;
 
 /// A client of the server that has the file.

@@ -9,10 +9,10 @@ use std::os::unix::ffi::OsStringExt;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use ureq::http::Uri;
 
-/// Behind the host stands something else.
+/// Something else follows the host.
 const NO_PORT: &str = "has no port behind its host: write ':' and a number from 1 to 65535, or nothing";
 
-/// Whether behind the host of a URL stands a port, or nothing. Who reads numbers alone takes anything else for nothing,
+/// Whether a port follows the host of a URL, or nothing. Who reads numbers alone takes anything else for nothing,
 /// and calls another server.
 fn has_true_port(uri: &Uri) -> bool {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
@@ -85,7 +85,7 @@ impl WebUrl {
         }
     }
 
-    /// Where a redirect of this one leads (RFC 3986, section 5.2), whatever bytes stand in it.
+    /// Where a redirect of this one leads (RFC 3986, section 5.2), whatever bytes it has.
     pub(super) fn joined(&self, location: &[u8]) -> Result<WebUrl, WebError> {
         let location = percent_encode(location.trim_ascii(), NOT_IN_URLS).to_string();
         let location = location.split('#').next().unwrap_or_default();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_host_stands_a_port_or_nothing() {
+    fn a_port_follows_a_host_or_nothing() {
         for port in ["", ":", ":1", ":080", ":8080", ":65535"] {
             for host in ["host", "127.0.0.1", "[::1]"] {
                 let word = format!("http://{host}{port}/x:99999");

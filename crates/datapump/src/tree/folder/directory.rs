@@ -50,7 +50,7 @@ pub(crate) struct Directory {
     put_off: Mutex<PutOff>,
     /// Where the listing goes on; used by the one lane that has it.
     cookie: AtomicU64,
-    /// What the listing has given so far.
+    /// Names that the listing has given so far.
     listed: Mutex<NamesOnce>,
 }
 

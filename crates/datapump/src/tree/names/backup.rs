@@ -81,7 +81,7 @@ impl<'run> TakenName<'run> {
         }
     }
 
-    /// Whether this very run put what stands there; `None` where it has put too many to know. The copy of another source
+    /// Whether this very run put the existing entry; `None` where it has put too many to know. The copy of another source
     /// that goes there, too, is kept.
     fn is_own(&self, shared: &Shared<'_>, stood: &Meta) -> Option<bool> {
         match self.has_others && !shared.trees.targets_overlap {
@@ -92,7 +92,7 @@ impl<'run> TakenName<'run> {
 
     /// What a backup is kept of, and whether that is certain to be no copy of this command: nothing where nothing
     /// stands, or a folder, or what this run, or an earlier session or run of this command, put there.
-    fn stands(&self, shared: &Shared<'_>) -> Outcome<Option<(Meta, bool)>> {
+    fn existing(&self, shared: &Shared<'_>) -> Outcome<Option<(Meta, bool)>> {
         let stood = match names::metadata(self.folder, self.name) {
             Err(Errno::ENOENT) => return Ok(None),
             found => found?,
@@ -153,7 +153,7 @@ pub(crate) fn deals_with(shared: &Shared<'_>, (folder, name): (&File, &OsStr)) {
     }
 }
 
-/// Sets aside what stands under a name of a tree's target. `source` has what is copied there, if anything.
+/// Sets aside the existing entry of a name of a tree's target. `source` has what is copied there, if anything.
 pub(crate) fn aside_in_tree(
     shared: &Shared<'_>,
     (root, target, source): (&Root, &FolderSide, Option<&FolderSide>),
@@ -163,13 +163,13 @@ pub(crate) fn aside_in_tree(
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let wrong = |errno: Errno| not_kept(&shared.settings, &target.path_of(name), errno);
     let was_put = was_put(shared, target, name);
-    let Some((stood, is_other)) = taken.stands(shared).map_err(wrong)? else {
+    let Some((stood, is_other)) = taken.existing(shared).map_err(wrong)? else {
         return Ok(UndoRename::default());
     };
     let making = (&shared.trees.backup_folders, target);
     let to = root.backups.below(&shared.settings, making).map_err(wrong)?;
     let is_beside = to.is_none();
-    // What stands there may be of the run that was cut, and the backup what stood there before it.
+    // The existing entry may be of the run that was cut, and the backup the one from before that run.
     let is_unverified =
         was_put || !is_other || root.list.is_lacking() || root.journal().is_some_and(TreeJournal::stood);
     let into = to.as_ref().unwrap_or(folder);
@@ -189,7 +189,7 @@ pub(crate) fn aside_in_tree(
     Ok(UndoRename::new(aside, into))
 }
 
-/// What stands under the names that a backup in a tree may get, or is to come there.
+/// Existing entries of the names that a backup in a tree may get, and names that are to come there.
 struct BackupNames<'run> {
     shared: &'run Shared<'run>,
     root: &'run Root,
@@ -251,7 +251,7 @@ impl BackupNames<'_> {
         shared.trees.like_backups.of(wish, side, &shared.stop).map(|names| names.may_have(backup))
     }
 
-    /// Whether an earlier run that did not end well may have put what stands under the backup's name.
+    /// Whether an earlier run that did not end well may have put the entry under the backup's name.
     fn was_put(&self, backup: &OsStr) -> bool {
         let path = self.target.relative().join(backup);
         root_of(self.target)
@@ -294,7 +294,7 @@ fn tell(
     }
 }
 
-/// Replaces what stands under a name of a directory that is walked, behind a backup of it. An entry that was named
+/// Replaces the existing entry of a name of a directory that is walked, behind a backup of it. An entry that was named
 /// itself has the backup of a file that was named.
 pub(crate) fn of_entry<T>(
     shared: &Shared<'_>,
@@ -312,7 +312,7 @@ pub(crate) fn of_entry<T>(
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }
 
-/// Gives something a name of a directory that is walked, where nothing stands. A later run has to know that, too.
+/// Gives something a free name of a directory that is walked. A later run has to know that, too.
 pub(crate) fn of_new_entry<T, E>(
     shared: &Shared<'_>,
     directory: &Directory,
@@ -367,7 +367,7 @@ fn aside_of_file(
         return Err(errno);
     }
     let was_put = shared.trees.put_names.put(folder, name);
-    let Some((stood, is_other)) = taken.stands(shared)? else { return Ok(UndoRename::default()) };
+    let Some((stood, is_other)) = taken.existing(shared)? else { return Ok(UndoRename::default()) };
     let to = folder_of_file(shared, backup, folder)?;
     let (into, at) = (to.as_deref().unwrap_or(folder), (folder, name, &stood));
     let may_replace = |backup: &OsStr, there: &Meta| {

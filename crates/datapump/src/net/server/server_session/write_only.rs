@@ -2,7 +2,7 @@
 //!
 //! | it is told | closed by |
 //! |---|---|
-//! | what is on the way to a target, or in its place | one sentence for all errors, in one class (`run/told_nothing.rs`) |
+//! | what is on the way to a target, or in its place | one sentence for all errors, in one class (`run/hidden_target.rs`) |
 //! | which names stand, which are equal, newer or too much | the flags that ask for it are refused |
 //! | changes, with letters that compare, and notes | not told |
 //! | counts of what was equal, adjusted, made new or replaced | 0 in its report |
@@ -22,7 +22,7 @@ use crate::net::server::serve_options::ServeOptions;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::run::event::Event;
-use crate::run::told_nothing;
+use crate::run::hidden_target;
 use datapump_files::commit::reserved::LIST_NAME;
 
 /// Refuses what compares with what stands there, or tells of it.
@@ -62,7 +62,7 @@ pub(super) fn hidden<Found>(
     shown: &Path,
     found: Result<Found, Problem>,
 ) -> Result<Found, Problem> {
-    found.map_err(|problem| if server.reads { problem } else { told_nothing::of_target(shown) })
+    found.map_err(|problem| if server.reads { problem } else { hidden_target::of_target(shown) })
 }
 
 /// As far as it is told.

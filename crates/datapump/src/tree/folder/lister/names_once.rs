@@ -2,7 +2,7 @@
 //! (unions, NFS and sshfs while names come and go); the second time it would find what the first has made.
 //!
 //! Names are remembered by 128 bits of their hash, as far as the bound goes; behind it a name that comes again is
-//! refused where it finds what stands.
+//! refused where it finds an existing entry.
 //!
 //! Must not know: how a folder is listed, what is done with its names.
 

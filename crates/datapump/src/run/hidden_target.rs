@@ -1,4 +1,4 @@
-//! What a client is told of a target of which it may learn nothing: one sentence, whatever stands in the way.
+//! Problems as a client sees them that may learn nothing of the target: one sentence, whatever is in the way.
 //!
 //! Must not know: which servers have such clients, what was tried.
 
