@@ -11,6 +11,7 @@ use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 use datapump_core::wire::session::{Begin, Direction, Message};
 use datapump_core::wire::{decode, encode};
 
+use crate::support::running::memory_max_bytes;
 use crate::support::serving::Serving;
 use crate::support::wire::{Wire, begin, entry, folder, frame, looked, names, try_begin, unreadable};
 use crate::support::{Home, Outcome, expect, make_folder};
@@ -23,13 +24,7 @@ const SESSIONS: usize = 64;
 
 /// The most memory that a process has had.
 fn memory_max(id: u32) -> u64 {
-    memory_max_if_runs(id).expect("it runs")
-}
-
-fn memory_max_if_runs(id: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10)
+    memory_max_bytes(id).expect("it runs")
 }
 
 /// A server with so much memory, and what it has at rest: after a session of somebody who means no harm.
@@ -327,7 +322,7 @@ fn pull(home: &Home, source: &str) -> (u64, Outcome) {
     let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("pump was built");
     let mut most = 0;
     while child.try_wait().expect("it is a child").is_none() {
-        most = most.max(memory_max_if_runs(child.id()).unwrap_or(0));
+        most = most.max(memory_max_bytes(child.id()).unwrap_or(0));
         std::thread::sleep(Duration::from_millis(5));
     }
     let ended = child.wait_with_output().expect("it has ended");

@@ -25,6 +25,23 @@ pub fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
+/// What a host takes besides its `--memory`: the program, threads and their stacks, what a session keeps. A build with
+/// debug information and checks takes more than the real one.
+pub const BESIDES_BYTES: u64 = 64 << 20;
+
+/// The most memory that a process has had so far; `None` if it has ended, or is not yet the program that it becomes: until
+/// then what it has is the memory of this test (710 MiB).
+pub fn memory_max_bytes(id: u32) -> Option<u64> {
+    let program = |id: &str| std::fs::read_link(format!("/proc/{id}/exe"));
+    if program(&id.to_string()).ok()? == program("self").ok()? {
+        return None;
+    }
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    Some(kibibytes << 10)
+}
+
 /// Bytes that a thread gathers from a pipe.
 #[derive(Clone, Default)]
 struct Gathered(Arc<Mutex<Vec<u8>>>);

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::support::running::{BESIDES_BYTES, memory_max_bytes};
 use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
 use crate::support::small_tree::{set_time, small_tree};
 use crate::support::{Home, expect, has_attributes_of, has_content, make_folder, noise, set_mode, set_xattr};
 use crate::wider_parts::judge::same_tree;
-use crate::wider_parts::memory::{BESIDES_BYTES, memory_max_bytes};
 use crate::wider_parts::program;
 use datapump_lab::{Relay, RelayOptions};
 

@@ -5,10 +5,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use crate::support::nested::{nest, remove};
+use crate::support::running::{BESIDES_BYTES, memory_max_bytes};
 use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
 use crate::support::{Home, expect, has_content, leftovers, make_folder, noise, noise_file};
-use crate::wider_parts::memory::{BESIDES_BYTES, memory_max_bytes};
 use crate::wider_parts::{Kind, Mount, program};
 use rustix::fs::XattrFlags;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};

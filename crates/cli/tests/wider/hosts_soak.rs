@@ -9,11 +9,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::support::middle_box::{MiddleBox, Spoiled, Spoils};
-use crate::support::running::{Running, eventually};
+use crate::support::running::{BESIDES_BYTES, Running, eventually, memory_max_bytes};
 use crate::support::serving::Serving;
 use crate::support::{Home, make_folder, noise, noise_file};
 use crate::wider_parts::judge::{same_tree, whatever_is_there_is_whole};
-use crate::wider_parts::memory::{BESIDES_BYTES, memory_max_bytes};
 use crate::wider_parts::program;
 use crate::wider_parts::random::{Random, seeds_of};
 
@@ -49,8 +48,6 @@ struct Choice {
     source: &'static str,
     is_sealed: bool,
     memory_bytes: u64,
-    /// What the client's slots take, which its `--memory` does not bound: 16 and 2 for each connection.
-    slots_bytes: u64,
     words: Vec<String>,
     spoiled: Vec<Spoiled>,
 }
@@ -73,7 +70,6 @@ impl Choice {
             source: random.pick::<&str>(&["file", "tree", "mixed"]),
             is_sealed: random.below(4) > 0,
             memory_bytes,
-            slots_bytes: connections * 18 * (block_kib << 10),
             words: words.to_vec(),
             spoiled: (0..=random.below(3)).map(|_| spoiled(&mut random, 2 * connections + 2)).collect(),
         }
@@ -171,8 +167,7 @@ impl Ground {
         let (took, ended) = (began.elapsed(), running.end());
         let row = format!("{row}: {} in {took:?}: {}", ended.status, ended.err);
         assert!(!ended.err.contains("panicked"), "{row}");
-        let most = most_bytes(choice.memory_bytes + choice.slots_bytes);
-        assert!(bytes <= most, "it took {bytes} bytes: {row}");
+        assert!(bytes <= most_bytes(choice.memory_bytes), "it took {bytes} bytes: {row}");
         self.judge(&choice, &lands, (ended.status, &row));
         let mut tally = tally.lock().expect("no session failed");
         tally.sessions += 1;

@@ -8,7 +8,6 @@ pub mod beside;
 pub mod dress;
 pub mod judge;
 pub mod long_path;
-pub mod memory;
 pub mod mounts;
 pub mod network;
 pub mod older;
