@@ -33,6 +33,7 @@ use crate::file::block_hook::BlockHook;
 use crate::file::finish::abandon;
 use crate::job::options::{Choice, EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::job::platform::Platform;
+use crate::job::request_plan::SlotPool;
 use crate::job::settings::{QueuedNulls, Settings};
 use crate::lane;
 use crate::lane::gate::LaneGate;
@@ -318,14 +319,16 @@ impl Job {
             shared.plan.put_behind(Work::MakeWay);
         }
         let lanes = self.lanes(&shared);
-        if let Err(words) = Options::check_memory(shape, lanes, shared.settings.has_twins) {
+        let pool = SlotPool::of(&self.options, shared.settings.has_twins);
+        let shape = pool.fitted(shape, self.options.source_depth, lanes);
+        if let Err(words) = pool.check(shape, lanes) {
             return self.refused(Problem::usage(words), events);
         }
+        shared.settings.shape = shape;
         let is_far = self.is_far();
         let bytes = self.watch.snapshot().bytes_total;
-        let most = request_plan::most_lanes(&shared.settings, is_far, lanes, bytes);
-        shared.settings.shape =
-            request_plan::for_path(shape, is_far, (lanes, most), shared.settings.has_twins);
+        let most = request_plan::most_lanes((&shared.settings, pool), is_far, lanes, bytes);
+        shared.settings.shape = request_plan::for_path(shape, is_far, (lanes, most), pool);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.lanes_at_first.unwrap_or(lanes);
         shared.gate = LaneGate::new(lanes, request_plan::LaneRange { at_first, most }, round_trip_ns);
@@ -387,7 +390,7 @@ impl Job {
         // Bytes that are read back move a second time.
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
-        let settings = self.settings(&items, shape, total);
+        let settings = self.settings(&items, shape, total, trees.rules.may_compare());
         let is_journalled = settings.has_trees && settings.writes;
         Shared {
             settings,
@@ -403,8 +406,9 @@ impl Job {
         }
     }
 
-    /// What was asked, and what follows from the items, which come to so many bytes.
-    fn settings(&self, items: &[Item], shape: Shape, total: Option<u64>) -> Settings<'_> {
+    /// What was asked, and what follows from the items, which come to so many bytes. `may_compare`: contents, where times
+    /// say nothing.
+    fn settings(&self, items: &[Item], shape: Shape, total: Option<u64>, may_compare: bool) -> Settings<'_> {
         let names = || items.iter().flat_map(Item::names);
         let all_null = items.iter().all(Item::is_null);
         let queued = !matches!(self.options.engine, EngineChoice::Auto | EngineChoice::Inline);
@@ -445,7 +449,7 @@ impl Job {
             lanes_for_pieces: request_plan::lanes_for_pieces(&self.options, has_trees, self.hashes()),
             has_trees,
             writes,
-            has_twins: self.work == JobKind::Compare || self.options.checksum,
+            has_twins: self.work == JobKind::Compare || self.options.checksum || may_compare,
             meters: None,
         }
     }

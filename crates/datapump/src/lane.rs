@@ -106,8 +106,7 @@ pub(crate) enum Stepped {
 fn pump_with_slots(shared: &Shared<'_>) -> Result<(Pump, (Engine, AskedAndGot)), Problem> {
     let shape = shared.settings.shape;
     // Their memory is touched by their first use.
-    let has_twins = shared.settings.has_twins || shared.trees.rules.may_compare();
-    let twins = if has_twins { 2 } else { 1 };
+    let twins = if shared.settings.has_twins { 2 } else { 1 };
     let with = |shape: Shape| {
         let pump = Pump::new(shape);
         let slots = pump.slots();

@@ -33,11 +33,12 @@ pub struct TuneArguments {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "once", default_value = "never")]
     pub tune: Tune,
 
-    /// Most memory that --tune may choose for the slots of all lanes, and that another host may make this one hold
+    /// Most memory for --tune and for a copy from or to another host
     ///
-    /// A size, for small machines. What another host sends (names, attributes, files with several names, what comes
-    /// before it is requested) and does not fit is refused, or requested later. Default: 256MiB for --tune, and a
-    /// quarter of this machine's memory for another host.
+    /// A size, for small machines. With another host half of it is for the slots of blocks: fewer requests are under
+    /// way, and smaller ones. The other half is for what that host sends (names, attributes, files with several names,
+    /// what comes before it is requested): what does not fit is refused, or requested later. Default: 256MiB of slots
+    /// for --tune; what is usual, and a quarter of this machine's memory for what another host sends.
     ///
     /// Example: pump copy --tune --memory 16MiB big.bin host:backup/
     #[arg(long, value_name = "SIZE", env = "PUMP_MEMORY", help_heading = TUNING)]

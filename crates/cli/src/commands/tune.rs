@@ -29,7 +29,9 @@ pub fn tuned(
     let places = || sources.iter().chain([target]);
     let caller = remote::is_meant(places()).then(|| RemoteCaller::new(host, places())).transpose()?;
     let case = Case { sources: sources.to_vec(), target: target.clone(), options, stop: runner.stop() };
-    let wish = TuneWish { memory_bytes: arguments.memory, again };
+    // With another host the other half is for what it sends.
+    let memory_bytes = arguments.memory.map(|bytes| if caller.is_some() { bytes / 2 } else { bytes });
+    let wish = TuneWish { memory_bytes, again };
     let output = runner.output;
     let found =
         tune(&case, &wish, &|wanted| moved(wanted, caller.as_ref(), runner), &|line| told(output, line));

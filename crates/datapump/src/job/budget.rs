@@ -81,12 +81,12 @@ impl Budget {
         Budget::of(Holder::Server, bytes)
     }
 
-    /// A client has one session, which may hold so much, or a quarter of the machine's memory: a tree of backups has
-    /// millions of files with several names, and each is kept until all of them were met.
+    /// A client has one session, which may hold half of it: the other half is for slots. Without a number it may hold a
+    /// quarter of the machine's memory: a tree of backups has millions of files with several names, and each is kept
+    /// until all of them were met.
     pub(crate) fn of_client(memory_bytes: Option<u64>) -> Arc<Budget> {
-        // A session has half of what the others leave.
-        let bytes = memory_bytes.map(|bytes| bytes.saturating_mul(2));
-        Budget::of(Holder::Client, bytes.unwrap_or_else(|| (machine_bytes() / 2).max(CLIENT_BYTES_MIN)))
+        let bytes = memory_bytes.unwrap_or_else(|| (machine_bytes() / 2).max(CLIENT_BYTES_MIN));
+        Budget::of(Holder::Client, bytes)
     }
 
     fn of(holder: Holder, bytes: u64) -> Arc<Budget> {
@@ -233,8 +233,8 @@ impl OverBudget {
                 "the server may not hold more memory for this session; copy in parts, or raise `pump serve --memory`"
             }
             OverBudget::Bytes(Holder::Client) => {
-                "the client may not hold more memory for what the other host sends (a quarter of its machine's, or \
-                 --memory); copy in parts"
+                "the client may not hold more memory for what the other host sends (half of --memory, or a quarter \
+                 of its machine's); copy in parts, or raise --memory"
             }
             OverBudget::Files(Holder::Server) => {
                 "the server may not have more files open for this session; raise `ulimit -n` of the server"

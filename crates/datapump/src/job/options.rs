@@ -7,7 +7,6 @@ pub(crate) mod told_bytes;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use datapump_core::Shape;
 use datapump_files::attributes::given::Given;
 use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
@@ -181,6 +180,10 @@ pub struct Options {
     /// asked. Not told to another host: each side has its own memory. Default: by the measured rule.
     #[serde(skip)]
     pub source_depth_max: Option<u32>,
+    /// Slots of all lanes take no more bytes: there are fewer requests in flight at the source where their number is not
+    /// asked. Not told to another host. Default: [`Options::POOL_BYTES_MAX`].
+    #[serde(skip)]
+    pub pool_bytes_max: Option<u64>,
     /// Requests in flight at the sink, 1 to 4096. Default: by the measured rule.
     pub sink_depth: Option<u32>,
     /// Parallel loops, 1 to 256. Default: by the measured rule.
@@ -461,24 +464,6 @@ impl Options {
         let (user, group) = self.ownership.as_ref().map_or(Ok((None, None)), Ownership::numbers)?;
         self.keep.given = Given { permissions: self.permissions, user, group };
         Ok(())
-    }
-
-    /// What so many lanes hold in slots of this shape, perhaps with twins: asked when the run's numbers are known.
-    ///
-    /// Errors: it is more than [`Options::POOL_BYTES_MAX`].
-    pub(crate) fn check_memory(shape: Shape, lanes: u32, has_twins: bool) -> Result<(), String> {
-        let slots = u64::from(shape.source_depth) + u64::from(shape.sink_depth);
-        let slot_bytes = u64::from(shape.request_bytes) * if has_twins { 2 } else { 1 };
-        let pool = u64::from(lanes).saturating_mul(slots * slot_bytes);
-        if pool <= Self::POOL_BYTES_MAX {
-            return Ok(());
-        }
-        let [pool, limit] = [pool, Self::POOL_BYTES_MAX].map(crate::units::bytes_words);
-        Err(format!(
-            "{lanes} lanes x {slots} requests of {} need {pool} of memory; the limit is {limit}; choose fewer lanes, \
-             smaller requests or a lesser depth",
-            crate::units::bytes_words(slot_bytes)
-        ))
     }
 }
 

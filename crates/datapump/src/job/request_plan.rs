@@ -81,19 +81,73 @@ pub(crate) fn lanes_worth(bytes: u64) -> u32 {
     u32::try_from(bytes / LANE_BYTES_MIN).unwrap_or(u32::MAX)
 }
 
+/// What bounds the slots of all lanes together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotPool {
+    bytes: u64,
+    /// Each slot has a second one, for what its block is compared with.
+    has_twins: bool,
+}
+
+impl SlotPool {
+    pub(crate) fn of(options: &Options, has_twins: bool) -> SlotPool {
+        SlotPool { bytes: options.pool_bytes_max.unwrap_or(Options::POOL_BYTES_MAX), has_twins }
+    }
+
+    fn slot_bytes(self, shape: Shape) -> u64 {
+        u64::from(shape.request_bytes) * if self.has_twins { 2 } else { 1 }
+    }
+
+    /// So many lanes of this shape have slots.
+    pub(crate) fn lanes(self, shape: Shape) -> u32 {
+        let slots = u64::from(shape.source_depth + shape.sink_depth);
+        u32::try_from(self.bytes / (slots * self.slot_bytes(shape)).max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// So many requests at the source of each of so many lanes have slots.
+    fn source_depth(self, shape: Shape, lanes: u32) -> u32 {
+        let slots = self.bytes / (u64::from(lanes.max(1)) * self.slot_bytes(shape)).max(1);
+        u32::try_from(slots).unwrap_or(u32::MAX).saturating_sub(shape.sink_depth)
+    }
+
+    /// The shape with fewer requests at the source where so many lanes have no memory for them, unless a number is asked
+    /// for.
+    pub(crate) fn fitted(self, shape: Shape, asked: Option<u32>, lanes: u32) -> Shape {
+        let fit = self.source_depth(shape, lanes).max(1);
+        Shape { source_depth: asked.unwrap_or(shape.source_depth.min(fit)), ..shape }
+    }
+
+    /// Errors: so many lanes hold more in slots of this shape. Asked when the run's numbers are known.
+    pub(crate) fn check(self, shape: Shape, lanes: u32) -> Result<(), String> {
+        let slots = u64::from(shape.source_depth) + u64::from(shape.sink_depth);
+        let slot_bytes = self.slot_bytes(shape);
+        let pool = u64::from(lanes).saturating_mul(slots * slot_bytes);
+        if pool <= self.bytes {
+            return Ok(());
+        }
+        let [pool, limit] = [pool, self.bytes].map(crate::units::bytes_words);
+        Err(format!(
+            "{lanes} lanes x {slots} requests of {} need {pool} of memory; the limit is {limit}; choose fewer lanes, \
+             smaller requests or a lesser depth",
+            crate::units::bytes_words(slot_bytes)
+        ))
+    }
+}
+
 /// To so many lanes a job of so many bytes may grow: only files from another host over a long path do.
-pub(crate) fn most_lanes(settings: &Settings<'_>, is_far: bool, lanes: u32, bytes: Option<u64>) -> u32 {
-    let Shape {
-        request_bytes, source_depth, source_depth_max, sink_depth, source_serial, sink_serial, ..
-    } = settings.shape;
+pub(crate) fn most_lanes(
+    (settings, pool): (&Settings<'_>, SlotPool),
+    is_far: bool,
+    lanes: u32,
+    bytes: Option<u64>,
+) -> u32 {
+    let Shape { source_depth, source_depth_max, sink_depth, source_serial, sink_serial, .. } = settings.shape;
     let is_alone = settings.has_trees || source_serial || sink_serial || settings.options.dry_run;
     let worth = bytes.map_or(u32::MAX, lanes_worth);
     match settings.options.lanes_max {
         Some(most) if is_far && !is_alone => {
             let slots = (source_depth + sink_depth, source_depth_max + sink_depth);
-            let slot_bytes = u64::from(request_bytes) * if settings.has_twins { 2 } else { 1 };
-            let fit = Options::POOL_BYTES_MAX / (u64::from(slots.0) * slot_bytes).max(1);
-            let fit = u32::try_from(fit).unwrap_or(u32::MAX);
+            let fit = pool.lanes(settings.shape);
             lanes_in_memory((lanes, most.min(worth).min(fit).max(lanes)), slots)
         }
         _ => lanes,
@@ -108,18 +162,16 @@ pub(crate) fn lanes_in_memory((first, most): (u32, u32), (least, greatest): (u32
 
 /// The same, with more requests under way where the path is long, as far as so many lanes have memory for them. Where
 /// there may be more lanes than the first, they share what those had.
-pub(crate) fn for_path(shape: Shape, is_far: bool, (lanes, most): (u32, u32), has_twins: bool) -> Shape {
+pub(crate) fn for_path(shape: Shape, is_far: bool, (lanes, most): (u32, u32), pool: SlotPool) -> Shape {
     if most > lanes {
         let slots = lanes * (shape.source_depth_max + shape.sink_depth) / most;
         let source_depth_max = slots.saturating_sub(shape.sink_depth).max(shape.source_depth);
-        return for_path(Shape { source_depth_max, ..shape }, is_far, (most, most), has_twins);
+        return for_path(Shape { source_depth_max, ..shape }, is_far, (most, most), pool);
     }
     if !is_far {
         return Shape { source_depth_max: shape.source_depth, ..shape };
     }
-    let slot_bytes = u64::from(shape.request_bytes) * if has_twins { 2 } else { 1 };
-    let slots = Options::POOL_BYTES_MAX / (u64::from(lanes.max(1)) * slot_bytes);
-    let most = slots.saturating_sub(shape.sink_depth.into()).min(shape.source_depth_max.into()) as u32;
+    let most = pool.source_depth(shape, lanes).min(shape.source_depth_max);
     Shape { source_depth_max: most.max(shape.source_depth), ..shape }
 }
 
@@ -168,17 +220,19 @@ pub(crate) fn null_blocks(items: &[Item], request_bytes: u32) -> Option<u64> {
 /// Of the side that gives another host what it asks for: blocks are sent in the order of the asking.
 pub(crate) fn served(options: &Options, has_streams: bool) -> Shape {
     let usual = Options::defaults(Reads::ForAnother);
-    let source_depth = options.source_depth.unwrap_or(usual.source_depth);
-    Shape {
+    let shape = Shape {
         request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
-        source_depth,
-        source_depth_max: source_depth,
+        source_depth: usual.source_depth,
+        source_depth_max: usual.source_depth,
         sink_depth: usual.sink_depth,
         in_order: true,
         source_serial: has_streams,
         sink_serial: true,
         assemble: true,
-    }
+    };
+    let lanes = options.lanes.unwrap_or(usual.lanes);
+    let shape = SlotPool::of(options, false).fitted(shape, options.source_depth, lanes);
+    Shape { source_depth_max: shape.source_depth, ..shape }
 }
 
 /// Large files of a tree are moved by as many lanes as bytes are computed on, else one: more of them in flight cost
@@ -219,6 +273,8 @@ fn request_bytes(items: &[Item], usual: u32) -> u32 {
 mod tests {
     use super::*;
 
+    const POOL: SlotPool = SlotPool { bytes: Options::POOL_BYTES_MAX, has_twins: false };
+
     #[test]
     fn lanes_that_may_come_share_what_the_first_had() {
         let shape = Shape {
@@ -232,13 +288,34 @@ mod tests {
             assemble: true,
         };
         assert_eq!(lanes_in_memory((2, 16), (6, 130)), 16);
-        assert_eq!(for_path(shape, true, (2, 16), false).source_depth_max, 2 * 130 / 16 - 2);
+        assert_eq!(for_path(shape, true, (2, 16), POOL).source_depth_max, 2 * 130 / 16 - 2);
         // With little memory there are fewer of them, and never fewer than at first.
         for (greatest, most) in [(6, 2), (18, 6), (5, 2)] {
             assert_eq!(lanes_in_memory((2, 16), (6, greatest)), most, "{greatest}");
         }
-        let short = for_path(shape, false, (2, 2), false);
-        assert_eq!((for_path(shape, true, (2, 2), false).source_depth_max, short.source_depth_max), (128, 4));
+        let short = for_path(shape, false, (2, 2), POOL);
+        assert_eq!((for_path(shape, true, (2, 2), POOL).source_depth_max, short.source_depth_max), (128, 4));
+    }
+
+    #[test]
+    fn little_memory_has_fewer_requests_and_keeps_those_that_are_asked() {
+        let options = |source_depth| Options {
+            request_bytes: Some(1 << 20),
+            source_depth,
+            pool_bytes_max: Some(32 << 20),
+            ..Options::default()
+        };
+        let fitted = |asked, lanes| {
+            let options = options(asked);
+            let pool = SlotPool::of(&options, false);
+            let shape = pool.fitted(of(&[], &options, Reads::FarTrees, false), asked, lanes);
+            (shape.source_depth, pool.check(shape, lanes).is_ok())
+        };
+        // 4 lanes of 16 and 2 requests took 72 MiB.
+        assert_eq!([2, 4, 16].map(|lanes| fitted(None, lanes)), [(14, true), (6, true), (1, false)]);
+        assert_eq!([4, 8].map(|asked| fitted(Some(asked), 4)), [(4, true), (8, false)]);
+        let given = |lanes| served(&Options { lanes: Some(lanes), ..options(None) }, false);
+        assert_eq!([2, 10].map(|lanes| given(lanes).source_depth_max), [4, 2]);
     }
 
     /// 256 lanes of a folder of another host were let in by the numbers of a file, and took half a gigabyte more than
@@ -247,7 +324,7 @@ mod tests {
     fn what_is_checked_is_what_the_run_has() {
         let shape =
             |reads| of(&[], &Options { request_bytes: Some(1 << 20), ..Options::default() }, reads, false);
-        let refused = Options::check_memory(shape(Reads::FarTrees), 256, false).expect_err("4.5 GiB");
+        let refused = POOL.check(shape(Reads::FarTrees), 256).expect_err("4.5 GiB");
         assert!(refused.starts_with("256 lanes x 18 requests of 1.0 MiB need 4.5 GiB"), "{refused}");
         for (reads, lanes, twins, holds) in [
             (Reads::FarTrees, 227, false, true),
@@ -256,7 +333,7 @@ mod tests {
             (Reads::FarFiles, 256, true, true),
             (Reads::FarTrees, 114, true, false),
         ] {
-            let checked = Options::check_memory(shape(reads), lanes, twins);
+            let checked = SlotPool { has_twins: twins, ..POOL }.check(shape(reads), lanes);
             assert_eq!(checked.is_ok(), holds, "{reads:?} {lanes} {twins}: {checked:?}");
         }
     }

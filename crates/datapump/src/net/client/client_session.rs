@@ -23,7 +23,7 @@ use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::job::options::told_bytes::OPTIONS_BYTES_MAX;
 use crate::job::options::{Choice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::job::platform::Platform;
-use crate::job::request_plan::{self, LaneRange};
+use crate::job::request_plan::{self, LaneRange, SlotPool};
 use crate::net::client::client_session::local_name::{local_spelling, with_local_name};
 use crate::net::client::remote_copy::{
     Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionBefore, SessionStart,
@@ -299,6 +299,8 @@ impl RemoteCopy {
             Direction::Push => LONG_PATH_CONNECTIONS.min(request_plan::lanes_worth(source_bytes?)),
             Direction::Pull => LONG_PATH_CONNECTIONS,
         };
+        let shape = request_plan::of(&[], &self.options, Reads::FarFiles, false);
+        let most = most.min(SlotPool::of(&self.options, self.compares).lanes(shape));
         let asked_bytes = self.options.sockets.buffer_bytes.map(u64::from);
         let at_first = lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));
         (most > self.lanes()).then_some(LaneRange { at_first: at_first.min(most), most })

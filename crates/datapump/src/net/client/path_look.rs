@@ -14,7 +14,7 @@ use datapump_transport::{NetFault, SocketFacts, host_settings, is_far};
 
 use crate::job::defaults::Reads;
 use crate::job::options::{Choice, Options};
-use crate::job::request_plan::{self, LaneRange};
+use crate::job::request_plan::{self, LaneRange, SlotPool};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::path_probe::{self, Probed};
 use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
@@ -75,7 +75,8 @@ impl PathChoice {
         let options = Options { request_bytes, ..Options::default() };
         let range = lane_range.unwrap_or(LaneRange { at_first: lanes, most: lanes });
         let shape = request_plan::of(&[], &options, Reads::FarFiles, false);
-        let shape = request_plan::for_path(shape, is_far, (lanes, range.most.max(lanes)), false);
+        let pool = SlotPool::of(&options, false);
+        let shape = request_plan::for_path(shape, is_far, (lanes, range.most.max(lanes)), pool);
         PathChoice {
             connections: range.at_first.max(lanes),
             requests: shape.source_depth,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use datapump_transport::WayIn;
 
+use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
@@ -37,7 +38,8 @@ pub struct RemoteCopy {
     pub peer_timeout: Option<Duration>,
     /// How long a connection that is lost is tried again; 60 s by default.
     pub retry_for: Option<Duration>,
-    /// Memory for what the other host makes this side hold; a quarter of this machine's by default.
+    /// Memory for slots and for what the other host makes this side hold, half of it for each. By default slots take what
+    /// is usual, and the other host a quarter of this machine's.
     pub memory_bytes: Option<u64>,
     /// Tell of each file that is complete, and of what else is done; otherwise of problems and what options ask for.
     pub tells_files: bool,
@@ -45,6 +47,29 @@ pub struct RemoteCopy {
     pub stop: Arc<AtomicBool>,
     /// Live counters.
     pub watch: Arc<Watch>,
+}
+
+/// Requests in flight on each connection that have slots where memory is bounded: two at each end.
+const SLOTS_MIN: u64 = 4;
+/// Smaller requests are not chosen for the sake of memory.
+const REQUEST_BYTES_MIN: u64 = 64 << 10;
+
+impl RemoteCopy {
+    /// Half of the memory that this side may take is for slots. Requests are smaller, where no size is asked, until each
+    /// connection has some, one for what is sent ahead included.
+    pub(super) fn bound_slots(&mut self) {
+        let Some(memory_bytes) = self.memory_bytes else { return };
+        let pool_bytes = memory_bytes / 2;
+        self.options.pool_bytes_max = Some(pool_bytes);
+        self.options.request_bytes.get_or_insert(request_bytes(pool_bytes, self.lanes()));
+    }
+}
+
+/// Of a power of two, as sizes of requests are multiples of a page.
+fn request_bytes(pool_bytes: u64, lanes: u32) -> u32 {
+    let usual = Options::defaults(Reads::FarFiles).request_bytes;
+    let fit_bytes = pool_bytes / ((u64::from(lanes) + 1) * SLOTS_MIN);
+    1 << fit_bytes.max(REQUEST_BYTES_MIN).ilog2().min(usual.ilog2())
 }
 
 pub(crate) type Events<'events> = &'events (dyn Fn(Event) + Sync);
@@ -75,4 +100,16 @@ pub(crate) struct SessionBefore {
     pub(crate) receives: Option<bool>,
     /// What the patterns among the sources stood for.
     pub(crate) sources: Option<Vec<Place>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_smaller_where_memory_is_little() {
+        let kib = |memory_mib: u64, lanes| request_bytes((memory_mib << 20) / 2, lanes) >> 10;
+        assert_eq!([256, 32, 16, 8, 1].map(|mib| kib(mib, 2)), [1024, 1024, 512, 256, 64]);
+        assert_eq!([64, 32, 16].map(|mib| kib(mib, 16)), [256, 128, 64]);
+    }
 }

@@ -50,6 +50,7 @@ impl RemoteCopy {
     /// on where it was.
     pub fn run(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         self.options.keep_links = self.keeps_a_link();
+        self.bound_slots();
         let (watch, sources, options) = (Arc::clone(&self.watch), self.sources.clone(), self.options.clone());
         count_ahead::beside(&watch, (&sources, &options), || self.in_sessions(events))
     }
@@ -206,8 +207,9 @@ impl RemoteCopy {
             Arc::new(HandleTable::of((origins, self.options.follow), Arc::clone(&self.stop), share, None));
         let mut session =
             self.begin(Direction::Push, remote, last, (events, SessionStart::of_this_side(None)))?;
-        // The side that writes holds itself to the rate.
-        let options = Options { bytes_per_second: None, ..self.options.clone() };
+        // The side that writes holds itself to the rate. Blocks that are sent ahead have slots of their own here.
+        let lanes = session.lane_range.map_or(session.lanes, |range| range.most) + u32::from(session.ahead);
+        let options = Options { bytes_per_second: None, lanes: Some(lanes), ..self.options.clone() };
         // Nobody asks any more: a pipe that says nothing is not waited for.
         let over = Arc::new(AtomicBool::new(false));
         let reader = Arc::new(Watch::default());
