@@ -12,6 +12,8 @@ use crate::support::{
 use rustix::process::Signal;
 
 const FILES: usize = 8;
+/// More than a tick of the kernel's clock: what is done later has another time.
+const CLOCK_STEP: std::time::Duration = std::time::Duration::from_millis(20);
 /// Files of this size are put on the list one by one.
 const FILE_BYTES: usize = 1 << 20 | 5;
 /// Most ways of a cut copy: what came counts at once.
@@ -67,9 +69,22 @@ fn what_somebody_wrote_since_is_kept() {
     let home = Home::new();
     source(&home);
     let words = ["--ignore-existing", "source", "new"];
-    for (row, bytes) in [("shorter", 5), ("as long", FILE_BYTES), ("longer", FILE_BYTES + 1)] {
+    let in_place: fn(&Home) = |_| {};
+    for (row, bytes, then) in [
+        ("shorter", 5, in_place),
+        ("as long", FILE_BYTES, in_place),
+        ("longer", FILE_BYTES + 1, in_place),
+        ("with another mode later", FILE_BYTES, |home| set_mode(&home.path("new/f0"), 0o640)),
+        ("saved as a new file", FILE_BYTES, |home| {
+            fs::rename(home.path("new/f0"), home.path("new/saved")).expect("it is ours");
+            fs::rename(home.path("new/saved"), home.path("new/f0")).expect("it is ours");
+        }),
+        ("of an older day", FILE_BYTES, |home| set_mtime(&home.path("new/f0"), 2_000_000_007)),
+    ] {
         cut(&home, &words, "new");
         let own = noise_file(&home, "new/f0", bytes, 99);
+        std::thread::sleep(CLOCK_STEP);
+        then(&home);
         let run = home.pump(&[&["copy", "--sync=none"], &words[..]].concat());
         expect(&run, 0, &[], row);
         has_content(&home.path("new/f0"), &own, row);

@@ -76,9 +76,9 @@ pub(crate) struct Traits {
 }
 
 impl Traits {
-    /// What was written last in the target folder has the time of just that, by content and attributes: the file
-    /// systems of which one sync does for all are those that take the kernel's clock (`disk/kind.rs`).
-    pub(crate) fn tells_writes(&self) -> bool {
+    /// Files in the target folder have the times that they are given, and by content and attributes that of what was
+    /// done last: the file systems of which one sync does for all are those that do so (`disk/kind.rs`).
+    pub(crate) fn tells_times(&self) -> bool {
         self.syncs_whole
     }
 }

@@ -51,10 +51,11 @@ impl Doubt {
         self.reaches(there) && (self.loses_times || there.mtime_ns != there.ctime_ns)
     }
 
-    /// Whether somebody wrote it since, and not such a copy of this source: where the kernel's clock gives times. A copy
-    /// that does not keep times leaves the same.
-    pub(crate) fn was_written(&self, source: &Meta, there: &Meta) -> bool {
-        !self.loses_times && there.mtime_ns == there.ctime_ns && !same_time(source, there, 0)
+    /// Whether somebody put it there since, and not such a copy of this source: a copy has the time that its source has,
+    /// or had before that was written to. One that does not keep times cannot be told from other files.
+    pub(crate) fn is_of_others(&self, source: &Meta, there: &Meta) -> bool {
+        let changed_since = |since_ns| source.mtime_ns >= since_ns && there.mtime_ns < since_ns;
+        !self.loses_times && !same_time(source, there, 0) && !self.since_ns.is_some_and(changed_since)
     }
 
     /// Whether it has the size and time that such a copy of this source has. What somebody else changed since has not.
@@ -87,11 +88,22 @@ mod tests {
             assert_eq!(doubt.reaches(&there), reached, "{doubt:?} {there:?}");
             assert_eq!(doubt.may_have_made(&source, &there), is_alike, "{doubt:?} {there:?}");
             let was_written = !doubt.loses_times && there.mtime_ns == there.ctime_ns;
-            assert_eq!(doubt.was_written(&source, &there), was_written, "{doubt:?} {there:?}");
             assert_eq!(doubt.may_reach(&there), reached && !was_written, "{doubt:?} {there:?}");
         }
-        // On a coarse clock a copy of what is new has the time of its source, and that of now.
-        assert!(!doubt(Some(20), false).was_written(&meta(5, 25, 0), &meta(0, 25, 25)));
+        for (doubt, source_ns, there_ns, is_of_others) in [
+            (doubt(Some(20), false), 7, 25, true),
+            (doubt(Some(20), false), 7, 9, true),
+            // Of a copy that was cut by the loss of power not all content has come to the disk.
+            (doubt(Some(20), false), 7, 7, false),
+            // On a coarse clock a copy of what is new has the time of its source, and that of now.
+            (doubt(Some(20), false), 25, 25, false),
+            (doubt(Some(20), false), 25, 7, false),
+            (doubt(Some(20), false), 30, 25, true),
+            (doubt(Some(20), true), 7, 25, false),
+        ] {
+            let (source, there) = (meta(5, source_ns, 0), meta(0, there_ns, 25));
+            assert_eq!(doubt.is_of_others(&source, &there), is_of_others, "{source_ns} {there_ns}");
+        }
         let both = doubt(Some(20), false).and(Some(doubt(Some(10), true))).and(None);
         assert_eq!(both, doubt(Some(10), true));
     }

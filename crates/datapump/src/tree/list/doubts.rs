@@ -33,10 +33,10 @@ pub(crate) fn doubts(
         folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder.0), name, there))
     };
     let is_of_copy = || directory.root.journal().is_some_and(|journal| journal.is_of_new_folder);
-    // In a folder that was made for the copy all is of the copy, but for what somebody wrote to since.
-    let was_written = || directory.traits.tells_writes() && doubt.was_written(source, there);
+    // In a folder that was made for the copy all is of the copy, but for what others put there since.
+    let is_of_others = || directory.traits.tells_times() && doubt.is_of_others(source, there);
     let is_made =
-        || (shared.settings.options.ignore_existing && is_of_copy() && !was_written()) || is_leftover();
+        || (shared.settings.options.ignore_existing && is_of_copy() && !is_of_others()) || is_leftover();
     is_undone(doubt, (action, source, there), is_made)
 }
 
