@@ -7,6 +7,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
 
@@ -470,10 +471,36 @@ fn a_copy_that_lost_its_time_is_the_copy_all_the_same() {
         end_well(&home);
         pump(&home, line, 0, &[]);
         for name in ["f1", "f2"] {
-            set_mtime(&home.path(format!("t/{name}")), 9_000_000_000_000);
+            let copy = fs::File::options().write(true).open(home.path(format!("t/{name}")));
+            copy.expect("it is there").set_modified(SystemTime::now()).expect("its own time");
         }
         pump(&home, line, 0, &[]);
         let old = if line.contains("dir") { ["t/kept/f1", "t/kept/f2"] } else { ["t/f1~", "t/f2~"] };
         assert_eq!(old.map(|name| home.text(name)), ["old f1", "old f2"], "{line}");
+    }
+}
+
+/// An older state that no run is known to have put may be large: it gets its backup, whatever its content.
+#[test]
+fn what_nothing_tells_to_be_a_copy_is_not_read() {
+    for line in ["copy --backup s/f1 s/f2 t/", "copy --backup -T s t", "copy --backup-dir kept -T s t"] {
+        let home = home();
+        end_well(&home);
+        for name in ["t/f1", "t/f2"] {
+            fs::write(home.path(name), home.text(name).replace("old", "new")).expect("room");
+            set_mtime(&home.path(name), 1_000_000_000_000);
+        }
+        if fs::metadata(home.path("t/f1")).expect("it is there").created().is_err() {
+            eprintln!("not tested: what is not read: no file here tells its birth");
+            return;
+        }
+        pump(&home, line, 0, &[]);
+        let old = if line.contains("dir") { ["t/kept/f1", "t/kept/f2"] } else { ["t/f1~", "t/f2~"] };
+        for path in old {
+            let meta =
+                fs::metadata(home.path(path)).unwrap_or_else(|error| panic!("{line}: {path}: {error}"));
+            let set = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+            assert_eq!(meta.modified().expect("a time"), set, "{line}: {path}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Whether what stands under a name is the copy that is about to get that name: a session that was lost, or a run of
 //! the same command that was cut or failed, put it there. Then it is no older state, of which a backup is kept.
 //!
-//! The size says what may be the copy, the content says what is. The time says nothing of that: the first attempt may
-//! have lost it. An older state with the content of the copy needs no backup either.
+//! The size says what may be the copy, the content says what is. The time says nothing of that where a note says that
+//! the name was put: the first attempt may have lost it. Without a note a file is read only if it has the time of the
+//! copy, or one that nobody gave it since it was made (a copy that lost its time has that). An older state with the
+//! content of the copy needs no backup either.
 //!
-//! Must not know: what is done about it, how backups are called.
+//! Must not know: what is done about it, how backups are called, where notes are.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,8 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Handle;
 
-use crate::disk::{Access, FileKind, Meta, Outcome, file_meta, names};
+use crate::disk::{Access, FileKind, Meta, Outcome, file_meta, names, origin};
 use crate::identity::{id, prefix};
+
+/// File systems tell times to this: a time that was set may be another one when it is looked at later (FAT).
+const COARSEST_NS: i128 = 2_000_000_000;
 
 /// The file, link, pipe or device that is about to get a name, finished but for that.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +41,12 @@ pub enum Resemblance {
 }
 
 impl Incoming<'_> {
-    /// Compares what stands under a name. A stop ends the reading, and then nothing is known.
+    /// Compares what stands under a name, which an earlier run of the command put there for all that notes say, if
+    /// `may_be_noted`. A stop ends the reading, and then nothing is known.
     pub fn beside(
         &self,
         (folder, name): (&File, &OsStr),
-        stood: &Meta,
+        (stood, may_be_noted): (&Meta, bool),
         stop: &AtomicBool,
     ) -> Outcome<Resemblance> {
         let made = file_meta(self.made)?;
@@ -48,7 +54,11 @@ impl Incoming<'_> {
         let may_be = made.kind == stood.kind
             && made.special_device == stood.special_device
             && made.size_bytes == stood.size_bytes;
-        if !may_be {
+        let has_time = !keeps_time || (made.mtime_ns - stood.mtime_ns).abs() < COARSEST_NS;
+        let costs_little = made.kind != FileKind::Regular;
+        let is_compared =
+            || costs_little || may_be_noted || has_time || may_have_lost_time((folder, name), stood);
+        if !may_be || !is_compared() {
             return Ok(Resemblance::Other);
         }
         match self.has_content_of((folder, name), (&made, stood), stop) {
@@ -83,6 +93,14 @@ impl Incoming<'_> {
     }
 }
 
+/// Whether the time of a file may be the one of its writing. It is none that was set if it is not before its birth.
+fn may_have_lost_time((folder, name): (&File, &OsStr), stood: &Meta) -> bool {
+    let Ok(held) = names::hold(folder, name) else { return true };
+    let is_same = file_meta(&held).is_ok_and(|held| id(&held) == id(stood));
+    let (born_ns, _) = origin(&held);
+    !is_same || born_ns == 0 || stood.mtime_ns + COARSEST_NS >= born_ns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,38 +117,48 @@ mod tests {
     #[test]
     fn size_says_what_may_be_the_copy_and_content_what_is() {
         const KEPT: Option<i128> = Some(1_000_000_000_000);
-        for (old, seconds, source_mtime_ns, expected) in [
-            ("new", 1000, KEPT, Resemblance::Copy),
-            ("old", 1000, KEPT, Resemblance::Unverified),
-            ("new", 1001, KEPT, Resemblance::Copy),
-            ("old", 1001, KEPT, Resemblance::Other),
+        /// The time of its writing, which nobody set.
+        const OWN: u64 = 0;
+        for (old, seconds, source_mtime_ns, may_be_noted, expected) in [
+            ("new", 1000, KEPT, false, Resemblance::Copy),
+            ("old", 1000, KEPT, false, Resemblance::Unverified),
+            ("new", 1001, KEPT, false, Resemblance::Copy),
+            ("old", 1001, KEPT, false, Resemblance::Other),
+            // Nothing says that the command put it: it is not read.
+            ("new", 1002, KEPT, false, Resemblance::Other),
+            ("new", 1002, KEPT, true, Resemblance::Copy),
+            ("old", 1002, KEPT, true, Resemblance::Other),
             // The time was lost then, and is kept now.
-            ("new", 1002, KEPT, Resemblance::Copy),
-            ("old", 1002, KEPT, Resemblance::Other),
-            ("newer", 1000, KEPT, Resemblance::Other),
+            ("new", OWN, KEPT, false, Resemblance::Copy),
+            ("old", OWN, KEPT, false, Resemblance::Other),
+            ("newer", 1000, KEPT, true, Resemblance::Other),
             // The time of the source is not kept here, or was not asked for.
-            ("new", 2001, Some(7), Resemblance::Copy),
-            ("new", 2001, None, Resemblance::Copy),
-            ("old", 1000, None, Resemblance::Other),
-            ("newer", 1000, None, Resemblance::Other),
+            ("new", 2001, Some(7), false, Resemblance::Copy),
+            ("new", 2001, None, false, Resemblance::Copy),
+            ("old", 1000, None, false, Resemblance::Other),
+            ("newer", 1000, None, false, Resemblance::Other),
         ] {
+            let row = format!("{old} {seconds} {source_mtime_ns:?} {may_be_noted}");
             let home = tempfile::tempdir().expect("room");
             let folder = File::open(home.path()).expect("a folder");
             for (name, text, seconds) in [("new", "new", 1000), ("old", old, seconds)] {
                 fs::write(home.path().join(name), text).expect("room");
-                set_time(&home.path().join(name), seconds);
+                if seconds != OWN {
+                    set_time(&home.path().join(name), seconds);
+                }
             }
             let made = names::hold(&folder, OsStr::new("new")).expect("it is there");
+            if origin(&made).0 == 0 && row == "new 1002 Some(1000000000000) false" {
+                eprintln!("not tested: {row}: no file here has a birth");
+                continue;
+            }
             let stood = names::metadata(&folder, OsStr::new("old")).expect("it is there");
             let incoming = Incoming { made: &made, source_mtime_ns };
-            let beside = |stop| incoming.beside((&folder, OsStr::new("old")), &stood, &AtomicBool::new(stop));
-            assert_eq!(beside(false), Ok(expected), "{old} {seconds} {source_mtime_ns:?}");
+            let at = (&folder, OsStr::new("old"));
+            let beside = |stop| incoming.beside(at, (&stood, may_be_noted), &AtomicBool::new(stop));
+            assert_eq!(beside(false), Ok(expected), "{row}");
             if expected == Resemblance::Copy {
-                assert_eq!(
-                    beside(true),
-                    Ok(Resemblance::Unverified),
-                    "{old} {seconds} {source_mtime_ns:?}: stop"
-                );
+                assert_eq!(beside(true), Ok(Resemblance::Unverified), "{row}: stop");
             }
         }
     }
@@ -153,7 +181,8 @@ mod tests {
         ] {
             let stood = names::metadata(&folder, OsStr::new(name)).expect("it is there");
             let incoming = Incoming { made: &made, source_mtime_ns };
-            let found = incoming.beside((&folder, OsStr::new(name)), &stood, &AtomicBool::new(false));
+            let found =
+                incoming.beside((&folder, OsStr::new(name)), (&stood, false), &AtomicBool::new(false));
             assert_eq!(found, Ok(expected), "{name}");
         }
     }

@@ -91,8 +91,9 @@ impl<'run> TakenName<'run> {
     }
 
     /// What a backup is kept of, and whether that is certain to be no copy of this command: nothing where nothing
-    /// stands, or a folder, or what this run, or an earlier session or run of this command, put there.
-    fn existing(&self, shared: &Shared<'_>) -> Outcome<Option<(Meta, bool)>> {
+    /// stands, or a folder, or what this run, or an earlier session or run of this command, put there. `was_put` is what
+    /// notes say of that.
+    fn existing(&self, shared: &Shared<'_>, was_put: bool) -> Outcome<Option<(Meta, bool)>> {
         let stood = match names::metadata(self.folder, self.name) {
             Err(Errno::ENOENT) => return Ok(None),
             found => found?,
@@ -100,7 +101,7 @@ impl<'run> TakenName<'run> {
         if stood.kind == FileKind::Folder {
             return Ok(None);
         }
-        let beside = |by: Incoming<'_>| by.beside((self.folder, self.name), &stood, &shared.stop);
+        let beside = |by: Incoming<'_>| by.beside((self.folder, self.name), (&stood, was_put), &shared.stop);
         let resemblance = match self.is_own(shared, &stood) {
             Some(false) => self.by.map_or(Ok(Resemblance::Other), beside)?,
             Some(true) => Resemblance::Copy,
@@ -163,7 +164,7 @@ pub(crate) fn aside_in_tree(
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let wrong = |errno: Errno| not_kept(&shared.settings, &target.path_of(name), errno);
     let was_put = was_put(shared, target, name);
-    let Some((stood, is_other)) = taken.existing(shared).map_err(wrong)? else {
+    let Some((stood, is_other)) = taken.existing(shared, was_put).map_err(wrong)? else {
         return Ok(UndoRename::default());
     };
     let making = (&shared.trees.backup_folders, target);
@@ -367,7 +368,7 @@ fn aside_of_file(
         return Err(errno);
     }
     let was_put = shared.trees.put_names.put(folder, name);
-    let Some((stood, is_other)) = taken.existing(shared)? else { return Ok(UndoRename::default()) };
+    let Some((stood, is_other)) = taken.existing(shared, was_put)? else { return Ok(UndoRename::default()) };
     let to = folder_of_file(shared, backup, folder)?;
     let (into, at) = (to.as_deref().unwrap_or(folder), (folder, name, &stood));
     let may_replace = |backup: &OsStr, there: &Meta| {
