@@ -15,7 +15,7 @@ use crate::support::listing::leftovers_below;
 use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
 use crate::support::typed::pump;
-use crate::support::{Home, expect, make_folder, make_symlink, noise_file, set_mtime};
+use crate::support::{Home, expect, make_folder, make_symlink, noise_file, outcome, set_mtime};
 
 /// Sources `s` and an older target `t` of the same names and sizes, of another time; and what keeps a first run from
 /// ending well: a folder in the place of `s/zz`.
@@ -428,6 +428,33 @@ fn a_run_of_other_names_leaves_what_a_failed_run_put() {
         let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("t/{name}")));
         assert_eq!(found, ["newer f1", "old f1", "new f1"], "{between}");
         assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{between}");
+    }
+}
+
+/// The same words in another folder are another command.
+#[test]
+fn a_run_of_the_same_words_elsewhere_leaves_what_a_failed_run_put() {
+    for (source, other) in [("./", "other"), ("../s/", "other/deeper")] {
+        let home = home();
+        for folder in ["other", "other/deeper", "other/s"] {
+            make_folder(&home, folder);
+        }
+        fs::write(home.path("other/x"), "x").expect("room");
+        let target = home.path("t").display().to_string();
+        let run_in = |folder: &str| {
+            let mut command = home.command(&["copy", "--backup", "-T", source, &target]);
+            command.current_dir(home.path(folder));
+            outcome(command, b"")
+        };
+        let first = run_in("s");
+        assert!(first.status != 0, "{source}: {first:?}");
+        expect(&run_in(other), 0, &[], other);
+        end_well(&home);
+        fs::write(home.path("s/f1"), "newer f1").expect("room");
+        expect(&run_in("s"), 0, &[], source);
+        let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("t/{name}")));
+        assert_eq!(found, ["newer f1", "old f1", "new f1"], "{source}");
+        assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{source}");
     }
 }
 

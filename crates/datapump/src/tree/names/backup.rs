@@ -140,9 +140,14 @@ impl UndoRename {
     }
 }
 
-/// What a command puts, which is told from others by its sources and by what is chosen of them.
+/// What a command puts, which is told from others by its sources and by what is chosen of them. The same words mean
+/// other sources in another working directory.
 pub(crate) fn put_names(sources: &[Place], options: &Options) -> PutNames {
-    let sum = |sum, source: &Place| fnv(sum, format!("{source:?}").as_bytes());
+    let sum = |sum, source: &Place| {
+        let whole = source.local_path().and_then(|path| std::path::absolute(path).ok());
+        let whole = whole.map_or_else(|| source.clone(), Place::Path);
+        fnv(sum, format!("{whole:?}").as_bytes())
+    };
     PutNames::of(sources.iter().fold(selected(options), sum))
 }
 
