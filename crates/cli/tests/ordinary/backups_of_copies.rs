@@ -458,6 +458,25 @@ fn a_run_of_the_same_words_elsewhere_leaves_what_a_failed_run_put() {
     }
 }
 
+/// A run finds right what one that failed has put, and puts nothing: then nothing is left of that one.
+#[test]
+fn a_run_that_finds_all_of_it_right_leaves_no_note() {
+    for (first, second) in [
+        // Another command, of which each name was dealt with.
+        ("copy -d --backup s/f1 s/link s/gone t/", "copy -d -u --backup s/f1 s/link t/"),
+        ("copy -u --backup -T s t", "copy -u --backup -T s t"),
+    ] {
+        let home = home();
+        let failed = home.pump(&first.split(' ').collect::<Vec<_>>());
+        assert!(failed.status != 0, "{first}: {failed:?}");
+        assert!(!leftovers_below(&home.path("")).is_empty(), "{first}: a note");
+        fs::remove_dir_all(home.path("t/zz")).expect("it is there");
+        fs::remove_file(home.path("s/zz")).expect("it is there");
+        pump(&home, second, 0, &[]);
+        assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{second}");
+    }
+}
+
 /// A command has ended well when all of it has: its sources are removed, too, and so it is with each of its trees.
 #[test]
 fn what_a_tree_put_is_known_until_the_whole_command_has_ended_well() {
