@@ -79,13 +79,24 @@ fn a_mirror_removes_nothing_that_is_its_source_on_another_mount() {
     }
 }
 
-/// Servers behind some file systems (sshfs) give what a link is given to what it leads to.
+/// Servers behind some file systems (sshfs) give what a link is given to what it leads to. Their daemons may remember what
+/// they have shown of that.
 #[test]
 fn what_a_link_leads_to_keeps_its_owner_and_times() {
+    for remembers in [false, true] {
+        let disk = RefusingDisk::new();
+        disk.follow_links();
+        if remembers {
+            disk.remember_attributes();
+        }
+        links_keep_to_themselves(&disk, remembers);
+    }
+}
+
+fn links_keep_to_themselves(disk: &RefusingDisk, remembers: bool) {
     use std::os::unix::fs::{MetadataExt, lchown, symlink};
 
-    let (disk, home) = (RefusingDisk::new(), support::Home::new());
-    disk.follow_links();
+    let home = support::Home::new();
     fs::create_dir(home.path("from")).expect("room");
     fs::write(home.path("from/a"), "a").expect("room");
     support::set_mtime(&home.path("from/a"), 1_600_000_000_000_000_000);
@@ -104,6 +115,7 @@ fn what_a_link_leads_to_keeps_its_owner_and_times() {
     let (before, mut first) = (state(&outside), None);
     let (from, to) = (home.path("from").display().to_string(), disk.at("to"));
     for round in ["new", "again", "once more"] {
+        let round = &format!("{round}, remembers: {remembers}");
         let run = pump(&["mirror", &from, &to]);
         expect(&run, 23, &["this file system gives them to what a link leads to"], round);
         assert_eq!(state(&outside), before, "{round}: it is no part of the copy");

@@ -19,6 +19,7 @@ const PACKAGES: &[&str] = &[
     "b3sum",
     "fuse3",
     "bindfs",
+    "sshfs",
     "ntfs-3g",
     "btrfs-progs",
     "xfsprogs",

@@ -57,6 +57,8 @@ struct State {
     is_even: bool,
     /// What a link is given gets what it leads to.
     follows_links: bool,
+    /// Attributes of a path are told as they were found first, until they are set by that path, as sshfs does.
+    remembered: Option<BTreeMap<PathBuf, Metadata>>,
 }
 
 /// The mount; dropping it unmounts.
@@ -89,6 +91,11 @@ impl RefusingDisk {
     /// From now on attributes of symbolic links are set on what they lead to.
     pub fn follow_links(&self) {
         lock(&self.state).follows_links = true;
+    }
+
+    /// From now on attributes that were told are told again, whatever happens to the file by other paths.
+    pub fn remember_attributes(&self) {
+        lock(&self.state).remembered = Some(BTreeMap::new());
     }
 
     /// From now on times are told in even seconds.
@@ -165,12 +172,28 @@ impl Passing {
 
     /// The attributes of a path, which has this number from now on.
     fn found(&self, path: &Path) -> io::Result<FileAttr> {
-        let meta = path.symlink_metadata()?;
+        let meta = self.look(path)?;
         let below = path.strip_prefix(self.back.path()).expect("all lies there").to_path_buf();
         if !below.as_os_str().is_empty() {
             self.state().paths.insert(meta.ino(), below);
         }
         Ok(self.attributes(&meta))
+    }
+
+    /// What is remembered of a path, or what it is.
+    fn look(&self, path: &Path) -> io::Result<Metadata> {
+        let mut state = self.state();
+        if let Some(meta) = state.remembered.as_ref().and_then(|remembered| remembered.get(path)) {
+            return Ok(meta.clone());
+        }
+        let meta = path.symlink_metadata()?;
+        let remembered = state.remembered.as_mut().filter(|_| !meta.is_dir());
+        remembered.and_then(|remembered| remembered.insert(path.to_path_buf(), meta.clone()));
+        Ok(meta)
+    }
+
+    fn forget(&self, path: &Path) {
+        self.state().remembered.as_mut().and_then(|remembered| remembered.remove(path));
     }
 
     fn attributes(&self, meta: &Metadata) -> FileAttr {
@@ -245,7 +268,7 @@ impl Passing {
 
     /// Of what has no name any more, by what is open of it.
     fn meta(&self, number: INodeNo) -> io::Result<Metadata> {
-        match self.path(number).symlink_metadata() {
+        match self.look(&self.path(number)) {
             Ok(meta) => Ok(meta),
             Err(missing) => {
                 let state = self.state();

@@ -2,12 +2,13 @@
 
 use std::fs::DirEntry;
 use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::process::Command;
 use std::time::Instant;
 
 use crate::support::programs::script;
 use crate::support::running::{Running, eventually};
-use crate::support::{Home, Outcome, PUMP, expect, has_content, is_root, noise_file, outcome};
+use crate::support::{Home, Outcome, PUMP, expect, has_content, is_root, noise_file, outcome, set_mtime};
 use crate::wider_parts::judge::{same_tree, same_tree_apart_from_owners};
 use crate::wider_parts::program;
 use crate::wider_parts::sshd::Sshd;
@@ -240,4 +241,56 @@ fn a_small_file_is_there_soon() {
     }
     let ms = best.map(|seconds| seconds * 1e3);
     eprintln!("ssh loop true: {:.1} ms; 4 KiB there: {:.1} ms, and back: {:.1} ms", ms[0], ms[1], ms[2]);
+}
+
+/// A folder of the server, mounted until this is dropped.
+struct Sshfs(String);
+
+impl Sshfs {
+    fn mounted(home: &Home, folder: &str, point: &str) -> Sshfs {
+        let [config, folder, point] =
+            ["sshd/config", folder, point].map(|name| home.path(name).display().to_string());
+        program(&["sshfs", "-F", &config, &format!("loop:{folder}"), &point]);
+        Sshfs(point)
+    }
+}
+
+impl Drop for Sshfs {
+    fn drop(&mut self) {
+        program(&["fusermount3", "-u", &self.0]);
+    }
+}
+
+/// As anybody mounts it: what it has shown of a file it shows for 20 seconds. The server gives to what a link leads to what
+/// the link is given.
+#[test]
+fn what_a_link_leads_to_keeps_its_owner_and_times_on_sshfs() {
+    let home = Home::new();
+    let _sshd = Sshd::new(&home, None);
+    for folder in ["from", "far/tree", "mounted"] {
+        std::fs::create_dir_all(home.path(folder)).expect("room");
+    }
+    let _sshfs = Sshfs::mounted(&home, "far/tree", "mounted");
+    let state = |name: &str| {
+        let meta = std::fs::metadata(home.path(name)).expect("it is there");
+        (meta.uid(), meta.mtime(), meta.ctime(), meta.ctime_nsec())
+    };
+    for name in ["from/a", "outside"] {
+        std::fs::write(home.path(name), name).expect("room");
+        set_mtime(&home.path(name), 1_600_000_000_000_000_000);
+    }
+    for (link, to) in [("from/to_a", "a".into()), ("from/out", home.path("outside"))] {
+        symlink(to, home.path(link)).expect("room");
+        if is_root() {
+            lchown(home.path(link), Some(1234), Some(1234)).expect("root may");
+        }
+    }
+    let before = state("outside");
+    for round in ["new", "again"] {
+        let run = home.pump(&["mirror", "from", "mounted/copy"]);
+        expect(&run, 23, &["this file system gives them to what a link leads to"], round);
+        assert_eq!(state("outside"), before, "{round}: it is no part of the copy");
+        assert_eq!(state("far/tree/copy/a").1, 1_600_000_000, "{round}: its own time");
+        assert_eq!(std::fs::read_dir(home.path("far/tree/copy")).expect("a folder").count(), 3, "{round}");
+    }
 }

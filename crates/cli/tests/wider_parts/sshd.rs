@@ -63,7 +63,7 @@ fn configure(home: &Home, folder: &Path, port: u16, forced: Option<&str>) {
         format!(
             "ListenAddress 127.0.0.1:{port}\n{six}HostKey {here}/host_key\nAuthorizedKeysFile {here}/key.pub\n\
              PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-             PermitRootLogin yes\nSetEnv HOME={}\n{forced}",
+             PermitRootLogin yes\nSubsystem sftp internal-sftp\nSetEnv HOME={}\n{forced}",
             far.display()
         ),
     );

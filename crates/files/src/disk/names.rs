@@ -3,6 +3,7 @@
 //!
 //! Must not know: what the names are for, trees, in which order things must happen to be safe.
 
+use std::cell::Cell;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -274,31 +275,39 @@ pub fn new_one_keeps_times(folder: &File, spare: &OsStr) -> Outcome<bool> {
 
 /// Whether symbolic links in a folder have attributes of their own, found out by one to a file of this run. Servers behind
 /// some file systems (sshfs) follow it, and what it leads to gets them.
-pub fn links_have_attributes(folder: &File, (spare, link): (&OsStr, &OsStr)) -> Outcome<bool> {
+///
+/// The daemon may remember what it has shown. So the link is asked for what it was given, and the file under a name that
+/// nobody has asked for.
+pub fn links_have_attributes(
+    folder: &File,
+    (spare, link, renamed): (&OsStr, &OsStr, &OsStr),
+) -> Outcome<bool> {
     /// Another time than any new file has.
     const TIME: Timespec = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
-    // Any other user.
-    let owner = Some(Uid::from_raw(1));
     let file = os::create_new(folder, spare)?;
-    let state = || Ok::<_, Errno>((os::mtime_from_disk(&file)?, os::file_metadata(&file)?.uid));
+    let state = |of: &File| Ok::<_, Errno>((os::mtime_from_disk(of)?, os::file_metadata(of)?.uid));
+    let named = Cell::new(spare);
     let are_own = || {
-        let before = state()?;
+        let before = state(&file)?;
         make_symlink(spare, folder, link)?;
         let held = hold(folder, link)?;
+        // Any user that it does not belong to.
+        let owner = if state(&held)?.1 == 1 { 2 } else { 1 };
+        let times = Timestamps { last_access: TIME, last_modification: TIME };
         // A refused call moves nothing.
-        let _ = fs::utimensat(
-            &held,
-            c"",
-            &Timestamps { last_access: TIME, last_modification: TIME },
-            AtFlags::EMPTY_PATH,
-        );
-        let _ = fs::chownat(&held, c"", owner, None, AtFlags::EMPTY_PATH);
-        Ok::<_, Errno>(state()? == before)
+        let set = fs::utimensat(&held, c"", &times, AtFlags::EMPTY_PATH);
+        let given = fs::chownat(&held, c"", Some(Uid::from_raw(owner)), None, AtFlags::EMPTY_PATH);
+        let (mtime_ns, uid) = state(&held)?;
+        // Either is enough: some mounts have one owner for all, or ignore times.
+        let shows_some = mtime_ns == i128::from(TIME.tv_sec) * 1_000_000_000 || uid == owner;
+        rename_new(folder, spare, renamed)?;
+        named.set(renamed);
+        Ok::<_, Errno>((shows_some || (set.is_err() && given.is_err())) && state(&file)? == before)
     };
     let are_own = are_own();
     // Best effort: leftovers are recognised and removed by the next run.
     let _ = os::remove(folder, link);
-    let _ = os::remove(folder, spare);
+    let _ = os::remove(folder, named.get());
     are_own
 }
 

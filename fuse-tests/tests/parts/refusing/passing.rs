@@ -79,6 +79,7 @@ impl Filesystem for Passing {
         _: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        self.forget(&self.path(number));
         let path = self.given(self.path(number));
         let set_size = |size: u64| -> io::Result<()> {
             match handle {
@@ -147,7 +148,9 @@ impl Filesystem for Passing {
     }
 
     fn unlink(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        done(reply, std::fs::remove_file(self.below(folder, name)).map_err(error));
+        let path = self.below(folder, name);
+        self.forget(&path);
+        done(reply, std::fs::remove_file(path).map_err(error));
     }
 
     fn rmdir(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -161,6 +164,7 @@ impl Filesystem for Passing {
 
     fn link(&self, _: &Request, number: INodeNo, folder: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let path = self.below(folder, name);
+        self.forget(&self.path(number));
         self.entry(&path, std::fs::hard_link(self.path(number), &path), reply);
     }
 
@@ -178,6 +182,7 @@ impl Filesystem for Passing {
             return reply.error(Errno::EACCES);
         }
         let (from, to) = (self.below(folder, name), self.below(new_folder, new));
+        [&from, &to].into_iter().for_each(|path| self.forget(path));
         let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
         let renamed = rustix::fs::renameat_with(CWD, &from, CWD, &to, flags).map_err(io::Error::from);
         if renamed.is_ok() {
@@ -261,7 +266,7 @@ impl Filesystem for Passing {
     fn write(
         &self,
         _: &Request,
-        _: INodeNo,
+        number: INodeNo,
         handle: FileHandle,
         at: u64,
         bytes: &[u8],
@@ -270,6 +275,7 @@ impl Filesystem for Passing {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        self.forget(&self.path(number));
         let end = at + bytes.len() as u64;
         let is_beyond = |attribute| matches!(attribute, Attribute::BytesFrom(most) if end > most);
         let write = || self.open_file(handle)?.write_all_at(bytes, at);

@@ -34,10 +34,11 @@ fn have_own(shared: &Shared<'_>, folder: &File) -> bool {
         return *have;
     }
     let probe = || {
-        let file = |spare: &_| {
-            let link = |link: &_| names::links_have_attributes(folder, (spare, link));
-            reserved::under_new_name(link).map(|(_, have)| have)
+        let names = |spare: &_, link: &_| {
+            let ask = |renamed: &_| names::links_have_attributes(folder, (spare, link, renamed));
+            reserved::under_new_name(ask).map(|(_, have)| have)
         };
+        let file = |spare: &_| reserved::under_new_name(|link| names(spare, link)).map(|(_, have)| have);
         reserved::under_new_name(file).map(|(_, have)| have)
     };
     // Where none can be made another folder may tell.
