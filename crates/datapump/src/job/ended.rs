@@ -114,12 +114,16 @@ impl Job {
             return compared(problems);
         }
         let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
+        let is_partial = (self.sources.len() > 1 || shared.settings.has_trees)
+            && tally.files + tally.files_left + tally.files_unchanged > 0;
         match () {
             () if failed_whole => Status::Failed,
             () if problems.is_empty() => Status::Done,
             () if problems.contains_key(&Class::Mismatch) => Status::Mismatch,
             () if only(Class::Changed) => Status::Changed,
+            // The copy, not one of its names.
             () if only(Class::Refused)
+                && !is_partial
                 && tally.has_lost_content()
                 && !self.sources.iter().all(Place::is_here)
                 && !tally.is_busy_here =>
