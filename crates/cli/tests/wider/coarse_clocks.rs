@@ -233,10 +233,15 @@ fn what_was_rewritten_in_the_second_of_its_copy_is_linked_to_no_older_one() {
     let [older, new] = ["older", "new"].map(|name| folder.join(name).display().to_string());
     let copy = folder.join("older/file");
     rewritten_within_a_second(&home.path("from/file"), &copy, &["copy", "-T", &from, &older]);
-    let words = ["copy", "-T", "--link-dest", &older, &from, &new];
-    expect(&Running::start(pump_command(&words)).end(), 0, &[], "linked");
-    has_content(&folder.join("new/file"), b"NEW", "linked");
-    has_content(&copy, b"OLD", "linked");
+    let named = home.path("from/file").display().to_string();
+    for (words, source) in [(&["copy", "-T"][..], from), (&["copy"], named)] {
+        fs::create_dir(&new).expect("room");
+        let words = [words, &["--link-dest", &older, &source, &new]].concat();
+        expect(&Running::start(pump_command(&words)).end(), 0, &[], &source);
+        has_content(&folder.join("new/file"), b"NEW", &source);
+        has_content(&copy, b"OLD", &source);
+        fs::remove_dir_all(&new).expect("it is there");
+    }
 }
 
 #[test]
