@@ -151,3 +151,24 @@ fn a_target_whose_files_have_one_number_is_updated() {
         }
     }
 }
+
+/// What each name costs does not grow with their number.
+#[test]
+fn a_target_whose_files_have_one_number_is_listed_a_few_times() {
+    const FILES: usize = 300;
+    let (home, fuse) = (Home::new(), Fuse::new());
+    std::fs::create_dir(home.path("source")).expect("room");
+    std::fs::create_dir(fuse.at("copy")).expect("room");
+    fuse.tell_number(77, 1);
+    for number in 0..FILES {
+        std::fs::write(home.path(&format!("source/{number}")), number.to_string()).expect("room");
+    }
+    for row in ["new", "again"] {
+        let before = fuse.listed();
+        let source = home.path("source").display().to_string();
+        let words = ["mirror", "--no-preserve=timestamps", "--checksum", &source, &fuse.at("copy")];
+        expect(&pump(&words), 0, &[], row);
+        let listed = fuse.listed() - before;
+        assert!(listed < 10 * FILES, "{row}: {listed} names listed for {FILES}");
+    }
+}

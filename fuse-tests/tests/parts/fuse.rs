@@ -44,6 +44,8 @@ struct State {
     /// The number and names that all files but folders tell, and not their own.
     told_number: Option<(u64, u32)>,
     lists_twice: bool,
+    /// Names that listings gave.
+    listed: usize,
     /// Upper and lower case are the same.
     folds: bool,
     restless: Option<Restless>,
@@ -119,6 +121,11 @@ impl Fuse {
     /// From now on the listing of a folder gives all its names, and then all of them once more.
     pub fn list_twice(&self) {
         lock(&self.state).lists_twice = true;
+    }
+
+    /// How many names the listings of all folders have given.
+    pub fn listed(&self) -> usize {
+        lock(&self.state).listed
     }
 
     /// The content under a path, past the kernel.
@@ -515,15 +522,18 @@ impl Filesystem for Memory {
 
     fn readdir(&self, _: &Request, folder: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         self.1.make("readdir");
-        let state = self.state();
+        let mut state = self.state();
         let names = || state.names.iter().filter(|((above, _), _)| *above == folder.0);
         let again = state.lists_twice.then(names).into_iter().flatten();
+        let mut listed = 0;
         for (index, ((_, name), &number)) in names().chain(again).enumerate().skip(offset as usize) {
             let kind = state.nodes.get(&number).map_or(FileType::RegularFile, |node| node.attributes.kind);
             if reply.add(INodeNo(number), index as u64 + 1, kind, name) {
                 break;
             }
+            listed += 1;
         }
+        state.listed += listed;
         reply.ok();
     }
 

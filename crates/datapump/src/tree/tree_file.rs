@@ -50,7 +50,8 @@ fn list(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
     let Ok(target) = staged.handle.meta() else { return };
     let (directory, name) = (&tree_file.entry.directory, &tree_file.entry.name);
     let root = &directory.root;
-    if !directory.claim(&target, name) {
+    let is_new = !staged.replaces() && !staged.is_in_place();
+    if !directory.claim_written(&target, name, is_new) {
         return root.report(&shared.ledger, taken(&directory.target_path().join(name)));
     }
     // A file that lost what only its extended attributes show is copied again by a run that goes on, which tells that.

@@ -141,11 +141,17 @@ impl Directory {
         !is_list && claims.take(&folder, entry, name)
     }
 
-    /// The same of what was just made without looking at it.
-    pub(crate) fn claim_made(&self, name: &OsStr) -> Result<(), Problem> {
+    /// The same of a name that this run has just given, `is_new` where nothing stood.
+    pub(crate) fn claim_written(&self, entry: &Meta, name: &OsStr, is_new: bool) -> bool {
+        self.claims.iter().filter(|_| is_new).for_each(|claims| claims.note_made(name));
+        self.claim(entry, name)
+    }
+
+    /// The same of what was just made without looking at it, `is_new` where nothing stood.
+    pub(crate) fn claim_made(&self, name: &OsStr, is_new: bool) -> Result<(), Problem> {
         let (Some(target), true) = (&self.target, self.claims.is_some()) else { return Ok(()) };
         match names::metadata(&target.file()?.0, name) {
-            Ok(entry) if self.claim(&entry, name) => Ok(()),
+            Ok(entry) if self.claim_written(&entry, name, is_new) => Ok(()),
             Ok(_) => Err(taken(&target.path_of(name))),
             Err(errno) => Err(Problem::system(Operation::LookAt, &target.path_of(name), errno.0)),
         }

@@ -5,7 +5,8 @@
 //! it, and a second name that finds it is refused. Folders that a run makes need none of this: there `EEXIST` tells.
 //!
 //! Other file systems give one number to several files. Two names that the folder lists as they are written are two
-//! entries, whatever their number.
+//! entries, whatever their number. A name that this run made where nothing stood counts as listed: the folder is listed
+//! again only for names that others made.
 //!
 //! Must not know: what is done with names, how they are listed.
 
@@ -27,8 +28,16 @@ struct ClaimedNames {
     owners: HashMap<FileId, Owners>,
     /// Of files with several names: how many entries of this folder they have.
     entries: HashMap<FileId, usize>,
-    /// Sums of the names that the folder lists; only where two names had one number.
+    known: KnownNames,
+}
+
+/// Sums of names as they are written.
+#[derive(Debug, Default)]
+struct KnownNames {
+    /// Those that the folder lists; only where two names had one number.
     listed: HashSet<u64>,
+    /// Those that this run made where nothing stood.
+    made: HashSet<u64>,
     hasher: RandomState,
 }
 
@@ -58,7 +67,7 @@ impl Claims {
     /// Takes an entry that a name found, or that was just made under it; false if it belongs to another name.
     pub(crate) fn take(&self, folder: &File, entry: &Meta, name: &OsStr) -> bool {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let ClaimedNames { owners, entries, listed, hasher } = &mut *claimed;
+        let ClaimedNames { owners, entries, known } = &mut *claimed;
         let file = id(entry);
         let Some(owner) = owners.get_mut(&file) else {
             owners.insert(file, Owners::new(name));
@@ -75,7 +84,7 @@ impl Claims {
         let is_own = match entry.kind {
             FileKind::Folder => false,
             _ if entry.links > 1 => has_entries(folder, file, owner.others.len() + 2, entries),
-            _ => are_listed(folder, [&owner.first, name], (listed, hasher)),
+            _ => known.are_listed(folder, [&owner.first, name]),
         };
         if is_own {
             owner.others.insert(name.to_owned());
@@ -88,8 +97,14 @@ impl Claims {
     /// Whether two names of one number are two entries.
     pub(crate) fn are_listed(&self, folder: &File, names: [&OsStr; 2]) -> bool {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let ClaimedNames { listed, hasher, .. } = &mut *claimed;
-        are_listed(folder, names, (listed, hasher))
+        claimed.known.are_listed(folder, names)
+    }
+
+    /// This run made the name, and nothing stood there.
+    pub(crate) fn note_made(&self, name: &OsStr) {
+        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let KnownNames { made, hasher, .. } = &mut claimed.known;
+        made.insert(hasher.hash_one(name));
     }
 
     /// A new entry of a file that has several.
@@ -117,21 +132,24 @@ fn has_entries(folder: &File, file: FileId, count: usize, entries: &mut HashMap<
     enough(entries)
 }
 
-/// Whether a folder lists both names as they are written. It is listed again where that was not so.
-fn are_listed(
-    folder: &File,
-    names: [&OsStr; 2],
-    (listed, hasher): (&mut HashSet<u64>, &RandomState),
-) -> bool {
-    let sums = names.map(|name| hasher.hash_one(name));
-    let has_both = |listed: &HashSet<u64>| sums.iter().all(|sum| listed.contains(sum));
-    if !has_both(listed) {
+impl KnownNames {
+    /// Whether a folder lists both names as they are written. It is listed again where that was not so.
+    fn are_listed(&mut self, folder: &File, names: [&OsStr; 2]) -> bool {
+        let KnownNames { listed, made, hasher } = self;
+        let sums = names.map(|name| hasher.hash_one(name));
+        if sums.iter().all(|sum| listed.contains(sum) || made.contains(sum)) {
+            return true;
+        }
         listed.clear();
         each_name(folder, |name| {
             listed.insert(hasher.hash_one(name));
         });
+        // A folder that lists what was made otherwise lists no name as it is written.
+        if !made.is_subset(listed) {
+            listed.clear();
+        }
+        sums.iter().all(|sum| listed.contains(sum))
     }
-    has_both(listed)
 }
 
 fn counted(folder: &File) -> HashMap<FileId, usize> {
@@ -187,6 +205,14 @@ mod tests {
         std::fs::write(path("numbered"), "n").expect("room");
         assert!(claims.take(&folder, &found("b"), OsStr::new("numbered")), "a file of its own");
         assert!(!claims.take(&folder, &found("b"), OsStr::new("NUMBERED")), "the same entry");
+        // What was made where nothing stood counts as listed, until the folder lists it otherwise.
+        std::fs::write(path("made"), "m").expect("room");
+        for made in ["made", "MADE"] {
+            claims.note_made(OsStr::new(made));
+            assert!(claims.take(&folder, &found("b"), OsStr::new(made)), "{made}");
+        }
+        std::fs::write(path("other"), "o").expect("room");
+        assert!(!claims.take(&folder, &found("b"), OsStr::new("other")), "MADE is listed otherwise");
         // The number of what was replaced is used again.
         let (b, b_path) = (found("b"), path("b"));
         std::fs::rename(path("a"), b_path).expect("one folder");

@@ -65,7 +65,7 @@ pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Re
     let made = match shared.settings.options.dry_run {
         true => Ok(None),
         false => placed(shared, cursor, name, &meta, there.is_some())
-            .and_then(|copy| cursor.directory.claim_made(&name.name).map(|()| copy)),
+            .and_then(|copy| cursor.directory.claim_made(&name.name, there.is_none()).map(|()| copy)),
     };
     match &made {
         Ok(copy) => {
