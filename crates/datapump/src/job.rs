@@ -92,6 +92,8 @@ pub struct Job {
     /// What makes or inspects its blocks, and which of them are all that is moved.
     hook: Option<Arc<dyn BlockHook>>,
     pieces: Option<Arc<[(u64, u64)]>>,
+    /// What tells the sources from others of the same words, where another host knows that.
+    sources_sum: Option<u64>,
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
     tells_files: bool,
@@ -143,6 +145,7 @@ impl Job {
             hides_target: false,
             hook: None,
             pieces: None,
+            sources_sum: None,
             shared_rate: None,
             tells_files: true,
             retry_for: RETRY_FOR,
@@ -183,6 +186,11 @@ impl Job {
     /// Remote sources are those of this session.
     pub(crate) fn remote_host(self, remote_host: Arc<RemoteHost>) -> Job {
         Job { remote_host: Some(remote_host), ..self }
+    }
+
+    /// The caller's host tells its sources from others of the same words.
+    pub(crate) fn sources_sum(self, sources_sum: Option<u64>) -> Job {
+        Job { sources_sum, ..self }
     }
 
     /// The target is what was found before; its path is only shown.
@@ -308,7 +316,8 @@ impl Job {
         let shape = request_plan::of(&items, &self.options, reads, self.hashes());
         trees.targets_overlap = neighbours::overlap(&items);
         trees.written_places = WrittenPlaces::of(&items, &self.options);
-        trees.put_names = tree::names::backup::put_names(&self.sources, &self.options);
+        let sources_sum = self.sources_sum.unwrap_or_else(|| tree::names::backup::sum_of(&self.sources));
+        trees.put_names = tree::names::backup::put_names(sources_sum, &self.options);
         trees.know_sources(&items, self.remote_host.as_ref().is_some_and(|host| host.is_here));
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);

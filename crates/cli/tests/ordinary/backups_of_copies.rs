@@ -434,27 +434,38 @@ fn a_run_of_other_names_leaves_what_a_failed_run_put() {
 /// The same words in another folder are another command.
 #[test]
 fn a_run_of_the_same_words_elsewhere_leaves_what_a_failed_run_put() {
-    for (source, other) in [("./", "other"), ("../s/", "other/deeper")] {
+    for (source, other, pushes) in
+        [("./", "other", false), ("../s/", "other/deeper", false), ("./", "other", true)]
+    {
+        let row = format!("{source}, pushes {pushes}");
         let home = home();
-        for folder in ["other", "other/deeper", "other/s"] {
+        for folder in ["other", "other/deeper", "other/s", "served"] {
             make_folder(&home, folder);
         }
         fs::write(home.path("other/x"), "x").expect("room");
-        let target = home.path("t").display().to_string();
+        let t = if pushes { "served/t" } else { "t" };
+        fs::rename(home.path("t"), home.path(t)).expect("one folder");
+        let serving = pushes.then(|| Serving::new(&home, &[]));
+        let here = home.path(t).display().to_string();
+        let target = serving.as_ref().map_or(here, |serving| format!("pump://{}/t", serving.address));
+        let ticket = home.path("ticket").display().to_string();
         let run_in = |folder: &str| {
-            let mut command = home.command(&["copy", "--backup", "-T", source, &target]);
+            let with_ticket = pushes.then_some(["--ticket-file", &ticket]);
+            let words = ["copy", "--backup", "-T", source, &target];
+            let words: Vec<_> = words.into_iter().chain(with_ticket.into_iter().flatten()).collect();
+            let mut command = home.command(&words);
             command.current_dir(home.path(folder));
             outcome(command, b"")
         };
         let first = run_in("s");
-        assert!(first.status != 0, "{source}: {first:?}");
+        assert!(first.status != 0, "{row}: {first:?}");
         expect(&run_in(other), 0, &[], other);
-        end_well(&home);
+        fs::remove_dir_all(home.path(t).join("zz")).expect("it is there");
         fs::write(home.path("s/f1"), "newer f1").expect("room");
         expect(&run_in("s"), 0, &[], source);
-        let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("t/{name}")));
-        assert_eq!(found, ["newer f1", "old f1", "new f1"], "{source}");
-        assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{source}");
+        let found = ["f1", "f1~", "f1.~1~"].map(|name| home.text(format!("{t}/{name}")));
+        assert_eq!(found, ["newer f1", "old f1", "new f1"], "{row}");
+        assert_eq!(leftovers_below(&home.path("")), Vec::<String>::new(), "{row}");
     }
 }
 

@@ -80,8 +80,7 @@ pub struct Begin {
     /// The caller asks for the facts of the called host.
     #[n(15)]
     pub asks_host: Option<bool>,
-    /// The caller sends datagrams, and nothing is copied. A called side that does not know them begins a session all
-    /// the same, and grants none.
+    /// The caller sends datagrams, and nothing is copied. A called side that does not know them grants none.
     #[n(16)]
     pub datagrams: Option<DatagramRequest>,
     /// Places with wildcards stand for what they match at the called side, which reads.
@@ -97,6 +96,9 @@ pub struct Begin {
     /// own user started waits as long; a server of others as long as its administrator says.
     #[n(20)]
     pub patience_ms: Option<u64>,
+    /// With backups: what tells the places that are read from others of the same words, by folder and host.
+    #[n(21)]
+    pub sources_sum: Option<u64>,
 }
 
 impl Begin {
@@ -120,6 +122,7 @@ impl Begin {
             counts_ahead: None,
             keeps_links: None,
             patience_ms: None,
+            sources_sum: None,
         }
     }
 }

@@ -88,6 +88,7 @@ pub(super) fn begin(way: Direction) -> Message {
         counts_ahead: Some(true),
         keeps_links: Some(true),
         patience_ms: Some(30_000),
+        sources_sum: Some(u64::MAX),
     })
 }
 

@@ -183,6 +183,8 @@ struct Wanted {
     reads_on: bool,
     /// What there is to give is counted.
     counts_ahead: bool,
+    /// What tells the caller's places from others of the same words.
+    sources_sum: Option<u64>,
 }
 
 fn refused(path: &Path, words: &str) -> Problem {
@@ -318,6 +320,7 @@ impl Wanted {
             sends_ahead: begin.sends_ahead.unwrap_or(false),
             reads_on: begin.reads_on.unwrap_or(false),
             counts_ahead: begin.counts_ahead.unwrap_or(false),
+            sources_sum: begin.sources_sum,
         }
     }
 
@@ -387,6 +390,7 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
     let job = Job::copy(sources, place)
         .options(wanted.options)
         .tells_files(wanted.tells_files)
+        .sources_sum(wanted.sources_sum)
         .remote_host(remote_host);
     let job = if matches!(state.root, ServedRoot::User(_)) { job } else { job.confined() };
     let job = job.hides_target(!state.options.reads);

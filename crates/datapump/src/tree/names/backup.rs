@@ -140,15 +140,25 @@ impl UndoRename {
     }
 }
 
-/// What a command puts, which is told from others by its sources and by what is chosen of them. The same words mean
-/// other sources in another working directory.
-pub(crate) fn put_names(sources: &[Place], options: &Options) -> PutNames {
+/// What a command puts, which is told from others by its sources and by what is chosen of them.
+pub(crate) fn put_names(sources_sum: u64, options: &Options) -> PutNames {
+    PutNames::of(fnv(selected(options), &sources_sum.to_le_bytes()))
+}
+
+/// A sum of sources of this host. The same words mean others in another working directory.
+pub(crate) fn sum_of(sources: &[Place]) -> u64 {
     let sum = |sum, source: &Place| {
         let whole = source.local_path().and_then(|path| std::path::absolute(path).ok());
         let whole = whole.map_or_else(|| source.clone(), Place::Path);
         fnv(sum, format!("{whole:?}").as_bytes())
     };
-    PutNames::of(sources.iter().fold(selected(options), sum))
+    sources.iter().fold(0, sum)
+}
+
+/// The same where another host writes, to which sources of several hosts may be copied.
+pub(crate) fn sum_for_others(sources: &[Place]) -> u64 {
+    let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+    fnv(sum_of(sources), &host)
 }
 
 /// A name that the user gave is dealt with, and may be right as it stands: then no run is left that did not end well

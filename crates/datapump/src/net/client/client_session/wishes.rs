@@ -13,6 +13,7 @@ use crate::job::options::{Choice, Options};
 use crate::job::request_plan::LaneRange;
 use crate::net::client::remote_copy::{LastSession, RemoteCopy};
 use crate::target::place::{Place, Remote};
+use crate::tree::names::backup;
 
 /// Rules longer than this are not told for a percentage.
 const COUNTED_BYTES_MAX: usize = 64 << 10;
@@ -80,6 +81,7 @@ impl RemoteCopy {
             asks_host: self.options.asks_host.then_some(true),
             keeps_links: self.asks_links(way).then_some(true),
             patience_ms: self.peer_timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
+            sources_sum: self.options.backup.is_some().then(|| backup::sum_for_others(&self.sources)),
             ..Begin::new(way)
         }
     }
