@@ -31,9 +31,9 @@ const WAITING_MAX: usize = 64;
 const WAITING_BYTES_MAX: usize = 512 << 10;
 /// Messages of the other side that wait while this one is at work: an honest one has nothing more to say then.
 const PUT_BY_MAX: usize = 16;
-/// A wait looks up as often.
 /// Bytes of a first message that nobody counts.
 const SHORT_BYTES: usize = 16 << 10;
+/// A wait looks up as often.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What other threads want to say.
