@@ -180,7 +180,7 @@ impl Passing {
         Ok(self.attributes(&meta))
     }
 
-    /// What is remembered of a path, or what it is.
+    /// Metadata of a path: the remembered one, or that of now.
     fn look(&self, path: &Path) -> io::Result<Metadata> {
         let mut state = self.state();
         if let Some(meta) = state.remembered.as_ref().and_then(|remembered| remembered.get(path)) {

@@ -28,12 +28,12 @@ struct ClaimedNames {
     owners: HashMap<FileId, Owners>,
     /// Of files with several names: how many entries of this folder they have.
     entries: HashMap<FileId, usize>,
-    known: KnownNames,
+    known: EntryNames,
 }
 
 /// Sums of names as they are written.
 #[derive(Debug, Default)]
-struct KnownNames {
+struct EntryNames {
     /// Those that the folder lists; only where two names had one number.
     listed: HashSet<u64>,
     /// Those that this run made where nothing stood.
@@ -103,7 +103,7 @@ impl Claims {
     /// This run made the name, and nothing stood there.
     pub(crate) fn note_made(&self, name: &OsStr) {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let KnownNames { made, hasher, .. } = &mut claimed.known;
+        let EntryNames { made, hasher, .. } = &mut claimed.known;
         made.insert(hasher.hash_one(name));
     }
 
@@ -132,10 +132,10 @@ fn has_entries(folder: &File, file: FileId, count: usize, entries: &mut HashMap<
     enough(entries)
 }
 
-impl KnownNames {
+impl EntryNames {
     /// Whether a folder lists both names as they are written. It is listed again where that was not so.
     fn are_listed(&mut self, folder: &File, names: [&OsStr; 2]) -> bool {
-        let KnownNames { listed, made, hasher } = self;
+        let EntryNames { listed, made, hasher } = self;
         let sums = names.map(|name| hasher.hash_one(name));
         if sums.iter().all(|sum| listed.contains(sum) || made.contains(sum)) {
             return true;
