@@ -151,9 +151,17 @@ fn what_lies_on_another_file_system_goes_and_the_times_of_folders_stay() {
     }
 }
 
-/// A name that goes changes the time of attributes of the file's other names. What changes them besides is looked at.
+/// A name that goes changes the time of attributes of the file's other names. What changes them besides is looked at: what
+/// was written stays under the last one, and under all of them where this run does not see each.
 #[test]
 fn a_further_name_that_was_written_to_since_the_first_one_went_stays() {
+    for (names, outside, stay) in [(2, false, 1), (3, false, 1), (2, true, 1), (3, true, 2)] {
+        writes_between(names, outside, stay);
+    }
+}
+
+fn writes_between(names: usize, outside: bool, stay: usize) {
+    let row = format!("{names} names, one more outside: {outside}");
     let home = Home::new();
     std::fs::create_dir(home.path("from")).expect("room");
     let write = |name: &str, text: &str| {
@@ -163,7 +171,9 @@ fn a_further_name_that_was_written_to_since_the_first_one_went_stays() {
         crate::support::set_mtime(&path, 1_000_000_000_000);
     };
     write("from/a", "OLD");
-    std::fs::hard_link(home.path("from/a"), home.path("from/b")).expect("one file system");
+    let others = ["from/b", "from/c"].iter().take(names - 1).chain(outside.then_some(&"outside"));
+    others
+        .for_each(|name| std::fs::hard_link(home.path("from/a"), home.path(name)).expect("one file system"));
     // The first name goes, and the run stands still for two seconds.
     let mut strace = Command::new("strace");
     strace.args([
@@ -188,10 +198,35 @@ fn a_further_name_that_was_written_to_since_the_first_one_went_stays() {
             .filter(|name| name.len() == 1)
             .collect::<Vec<_>>()
     };
-    eventually("one name is gone", || left().len() == 1);
-    let name = format!("from/{}", left()[0]);
-    write(&name, "NEW");
+    eventually("one name is gone", || left().len() == names - 1);
+    write(&format!("from/{}", left()[0]), "NEW");
     let ended = running.end();
-    expect(&ended, 24, &["stays in the source"], &name);
-    has_content(&home.path(&name), b"NEW", "it is nowhere else");
+    expect(&ended, 24, &["stays in the source"], &row);
+    assert_eq!(left().len(), stay, "{row}");
+    left().iter().for_each(|name| has_content(&home.path(&format!("from/{name}")), b"NEW", &row));
+}
+
+/// Each further name was read: of a backup pool, all that it holds, once for each name.
+#[test]
+fn a_file_of_many_names_is_read_once_before_they_go() {
+    const NAMES: usize = 8;
+    let home = Home::new();
+    std::fs::create_dir(home.path("from")).expect("room");
+    noise_file(&home, "from/name0", 100_000, 1);
+    for number in 1..NAMES {
+        let name = home.path(&format!("from/name{number}"));
+        std::fs::hard_link(home.path("from/name0"), name).expect("one file system");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "trace", "-e", "trace=openat,unlinkat", PUMP]);
+    strace.args(["copy", "--remove-source-files", "-T", "from", "to"]).current_dir(home.path(""));
+    expect(&outcome(strace, b""), 0, &[], "many names");
+    assert_eq!(std::fs::read_dir(home.path("from")).expect("a folder").count(), 0);
+    let trace = std::fs::read_to_string(home.path("trace")).expect("strace writes what it saw");
+    let calls = trace.lines().skip_while(|call| !(call.contains("unlinkat") && call.contains("\"name")));
+    let opened: Vec<&str> = calls
+        .filter(|call| call.contains("openat") && call.contains("\"name") && !call.contains("O_PATH"))
+        .collect();
+    assert!(opened.len() <= 2, "source and copy, once: {opened:#?}");
 }

@@ -117,7 +117,9 @@ struct Linked {
     state: LinksState,
     /// That of the first name; 0: not known.
     handle: u64,
-    /// Names not seen yet, by the count of the source when it was first seen.
+    /// By the count of the source when it was first seen.
+    names: u64,
+    /// Names not seen yet.
     unseen: u64,
     others: Others,
     _charge: Option<Charge>,
@@ -193,16 +195,37 @@ pub(crate) struct Links {
     newer_by_ns: Option<i128>,
     remembered: AtomicUsize,
     turn: Mutex<()>,
+    /// Files of which all names were met, how many, and how many have gone; only where they are removed from the source.
+    whole: Option<Mutex<WholeFiles>>,
     /// The target's file system has none.
     unknown: AtomicBool,
 }
 
+type WholeFiles = BTreeMap<FileId, (u64, u64)>;
 type LinkTable = BTreeMap<FileState, Linked>;
 
 impl Links {
     /// Where something newer than the source may stand and stays: by more than so much.
-    pub(crate) fn new(newer_by_ns: Option<i128>) -> Links {
-        Links { newer_by_ns, ..Links::default() }
+    pub(crate) fn new(newer_by_ns: Option<i128>, removes_sources: bool) -> Links {
+        let whole = removes_sources.then(Mutex::default);
+        Links { newer_by_ns, whole, ..Links::default() }
+    }
+
+    /// Whether names of a source file have gone, and others stand besides this one. All of them were met.
+    pub(crate) fn is_between_names(&self, meta: &Meta) -> bool {
+        let names = self.whole().and_then(|whole| whole.get(&id(meta)).copied());
+        meta.links > 1 && names.is_some_and(|(met, gone)| gone > 0 && met == gone + meta.links)
+    }
+
+    /// A name of the source was removed.
+    pub(crate) fn name_is_gone(&self, meta: &Meta) {
+        if let Some((_, gone)) = self.whole().as_mut().and_then(|whole| whole.get_mut(&id(meta))) {
+            *gone += 1;
+        }
+    }
+
+    fn whole(&self) -> Option<MutexGuard<'_, WholeFiles>> {
+        self.whole.as_ref().map(|whole| whole.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where the newest is found last, names are linked one after the other: none to what has just been replaced.
@@ -351,7 +374,8 @@ impl Links {
     fn close(&self, table: &mut LinkTable, file: FileState) {
         let is_done = |linked: &Linked| linked.unseen == 0 && matches!(linked.state, LinksState::Done(_));
         if table.get(&file).is_some_and(is_done) {
-            self.remove(table, file);
+            let names = self.remove(table, file).map_or(0, |linked| linked.names);
+            self.whole().and_then(|mut whole| whole.insert(file.id, (names, 0)));
         }
     }
 
@@ -420,7 +444,14 @@ fn which(table: &LinkTable, file: FileState, name: &MetName<'_>) -> WhichFile {
 impl Linked {
     fn new(state: LinksState, meta: &Meta, charge: Option<Charge>) -> Linked {
         let unseen = meta.links.saturating_sub(1);
-        Linked { state, handle: meta.handle, unseen, others: Others::default(), _charge: charge }
+        Linked {
+            state,
+            handle: meta.handle,
+            names: meta.links,
+            unseen,
+            others: Others::default(),
+            _charge: charge,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! It comes last, when all copies are on stable storage, and only if nothing failed. What goes is looked at again: it
 //! stands at the target now, of the same kind, size and time. Where its own times tell that something was changed since
 //! the run began, or are too coarse to tell, or where those of a copy that an earlier run made are coarser, both are read
-//! once more. What is not equal then stays in the source.
+//! once more. What is not equal then stays in the source. A file all of whose names go is read again before the last of them.
 //!
 //! Must not know: how anything was copied.
 
@@ -216,6 +216,7 @@ impl SourceRemoval<'_> {
         match likeness {
             Likeness::Same => return true,
             Likeness::Other => return false,
+            Likeness::Unverified if self.is_read_later(meta, magic) => return true,
             Likeness::SameByGrain | Likeness::Unverified => {}
         }
         let Ok(copy) = open_copy() else { return false };
@@ -226,6 +227,12 @@ impl SourceRemoval<'_> {
         self.has_content_of((folder, name, meta), &copy).unwrap_or(false)
     }
 
+    /// Whether one name of this file has gone, as what it was, and it is read before the last one goes. Numbers tell a file
+    /// only where the kernel gives them.
+    fn is_read_later(&self, meta: &Meta, magic: impl Fn() -> u64) -> bool {
+        self.shared.trees.links.is_between_names(meta) && kind::time_rule(magic()) != kind::TimeRule::Unknown
+    }
+
     /// Whether a copy was made since this run began, by the clock of this host. The source is what it was before that.
     fn is_of_this_run(&self, copy: &Handle) -> bool {
         let Handle::Os(file) = copy else { return false };
@@ -234,7 +241,7 @@ impl SourceRemoval<'_> {
     }
 
     /// What both show of themselves. A name that went moved the time of attributes of the file's others: nothing tells then
-    /// what else did, and they are read.
+    /// what else did.
     fn likeness(&self, meta: &Meta, there: &Meta, magic: &dyn Fn() -> u64) -> Likeness {
         let began_ns = self.shared.settings.began_ns;
         let is_file = meta.kind == FileKind::Regular;
@@ -279,6 +286,7 @@ impl SourceRemoval<'_> {
         let removed = names::remove(folder, name, false);
         removed.map_err(|errno| Problem::system(Operation::Remove, path, errno.0))?;
         self.shared.ledger.tally().sources_removed += 1;
+        self.shared.trees.links.name_is_gone(meta);
         let is_told = self.shared.settings.tells_changes();
         let change = is_told.then(|| Box::new(removed_from_source(path.to_path_buf(), meta.kind)));
         self.shared.ledger.tell(change);

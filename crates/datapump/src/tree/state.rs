@@ -117,7 +117,7 @@ impl Trees {
             select,
             twins: Twins::default(),
             twins_back: Twins::default(),
-            links: Links::new(rules.newer_by_ns()),
+            links: Links::new(rules.newer_by_ns(), options.remove_sources),
             rules,
             adjusted: Mutex::default(),
             keeper: Keeper::new(folders as usize),
