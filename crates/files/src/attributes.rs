@@ -75,7 +75,14 @@ pub fn copy(
     let stands = was(owners.unwrap_or(&before)) && !set.any && before.mode == mode;
     let sets_mode = meta.kind != FileKind::Symlink && !stands;
     let no_mode = if sets_mode { to.set_mode(mode).err() } else { None };
-    if !keep.times && !sets_mode {
+    let is_told = || all_tell_time(meta.mtime_ns) && all_tell_time(meta.atime_ns);
+    let is_shown = new.shows_taken
+        && no_times.is_none()
+        && (!keep.times || is_told())
+        && no_mode.is_none()
+        // Who is in no such group has the bit taken away without a word (chmod(2)).
+        && mode & SET_ID_BITS == 0;
+    if is_shown || (!keep.times && !sets_mode) {
         return Ok(lost);
     }
     let mut now = to.meta()?;

@@ -108,7 +108,7 @@ pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
 pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     let handle = match (&task.finish, &task.sink) {
         (Finish::Stripe(stripe), _) => return stripe.close(),
-        (Finish::Commit(staged), _) if !is_rehearsal(shared) && !closes_silently(task, staged) => {
+        (Finish::Commit(staged), _) if !is_rehearsal(shared) && !has_plain_disk(task, staged) => {
             &staged.handle
         }
         (Finish::Nothing, Sink::Stream(handle)) => handle,
@@ -241,7 +241,8 @@ fn new<'open>(task: &Task, staged: &StagedFile, keep: Keep, replaced: Option<&'o
     let lets = |original: &Original| original.meta.mode & handed_down.unwrap_or_else(|| !umask());
     let handed_down = device.map(lets).or(handed_down);
     let bare = made && !staged.goes_on && task.tree_file.is_some() && handed_down.is_none();
-    New { made, bare, handed_down, replaced: replaced.map(AttributeHolder::Held) }
+    let shows_taken = has_plain_disk(task, staged);
+    New { made, bare, handed_down, shows_taken, replaced: replaced.map(AttributeHolder::Held) }
 }
 
 /// The file that is replaced, where something of it stays.
@@ -252,8 +253,9 @@ fn replaced(staged: &StagedFile, keep: Keep) -> Option<File> {
     file_meta(&held).is_ok_and(|meta| meta.kind == FileKind::Regular).then_some(held)
 }
 
-/// Whether close(2) has nothing to tell there. Of a tree that is found out once.
-fn closes_silently(task: &Task, staged: &StagedFile) -> bool {
+/// Whether the file system is one of which close(2) has nothing to tell, and that shows what it takes. Of a tree that is
+/// found out once.
+fn has_plain_disk(task: &Task, staged: &StagedFile) -> bool {
     match &task.tree_file {
         Some(tree_file) => tree_file.entry.directory.traits.syncs_whole,
         None => kind::syncs_whole(staged.folder.room().magic),

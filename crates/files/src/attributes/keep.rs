@@ -69,6 +69,8 @@ pub struct New<'open> {
     pub bare: bool,
     /// The permissions that its folder hands down to what is made in it.
     pub handed_down: Option<u32>,
+    /// Its file system shows the times and the mode that it takes: they need no look behind it.
+    pub shows_taken: bool,
     /// What stood under its name before and is replaced: what is not kept of the source stays as it was there.
     pub replaced: Option<AttributeHolder<'open>>,
 }

@@ -153,7 +153,7 @@ fn set_attributes(
     let keep = shared.settings.options.keep;
     let (made, handed_down) = (was_made(shared, directory, to), directory.traits.handed_down);
     let bare = directory.traits.fresh && handed_down.is_none();
-    let new = New { made, bare, handed_down, replaced: None };
+    let new = New { made, bare, handed_down, shows_taken: false, replaced: None };
     let kept = attributes::copy(from.bearer(), &directory.source.meta, AttributeHolder::Open(to), keep, new);
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &target.path(), errno.0))?;
     let restored = if keep.mode { None } else { restore_mode(target, to) };

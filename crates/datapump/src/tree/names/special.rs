@@ -140,7 +140,8 @@ fn replace(
     let handed_down = cursor.directory.traits.handed_down;
     let stood = stands.then(|| replaced(target, &name.name, meta, keep)).flatten();
     let stood = stood.as_ref().map(AttributeHolder::Held);
-    let new = New { made: true, bare: handed_down.is_none(), handed_down, replaced: stood };
+    let new =
+        New { made: true, bare: handed_down.is_none(), handed_down, shows_taken: false, replaced: stood };
     let kept = match own_attributes::lost(shared, target, meta) {
         Some(lost) => Ok(Ok(lost)),
         None => cursor.source().copy_attributes(name, (&source_path, meta), to, keep, new),
