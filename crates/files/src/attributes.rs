@@ -80,7 +80,7 @@ pub fn copy(
         && no_times.is_none()
         && (!keep.times || is_told())
         && no_mode.is_none()
-        // Who is in no such group has the bit taken away without a word (chmod(2)).
+        // chmod(2) takes the set-group-id bit away from users outside of the group, without a word.
         && mode & SET_ID_BITS == 0;
     if is_shown || (!keep.times && !sets_mode) {
         return Ok(lost);
