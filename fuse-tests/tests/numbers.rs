@@ -161,7 +161,7 @@ fn a_target_whose_files_have_one_number_is_listed_a_few_times() {
     std::fs::create_dir(fuse.at("copy")).expect("room");
     fuse.tell_number(77, 1);
     for number in 0..FILES {
-        std::fs::write(home.path(&format!("source/{number}")), number.to_string()).expect("room");
+        std::fs::write(home.path(format!("source/{number}")), number.to_string()).expect("room");
     }
     for row in ["new", "again"] {
         let before = fuse.listed();
