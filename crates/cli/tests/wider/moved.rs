@@ -203,7 +203,7 @@ fn writes_between(names: usize, outside: bool, stay: usize) {
     let ended = running.end();
     expect(&ended, 24, &["stays in the source"], &row);
     assert_eq!(left().len(), stay, "{row}");
-    left().iter().for_each(|name| has_content(&home.path(&format!("from/{name}")), b"NEW", &row));
+    left().iter().for_each(|name| has_content(&home.path(format!("from/{name}")), b"NEW", &row));
 }
 
 /// Each further name was read: of a backup pool, all that it holds, once for each name.
@@ -214,7 +214,7 @@ fn a_file_of_many_names_is_read_once_before_they_go() {
     std::fs::create_dir(home.path("from")).expect("room");
     noise_file(&home, "from/name0", 100_000, 1);
     for number in 1..NAMES {
-        let name = home.path(&format!("from/name{number}"));
+        let name = home.path(format!("from/name{number}"));
         std::fs::hard_link(home.path("from/name0"), name).expect("one file system");
     }
     std::thread::sleep(std::time::Duration::from_millis(50));
