@@ -21,7 +21,7 @@ const FILES: [(&str, u64); 5] = [("a", 1), ("b", 2), ("c", 1), ("d", 3), ("e", 2
 fn numbered() -> Fuse {
     let fuse = Fuse::new();
     FILES.iter().for_each(|(name, seed)| fuse.put(name, &noise(BYTES, *seed)));
-    fuse.tell_number(77, 2);
+    fuse.report_number(77, 2);
     fuse
 }
 
@@ -122,7 +122,7 @@ fn a_target_whose_files_have_one_number_is_updated() {
     let (home, fuse) = (Home::new(), Fuse::new());
     std::fs::create_dir(home.path("source")).expect("room");
     std::fs::create_dir(fuse.at("copy")).expect("room");
-    fuse.tell_number(77, 1);
+    fuse.report_number(77, 1);
     let (source, copy) = (home.path("source").display().to_string(), fuse.at("copy"));
     let write = |text: &str| {
         for name in ["a", "b", "c"] {
@@ -159,7 +159,7 @@ fn a_target_whose_files_have_one_number_is_listed_a_few_times() {
     let (home, fuse) = (Home::new(), Fuse::new());
     std::fs::create_dir(home.path("source")).expect("room");
     std::fs::create_dir(fuse.at("copy")).expect("room");
-    fuse.tell_number(77, 1);
+    fuse.report_number(77, 1);
     for number in 0..FILES {
         std::fs::write(home.path(format!("source/{number}")), number.to_string()).expect("room");
     }

@@ -114,7 +114,7 @@ impl Fuse {
     }
 
     /// From now on all files tell this inode number, so many names, and one time, and have handles of their own.
-    pub fn tell_number(&self, number: u64, names: u32) {
+    pub fn report_number(&self, number: u64, names: u32) {
         lock(&self.state).told_number = Some((number, names));
     }
 

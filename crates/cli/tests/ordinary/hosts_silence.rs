@@ -45,9 +45,9 @@ fn a_silent_caller_that_wants_to_be_waited_for_is_given_up() {
     let serving = Serving::new(&home, &["--insecure", "--peer-timeout=1s"]);
     let begin = Begin { patience_ms: Some(3_600_000), ..begin(Direction::Push) };
     let (mut control, _) = try_begin(&serving.address, begin).expect("it is honest so far");
-    let begun = Instant::now();
+    let start = Instant::now();
     // Signs of life come until the end.
     while control.take().is_ok() {
-        assert!(begun.elapsed() < WAIT_MAX, "the session goes on");
+        assert!(start.elapsed() < WAIT_MAX, "the session goes on");
     }
 }

@@ -94,8 +94,8 @@ fn what_a_cut_run_lost_is_told_by_the_run_that_goes_on() {
     }
     let words = ["copy", "-v", "-T", &source.at("tree"), &target.at("copy")];
     let running = Running::start(pump_command(&[&words[..], &["--lanes=1", "--bwlimit=4MiB"]].concat()));
-    let stands = |name: &&str| PathBuf::from(target.at(name)).exists();
-    let has_one = || ["copy/folder/file", "copy/other"].iter().any(stands);
+    let exists = |name: &&str| PathBuf::from(target.at(name)).exists();
+    let has_one = || ["copy/folder/file", "copy/other"].iter().any(exists);
     eventually("one of two files, and what it lost", || has_one() && running.err().contains("user.large"));
     running.signal(Signal::KILL);
     let run = running.end();

@@ -211,7 +211,7 @@ impl Links {
         Links { newer_by_ns, whole, ..Links::default() }
     }
 
-    /// Whether names of a source file have gone, and others stand besides this one. All of them were met.
+    /// Whether names of a source file were removed, and others remain besides this one. All of them were met.
     pub(crate) fn is_between_names(&self, meta: &Meta) -> bool {
         let names = self.whole().and_then(|whole| whole.get(&id(meta)).copied());
         meta.links > 1 && names.is_some_and(|(met, gone)| gone > 0 && met == gone + meta.links)

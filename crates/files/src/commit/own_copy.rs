@@ -41,7 +41,7 @@ pub enum Resemblance {
 }
 
 impl Incoming<'_> {
-    /// Compares what stands under a name, which an earlier run of the command put there for all that notes say, if
+    /// Compares the existing entry of a name, which an earlier run of the command put there for all that notes say, if
     /// `may_be_noted`. A stop ends the reading, and then nothing is known.
     pub fn beside(
         &self,

@@ -75,36 +75,36 @@ mod tests {
         let meta =
             |size_bytes, mtime_ns, ctime_ns| Meta { size_bytes, mtime_ns, ctime_ns, ..Meta::nothing() };
         let source = meta(5, 7, 0);
-        let doubt = |since_ns, loses_times| Doubt { since_ns, loses_times };
-        for (doubt, there, reached, is_alike) in [
+        let unverified = |since_ns, loses_times| Doubt { since_ns, loses_times };
+        for (run, there, reached, is_alike) in [
             (Doubt::default(), meta(5, 7, i128::MAX), false, true),
-            (doubt(Some(20), false), meta(5, 7, 19), false, true),
-            (doubt(Some(20), false), meta(5, 7, 20), true, true),
-            (doubt(Some(20), false), meta(6, 7, 20), true, false),
-            (doubt(Some(20), false), meta(5, 25, 25), true, false),
-            (doubt(Some(20), true), meta(5, 25, 25), true, true),
-            (doubt(Some(20), true), meta(5, 19, 25), true, false),
+            (unverified(Some(20), false), meta(5, 7, 19), false, true),
+            (unverified(Some(20), false), meta(5, 7, 20), true, true),
+            (unverified(Some(20), false), meta(6, 7, 20), true, false),
+            (unverified(Some(20), false), meta(5, 25, 25), true, false),
+            (unverified(Some(20), true), meta(5, 25, 25), true, true),
+            (unverified(Some(20), true), meta(5, 19, 25), true, false),
         ] {
-            assert_eq!(doubt.reaches(&there), reached, "{doubt:?} {there:?}");
-            assert_eq!(doubt.may_have_made(&source, &there), is_alike, "{doubt:?} {there:?}");
-            let was_written = !doubt.loses_times && there.mtime_ns == there.ctime_ns;
-            assert_eq!(doubt.may_reach(&there), reached && !was_written, "{doubt:?} {there:?}");
+            assert_eq!(run.reaches(&there), reached, "{run:?} {there:?}");
+            assert_eq!(run.may_have_made(&source, &there), is_alike, "{run:?} {there:?}");
+            let was_written = !run.loses_times && there.mtime_ns == there.ctime_ns;
+            assert_eq!(run.may_reach(&there), reached && !was_written, "{run:?} {there:?}");
         }
-        for (doubt, source_ns, there_ns, is_of_others) in [
-            (doubt(Some(20), false), 7, 25, true),
-            (doubt(Some(20), false), 7, 9, true),
+        for (run, source_ns, there_ns, is_of_others) in [
+            (unverified(Some(20), false), 7, 25, true),
+            (unverified(Some(20), false), 7, 9, true),
             // Of a copy that was cut by the loss of power not all content has come to the disk.
-            (doubt(Some(20), false), 7, 7, false),
+            (unverified(Some(20), false), 7, 7, false),
             // On a coarse clock a copy of what is new has the time of its source, and that of now.
-            (doubt(Some(20), false), 25, 25, false),
-            (doubt(Some(20), false), 25, 7, false),
-            (doubt(Some(20), false), 30, 25, true),
-            (doubt(Some(20), true), 7, 25, false),
+            (unverified(Some(20), false), 25, 25, false),
+            (unverified(Some(20), false), 25, 7, false),
+            (unverified(Some(20), false), 30, 25, true),
+            (unverified(Some(20), true), 7, 25, false),
         ] {
             let (source, there) = (meta(5, source_ns, 0), meta(0, there_ns, 25));
-            assert_eq!(doubt.is_of_others(&source, &there), is_of_others, "{source_ns} {there_ns}");
+            assert_eq!(run.is_of_others(&source, &there), is_of_others, "{source_ns} {there_ns}");
         }
-        let both = doubt(Some(20), false).and(Some(doubt(Some(10), true))).and(None);
-        assert_eq!(both, doubt(Some(10), true));
+        let both = unverified(Some(20), false).and(Some(unverified(Some(10), true))).and(None);
+        assert_eq!(both, unverified(Some(10), true));
     }
 }

@@ -27,17 +27,17 @@ pub(crate) fn doubts(
     (directory, name): (&Directory, &OsStr),
     (action, source, there): (Action, &Meta, &Meta),
 ) -> bool {
-    let doubt = directory.traits.doubt;
+    let unverified = directory.traits.doubt;
     let is_leftover = || {
         let folder = directory.target.as_ref().and_then(|target| target.file().ok());
         folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder.0), name, there))
     };
     let is_of_copy = || directory.root.journal().is_some_and(|journal| journal.is_of_new_folder);
     // In a folder that was made for the copy all is of the copy, but for what others put there since.
-    let is_of_others = || directory.traits.tells_times() && doubt.is_of_others(source, there);
+    let is_of_others = || directory.traits.tells_times() && unverified.is_of_others(source, there);
     let is_made =
         || (shared.settings.options.ignore_existing && is_of_copy() && !is_of_others()) || is_leftover();
-    is_undone(doubt, (action, source, there), is_made)
+    is_undone(unverified, (action, source, there), is_made)
 }
 
 /// The same of a file that the user named.

@@ -90,8 +90,8 @@ impl<'run> TakenName<'run> {
         }
     }
 
-    /// What a backup is kept of, and whether that is certain to be no copy of this command: nothing where nothing
-    /// stands, or a folder, or what this run, or an earlier session or run of this command, put there. `was_put` is what
+    /// The entry that a backup is kept of, and whether that is certain to be no copy of this command: none where there is
+    /// none, or a folder, or what this run, or an earlier session or run of this command, put there. `was_put` is what
     /// notes say of that.
     fn existing(&self, shared: &Shared<'_>, was_put: bool) -> Outcome<Option<(Meta, bool)>> {
         let stood = match names::metadata(self.folder, self.name) {
