@@ -17,6 +17,7 @@ mod pump;
 mod stripe;
 pub mod units;
 pub mod verdict;
+pub mod walked;
 pub mod wildcard;
 pub mod wire;
 

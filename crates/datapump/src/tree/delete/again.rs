@@ -27,14 +27,15 @@ pub(super) fn is_as_walked(
 fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -> Result<bool, Problem> {
     let (before, is_young) = source.look_again()?;
     let (origin, path) = (source.origin()?, source.path());
-    let (mut sum, mut cookie) = (0_u64, 0);
+    let (mut all, mut cookie) = (Vec::new(), 0);
     loop {
         let (names, next) = origin.list(cookie, false, &path)?;
         if names.is_empty() {
             break;
         }
-        (sum, cookie) = (sum.wrapping_add(visited.sum(&names)), next);
+        all.extend(names);
+        cookie = next;
     }
     let (now, _) = source.look_again()?;
-    Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, (&before, is_young), sum))
+    Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, (&before, is_young), &all))
 }

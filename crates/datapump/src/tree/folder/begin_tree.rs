@@ -21,7 +21,7 @@ use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::directory::{Directory, LinkDest, Traits};
 use crate::tree::folder::open_root::{open_if_there, open_parent, open_target, simulated};
 use crate::tree::folder::side::FolderSide;
-use crate::tree::folder::visited::Visited;
+use crate::tree::folder::visited::{Keeps, Visited};
 use crate::tree::folder::walk;
 use crate::tree::list::List;
 use crate::tree::list::doubt::Doubt;
@@ -262,13 +262,15 @@ fn list_of(
     Ok(List::begun(journal))
 }
 
-/// Folders are kept in mind only where that is needed to remove something.
+/// Folders are kept in mind where something is removed by that, or asked of it.
 fn visited(shared: &Shared<'_>) -> Visited {
-    if shared.settings.options.delete && !shared.settings.compares {
-        Visited::keeping()
-    } else {
-        Visited::default()
-    }
+    let options = shared.settings.options;
+    Visited::keeping(match shared.settings.compares {
+        true => Keeps::WorkedOn,
+        false if options.delete => Keeps::All,
+        false if options.backup.is_some() => Keeps::WorkedOn,
+        false => Keeps::Nothing,
+    })
 }
 
 /// A root that is made, or gets other attributes, is a change like any other.

@@ -121,6 +121,11 @@ pub(crate) enum Looked {
 }
 
 impl Directory {
+    /// Whether the source's folder has this name, as it was walked; `None` where that is not known, and must be asked.
+    pub(crate) fn source_lists(&self, name: &OsStr) -> Option<bool> {
+        self.root.visited.has_name(self.folder_key, name)
+    }
+
     fn source_has(&self, name: &OsStr) -> Result<bool, Problem> {
         let found = self.source.origin()?.if_there(name, || self.source.path_of(name))?;
         Ok(found.is_some())
@@ -184,7 +189,9 @@ impl Directory {
             None => PathSum::ROOT,
         };
         root.alive.add(id(&sides.0.meta));
-        root.visited.note(folder_key, &sides.0.meta, sides.0.is_young());
+        let above = parent.map_or(visited::ROOT, |parent| parent.folder_key);
+        let found = (&sides.0.meta, sides.0.is_young());
+        root.visited.note((folder_key, above), &sides.0.name, found);
         Arc::new(Directory {
             parent: parent.cloned(),
             root: Arc::clone(root),
@@ -302,6 +309,7 @@ impl Drop for Directory {
     /// A tree may be deeper than the stack: parents that nobody else holds are dropped here, one after the other.
     fn drop(&mut self) {
         self.root.alive.remove(id(&self.source.meta));
+        self.root.visited.done(self.folder_key);
         let mut next = self.parent.take();
         while let Some(directory) = next {
             next = Arc::into_inner(directory).and_then(|mut directory| directory.parent.take());

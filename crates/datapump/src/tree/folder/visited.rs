@@ -1,17 +1,20 @@
-//! What each folder of a source was when it was walked: `--delete` acts on that, and on nothing that it finds later.
+//! What each folder of a source was when it was walked, and its names: `--delete` acts on that, comparisons and backups
+//! ask it, and none of them asks the source for a name.
 //!
-//! A folder is known by the names that lead to it, and kept as a few numbers, whatever its path: what it was, and the
-//! sum of its names. A folder that was replaced, covered by a mount or uncovered since then, or that got or lost a name,
-//! has other numbers now. Where its time of content is the same and something else leaves a doubt (the time of its
-//! attributes moved, or was too young to tell), it is listed once more, and its names decide. The key of the hash is not known
-//! outside, so that nobody can look for two states of one number.
+//! A folder is known by the names that lead to it, and kept as a few numbers: what it was, and 16 bytes for each of its
+//! names (`datapump_core::walked`). A folder that was replaced, covered by a mount or uncovered since then, or that got
+//! or lost a name, has other numbers now. Where its time of content is the same and something else leaves it unverified
+//! (the time of its attributes moved, or was too young), it is listed once more, and its names decide. The key of the
+//! hash is not known outside, so that nobody can look for two states of one number.
 //!
 //! Must not know: how trees are walked, what is removed.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use datapump_core::walked::{FolderNames, WalkedName};
 
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
@@ -26,10 +29,23 @@ pub(crate) type FolderKey = u64;
 /// The root of every tree.
 pub(crate) const ROOT: FolderKey = 0;
 
-/// The folders of one tree. Nothing is kept where nothing is removed.
+/// For how long folders are kept in mind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// Not at all.
+    #[default]
+    Nothing,
+    /// While they are worked on.
+    WorkedOn,
+    /// Until the end, because something may be removed.
+    All,
+}
+
+/// The folders of one tree.
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
-    states: Option<Mutex<FolderStates>>,
+    keeps: Keeps,
+    states: Mutex<FolderStates>,
     hasher: RandomState,
 }
 
@@ -43,26 +59,30 @@ struct FolderStates {
 const FOLDER_BYTES: usize = 4 * size_of::<(FolderKey, WalkedFolder)>();
 
 /// What a folder was when it was walked.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct WalkedFolder {
+    /// The folder that it lies in, and its name there.
+    above: FolderKey,
+    name: OsString,
+    numbers: FolderNumbers,
+    is_young: bool,
+    names: FolderNames,
+}
+
+/// A folder in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct FolderNumbers {
     /// Its device and its number.
     id: u64,
     mtime_ns: i64,
     /// The time of its attributes, which cannot be set back.
     changed: u64,
-    /// The sum over its names, in whatever order they are listed. `None`: its names came from a list.
-    names: Option<u64>,
-    is_young: bool,
 }
 
-impl WalkedFolder {
-    /// Some network file systems tell one time differently from their cache and from the server.
-    fn is_in_time(&self, now: WalkedFolder) -> bool {
+impl FolderNumbers {
+    /// Some network file systems report one time differently from their cache and from the server.
+    fn is_in_time(&self, now: FolderNumbers) -> bool {
         i128::from(self.mtime_ns.abs_diff(now.mtime_ns)) < SAME_TIME_NS
-    }
-
-    fn is_unchanged(&self, now: WalkedFolder) -> bool {
-        (self.mtime_ns, self.changed) == (now.mtime_ns, now.changed)
     }
 }
 
@@ -76,99 +96,136 @@ pub(crate) enum AsWalked {
 }
 
 impl Visited {
-    /// Keeps what folders are, for a tree with `--delete`.
-    pub(crate) fn keeping() -> Visited {
-        Visited { states: Some(Mutex::default()), hasher: RandomState::new() }
+    /// Keeps what folders are for so long.
+    pub(crate) fn keeping(keeps: Keeps) -> Visited {
+        Visited { keeps, states: Mutex::default(), hasher: RandomState::new() }
+    }
+
+    fn keeps_some(&self) -> bool {
+        self.keeps != Keeps::Nothing
     }
 
     /// The folder `name` in another.
     pub(crate) fn below(&self, above: FolderKey, name: &OsStr) -> FolderKey {
-        match &self.states {
-            Some(_) => self.hasher.hash_one((above, name)),
-            None => ROOT,
-        }
+        if self.keeps_some() { self.hasher.hash_one((above, name)) } else { ROOT }
     }
 
     /// Makes room for one folder more. What another host brings is charged.
     ///
     /// Errors: this side may not hold more of it.
     pub(crate) fn make_room(&self, source: &FolderSide) -> Result<(), Problem> {
-        let Some(mut states) = self.states() else { return Ok(()) };
+        if !self.keeps_some() {
+            return Ok(());
+        }
+        let mut states = self.states();
         let FolderStates { of, room } = &mut *states;
-        room.make(of.len(), FOLDER_BYTES, |bytes| source.charge_there(bytes))
+        room.make(of.len(), FOLDER_BYTES + source.name.len(), |bytes| source.charge_there(bytes))
     }
 
-    /// The folder is about to be listed, and was this when it was opened.
-    pub(crate) fn note(&self, folder: FolderKey, meta: &Meta, is_young: bool) {
-        if let Some(mut states) = self.states() {
-            states.of.insert(folder, WalkedFolder { is_young, ..self.walked(meta) });
+    /// The folder `name` in another is about to be listed, and was this when it was opened.
+    pub(crate) fn note(
+        &self,
+        (folder, above): (FolderKey, FolderKey),
+        name: &OsStr,
+        (meta, is_young): (&Meta, bool),
+    ) {
+        if !self.keeps_some() {
+            return;
         }
+        let name = if folder == ROOT { OsString::new() } else { name.to_owned() };
+        let numbers = self.numbers(meta);
+        let walked = WalkedFolder { above, name, numbers, is_young, names: FolderNames::default() };
+        self.states().of.insert(folder, walked);
     }
 
-    /// These of its names were listed, from `cookie` on.
+    /// These of its names were listed, from `cookie` on; none at the end.
     pub(crate) fn note_names(&self, folder: FolderKey, cookie: u64, names: &[Name]) {
-        let Some(mut states) = self.states() else { return };
-        if let Some(walked) = states.of.get_mut(&folder) {
-            let before = if cookie == 0 { 0 } else { walked.names.unwrap_or_default() };
-            walked.names = Some(before.wrapping_add(self.sum(names)));
+        if !self.keeps_some() {
+            return;
+        }
+        let walked: Vec<WalkedName> = names.iter().map(|name| self.walked_name(name)).collect();
+        let mut states = self.states();
+        let Some(folder) = states.of.get_mut(&folder) else { return };
+        if cookie == 0 {
+            folder.names = FolderNames::default();
+        }
+        match walked.is_empty() {
+            true => folder.names.end(),
+            false => folder.names.add(walked),
         }
     }
 
-    /// A number for these names: sums add up.
-    pub(crate) fn sum(&self, names: &[Name]) -> u64 {
-        let one = |name: &Name| self.hasher.hash_one((&name.name, name.inode()));
-        names.iter().map(one).fold(0, u64::wrapping_add)
+    fn walked_name(&self, name: &Name) -> WalkedName {
+        WalkedName { key: self.key_of(&name.name), inode: name.inode() }
+    }
+
+    /// The key of a name in a record.
+    pub(crate) fn key_of(&self, name: &OsStr) -> u64 {
+        self.hasher.hash_one(name)
+    }
+
+    /// Whether the source's folder has this name, as it was walked; `None` where it was not listed to its end.
+    pub(crate) fn has_name(&self, folder: FolderKey, name: &OsStr) -> Option<bool> {
+        if !self.keeps_some() {
+            return None;
+        }
+        self.states().of.get(&folder)?.names.has(self.key_of(name))
+    }
+
+    /// The folder is done.
+    pub(crate) fn done(&self, folder: FolderKey) {
+        if self.keeps == Keeps::WorkedOn {
+            self.states().of.remove(&folder);
+        }
     }
 
     /// Whether the folder was walked.
     pub(crate) fn has(&self, folder: FolderKey) -> bool {
-        self.states().is_some_and(|states| states.of.contains_key(&folder))
+        self.states().of.contains_key(&folder)
     }
 
     /// Whether the folder was walked and is what it was then.
     pub(crate) fn is_as_walked(&self, folder: FolderKey, now: &Meta) -> AsWalked {
         let states = self.states();
-        let Some(walked) = states.as_ref().and_then(|states| states.of.get(&folder)) else {
-            return AsWalked::No;
-        };
-        let now = self.walked(now);
+        let Some(walked) = states.of.get(&folder) else { return AsWalked::No };
+        let (then, now) = (walked.numbers, self.numbers(now));
         match () {
-            () if walked.id != now.id || !walked.is_in_time(now) => AsWalked::No,
-            // Of a list each name was asked for, and none was missing.
-            () if walked.names.is_none() && walked.is_unchanged(now) => AsWalked::Yes,
-            () if walked.is_young || !walked.is_unchanged(now) => AsWalked::Unverified,
+            () if then.id != now.id || !then.is_in_time(now) => AsWalked::No,
+            () if walked.is_young || then != now => AsWalked::Unverified,
             () => AsWalked::Yes,
         }
     }
 
-    /// The folder was listed once more and has names of this sum. Whether they are those that were walked: then it is
-    /// from now on what it was when this began.
+    /// The folder was listed once more and has these names. Whether they are those that were walked: then it is from now
+    /// on what it was when this listing began.
     pub(crate) fn is_listed_as_walked(
         &self,
         folder: FolderKey,
         (now, is_young): (&Meta, bool),
-        sum: u64,
+        names: &[Name],
     ) -> bool {
-        let Some(mut states) = self.states() else { return false };
-        let is_same = states.of.get(&folder).is_some_and(|walked| walked.names == Some(sum));
+        let mut listed = FolderNames::default();
+        listed.add(names.iter().map(|name| self.walked_name(name)));
+        listed.end();
+        let mut states = self.states();
+        let Some(walked) = states.of.get_mut(&folder) else { return false };
+        let is_same = walked.names == listed;
         if is_same {
-            let again = WalkedFolder { names: Some(sum), is_young, ..self.walked(now) };
-            states.of.insert(folder, again);
+            (walked.numbers, walked.is_young) = (self.numbers(now), is_young);
         }
         is_same
     }
 
-    fn states(&self) -> Option<MutexGuard<'_, FolderStates>> {
-        self.states.as_ref().map(|states| states.lock().unwrap_or_else(PoisonError::into_inner))
+    fn states(&self) -> MutexGuard<'_, FolderStates> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A name that is added, removed or moved changes both times of its folder; the second cannot be set back.
-    fn walked(&self, meta: &Meta) -> WalkedFolder {
-        WalkedFolder {
+    fn numbers(&self, meta: &Meta) -> FolderNumbers {
+        FolderNumbers {
             id: self.hasher.hash_one((meta.device, meta.inode)),
             mtime_ns: i64::try_from(meta.mtime_ns).unwrap_or(i64::MAX),
             changed: self.hasher.hash_one(meta.ctime_ns),
-            ..WalkedFolder::default()
         }
     }
 }
@@ -177,13 +234,16 @@ impl Visited {
 mod tests {
     use super::*;
 
+    fn noted(visited: &Visited, folder: FolderKey, is_young: bool) {
+        visited.note((folder, ROOT), OsStr::new("folder"), (&Meta::nothing(), is_young));
+    }
+
     #[test]
     fn a_folder_is_as_walked_only_in_its_place_and_unchanged() {
         let meta = Meta::nothing();
-        let visited = Visited::keeping();
+        let visited = Visited::keeping(Keeps::All);
         let folder = visited.below(ROOT, OsStr::new("a"));
-        visited.note(folder, &meta, false);
-        visited.note_names(folder, 0, &[]);
+        noted(&visited, folder, false);
         let other = visited.below(ROOT, OsStr::new("b"));
         for (folder, now, expected) in [
             (folder, meta, AsWalked::Yes),
@@ -202,18 +262,33 @@ mod tests {
     }
 
     #[test]
-    fn names_decide_where_times_leave_a_doubt() {
-        let (meta, visited) = (Meta::nothing(), Visited::keeping());
+    fn names_decide_where_times_do_not() {
+        let (meta, visited) = (Meta::nothing(), Visited::keeping(Keeps::All));
         let name = |name: &str| Name::here(name.into(), None);
         let (a, b, c) = (name("a"), name("b"), name("c"));
-        visited.note(ROOT, &meta, true);
-        let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, (&meta, false), visited.sum(names));
+        noted(&visited, ROOT, true);
+        let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, (&meta, false), names);
         assert!(!listed(&[]), "it was not listed");
         visited.note_names(ROOT, 0, &[a.clone(), b.clone()]);
         visited.note_names(ROOT, 2, std::slice::from_ref(&c));
+        assert!(!listed(&[a.clone(), b.clone(), c.clone()]), "it was not listed to its end");
+        assert_eq!(visited.has_name(ROOT, OsStr::new("a")), None, "more may come");
+        visited.note_names(ROOT, 3, &[]);
+        let has = ["a", "c", "d"].map(|name| visited.has_name(ROOT, OsStr::new(name)));
+        assert_eq!(has, [Some(true), Some(true), Some(false)]);
         assert_eq!(visited.is_as_walked(ROOT, &meta), AsWalked::Unverified, "it was young");
         assert!(!listed(&[a.clone(), b.clone()]) && !listed(&[a.clone(), b.clone(), c.clone(), name("d")]));
         assert!(listed(&[c, a, b]), "in any order");
         assert_eq!(visited.is_as_walked(ROOT, &meta), AsWalked::Yes, "it is old by now");
+    }
+
+    #[test]
+    fn a_folder_is_forgotten_when_it_is_done_unless_something_is_removed() {
+        for (keeps, kept) in [(Keeps::Nothing, false), (Keeps::WorkedOn, false), (Keeps::All, true)] {
+            let visited = Visited::keeping(keeps);
+            noted(&visited, ROOT, false);
+            visited.done(ROOT);
+            assert_eq!(visited.has(ROOT), kept, "{keeps:?}");
+        }
     }
 }

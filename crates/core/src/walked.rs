@@ -1,0 +1,16 @@
+//! What a walk over a source met, and what may be removed at the target because of it.
+//!
+//! Deletion asks the source for no name: the names of each folder are kept as they were walked ([`FolderNames`]), what
+//! the target has besides is judged by them ([`judge`]), and before anything is removed all folders are looked at once
+//! more ([`Passes`]): those that changed are walked again, until the record is what the source was at one moment, or
+//! until what is left is known to be restless.
+//!
+//! Must not know: how folders are listed and looked at, paths, patterns, hashes of names (keys come in as numbers).
+
+mod folder_names;
+mod judgement;
+mod passes;
+
+pub use folder_names::{FolderNames, RECORD_BYTES, WalkedName};
+pub use judgement::{Judgement, NameFacts, Recorded, judge};
+pub use passes::{Met, NextPass, PASSES, PASSES_MAX, Passes, WalkedFolder};

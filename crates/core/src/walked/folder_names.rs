@@ -1,0 +1,143 @@
+//! The names of one folder as its listing gave them: a key and an inode number each, 16 bytes.
+//!
+//! The key is a keyed hash of the name. Two names of one key are taken for one: a name that the source does not have is
+//! kept then, never removed. Of a folder that was not listed to its end nothing is known.
+//!
+//! Must not know: how names are hashed, where records are kept.
+
+/// Bytes of a name in a record.
+pub const RECORD_BYTES: usize = size_of::<WalkedName>();
+
+/// No file system gives this number to a file.
+const MISSED: u64 = u64::MAX;
+
+/// A name of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WalkedName {
+    /// The keyed hash of the name.
+    pub key: u64,
+    /// The inode number that the listing reported; 0 where it reports none.
+    pub inode: u64,
+}
+
+/// The names of one folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FolderNames {
+    /// In order once the folder was listed to its end.
+    names: Vec<WalkedName>,
+    is_whole: bool,
+}
+
+impl FolderNames {
+    /// The next names that the listing gave.
+    pub fn add(&mut self, names: impl IntoIterator<Item = WalkedName>) {
+        self.is_whole = false;
+        self.names.extend(names);
+    }
+
+    /// The listing came to its end.
+    pub fn end(&mut self) {
+        self.names.sort_unstable();
+        self.names.dedup();
+        self.names.shrink_to_fit();
+        self.is_whole = true;
+    }
+
+    /// Whether the folder was listed to its end.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Names so far.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether it has no names so far.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Whether the folder has a name of this key; `None` where it was not listed to its end.
+    pub fn has(&self, key: u64) -> Option<bool> {
+        self.is_whole.then(|| self.first_of(key).is_some())
+    }
+
+    /// A name vanished before it was copied: it counts as listed, and as another file once it is met again.
+    pub fn miss(&mut self, key: u64) {
+        let missed = |name: &&mut WalkedName| name.key == key;
+        self.names.iter_mut().filter(missed).for_each(|name| name.inode = MISSED);
+        if self.is_whole {
+            self.names.sort_unstable();
+        }
+    }
+
+    /// Whether it has this name for the same file.
+    pub fn has_same(&self, name: WalkedName) -> bool {
+        self.is_whole && name.inode != MISSED && self.names.binary_search(&name).is_ok()
+    }
+
+    fn first_of(&self, key: u64) -> Option<&WalkedName> {
+        let at = self.names.partition_point(|name| name.key < key);
+        self.names.get(at).filter(|name| name.key == key)
+    }
+
+    /// All names.
+    pub fn names(&self) -> &[WalkedName] {
+        &self.names
+    }
+
+    /// The names of a whole record as bytes, little endian.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for name in &self.names {
+            out.extend_from_slice(&name.key.to_le_bytes());
+            out.extend_from_slice(&name.inode.to_le_bytes());
+        }
+    }
+
+    /// The record that was written as these bytes; `None` of bytes that no whole record is written as.
+    pub fn decode(bytes: &[u8]) -> Option<FolderNames> {
+        let number = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
+        let name = |chunk: &[u8]| Some(WalkedName { key: number(&chunk[..8])?, inode: number(&chunk[8..])? });
+        let chunks = bytes.chunks_exact(RECORD_BYTES);
+        let is_cut = !chunks.remainder().is_empty();
+        let names: Vec<WalkedName> = chunks.map(name).collect::<Option<_>>()?;
+        (!is_cut && names.is_sorted()).then_some(FolderNames { names, is_whole: true })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(key: u64, inode: u64) -> WalkedName {
+        WalkedName { key, inode }
+    }
+
+    #[test]
+    fn a_record_answers_once_its_folder_was_listed_to_its_end() {
+        let mut names = FolderNames::default();
+        names.add([name(5, 50), name(3, 30)]);
+        assert_eq!((names.has(5), names.has_same(name(5, 50))), (None, false), "more may come");
+        names.add([name(4, 40), name(3, 30)]);
+        names.end();
+        assert_eq!([3, 4, 5, 6].map(|key| names.has(key)), [Some(true), Some(true), Some(true), Some(false)]);
+        assert!(names.has_same(name(3, 30)) && !names.has_same(name(3, 31)));
+        assert_eq!(names.len(), 3, "a listing may give a name twice");
+        assert_eq!(RECORD_BYTES, 16);
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_or_not_at_all() {
+        let mut names = FolderNames::default();
+        names.add((0..100).map(|at| name(at * 7919 % 101, at)));
+        names.end();
+        let mut bytes = Vec::new();
+        names.encode(&mut bytes);
+        assert_eq!(bytes.len(), 100 * RECORD_BYTES);
+        assert_eq!(FolderNames::decode(&bytes), Some(names));
+        assert_eq!(FolderNames::decode(&bytes[1..]), None, "cut");
+        bytes.rotate_left(RECORD_BYTES);
+        assert_eq!(FolderNames::decode(&bytes), None, "in no order");
+    }
+}
