@@ -199,6 +199,11 @@ impl Problem {
         self
     }
 
+    /// Whether that is all: a name that was listed is gone.
+    pub fn is_vanished(&self) -> bool {
+        self.class == Class::Changed && self.cause.is_some_and(|cause| class_of(cause) == Class::Missing)
+    }
+
     /// The same on another host.
     pub fn on(self, host: &str) -> Problem {
         Problem { host: Some(host.to_owned()), ..self }
@@ -333,7 +338,10 @@ mod tests {
             "write 'out.bin' at byte 4096: No space left on device (os error 28)"
         );
         assert_eq!(problem.class, Class::NoSpace);
+        assert!(!problem.clone().vanished().is_vanished(), "it is there");
         assert_eq!(problem.vanished().cause, Some(28), "whatever else is said of it");
+        let gone = Problem::system(Operation::Open, Path::new("gone"), 2);
+        assert_eq!([gone.is_vanished(), gone.vanished().is_vanished()], [false, true]);
     }
 
     #[test]

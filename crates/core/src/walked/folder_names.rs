@@ -77,6 +77,11 @@ impl FolderNames {
         self.is_whole && name.inode != MISSED && self.names.binary_search(&name).is_ok()
     }
 
+    /// The inode number under a name of this key, where the folder was listed to its end and has one.
+    pub fn inode_of(&self, key: u64) -> Option<u64> {
+        self.first_of(key).filter(|_| self.is_whole).map(|name| name.inode)
+    }
+
     fn first_of(&self, key: u64) -> Option<&WalkedName> {
         let at = self.names.partition_point(|name| name.key < key);
         self.names.get(at).filter(|name| name.key == key)

@@ -227,6 +227,9 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
         if problem.class == Class::NoSpace {
             shared.ledger.full.add_bytes(task.length());
         }
+        if let Some(file) = task.tree_file.as_ref().filter(|_| problem.is_vanished()) {
+            file.entry.directory.miss(&file.entry.name);
+        }
         shared.ledger.report(problem);
         if let Some(written) = task.written() {
             settled::settle(shared, written, false);

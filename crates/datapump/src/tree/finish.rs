@@ -105,6 +105,9 @@ fn close_list(shared: &Shared<'_>, directory: &Directory) {
 /// Removes what is too much, if all was copied; of a file that only grew that is what it held when it was opened. False
 /// if nothing was to be removed.
 pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[Arc<Directory>]) -> bool {
+    if delete::has_none(shared) {
+        return false;
+    }
     let clock = &shared.settings.platform.clock;
     let start_ns = clock.now_ns();
     // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this sync
@@ -112,7 +115,7 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[
     if shared.settings.options.sync == Sync::End && shared.settings.writes {
         sync_devices(shared, trees_done);
     }
-    if shared.ledger.tally().has_lost_content() {
+    if shared.ledger.tally().keeps_all() {
         // Of a copy that was refused as a whole nothing else is expected.
         if !shared.ledger.failed_whole.load(Ordering::Relaxed) {
             let flag = if shared.settings.options.mirror { "" } else { " (--delete)" };
@@ -123,18 +126,16 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[
     }
     let synced_ns = clock.now_ns();
     waits.sync += synced_ns - start_ns;
+    if !delete::has_some(shared) {
+        return false;
+    }
     shared.ledger.watch.enter(Phase::Deleting);
     let deleted = delete::delete(shared, trees_done);
     waits.deleting += clock.now_ns() - synced_ns;
     if shared.stop.load(Ordering::Relaxed) {
         shared.plan.cut();
     }
-    if let Err(problem) = deleted {
-        shared.ledger.failed_whole.store(problem.class == Class::Refused, Ordering::Relaxed);
-        shared.ledger.report(problem);
-        return false;
-    }
-    true
+    deleted.map_err(|problem| delete::refuse(shared, problem)).is_ok()
 }
 
 fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {

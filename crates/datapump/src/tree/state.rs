@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
+use std::hash::RandomState;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,6 +16,7 @@ use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::target::Item;
+use crate::tree::delete::Pruning;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
@@ -63,6 +65,10 @@ pub(crate) struct Trees {
     pub(crate) like_backups: LikeBackupsOfFolders,
     /// Names that wait for a folder in their place to go.
     pub(crate) waiting: Mutex<WaitingNames>,
+    /// How far it is known what may be removed.
+    pruning: Mutex<Pruning>,
+    /// For records of names; of all trees, since a name may move from one to another.
+    pub(crate) name_hasher: RandomState,
     /// Of folders that hold files that the user named: what is in doubt in them.
     doubts: Mutex<BTreeMap<FileId, Doubt>>,
     /// Folders in which this run has its own list, or will: the doubt by what stood there before.
@@ -132,6 +138,8 @@ impl Trees {
             put_names: PutNames::default(),
             like_backups: LikeBackupsOfFolders::default(),
             waiting: Mutex::default(),
+            pruning: Mutex::default(),
+            name_hasher: RandomState::new(),
             doubts: Mutex::default(),
             own_lists: Mutex::default(),
             entered: Mutex::default(),
@@ -216,6 +224,10 @@ impl Trees {
 
     pub(crate) fn devices(&self) -> MutexGuard<'_, BTreeMap<u64, (PathBuf, Arc<File>)>> {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn pruning(&self) -> MutexGuard<'_, Pruning> {
+        self.pruning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether what is too much was removed, or refused, already.

@@ -5,6 +5,7 @@
 //!
 //! Must not know: how blocks are received, what is done with names.
 
+mod look_below;
 mod pools;
 mod read_again;
 mod read_ahead;
@@ -439,7 +440,7 @@ fn put_all(
 }
 
 /// A message of what is answered next.
-fn body(channel: &mut Channel, asking: &RequestTurns<()>) -> Result<Vec<u8>, NetFault> {
+fn body<What>(channel: &mut Channel, asking: &RequestTurns<What>) -> Result<Vec<u8>, NetFault> {
     let head = channel.receive_head()?;
     asking.handle_head(&head)?;
     channel.receive_body(head)

@@ -1,41 +1,75 @@
-//! Whether a folder of the source is what was walked. One that is in doubt is walked again: its names decide.
+//! Walks folders again that changed since they were walked: what is new in them is dealt with as in the first walk.
 //!
-//! Must not know: what is removed.
+//! The folders above them are opened once more, and finished once more when what lies in them is done.
+//!
+//! Must not know: which folders changed, what is removed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::sync::Arc;
 
 use crate::problem::Problem;
-use crate::tree::folder::side::FolderSide;
-use crate::tree::folder::visited::{AsWalked, FolderKey, Visited};
-use datapump_files::disk::Meta;
-use datapump_files::identity::id;
+use crate::run::{Shared, Work};
+use crate::tree::folder::directory::Directory;
+use crate::tree::folder::folder_done;
+use crate::tree::folder::visited::{FolderKey, ROOT};
+use crate::tree::folder::walk;
 
-/// Whether a folder was walked and is the same now.
-pub(super) fn is_as_walked(
-    visited: &Visited,
-    key: FolderKey,
-    source: &FolderSide,
-    now: &Meta,
-) -> Result<bool, Problem> {
-    match visited.is_as_walked(key, now) {
-        AsWalked::Yes => Ok(true),
-        AsWalked::No => Ok(false),
-        AsWalked::Unverified => is_listed_as_walked(visited, key, source),
+/// For each folder those in it that lead to one that is walked again.
+type Ways = HashMap<FolderKey, BTreeSet<(FolderKey, OsString)>>;
+
+/// Enqueues the listings of these folders of a tree.
+pub(super) fn walk_again(shared: &Shared<'_>, root: &Arc<Directory>, folders: &BTreeSet<FolderKey>) {
+    if folders.is_empty() {
+        return;
+    }
+    // A root that is done is on its way again.
+    shared.trees.trees_done().retain(|done| !Arc::ptr_eq(done, root));
+    root.hold();
+    let ways = ways(root, folders);
+    let mut open = vec![Arc::clone(root)];
+    while let Some(directory) = open.pop() {
+        for (_, name) in ways.get(&directory.key()).into_iter().flatten() {
+            match walk::open_again(shared, &directory, name) {
+                Ok(below) => open.push(below),
+                // What vanished shows by the folder above it when all are looked at again.
+                Err(problem) => tell(shared, &directory, problem),
+            }
+        }
+        match folders.contains(&directory.key()) {
+            true => list(shared, directory),
+            false => folder_done::release(shared, &directory),
+        }
     }
 }
 
-/// What it was before its names were listed counts from now on: where that is young, or a name came meanwhile, the next
-/// look lists it once more.
-fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -> Result<bool, Problem> {
-    let (before, is_young) = source.look_again()?;
-    let (origin, path) = (source.origin()?, source.path());
-    let (mut all, mut cookie) = (Vec::new(), 0);
-    loop {
-        let (names, next) = origin.list(cookie, false, &path)?;
-        if names.is_empty() {
-            break;
+fn ways(root: &Directory, folders: &BTreeSet<FolderKey>) -> Ways {
+    let mut ways = Ways::new();
+    for folder in folders {
+        let mut above = ROOT;
+        for (key, name) in root.root.visited.chain(*folder) {
+            ways.entry(above).or_default().insert((key, name));
+            above = key;
         }
-        all.extend(names);
-        cookie = next;
     }
-    let (now, _) = source.look_again()?;
-    Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, (&before, is_young), &all))
+    ways
+}
+
+fn tell(shared: &Shared<'_>, directory: &Directory, problem: Problem) {
+    if !problem.is_vanished() {
+        directory.root.report(&shared.ledger, problem);
+    }
+}
+
+/// What the folder is before it is listed counts from now on.
+fn list(shared: &Shared<'_>, directory: Arc<Directory>) {
+    match directory.source.look_again() {
+        Ok((now, is_young)) => directory.note_walk((&now, is_young)),
+        Err(problem) => {
+            tell(shared, &directory, problem.vanished());
+            return folder_done::release(shared, &directory);
+        }
+    }
+    shared.trees.walk(1);
+    shared.plan.add_first([Work::List(directory)].into_iter());
 }

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Errno;
 
-use super::{DeletePass, DeletePlace, DeleteStep, Fate};
+use super::pass::{DeletePass, DeleteStep, Fate};
+use super::place::DeletePlace;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved::{is_temporary, is_temporary_of, temporary_of};
 use datapump_files::commit::temporary::{is_abandoned, is_partial, remove_abandoned};
 use datapump_files::disk::{FileKind, Folder, names};
@@ -38,7 +38,7 @@ pub(super) fn fate(
     // A rule may protect the name that it was on its way to, which it does not tell.
     let goes = shared.settings.options.selection.is_empty()
         && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
-        && !is_of_source(here.source.as_deref(), temporary, &shared.stop);
+        && !is_of_source(here, temporary, &shared.stop);
     Some(match goes {
         false => Fate::Kept,
         true if temporary != name && has(temporary) => Fate::Right,
@@ -47,8 +47,9 @@ pub(super) fn fate(
 }
 
 /// Whether it was on its way to a name of the source. What cannot be listed may have that.
-fn is_of_source(source: Option<&FolderSide>, temporary: &OsStr, stop: &AtomicBool) -> bool {
-    let Some(side) = source else { return false };
+fn is_of_source(here: &DeletePlace, temporary: &OsStr, stop: &AtomicBool) -> bool {
+    let Some(source) = &here.source else { return false };
+    let Ok(side) = source.side() else { return true };
     let Ok(origin) = side.origin() else { return true };
     let (path, mut cookie) = (side.path(), 0);
     loop {
@@ -103,9 +104,9 @@ impl DeletePass<'_> {
     }
 
     pub(super) fn tell_partial(&self, path: &Path) {
-        if self.step == DeleteStep::Remove {
+        if self.step == DeleteStep::Count {
             let path = shown_path(path);
-            self.shared.ledger.warn(format!(
+            self.shared.ledger.warn_once(format!(
                 "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"
             ));
         }

@@ -101,6 +101,7 @@ pub(crate) fn begin_tree(
 }
 
 fn put_up(shared: &Shared<'_>, directory: Arc<Directory>) {
+    directory.note_walk((&directory.source.meta, directory.source.is_young()));
     shared.trees.walk(1);
     shared.trees.begin_tree();
     shared.plan.add_first([Work::List(directory)].into_iter());
@@ -265,12 +266,13 @@ fn list_of(
 /// Folders are kept in mind where something is removed by that, or asked of it.
 fn visited(shared: &Shared<'_>) -> Visited {
     let options = shared.settings.options;
-    Visited::keeping(match shared.settings.compares {
+    let keeps = match shared.settings.compares {
         true => Keeps::WorkedOn,
         false if options.delete => Keeps::All,
         false if options.backup.is_some() => Keeps::WorkedOn,
         false => Keeps::Nothing,
-    })
+    };
+    Visited::keeping(keeps, &shared.trees.name_hasher)
 }
 
 /// A root that is made, or gets other attributes, is a change like any other.

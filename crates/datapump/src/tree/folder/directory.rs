@@ -189,9 +189,6 @@ impl Directory {
             None => PathSum::ROOT,
         };
         root.alive.add(id(&sides.0.meta));
-        let above = parent.map_or(visited::ROOT, |parent| parent.folder_key);
-        let found = (&sides.0.meta, sides.0.is_young());
-        root.visited.note((folder_key, above), &sides.0.name, found);
         Arc::new(Directory {
             parent: parent.cloned(),
             root: Arc::clone(root),
@@ -224,6 +221,14 @@ impl Directory {
         self.cookie.load(Ordering::Relaxed)
     }
 
+    /// It is about to be listed from the start; `found` is what its source was before that, and whether its times could
+    /// hide a name that comes then.
+    pub(crate) fn note_walk(&self, found: (&Meta, bool)) {
+        let above = self.parent.as_ref().map_or(visited::ROOT, |parent| parent.folder_key);
+        self.root.visited.note((self.folder_key, above), &self.source.name, found);
+        self.set_cookie(0);
+    }
+
     /// Names of it were listed, from this place on.
     pub(crate) fn note_names(&self, cookie: u64, names: &[Name]) {
         self.root.visited.note_names(self.folder_key, cookie, names);
@@ -232,6 +237,7 @@ impl Directory {
     /// Of names that were listed, those that did not come before.
     pub(crate) fn not_dealt_with(&self, names: Vec<Name>) -> Result<Vec<Name>, Problem> {
         let origin = self.source.origin().map_err(Problem::vanished)?;
+        let names = self.root.visited.new_ones(self.folder_key, names);
         Ok(self.listed.lock().unwrap_or_else(PoisonError::into_inner).new_ones(&origin, names))
     }
 
@@ -264,6 +270,16 @@ impl Directory {
         let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.is_their_turn = true;
         put_off.names.pop()
+    }
+
+    /// By what it is found again, if something is to be removed.
+    pub(crate) fn key(&self) -> FolderKey {
+        self.folder_key
+    }
+
+    /// A name of it vanished before it was copied.
+    pub(crate) fn miss(&self, name: &OsStr) {
+        self.root.visited.miss(self.folder_key, name);
     }
 
     /// By what a folder under this name is found again.

@@ -9,12 +9,15 @@
 //!
 //! Must not know: how trees are walked, what is removed.
 
-use std::collections::HashMap;
+mod folder_tree;
+
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datapump_core::walked::{FolderNames, WalkedName};
+use datapump_core::walked::{FolderNames, Met, WalkedName};
 
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
@@ -22,6 +25,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::disk::Meta;
 use datapump_files::identity::tick::SAME_TIME_NS;
+pub(crate) use folder_tree::FolderStep;
 
 /// A folder by the names that lead to it.
 pub(crate) type FolderKey = u64;
@@ -53,6 +57,10 @@ pub(crate) struct Visited {
 struct FolderStates {
     of: HashMap<FolderKey, WalkedFolder>,
     room: ChargedRoom,
+    /// Names that folders got or lost between two walks.
+    met: Met,
+    /// Folders that held names and hold none any more, or are others than those that were walked.
+    guarded: BTreeSet<FolderKey>,
 }
 
 /// What a folder takes here, while the table moves, too.
@@ -67,6 +75,8 @@ struct WalkedFolder {
     numbers: FolderNumbers,
     is_young: bool,
     names: FolderNames,
+    /// Its names when it was walked before, while it is walked again.
+    before: Option<FolderNames>,
 }
 
 /// A folder in numbers.
@@ -93,12 +103,14 @@ pub(crate) enum AsWalked {
     /// Its names tell, when it is listed once more.
     Unverified,
     No,
+    /// Another folder is in its place, or none that was walked.
+    Replaced,
 }
 
 impl Visited {
     /// Keeps what folders are for so long.
-    pub(crate) fn keeping(keeps: Keeps) -> Visited {
-        Visited { keeps, states: Mutex::default(), hasher: RandomState::new() }
+    pub(crate) fn keeping(keeps: Keeps, hasher: &RandomState) -> Visited {
+        Visited { keeps, states: Mutex::default(), hasher: hasher.clone() }
     }
 
     fn keeps_some(&self) -> bool {
@@ -118,11 +130,11 @@ impl Visited {
             return Ok(());
         }
         let mut states = self.states();
-        let FolderStates { of, room } = &mut *states;
+        let FolderStates { of, room, .. } = &mut *states;
         room.make(of.len(), FOLDER_BYTES + source.name.len(), |bytes| source.charge_there(bytes))
     }
 
-    /// The folder `name` in another is about to be listed, and was this when it was opened.
+    /// The folder `name` in another is about to be listed, for the first time or again, and was this when it was opened.
     pub(crate) fn note(
         &self,
         (folder, above): (FolderKey, FolderKey),
@@ -134,8 +146,10 @@ impl Visited {
         }
         let name = if folder == ROOT { OsString::new() } else { name.to_owned() };
         let numbers = self.numbers(meta);
-        let walked = WalkedFolder { above, name, numbers, is_young, names: FolderNames::default() };
-        self.states().of.insert(folder, walked);
+        let mut states = self.states();
+        let before = states.of.remove(&folder).map(|walked| walked.names).filter(FolderNames::is_whole);
+        let walked = WalkedFolder { above, name, numbers, is_young, names: FolderNames::default(), before };
+        states.of.insert(folder, walked);
     }
 
     /// These of its names were listed, from `cookie` on; none at the end.
@@ -145,13 +159,34 @@ impl Visited {
         }
         let walked: Vec<WalkedName> = names.iter().map(|name| self.walked_name(name)).collect();
         let mut states = self.states();
-        let Some(folder) = states.of.get_mut(&folder) else { return };
+        let Some(state) = states.of.get_mut(&folder) else { return };
         if cookie == 0 {
-            folder.names = FolderNames::default();
+            state.names = FolderNames::default();
         }
-        match walked.is_empty() {
-            true => folder.names.end(),
-            false => folder.names.add(walked),
+        if !walked.is_empty() {
+            return state.names.add(walked);
+        }
+        state.names.end();
+        if state.before.is_some() {
+            states.handle_walked_again(folder, |name| self.key_of(name));
+        }
+    }
+
+    /// Of names that were listed, those that are new since the folder was walked before; all, if it was not.
+    pub(crate) fn new_ones(&self, folder: FolderKey, names: Vec<Name>) -> Vec<Name> {
+        let states = self.states();
+        let Some(before) = states.of.get(&folder).and_then(|state| state.before.as_ref()) else {
+            return names;
+        };
+        names.into_iter().filter(|name| !before.has_same(self.walked_name(name))).collect()
+    }
+
+    /// A name of the folder vanished before it was copied: if it comes back it is new.
+    pub(crate) fn miss(&self, folder: FolderKey, name: &OsStr) {
+        if self.keeps == Keeps::All
+            && let Some(state) = self.states().of.get_mut(&folder)
+        {
+            state.names.miss(self.key_of(name));
         }
     }
 
@@ -174,8 +209,12 @@ impl Visited {
 
     /// The folder is done.
     pub(crate) fn done(&self, folder: FolderKey) {
-        if self.keeps == Keeps::WorkedOn {
-            self.states().of.remove(&folder);
+        match self.keeps {
+            Keeps::Nothing => {}
+            Keeps::WorkedOn => drop(self.states().of.remove(&folder)),
+            Keeps::All => {
+                self.states().of.get_mut(&folder).map(|state| state.before.take());
+            }
         }
     }
 
@@ -187,10 +226,11 @@ impl Visited {
     /// Whether the folder was walked and is what it was then.
     pub(crate) fn is_as_walked(&self, folder: FolderKey, now: &Meta) -> AsWalked {
         let states = self.states();
-        let Some(walked) = states.of.get(&folder) else { return AsWalked::No };
+        let Some(walked) = states.of.get(&folder) else { return AsWalked::Replaced };
         let (then, now) = (walked.numbers, self.numbers(now));
         match () {
-            () if then.id != now.id || !then.is_in_time(now) => AsWalked::No,
+            () if then.id != now.id => AsWalked::Replaced,
+            () if !then.is_in_time(now) => AsWalked::No,
             () if walked.is_young || then != now => AsWalked::Unverified,
             () => AsWalked::Yes,
         }
@@ -214,6 +254,26 @@ impl Visited {
             (walked.numbers, walked.is_young) = (self.numbers(now), is_young);
         }
         is_same
+    }
+
+    /// Nothing of what lies below the folder is removed.
+    pub(crate) fn guard(&self, folder: FolderKey) {
+        self.states().guarded.insert(folder);
+    }
+
+    /// Folders below which nothing is removed.
+    pub(crate) fn guarded(&self) -> BTreeSet<FolderKey> {
+        self.states().guarded.clone()
+    }
+
+    /// Whether a name of the target may be on its way in the source.
+    pub(crate) fn may_be_on_its_way(&self, name: &OsStr) -> bool {
+        self.states().met.may_have(self.key_of(name))
+    }
+
+    /// The path of a folder that was walked.
+    pub(crate) fn path_of(&self, folder: FolderKey, root: &Path) -> PathBuf {
+        self.chain(folder).iter().fold(root.to_path_buf(), |path, (_, name)| path.join(name))
     }
 
     fn states(&self) -> MutexGuard<'_, FolderStates> {
@@ -241,20 +301,20 @@ mod tests {
     #[test]
     fn a_folder_is_as_walked_only_in_its_place_and_unchanged() {
         let meta = Meta::nothing();
-        let visited = Visited::keeping(Keeps::All);
+        let visited = Visited::keeping(Keeps::All, &RandomState::new());
         let folder = visited.below(ROOT, OsStr::new("a"));
         noted(&visited, folder, false);
         let other = visited.below(ROOT, OsStr::new("b"));
         for (folder, now, expected) in [
             (folder, meta, AsWalked::Yes),
             (folder, Meta { atime_ns: 9, ..meta }, AsWalked::Yes),
-            (folder, Meta { device: 9, ..meta }, AsWalked::No),
-            (folder, Meta { inode: 9, ..meta }, AsWalked::No),
+            (folder, Meta { device: 9, ..meta }, AsWalked::Replaced),
+            (folder, Meta { inode: 9, ..meta }, AsWalked::Replaced),
             (folder, Meta { mtime_ns: 9, ..meta }, AsWalked::Unverified),
             (folder, Meta { mtime_ns: SAME_TIME_NS, ..meta }, AsWalked::No),
             (folder, Meta { ctime_ns: 9, ..meta }, AsWalked::Unverified),
-            (other, meta, AsWalked::No),
-            (visited.below(folder, OsStr::new("a")), meta, AsWalked::No),
+            (other, meta, AsWalked::Replaced),
+            (visited.below(folder, OsStr::new("a")), meta, AsWalked::Replaced),
         ] {
             assert_eq!(visited.is_as_walked(folder, &now), expected, "{now:?}");
         }
@@ -263,7 +323,7 @@ mod tests {
 
     #[test]
     fn names_decide_where_times_do_not() {
-        let (meta, visited) = (Meta::nothing(), Visited::keeping(Keeps::All));
+        let (meta, visited) = (Meta::nothing(), Visited::keeping(Keeps::All, &RandomState::new()));
         let name = |name: &str| Name::here(name.into(), None);
         let (a, b, c) = (name("a"), name("b"), name("c"));
         noted(&visited, ROOT, true);
@@ -285,10 +345,37 @@ mod tests {
     #[test]
     fn a_folder_is_forgotten_when_it_is_done_unless_something_is_removed() {
         for (keeps, kept) in [(Keeps::Nothing, false), (Keeps::WorkedOn, false), (Keeps::All, true)] {
-            let visited = Visited::keeping(keeps);
+            let visited = Visited::keeping(keeps, &RandomState::new());
             noted(&visited, ROOT, false);
             visited.done(ROOT);
             assert_eq!(visited.has(ROOT), kept, "{keeps:?}");
         }
+    }
+
+    #[test]
+    fn what_is_new_in_a_folder_that_is_walked_again_is_told_from_what_is_known() {
+        let visited = Visited::keeping(Keeps::All, &RandomState::new());
+        let name = |name: &str, inode| Name { listed_inode: inode, ..Name::here(name.into(), None) };
+        let walked = |names: &[Name]| {
+            noted(&visited, ROOT, false);
+            visited.note_names(ROOT, 0, names);
+            visited.note_names(ROOT, 9, &[]);
+        };
+        let new_ones = |names: &[Name]| -> Vec<OsString> {
+            visited.new_ones(ROOT, names.to_vec()).into_iter().map(|name| name.name).collect()
+        };
+        let (first, again) = ([name("a", 1), name("b", 2)], [name("a", 1), name("b", 3), name("c", 4)]);
+        walked(&first);
+        assert_eq!(new_ones(&first), ["a", "b"], "all are new the first time");
+        walked(&again);
+        assert_eq!(new_ones(&again), ["b", "c"], "b is another file by now");
+        assert!(["b", "c"].iter().all(|name| visited.may_be_on_its_way(OsStr::new(name))));
+        assert!(!visited.may_be_on_its_way(OsStr::new("a")));
+        visited.miss(ROOT, OsStr::new("a"));
+        walked(&again);
+        assert_eq!(new_ones(&again), ["a"], "it vanished before it was copied");
+        assert!(visited.guarded().is_empty());
+        walked(&[]);
+        assert!(visited.guarded().contains(&ROOT), "it held names and holds none");
     }
 }

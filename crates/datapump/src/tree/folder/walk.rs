@@ -132,15 +132,8 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
     {
         compare_attributes::of_folders(shared, &source, target)?;
     }
-    let mut traits = traits(above, &source, target.as_deref(), fresh);
-    tell_device(shared, above, target.as_deref())?;
-    let link_dest = link_dest_below(shared, above, &name.name);
-    if let Some(target) = target.as_deref().filter(|_| !fresh) {
-        traits.doubt = doubts::in_target(shared, traits.doubt, target);
-    }
-    above.root.visited.make_room(&source)?;
-    let below = Directory::new(Some(above), &above.root, (source, target), traits, link_dest);
-    above.hold();
+    let below = opened(shared, above, &name.name, (source, target), fresh)?;
+    below.note_walk((&below.source.meta, below.source.is_young()));
     if is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
         folder_done::release(shared, &below);
@@ -149,6 +142,37 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
     shared.trees.walk(1);
     shared.plan.add_first([Work::List(below)].into_iter());
     Ok(())
+}
+
+/// A folder on its way, which its parent waits for.
+fn opened(
+    shared: &Shared<'_>,
+    above: &Arc<Directory>,
+    name: &OsStr,
+    (source, target): (Arc<FolderSide>, Option<Arc<FolderSide>>),
+    fresh: bool,
+) -> Result<Arc<Directory>, Problem> {
+    let mut traits = traits(above, &source, target.as_deref(), fresh);
+    tell_device(shared, above, target.as_deref())?;
+    let link_dest = link_dest_below(shared, above, name);
+    if let Some(target) = target.as_deref().filter(|_| !fresh) {
+        traits.doubt = doubts::in_target(shared, traits.doubt, target);
+    }
+    above.root.visited.make_room(&source)?;
+    let below = Directory::new(Some(above), &above.root, (source, target), traits, link_dest);
+    above.hold();
+    Ok(below)
+}
+
+/// A folder that was walked is opened once more, on both sides.
+pub(crate) fn open_again(
+    shared: &Shared<'_>,
+    above: &Arc<Directory>,
+    name: &OsStr,
+) -> Result<Arc<Directory>, Problem> {
+    let source = above.source.child(name).map_err(Problem::vanished)?;
+    let target = above.target.as_ref().map(|target| target.child(name)).transpose()?;
+    opened(shared, above, name, (source, target), false)
 }
 
 /// The folders of that name in those where unchanged files are looked for.

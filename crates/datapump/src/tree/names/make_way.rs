@@ -17,11 +17,11 @@ use datapump_engine::Errno;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
-use crate::tree::finish;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::folder_done;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
+use crate::tree::{delete, finish};
 use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
 
 const MOVE_IT_AWAY: &str = "is a folder that is not empty, and the source is none; move the folder away, or remove it, \
@@ -122,11 +122,12 @@ fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
     true
 }
 
-/// All else is done: folders that are in the way go, with all that is too much, and then it is the turn of the names.
+/// All else is done: it is found out what is too much, and folders that are in the way go, with all that is too much, and then it is the turn of the names.
 pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
-    if has_put_off(shared) {
+    if has_put_off(shared) || delete::walks_again(shared, waits, &roots(shared)) {
         return shared.plan.put_behind(Work::MakeWay);
     }
+    let roots = roots(shared);
     let waiting = {
         let mut waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.is_over = true;
@@ -135,7 +136,7 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     if waiting.is_empty() {
         return;
     }
-    let was_made = finish::delete_rest(shared, waits, &roots(shared, &waiting));
+    let was_made = finish::delete_rest(shared, waits, &roots);
     shared.ledger.watch.enter(Phase::Copying);
     shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made = true;
     let looked = if was_made { Looked::Replaces } else { Looked::NotYet };
@@ -164,9 +165,10 @@ fn has_put_off(shared: &Shared<'_>) -> bool {
 }
 
 /// The roots of all trees: those that are done, and those that names wait in.
-fn roots(shared: &Shared<'_>, waiting: &[(Arc<Directory>, Name)]) -> Vec<Arc<Directory>> {
+fn roots(shared: &Shared<'_>) -> Vec<Arc<Directory>> {
     let mut roots = shared.trees.trees_done().clone();
-    for (directory, _) in waiting {
+    let waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    for (directory, _) in &waiting.names {
         let mut root = directory;
         while let Some(parent) = &root.parent {
             root = parent;

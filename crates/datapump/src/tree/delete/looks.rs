@@ -1,0 +1,161 @@
+//! Looks at all folders of the source: which of them are not what they were when they were walked.
+//!
+//! Of another host all are requested without waiting for an answer. Must not know: what follows on that.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_core::walked::WalkedFolder;
+
+use crate::problem::{Class, Problem};
+use crate::run::Shared;
+use crate::tree::folder::directory::Directory;
+use crate::tree::folder::origin::Origin;
+use crate::tree::folder::side::FolderSide;
+use crate::tree::folder::visited::{AsWalked, FolderKey, FolderStep, ROOT, Visited};
+use datapump_files::disk::Meta;
+use datapump_files::identity::id;
+
+/// What a look found: the folder, and whether its times could hide a name that comes right behind the look.
+pub(crate) type Look = Result<(Meta, bool), Problem>;
+
+/// Folders of all trees that changed since they were walked. Those that are others by now are guarded.
+pub(super) fn changed(
+    shared: &Shared<'_>,
+    roots: &[Arc<Directory>],
+) -> Result<BTreeSet<WalkedFolder>, Problem> {
+    let mut changed = BTreeSet::new();
+    for (tree, root) in roots.iter().enumerate() {
+        let mut looks =
+            Looks { shared, root, changed: BTreeSet::new(), unverified: Vec::new(), unseen: BTreeSet::new() };
+        looks.handle(ROOT, root.source.look_again())?;
+        match root.source.origin()? {
+            Origin::There(folder) => {
+                let host = Arc::clone(&folder.remote_host);
+                let path = root.source.path();
+                host.look_below(&folder, root.root.visited.way(), &path, &mut |key, look| {
+                    looks.handle(key, look)
+                })?;
+            }
+            Origin::Here(_) => looks.of_this_host()?,
+        }
+        looks.verify()?;
+        changed.extend(looks.changed.into_iter().map(|key| WalkedFolder { tree, key }));
+    }
+    Ok(changed)
+}
+
+struct Looks<'run> {
+    shared: &'run Shared<'run>,
+    root: &'run Arc<Directory>,
+    changed: BTreeSet<FolderKey>,
+    /// Their names tell.
+    unverified: Vec<FolderKey>,
+    /// Folders that are gone, or others, and what lies below them.
+    unseen: BTreeSet<FolderKey>,
+}
+
+impl Looks<'_> {
+    fn visited(&self) -> &Visited {
+        &self.root.root.visited
+    }
+
+    /// Errors: the session is lost.
+    fn handle(&mut self, key: FolderKey, look: Look) -> Result<(), Problem> {
+        let above = self.visited().above(key);
+        if key != ROOT && self.unseen.contains(&above) {
+            self.unseen.insert(key);
+            return Ok(());
+        }
+        match look.map_err(Problem::vanished) {
+            Ok((now, _)) => match self.visited().is_as_walked(key, &now) {
+                AsWalked::Yes => {}
+                AsWalked::Unverified => self.unverified.push(key),
+                AsWalked::No => drop(self.changed.insert(key)),
+                AsWalked::Replaced => self.guard(key),
+            },
+            Err(problem) if problem.class == Class::Lost => return Err(problem),
+            // Its name is gone, so that the folder which it was in has changed.
+            Err(problem) if problem.is_vanished() && key != ROOT => {
+                self.unseen.insert(key);
+                self.changed.insert(above);
+            }
+            Err(problem) => {
+                self.root.root.report(&self.shared.ledger, problem);
+                self.guard(key);
+            }
+        }
+        Ok(())
+    }
+
+    fn guard(&mut self, key: FolderKey) {
+        self.visited().guard(key);
+        self.unseen.insert(key);
+    }
+
+    fn of_this_host(&mut self) -> Result<(), Problem> {
+        let mut open = vec![Some(Arc::clone(&self.root.source))];
+        let steps: Vec<FolderStep> = self.root.root.visited.way().collect();
+        for step in steps {
+            if self.shared.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            match step {
+                FolderStep::Up => drop(open.pop()),
+                FolderStep::Down(key, name) => {
+                    let above = open.last().and_then(Option::as_ref);
+                    let opened = above.map(|above| above.child(&name));
+                    let Some(opened) = opened else {
+                        self.unseen.insert(key);
+                        open.push(None);
+                        continue;
+                    };
+                    let look = opened.as_ref().map(|side| (side.meta, side.is_young())).map_err(Clone::clone);
+                    self.handle(key, look)?;
+                    open.push(opened.ok().filter(|_| !self.unseen.contains(&key)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists those whose times tell nothing.
+    fn verify(&mut self) -> Result<(), Problem> {
+        for key in std::mem::take(&mut self.unverified) {
+            let listed = self.side(key).and_then(|side| is_listed_as_walked(self.visited(), key, &side));
+            match listed.map_err(Problem::vanished) {
+                Ok(true) => {}
+                Err(problem) if problem.class == Class::Lost => return Err(problem),
+                Ok(false) | Err(_) => drop(self.changed.insert(key)),
+            }
+        }
+        Ok(())
+    }
+
+    fn side(&self, key: FolderKey) -> Result<Arc<FolderSide>, Problem> {
+        let mut side = Arc::clone(&self.root.source);
+        for (_, name) in self.visited().chain(key) {
+            side = side.child(&name)?;
+        }
+        Ok(side)
+    }
+}
+
+/// What it was before its names were listed counts from now on: where that is young, or a name came meanwhile, the next
+/// look lists it once more.
+fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -> Result<bool, Problem> {
+    let (before, is_young) = source.look_again()?;
+    let (origin, path) = (source.origin()?, source.path());
+    let (mut all, mut cookie) = (Vec::new(), 0);
+    loop {
+        let (names, next) = origin.list(cookie, false, &path)?;
+        if names.is_empty() {
+            break;
+        }
+        all.extend(names);
+        cookie = next;
+    }
+    let (now, _) = source.look_again()?;
+    Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, (&before, is_young), &all))
+}

@@ -1,0 +1,430 @@
+//! One walk over the target: names that are too much are counted, or removed.
+//!
+//! Must not know: what was found out about the source, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_core::walked::{Judgement, NameFacts, Recorded, WalkedFolder, judge};
+use datapump_engine::Errno;
+
+use super::leftover;
+use super::place::{DeletePlace, SourceFolder};
+use crate::problem::{Class, Operation, Problem};
+use crate::run::Shared;
+use crate::target::change::deletion;
+use crate::target::listed::{self, Name};
+use crate::tree::folder::directory::Directory;
+use crate::tree::folder::side::FolderSide;
+use crate::tree::folder::visited::{FolderKey, ROOT};
+use crate::tree::names::backup::{self, TakenName, UndoRename};
+use crate::units::counted;
+use datapump_files::attributes;
+use datapump_files::commit::reserved::LIST_NAME;
+use datapump_files::disk::{AttributeHolder, FileKind, names};
+
+/// What a walk over the target is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeleteStep {
+    /// How many names are to go.
+    Count,
+    Remove,
+}
+
+/// Names that stay because the source was not quiet.
+#[derive(Debug, Default)]
+pub(super) struct KeptNames {
+    /// Of each restless folder its own.
+    pub(super) own: BTreeMap<WalkedFolder, u64>,
+    /// Of others those that may be on their way.
+    pub(super) on_their_way: u64,
+}
+
+/// One walk over the target.
+pub(super) struct DeletePass<'run> {
+    pub(super) shared: &'run Shared<'run>,
+    pub(super) step: DeleteStep,
+    /// The folders that are copied from.
+    pub(super) roots: Vec<Arc<FolderSide>>,
+    all: &'run [Arc<Directory>],
+    /// Folders that keep their own names.
+    pub(super) restless: BTreeSet<WalkedFolder>,
+    pub(super) kept: KeptNames,
+    /// Folders of the tree at hand below which nothing goes.
+    guarded: BTreeSet<FolderKey>,
+    tree: usize,
+    pub(super) found: u64,
+    /// A folder of the source lies in what is to go. It was reported.
+    pub(super) is_refused: bool,
+}
+
+/// Whether a name is one of those that a copy deals with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Selected {
+    Yes,
+    /// A pattern leaves it out, or it is on no list.
+    No,
+    /// It is the list of an unfinished copy, or a backup.
+    Never,
+}
+
+/// What becomes of a name.
+pub(super) enum Fate {
+    /// It is right.
+    Right,
+    /// It is nobody's business here, and what it lies in stays.
+    Kept,
+    Goes(FileKind),
+    /// It is what a cut copy left, of something that the source does not have (any more).
+    Leftover,
+    /// A folder to look into.
+    Enter(Box<DeletePlace>),
+}
+
+impl Fate {
+    /// Something goes, because the source does not have it.
+    fn is_final(&self) -> bool {
+        match self {
+            Fate::Goes(_) | Fate::Leftover => true,
+            Fate::Enter(below) => below.source.is_none(),
+            Fate::Right | Fate::Kept => false,
+        }
+    }
+}
+
+impl<'run> DeletePass<'run> {
+    pub(super) fn new(
+        shared: &'run Shared<'run>,
+        step: DeleteStep,
+        all: &'run [Arc<Directory>],
+    ) -> DeletePass<'run> {
+        DeletePass {
+            shared,
+            step,
+            roots: all.iter().map(|root| Arc::clone(&root.source)).collect(),
+            all,
+            restless: BTreeSet::new(),
+            kept: KeptNames::default(),
+            guarded: BTreeSet::new(),
+            tree: 0,
+            found: 0,
+            is_refused: false,
+        }
+    }
+
+    pub(super) fn removes(&self) -> bool {
+        self.step == DeleteStep::Remove && !self.shared.settings.options.dry_run
+    }
+
+    pub(super) fn tree(&mut self, tree: usize, root: &Directory) -> Result<(), Problem> {
+        (self.tree, self.guarded) = (tree, root.root.visited.guarded());
+        let Some(target) = root.target.as_ref().filter(|_| !self.guarded.contains(&ROOT)) else {
+            return Ok(());
+        };
+        let sides = (Some(SourceFolder::root(&root.source)), Arc::clone(target));
+        let mut open = vec![DeletePlace::new(&root.root, sides, ROOT)];
+        while let Some(here) = open.last_mut() {
+            if self.shared.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let folder = here.target.file()?.0;
+            let (names, cookie) = listed::list(&folder, here.cookie)
+                .map_err(|errno| Problem::system(Operation::List, &here.target.path(), errno.0))?;
+            here.cookie = cookie;
+            let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };
+            let above = open.len() - 1;
+            match below {
+                Some(below) => open.extend(below.into_iter().map(|below| DeletePlace { above, ..below })),
+                None => {
+                    let done = open.pop().expect("looked at above");
+                    self.leave(&done, open.get_mut(done.above))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Deals with names of a folder; gives the folders to look into, or nothing where it shows a folder of the source.
+    fn batch(
+        &mut self,
+        here: &mut DeletePlace,
+        folder: &Arc<File>,
+        names: &[Name],
+    ) -> Result<Option<Vec<DeletePlace>>, Problem> {
+        let fates: Vec<Fate> =
+            names.iter().map(|name| self.fate(here, folder, name)).collect::<Result<_, _>>()?;
+        let is_final = fates.iter().any(Fate::is_final);
+        if is_final && self.is_shown_in_source(here, folder) {
+            return Ok(None);
+        }
+        let mut below = Vec::new();
+        for (name, fate) in names.iter().zip(fates) {
+            match fate {
+                Fate::Right => {}
+                Fate::Kept => here.keeps_some = true,
+                Fate::Enter(place) => below.push(*place),
+                Fate::Leftover => self.remove_leftover(here, folder, &name.name)?,
+                Fate::Goes(_) if self.removes() && !self.is_set_aside(here, folder, &name.name) => {
+                    here.keeps_some = true;
+                }
+                Fate::Goes(kind) => {
+                    self.remove((&here.target, folder), &name.name, kind)?;
+                    here.removed_some = true;
+                }
+            }
+        }
+        Ok(Some(below))
+    }
+
+    fn fate(&mut self, here: &mut DeletePlace, folder: &Arc<File>, name: &Name) -> Result<Fate, Problem> {
+        let (kind, selected) = self.kind(here, folder, name)?;
+        let visited = &here.root.visited;
+        let key = visited.below(here.key, &name.name);
+        let recorded = match visited.has_name(here.key, &name.name).filter(|_| here.source.is_some()) {
+            _ if here.source.is_none() => Recorded::NoFolder,
+            Some(true) if visited.has(key) => Recorded::Folder,
+            Some(true) => Recorded::Other,
+            Some(false) => Recorded::No,
+            None => Recorded::Unlisted,
+        };
+        let judgement = judge(NameFacts {
+            recorded,
+            is_folder: kind == FileKind::Folder,
+            is_protected: selected == Selected::Never,
+            // Whatever the source has under an excluded name is none of what is copied.
+            is_excluded: selected == Selected::No,
+            is_in_the_way: here.root.is_in_the_way(key),
+        });
+        match judgement {
+            Judgement::Stays => Ok(Fate::Kept),
+            Judgement::Right => Ok(Fate::Right),
+            Judgement::Enter => self.common(here, (&name.name, &name.name), key),
+            Judgement::EnterAlone | Judgement::Goes => {
+                let is_written = recorded == Recorded::No && selected == Selected::Yes;
+                let written = if is_written { here.otherwise_written(folder, name)? } else { None };
+                match written {
+                    Some(written) => self.both(here, name, &written, kind),
+                    None if self.stays_for_now(here, &name.name) => Ok(Fate::Kept),
+                    None => self.too_much(here, folder, (name, kind), key),
+                }
+            }
+        }
+    }
+
+    /// Whether a name stays because the source was not quiet, which is counted.
+    fn stays_for_now(&mut self, here: &DeletePlace, name: &OsStr) -> bool {
+        let folder = WalkedFolder { tree: self.tree, key: here.key };
+        if here.source.is_none() || self.restless.is_empty() {
+            return false;
+        }
+        if self.restless.contains(&folder) {
+            *self.kept.own.entry(folder).or_default() += 1;
+            return true;
+        }
+        let is_on_its_way = self.all.iter().any(|root| root.root.visited.may_be_on_its_way(name));
+        self.kept.on_their_way += u64::from(is_on_its_way);
+        is_on_its_way
+    }
+
+    /// A name that the source does not have.
+    fn too_much(
+        &mut self,
+        here: &mut DeletePlace,
+        folder: &Arc<File>,
+        (name, kind): (&Name, FileKind),
+        key: FolderKey,
+    ) -> Result<Fate, Problem> {
+        if kind == FileKind::Folder {
+            let target = here.target.child(&name.name)?;
+            let is_source = |pass: &mut Self| {
+                pass.is_source((&target.meta, || super::elsewhere::open(&target)), || target.path())
+            };
+            return Ok(match self.is_elsewhere(here, false, &target) || is_source(self) {
+                true => Fate::Kept,
+                false => Fate::Enter(Box::new(DeletePlace::new(&here.root, (None, target), key))),
+            });
+        }
+        let fate = leftover::fate(self.shared, here, folder, &name.name);
+        if matches!(fate, Some(Fate::Kept)) {
+            self.tell_partial(&here.target.path_of(&name.name));
+        }
+        Ok(fate.unwrap_or(Fate::Goes(kind)))
+    }
+
+    /// A name that both sides have, though the source writes it otherwise.
+    fn both(
+        &mut self,
+        here: &mut DeletePlace,
+        name: &Name,
+        written: &OsStr,
+        kind: FileKind,
+    ) -> Result<Fate, Problem> {
+        let key = here.root.visited.below(here.key, written);
+        match kind == FileKind::Folder && here.root.visited.has(key) {
+            true => self.common(here, (&name.name, written), key),
+            false => Ok(Fate::Kept),
+        }
+    }
+
+    /// A folder that both sides have, under its names there and here.
+    fn common(
+        &mut self,
+        here: &DeletePlace,
+        (name, written): (&OsStr, &OsStr),
+        key: FolderKey,
+    ) -> Result<Fate, Problem> {
+        if self.guarded.contains(&key) {
+            return Ok(Fate::Right);
+        }
+        let target = here.target.child(name)?;
+        // What it shows is found out before something of it goes.
+        let is_source = |pass: &mut Self| pass.is_source((&target.meta, || None), || target.path());
+        if self.is_elsewhere(here, true, &target) || is_source(self) {
+            return Ok(Fate::Right);
+        }
+        let source = here.source.as_ref().map(|source| source.below(written));
+        Ok(Fate::Enter(Box::new(DeletePlace::new(&here.root, (source, target), key))))
+    }
+
+    /// `--max-delete` is reached, and one more would go.
+    fn too_many(&self) -> Problem {
+        let most = counted(self.found, "name");
+        let copied = if self.shared.settings.options.dry_run { "would be copied" } else { "was copied" };
+        let words = match self.step {
+            DeleteStep::Count => {
+                format!(
+                    "more than {most} would be removed (--max-delete); none is, and all the rest {copied}"
+                )
+            }
+            DeleteStep::Remove => format!("{most} removed, and no more may be (--max-delete)"),
+        };
+        Problem::of(Class::Refused, Operation::Delete, words)
+    }
+
+    /// Sets aside what is to go. False where that failed, which is told: it stays.
+    fn is_set_aside(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
+        let source = here.source.as_ref().and_then(|source| source.side().ok());
+        let tree = (&*here.root, &*here.target, source.as_deref());
+        let set_aside = || backup::aside_in_tree(self.shared, tree, TakenName::gone(folder, name));
+        let done = match set_aside() {
+            Err(problem) if problem.class == Class::Denied && here.target.open_up() => set_aside(),
+            done => done,
+        };
+        // Without links its name is gone with that.
+        if done.as_ref().is_ok_and(UndoRename::is_renamed) {
+            self.count_deleted();
+        }
+        done.map_err(|problem| self.shared.ledger.report(problem)).is_ok()
+    }
+
+    pub(super) fn count_deleted(&self) {
+        self.shared.ledger.tally().deleted += 1;
+        self.shared.ledger.watch.has_deleted();
+    }
+
+    /// What a name is, and whether it is one of those that are dealt with.
+    fn kind(&self, here: &DeletePlace, folder: &File, name: &Name) -> Result<(FileKind, Selected), Problem> {
+        let path = || here.target.path_of(&name.name);
+        let kind = match name.kind {
+            Some(kind) => kind,
+            None => {
+                let meta = names::metadata(folder, &name.name);
+                meta.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))?.kind
+            }
+        };
+        // A list below goes with a copy of all names alone: of others it tells what may not be on the disk.
+        let is_settled = self.shared.settings.options.selection.is_empty()
+            && !self.shared.settings.options.one_file_system;
+        let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
+        let is_backup = backup::is_kept(self.shared, &here.root, folder, (&name.name, kind));
+        let ours = (stays && name.name == LIST_NAME) || is_backup;
+        let (select, is_folder) = (&self.shared.trees.select, kind == FileKind::Folder);
+        let (folder, above) = (|| here.target.relative(), &here.root.patterns_above);
+        let excluded_go = self.shared.settings.options.delete_excluded;
+        let is_protected = || select.protects((above, folder), (&name.name, is_folder), excluded_go);
+        let selected = match select.includes(above, folder, &name.name, is_folder) {
+            _ if ours || is_protected() => Selected::Never,
+            true => Selected::Yes,
+            false => Selected::No,
+        };
+        Ok((kind, selected))
+    }
+
+    fn remove(
+        &mut self,
+        (above, folder): (&FolderSide, &File),
+        name: &OsStr,
+        kind: FileKind,
+    ) -> Result<(), Problem> {
+        self.count_found()?;
+        if self.removes() {
+            let remove = || names::remove(folder, name, kind == FileKind::Folder);
+            let removed = match remove() {
+                Err(Errno::EACCES) if above.open_up() => remove(),
+                removed => removed,
+            };
+            match removed {
+                Ok(()) => self.count_deleted(),
+                Err(Errno::ENOENT) => {}
+                // An excluded name lies in it.
+                Err(Errno::ENOTEMPTY) => return Ok(()),
+                Err(errno) => return Err(Problem::system(Operation::Remove, &above.path_of(name), errno.0)),
+            }
+        }
+        self.tell_removed(above, name, kind);
+        Ok(())
+    }
+
+    /// One more goes, if it may.
+    pub(super) fn count_found(&mut self) -> Result<(), Problem> {
+        if self.shared.settings.options.max_delete == Some(self.found) {
+            return Err(self.too_many());
+        }
+        self.found += 1;
+        Ok(())
+    }
+
+    pub(super) fn tell_removed(&self, above: &FolderSide, name: &OsStr, kind: FileKind) {
+        if self.step == DeleteStep::Remove && self.shared.settings.tells_changes() {
+            let path = above.path_of(name);
+            let change = deletion(&path, self.shared.settings.below_target(&path).to_path_buf(), kind);
+            self.shared.ledger.tell(Some(Box::new(change)));
+        }
+    }
+
+    /// A folder was looked through: one without a source goes, another gets the times back that removals changed.
+    fn leave(&mut self, done: &DeletePlace, above: Option<&mut DeletePlace>) -> Result<(), Problem> {
+        match (&done.source, above) {
+            (None, Some(above)) if done.keeps_some => above.keeps_some = true,
+            (None, Some(above)) => {
+                let folder = above.target.file()?.0;
+                self.remove((&above.target, &folder), &done.target.name, FileKind::Folder)?;
+                if self.step == DeleteStep::Remove {
+                    above.root.is_out_of_the_way(done.key);
+                }
+                above.removed_some = true;
+            }
+            (Some(_), Some(_)) if self.removes() => self.restore(done)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A folder gets back what removals changed of it, as it was when they began: it was finished then.
+    fn restore(&self, done: &DeletePlace) -> Result<(), Problem> {
+        let was_opened_up = done.target.was_opened_up();
+        if !done.removed_some && !was_opened_up {
+            return Ok(());
+        }
+        let (found, open) = (&done.target.meta, done.target.file()?.0);
+        let to = AttributeHolder::Open(&open);
+        let mode = if was_opened_up { to.set_mode(found.mode) } else { Ok(()) };
+        let keeps_times = self.shared.settings.options.keep.times;
+        let times = if keeps_times { attributes::copy_times(found, to) } else { Ok(()) };
+        let restored = mode.and(times);
+        restored.map_err(|errno| Problem::system(Operation::SetTimes, &done.target.path(), errno.0))
+    }
+}

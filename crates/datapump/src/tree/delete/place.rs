@@ -1,0 +1,130 @@
+//! A folder of the target that is looked through, and the folder of the source that belongs to it.
+//!
+//! The source's folder is opened only where something must be asked of it that no record has. Must not know: what goes.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::sync::{Arc, OnceLock};
+
+use crate::problem::Problem;
+use crate::target::listed::Name;
+use crate::tree::folder::side::FolderSide;
+use crate::tree::folder::visited::FolderKey;
+use crate::tree::names::folded;
+use crate::tree::root::Root;
+use datapump_files::disk::{self, names};
+use datapump_files::identity::{FileId, id};
+
+/// A folder of the source by the names that lead to it.
+#[derive(Debug)]
+pub(super) struct SourceFolder {
+    /// `None` of a root, which is open.
+    above: Option<(Arc<SourceFolder>, OsString)>,
+    open: OnceLock<Arc<FolderSide>>,
+}
+
+impl SourceFolder {
+    pub(super) fn root(root: &Arc<FolderSide>) -> Arc<SourceFolder> {
+        Arc::new(SourceFolder { above: None, open: OnceLock::from(Arc::clone(root)) })
+    }
+
+    pub(super) fn below(self: &Arc<SourceFolder>, name: &OsStr) -> Arc<SourceFolder> {
+        Arc::new(SourceFolder { above: Some((Arc::clone(self), name.to_owned())), open: OnceLock::new() })
+    }
+
+    /// The folder, opened now if it was not.
+    pub(super) fn side(&self) -> Result<Arc<FolderSide>, Problem> {
+        let (mut closed, mut here) = (Vec::new(), self);
+        let mut side = loop {
+            match (here.open.get(), &here.above) {
+                (Some(side), _) => break Arc::clone(side),
+                (None, Some((above, name))) => {
+                    closed.push((here, name));
+                    here = above;
+                }
+                (None, None) => unreachable!("a root is open"),
+            }
+        };
+        for (folder, name) in closed.into_iter().rev() {
+            side = side.child(name).map_err(Problem::vanished)?;
+            let _ = folder.open.set(Arc::clone(&side));
+        }
+        Ok(side)
+    }
+}
+
+/// A folder that is being looked through; without a source everything in it goes.
+pub(super) struct DeletePlace {
+    pub(super) root: Arc<Root>,
+    pub(super) source: Option<Arc<SourceFolder>>,
+    pub(super) key: FolderKey,
+    pub(super) target: Arc<FolderSide>,
+    pub(super) cookie: u64,
+    pub(super) removed_some: bool,
+    /// Something in it stays, so that it stays too.
+    pub(super) keeps_some: bool,
+    /// Entries that names of the source stand for, though written otherwise; found out when something is to go.
+    pub(super) folded: Option<HashMap<FileId, OsString>>,
+    /// Where its parent stands among the open places.
+    pub(super) above: usize,
+}
+
+impl DeletePlace {
+    pub(super) fn new(
+        root: &Arc<Root>,
+        sides: (Option<Arc<SourceFolder>>, Arc<FolderSide>),
+        key: FolderKey,
+    ) -> DeletePlace {
+        DeletePlace {
+            root: Arc::clone(root),
+            source: sides.0,
+            key,
+            target: sides.1,
+            cookie: 0,
+            removed_some: false,
+            keeps_some: false,
+            folded: None,
+            above: 0,
+        }
+    }
+
+    /// The name of the source for which one stands that the source does not have. Most file systems fold nothing.
+    pub(super) fn otherwise_written(
+        &mut self,
+        folder: &File,
+        name: &Name,
+    ) -> Result<Option<OsString>, Problem> {
+        let Some(source) = self.source.as_ref().filter(|_| disk::may_fold_names(folder)) else {
+            return Ok(None);
+        };
+        let folded = match &mut self.folded {
+            Some(folded) => folded,
+            empty => {
+                let side = source.side()?;
+                empty.insert(folded::standing_otherwise_written(
+                    (&side.origin()?, &side.path()),
+                    (folder, &self.target.path()),
+                )?)
+            }
+        };
+        if folded.is_empty() {
+            return Ok(None);
+        }
+        match names::metadata(folder, &name.name) {
+            Ok(meta) => Ok(folded.get(&id(&meta)).cloned()),
+            // It may stand for any.
+            Err(_) => Ok(Some(name.name.clone())),
+        }
+    }
+}
+
+impl Drop for SourceFolder {
+    /// A tree may be deeper than the stack.
+    fn drop(&mut self) {
+        let mut next = self.above.take();
+        while let Some((folder, _)) = next {
+            next = Arc::into_inner(folder).and_then(|mut folder| folder.above.take());
+        }
+    }
+}
