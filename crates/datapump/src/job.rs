@@ -38,7 +38,7 @@ use crate::job::settings::{QueuedNulls, Settings};
 use crate::lane;
 use crate::lane::gate::LaneGate;
 use crate::net::folder::handle_table::HandleTable;
-use crate::net::folder::remote_host::RemoteHost;
+use crate::net::folder::remote_host::{AheadWish, RemoteHost};
 use crate::net::server::served_connection;
 use crate::problem::Problem;
 use crate::report::account::Around;
@@ -383,7 +383,10 @@ impl Job {
         let Some(remote_host) = self.remote_host.as_ref().filter(|host| host.reads_ahead()) else { return };
         let find = |path| PathAt::find(&self.platform.disk, path);
         let target = self.found.clone().or_else(|| self.target.local_path().map(find));
-        let wish = request_plan::ahead(&self.options, self.work == JobKind::Compare, target.as_ref());
+        let compares = self.work == JobKind::Compare;
+        let wish = request_plan::ahead(&self.options, compares, target.as_ref());
+        // An older version tells no digests: its blocks are compared.
+        let wish = AheadWish { sums: wish.sums && (remote_host.tells_sums() || !compares), ..wish };
         remote_host.read_ahead(self.sources.len(), wish);
     }
 

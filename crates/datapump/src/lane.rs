@@ -75,8 +75,8 @@ pub(crate) struct Lane<'run> {
     /// There is a rate limit.
     limited: bool,
     stopping: bool,
-    /// Blocks may have to be told in journals.
-    keeps_journals: bool,
+    /// Something is kept of blocks that landed.
+    keeps_blocks: bool,
     /// Bytes landed of `landed_of` and not yet told to the task, which other lanes share.
     landed_bytes: u64,
     landed_of: Option<Arc<Task>>,
@@ -173,7 +173,7 @@ impl<'run> Lane<'run> {
             current: None,
             claimed_ahead: VecDeque::new(),
             stopping: false,
-            keeps_journals: settings.writes && settings.target.is_some(),
+            keeps_blocks: (settings.writes && settings.target.is_some()) || shared.compares_by_sums(),
             landed_bytes: 0,
             landed_of: None,
             landed_file: u32::MAX,

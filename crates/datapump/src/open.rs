@@ -465,7 +465,9 @@ fn complete(
     shared.ledger.note_direct(source_direct, sink_direct, how.why);
     shared.ledger.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
     let source = match (from_stripe.or(opened.elsewhere), opened.handle, opened.is_file) {
-        (Some(Source::RemoteHost(file)), ..) if takes_sums(shared, landing) => Source::RemoteSums(file),
+        (Some(Source::RemoteHost(file)), ..) if takes_sums(shared, &file, landing) => {
+            Source::RemoteSums(file)
+        }
         (Some(elsewhere), ..) => elsewhere,
         (None, None, _) => Source::Null,
         (None, Some(handle), true) => Source::File(file_end::of_source(shared, handle, source_direct)),
@@ -496,10 +498,8 @@ fn complete(
     Ok(Ends { source, sink, original, ranges })
 }
 
-/// What stands is compared with digests of the source's blocks, which the other host computes in any case. A
-/// verification tells where files differ, and compares bytes.
-fn takes_sums(shared: &Shared<'_>, landing: &OpenTarget) -> bool {
-    let tells_sums = shared.remote_host.as_ref().is_some_and(|host| host.tells_sums());
-    let is_hashed = !shared.settings.options.unhashed;
-    matches!(landing, OpenTarget::Compare(_)) && !shared.settings.compares && is_hashed && tells_sums
+/// Files are compared by digests of the source's blocks, which the other host computes in any case.
+fn takes_sums(shared: &Shared<'_>, file: &RemoteFile, landing: &OpenTarget) -> bool {
+    let has_sums = !matches!(file, RemoteFile::Stream(_)) && shared.compares_by_sums();
+    has_sums && matches!(landing, OpenTarget::Compare(_))
 }

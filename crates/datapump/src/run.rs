@@ -101,6 +101,12 @@ impl Shared<'_> {
         self.settings.hashes || (self.remote_host.is_some() && !self.settings.options.unhashed)
     }
 
+    /// Digests of the source's blocks come instead of them where files are compared.
+    pub(crate) fn compares_by_sums(&self) -> bool {
+        let tells_sums = self.remote_host.as_ref().is_some_and(|host| host.tells_sums());
+        tells_sums && !self.settings.options.unhashed
+    }
+
     pub(crate) fn next_number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }

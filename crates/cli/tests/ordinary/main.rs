@@ -101,6 +101,7 @@ mod unread_output;
 mod update_modes;
 mod verify_attributes;
 mod verify_sees_all;
+mod verify_two_hosts;
 mod web;
 mod web_lies;
 mod web_proxies;

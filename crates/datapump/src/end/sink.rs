@@ -148,13 +148,13 @@ fn compared(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settled {
         Some(_) if done + bytes < block.len => Settled::Moved(bytes),
         Some(sum) => {
             by.sums[slot as usize] = None;
-            let own = &by.engine.bytes(Slot(by.twin(slot)))[..block.len as usize];
+            let own = BlockHash::of(block, &by.engine.bytes(Slot(by.twin(slot)))[..block.len as usize]);
             // Where in the block they differ is not known.
-            if BlockHash::of(block, own).digest() == sum {
-                Settled::Moved(bytes)
-            } else {
-                Settled::Differs(0)
+            if own.digest() != sum {
+                return Settled::Differs(0);
             }
+            by.hashes[slot as usize] = Some(own);
+            Settled::Moved(bytes)
         }
     }
 }

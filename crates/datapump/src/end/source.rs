@@ -104,6 +104,16 @@ impl Source {
         }
     }
 
+    /// It lies on another host.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self, Source::RemoteHost(_) | Source::RemoteSums(_))
+    }
+
+    /// Digests come of it instead of blocks.
+    pub(crate) fn gives_sums(&self) -> bool {
+        matches!(self, Source::RemoteSums(_))
+    }
+
     /// What the end itself says of a read that failed.
     pub(crate) fn fault(&self) -> Option<WebFault> {
         match self {

@@ -11,6 +11,7 @@ use datapump_engine::{Errno, Handle};
 use crate::end::Sink;
 use crate::file::changed::{check_unchanged, find_change, note};
 use crate::file::growth;
+use crate::file::locate;
 use crate::file::task::{Finish, Task, TreeFile};
 use crate::job::options::Keep;
 use crate::open::held::{Held, Original};
@@ -75,6 +76,7 @@ fn staged(task: &Task) -> &StagedFile {
 pub(crate) fn check_source(shared: &Shared<'_>, task: &Task) -> Result<SourceCheck, Problem> {
     match &task.finish {
         Finish::Commit(staged) => source_is_whole_or_longer(shared, task, staged),
+        Finish::Located => Err(locate::is_same_by_now(task)),
         _ => source_stood_still(shared, task).and_then(|check| nothing_is_behind(task).map(|()| check)),
     }
 }

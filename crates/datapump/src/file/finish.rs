@@ -12,6 +12,7 @@ use datapump_engine::{CpuStage, meter::within};
 use crate::file::changed;
 use crate::file::completing;
 use crate::file::fault;
+use crate::file::locate;
 use crate::file::settled;
 use crate::file::task::{Finish, Task};
 use crate::file::verify;
@@ -212,10 +213,14 @@ fn enqueue(shared: &Shared<'_>, file: &Task) {
     }
 }
 
-/// A block of a file came to nothing: the file is given up, or, if it only was compared, copied after all.
+/// A block of a file came to nothing: the file is given up, or, if it only was compared, copied after all. Where digests
+/// were compared the place is not known yet.
 pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: PumpFault) {
     if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked(_)) {
         return tree::rules::checked::copy_after_all(shared, task);
+    }
+    if fault.kind == FaultKind::Differs && locate::locate(shared, task, fault.at) {
+        return;
     }
     fail(shared, task, fault::problem_of(shared, task, fault));
 }
@@ -259,7 +264,7 @@ pub(crate) fn abandon(shared: &Shared<'_>, task: &Task, goes_on_later: bool) {
             return abandon(shared, written, goes_on_later);
         }
         Finish::Device(_) | Finish::Stripe(_) => CutLeaves::InPlace,
-        Finish::Nothing | Finish::Checked(_) => CutLeaves::Nothing,
+        Finish::Nothing | Finish::Located | Finish::Checked(_) => CutLeaves::Nothing,
     };
     shared.ledger.leaves(leaves);
 }

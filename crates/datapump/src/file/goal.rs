@@ -44,7 +44,7 @@ pub(crate) fn goal(
             FileGoal { ending: Ending::Members, syncs_data, syncs_folder, ..FileGoal::NOTHING }
         }
         Finish::Checked(_) => FileGoal { ending: Ending::Equal, ..FileGoal::NOTHING },
-        Finish::Nothing | Finish::ReadBack(_) | Finish::Repair(_) => FileGoal::NOTHING,
+        Finish::Nothing | Finish::Located | Finish::ReadBack(_) | Finish::Repair(_) => FileGoal::NOTHING,
     }
 }
 

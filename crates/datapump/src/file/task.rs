@@ -37,6 +37,8 @@ pub(crate) enum Finish {
     Stripe(Arc<OpenStripe>),
     /// A file was compared with the source (`--checksum`).
     Checked(Against),
+    /// The bytes of a block are compared whose digests differ, to find the place.
+    Located,
     /// A pass over the target of this task: what comes back must be what was written.
     ReadBack(Arc<Task>),
     /// A pass over what came back damaged of this task's target: it is written again.
@@ -159,7 +161,8 @@ impl Task {
     /// Whether it may lead to more when it has ended.
     pub(crate) fn may_bring_more(&self) -> bool {
         let has_links = self.tree_file.as_ref().is_some_and(|tree_file| tree_file.links.is_some());
-        self.verify || has_links || matches!(self.finish, Finish::Checked(_))
+        let may_differ = matches!(self.finish, Finish::Checked(_)) || self.source.gives_sums();
+        self.verify || has_links || may_differ
     }
 
     /// It may bring more to do when it is complete (to be read back, to be copied after all, other names): the plan
@@ -191,6 +194,7 @@ impl Task {
             | Finish::Commit(_)
             | Finish::Device(_)
             | Finish::Stripe(_)
+            | Finish::Located
             | Finish::Checked(_) => None,
         }
     }
@@ -242,7 +246,11 @@ impl Task {
         match &self.finish {
             Finish::Commit(staged) => !staged.is_in_place(),
             Finish::ReadBack(written) | Finish::Repair(written) => written.target_is_kept(),
-            Finish::Nothing | Finish::Checked(_) | Finish::Device(_) | Finish::Stripe(_) => false,
+            Finish::Nothing
+            | Finish::Located
+            | Finish::Checked(_)
+            | Finish::Device(_)
+            | Finish::Stripe(_) => false,
         }
     }
 

@@ -184,8 +184,9 @@ pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) 
     let was_begun = target.is_some_and(holds_a_list);
     let some_stay = (rules.leaves_some() && stands) || was_begun;
     let usual = Options::defaults(Reads::FarTrees).request_bytes;
-    // What stands is compared by its digests, and what does not is requested.
-    let sums = options.checksum && stands && !compares && !options.unhashed && !was_begun;
+    // Files are compared by their digests. What differs, or does not stand, is requested.
+    let reads_both = compares || (options.checksum && stands && !was_begun);
+    let sums = reads_both && !options.unhashed;
     let looks_only = options.dry_run || (some_stay && !compares && !sums) || !options.link_dest.is_empty();
     let tells = options.keep.acl || options.keep.xattrs;
     let updates = (rules.leaves_unread() && stands) || !options.link_dest.is_empty();

@@ -105,18 +105,27 @@ impl Lane<'_> {
             self.landed_of.clone_from(&self.tasks[slot as usize]);
             self.landed_file = block.file;
         }
-        if self.keeps_journals
-            && let Some(task) = &self.landed_of
-            && let Some(journal) = task.journal()
-            && let Err(errno) = told(journal, block)
-        {
-            // Nothing that comes now would mend it: the rest is not waited for.
-            finish::fail(self.shared, task, Problem::system(Operation::Sync, &task.target_name, errno.0));
+        if self.keeps_blocks {
+            self.keep_block(slot, block);
         }
         self.landed_bytes += bytes;
         if self.draining {
             self.tell_landed();
             self.let_go(slot);
+        }
+    }
+
+    /// A block that was written is told in its file's journal. The hash of one that was compared by its digest is kept.
+    fn keep_block(&mut self, slot: u32, block: Block) {
+        let Some(task) = &self.landed_of else { return };
+        if let Some(journal) = task.journal()
+            && let Err(errno) = told(journal, block)
+        {
+            // Nothing that comes now would mend it: the rest is not waited for.
+            finish::fail(self.shared, task, Problem::system(Operation::Sync, &task.target_name, errno.0));
+        }
+        if let Some(hash) = task.hash.as_ref().filter(|_| task.source.gives_sums()) {
+            self.performer.hashes[slot as usize].take().into_iter().for_each(|block| hash.insert(block));
         }
     }
 

@@ -8,7 +8,7 @@ use datapump_engine::{CpuStage, Slot, meter::within};
 use datapump_transport::NetFault;
 
 use super::Lane;
-use crate::end::{Connection, SendLane, Source, Trouble};
+use crate::end::{Connection, SendLane, Trouble};
 use crate::file::fault;
 use crate::file::hash::BlockHash;
 
@@ -37,12 +37,13 @@ impl Lane<'_> {
                 let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
                 // Also one that came with a block which nobody took: it is not that of what is read back here.
                 let came = self.performer.hashes[slot as usize].take();
-                let comes_from_there = matches!(task.source, Source::RemoteHost(_));
+                let comes_from_there = task.source.is_remote();
                 if let (Some(hash), Some(block), true) = (&task.hash, came, comes_from_there) {
                     hash.insert(block);
                     return true;
                 }
-                return false;
+                // What came is a digest, and the slot holds other bytes.
+                return task.source.gives_sums();
             }
             Connection::Send(_) if self.shared.settings.options.unhashed => return true,
             Connection::Send(_) => {}

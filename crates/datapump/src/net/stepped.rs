@@ -7,6 +7,7 @@
 //! Must not know: sockets, threads, TLS.
 
 mod read_on;
+mod verify;
 
 use std::fs;
 use std::io::Write;
@@ -51,6 +52,8 @@ struct TwoHosts {
     reads_ahead: bool,
     /// What the side that writes may hold.
     memory_bytes: u64,
+    /// It compares, and writes nothing.
+    compares: bool,
 }
 
 /// How a session went.
@@ -74,6 +77,7 @@ impl TwoHosts {
             net,
             reads_ahead: true,
             memory_bytes: 1 << 30,
+            compares: false,
         }
     }
 
@@ -185,13 +189,16 @@ impl TwoHosts {
         let peer = PeerFacts { place, boot: None, round_trip_ns, requested: None, reads_on };
         let remote_host = RemoteHost::new(peer, cancel, pools, share, Mapping::new(true));
         let remote = Place::Remote(Remote { host: Host::Served("far:1".into()), path: source.into() });
-        let job = Job::copy(vec![remote], Place::Path(target.into())).options(options);
+        let target = Place::Path(target.into());
+        let job = if self.compares { Job::compare(remote, target) } else { Job::copy(vec![remote], target) };
         let report =
-            job.tells_files(false).remote_host(remote_host).platform(self.platform()).run(&|event| {
-                if let Event::Problem(problem) = event {
-                    said.lock().expect("no panic").push(problem.to_string());
-                }
-            });
+            job.options(options).tells_files(false).remote_host(remote_host).platform(self.platform()).run(
+                &|event| {
+                    if let Event::Problem(problem) = event {
+                        said.lock().expect("no panic").push(problem.to_string());
+                    }
+                },
+            );
         Ok((report.clone(), ended(&mut control, &outbox, &report)))
     }
 }

@@ -32,9 +32,9 @@ pub fn number_of_root(place: u32) -> u64 {
 }
 
 /// Whether a file of this length and so many bytes on the disk is sent with its opening: it is small, has no holes, and
-/// an empty one has nothing to send.
-pub fn is_sent_whole(size_bytes: u64, allocated_bytes: u64, most: u32) -> bool {
-    (1..=u64::from(most)).contains(&size_bytes) && allocated_bytes >= size_bytes
+/// an empty one has nothing to send. Digests are told of what is compared, whatever of it are holes.
+pub fn is_sent_whole((size_bytes, allocated_bytes): (u64, u64), most: u32, is_sum: bool) -> bool {
+    (1..=u64::from(most)).contains(&size_bytes) && (is_sum || allocated_bytes >= size_bytes)
 }
 
 /// Whether a place is opened ahead. Pipes and devices are not.
@@ -198,7 +198,8 @@ impl WalkAhead {
             }
             (Some(Unanswered::File), Answer::File { meta, ranges: Some(_), follows, .. }) => {
                 let (size, allocated) = (meta.size_bytes.0, meta.allocated_bytes.0);
-                if is_sent_whole(size, allocated, self.file_bytes_max) {
+                // A file that is open tells its holes.
+                if is_sent_whole((size, allocated), self.file_bytes_max, false) {
                     let (file, at, len) = (AHEAD | number, FileSize::of(0), size as u32);
                     *follows = Some(self.next);
                     self.current.push_front((self.next, PeerRequest::Read { file, at, len, sum: self.sum }));
@@ -262,9 +263,11 @@ impl WalkAhead {
     fn request_of(&self, folder: u64, entry: &Entry) -> Option<PeerRequest> {
         let (meta, name, above) = (entry.meta.as_ref()?, entry.name.clone(), AHEAD | folder);
         let (size, allocated) = (meta.size_bytes.0, meta.allocated_bytes.0);
+        let is_sum = self.sum == Some(true);
+        let is_sent = || meta.links == 1 && is_sent_whole((size, allocated), self.file_bytes_max, is_sum);
         match meta.kind {
             EntryKind::Folder => Some(PeerRequest::Enter { folder: AHEAD | self.next, above, name }),
-            EntryKind::Regular if meta.links == 1 && is_sent_whole(size, allocated, self.file_bytes_max) => {
+            EntryKind::Regular if is_sent() => {
                 Some(PeerRequest::Fetch { above, name, len: size as u32, sum: self.sum })
             }
             _ => None,

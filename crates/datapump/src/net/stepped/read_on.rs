@@ -11,7 +11,7 @@ fn of_blocks(stage: &TwoHosts) -> Options {
 }
 
 /// What happens at the host that is read, when so many one-way trips have passed.
-fn happens(stage: &TwoHosts, trips: u32, act: impl FnOnce() + 'static) {
+pub(super) fn happens(stage: &TwoHosts, trips: u32, act: impl FnOnce() + 'static) {
     let (clock, mut act) = (stage.clock.clone(), Some(act));
     let due_ns = clock.now_ns() + u64::from(trips) * DELAY.as_nanos() as u64;
     go_on_meanwhile(move || {

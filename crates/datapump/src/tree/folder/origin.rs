@@ -140,12 +140,12 @@ impl Origin {
     }
 
     /// Opens a regular file to read it, and looks at what is open. A small one at another host is opened with its
-    /// only request.
+    /// only request; with holes only if it is read whole all the same (`is_whole`).
     pub(crate) fn open_file(
         &self,
         name: &Name,
         path: &Path,
-        small_bytes: u64,
+        (small_bytes, is_whole): (u64, bool),
         stop: &AtomicBool,
     ) -> Result<(Held, Meta), Problem> {
         match self {
@@ -161,7 +161,8 @@ impl Origin {
                 // Attributes come with the first block, which an empty file has not. Holes are told only of a file
                 // that is opened.
                 let is_small = (1..=small_bytes).contains(&meta.size_bytes);
-                if meta.kind == FileKind::Regular && is_small && meta.allocated_bytes >= meta.size_bytes {
+                let is_whole = is_whole || meta.allocated_bytes >= meta.size_bytes;
+                if meta.kind == FileKind::Regular && is_small && is_whole {
                     let (folder, follows) = (Arc::clone(folder), name.follows().cloned());
                     let (name, told, charge) = (name.name.clone(), Default::default(), Default::default());
                     let small = SmallFile { folder, name, follows, told, charge };

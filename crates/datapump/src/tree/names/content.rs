@@ -56,7 +56,7 @@ impl BatchCursor {
         name: &Name,
         (other, against): (File, Against),
     ) -> Result<Option<Ready>, Problem> {
-        let (one, meta, look) = self.open_file(shared, name)?;
+        let (one, meta, look) = self.open_file(shared, name, shared.compares_by_sums())?;
         let pair = Pair { meta, look, one, other: Arc::new(Handle::Os(other)) };
         self.read_both(shared, waits, name, pair, Finish::Checked(against))
     }

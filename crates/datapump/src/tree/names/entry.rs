@@ -193,7 +193,9 @@ impl BatchCursor {
         }
         let (held, meta) = match shared.settings.options.dry_run {
             true => (None, self.meta(name)?),
-            false => self.open_file(shared, name).map(|(held, meta, look)| (Some((held, look)), meta))?,
+            false => {
+                self.open_file(shared, name, false).map(|(held, meta, look)| (Some((held, look)), meta))?
+            }
         };
         let in_the_way = shared.trees.rules.decide(&meta, there.as_ref()) == Action::MakeWay;
         if in_the_way && !make_way::is_free(shared, self, name)? {
@@ -305,16 +307,17 @@ impl BatchCursor {
         journal.is_some_and(|journal| journal.has(&self.directory.path_sum, &name.name, source, there))
     }
 
-    /// Opens a regular file and takes its attributes from what is open.
+    /// Opens a regular file and takes its attributes from what is open. `is_whole`: its holes are read, too.
     pub(crate) fn open_file(
         &self,
         shared: &Shared<'_>,
         name: &Name,
+        is_whole: bool,
     ) -> Result<(Held, Meta, TimeLook), Problem> {
         let now_ns = tick::now_ns();
-        let small_bytes = shared.settings.shape.request_bytes.into();
+        let wholly = (shared.settings.shape.request_bytes.into(), is_whole);
         let path = self.source_path(&name.name);
-        let opened = self.source.open_file(name, &path, small_bytes, &shared.stop);
+        let opened = self.source.open_file(name, &path, wholly, &shared.stop);
         let (held, meta) = opened.map_err(Problem::vanished)?;
         if meta.kind != FileKind::Regular {
             let words = "is no file any more; copy again when the source is quiet";

@@ -123,8 +123,8 @@ fn content(
             format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
         return Err(differs(&path, words));
     }
-    let small_bytes = shared.settings.shape.request_bytes.into();
-    let (held, _) = cursor.source().open_file(name, &path, small_bytes, &shared.stop)?;
+    let wholly = (shared.settings.shape.request_bytes.into(), shared.compares_by_sums());
+    let (held, _) = cursor.source().open_file(name, &path, wholly, &shared.stop)?;
     let other = names::open_source(cursor.target()?, &name.name, true);
     let other = other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?;
     let (look, other) = (cursor.look(now_ns, &held, meta), Arc::new(Handle::Os(other)));

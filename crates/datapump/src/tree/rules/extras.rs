@@ -15,6 +15,7 @@ use crate::run::Shared;
 use crate::target::listed::{self, Name};
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done;
+use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::left_out;
@@ -85,9 +86,8 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
         }
         cookie = next;
         for name in &names {
-            let there = one.if_there(&name.name, || directory.source.path_of(&name.name))?;
-            match there {
-                Some(there) if is_backwards || extras.is_included(target, name, there.kind) => {}
+            match extras.is_compared_there(directory, &one, (target, name))? {
+                Some(true) => {}
                 None if is_backwards => {
                     let kind = kind_of(target, name)?;
                     if extras.is_included(target, name, kind) {
@@ -139,6 +139,28 @@ impl Extras<'_> {
     fn is_protected(&self, side: &FolderSide, name: &Name, kind: FileKind) -> bool {
         let (select, above) = (&self.shared.trees.select, &*self.root.patterns_above);
         select.protects((above, || side.relative()), (&name.name, kind == FileKind::Folder), false)
+    }
+
+    /// Whether the tree that was listed has a name of this one, and whether it is compared there. The listing tells,
+    /// unless patterns tell a folder of this name from a file. Of one that is protected nothing depends on that.
+    fn is_compared_there(
+        &self,
+        directory: &Directory,
+        listed: &Origin,
+        (side, name): (&FolderSide, &Name),
+    ) -> Result<Option<bool>, Problem> {
+        let is_included = |kind| self.is_original || self.is_included(side, name, kind);
+        let of_any_kind = is_included(FileKind::Regular);
+        match directory.source_lists(&name.name) {
+            Some(false) => return Ok(None),
+            Some(true) if of_any_kind == is_included(FileKind::Folder) => return Ok(Some(of_any_kind)),
+            _ if !self.is_original && self.is_protected(side, name, kind_of(side, name)?) => {
+                return Ok(Some(true));
+            }
+            _ => {}
+        }
+        let there = listed.if_there(&name.name, || directory.source.path_of(&name.name))?;
+        Ok(there.map(|there| is_included(there.kind)))
     }
 
     /// Tells a name of the copy that is too much, or what is too much in it.

@@ -244,6 +244,18 @@ impl RemoteFile {
         }
     }
 
+    /// The same file, to be read by requests alone.
+    pub(crate) fn once_more(self: &Arc<RemoteFile>) -> Arc<RemoteFile> {
+        match &**self {
+            RemoteFile::Small(file) => {
+                let (folder, name) = (Arc::clone(&file.folder), file.name.clone());
+                let (told, charge) = Default::default();
+                Arc::new(RemoteFile::Small(SmallFile { folder, name, follows: None, told, charge }))
+            }
+            RemoteFile::Open(_) | RemoteFile::Stream(_) => Arc::clone(self),
+        }
+    }
+
     /// The ranges that hold data.
     pub(crate) fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Vec<(u64, u64)> {
         match self {
