@@ -88,7 +88,7 @@ pub use problem::{
 };
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::cut_leaves::CutLeaves;
-pub use report::watch::{Snapshot, Watch};
+pub use report::watch::{Snapshot, TreeCounts, Watch};
 pub use report::{AskedAndGot, Latency, Network, Report};
 pub use run::event::Event;
 pub use target::change::{Change, ChangeKind};

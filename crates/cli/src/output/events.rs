@@ -251,8 +251,14 @@ pub struct ProgressLine {
     /// A file of a tree that is moved at the moment, for people: what is not UTF-8 is replaced or escaped.
     /// Null where it is not known.
     pub at_hand: Option<String>,
+    /// Names of trees that were compared with the target so far: files, folders and all others.
+    pub names: u64,
+    /// Names that there are to compare; null while unknown.
+    pub names_total: Option<u64>,
     /// Names removed so far.
     pub deleted: u64,
+    /// Names that are to be removed, those removed so far included; null before they were counted.
+    pub to_delete: Option<u64>,
     /// 0 to 100. Never falls; null while the total is unknown.
     pub percent: Option<f64>,
     /// Over the last seconds.

@@ -36,6 +36,12 @@ pub struct MeterReading {
     pub files: u64,
     /// Bytes and files found so far, while a tree is walked; zero where there is none.
     pub found: (u64, u64),
+    /// Names of trees that were compared with the target, whatever they are.
+    pub names: u64,
+    /// Names that there are; `None` while unknown.
+    pub names_total: Option<u64>,
+    /// Nothing to copy was found so far: names are all that goes by.
+    pub only_compares: bool,
     /// 0 to 100, in tenths; never falls. `None` while the total is unknown.
     pub percent: Option<f64>,
     /// Recent rate.
@@ -71,7 +77,8 @@ impl ProgressMeter {
         let walked =
             snapshot.bytes_total.map(|total| (files_found, total.saturating_add(snapshot.bytes_present)));
         // What was counted beside the copy may lack what came later.
-        let counted = snapshot.counted.map(|(files, bytes)| (files.max(files_found), bytes.max(bytes_found)));
+        let counted =
+            snapshot.counted.map(|counts| (counts.files.max(files_found), counts.bytes.max(bytes_found)));
         let whole = walked.or(counted);
         let left = whole.map(|(all_files, all)| weight(all_files, all).saturating_sub(weight(files, bytes)));
         MeterReading {
@@ -82,6 +89,9 @@ impl ProgressMeter {
             bytes_total: whole.map(|(_, bytes)| bytes),
             files,
             found: whole.map_or((bytes_found, files_found), |(files, bytes)| (bytes.max(bytes_found), files)),
+            names: snapshot.names,
+            names_total: names_total(snapshot),
+            only_compares: snapshot.names > 0 && snapshot.files_found == 0,
             percent: whole.map(|(all_files, all)| {
                 let most = if walked.is_some() { 100.0 } else { COUNTED_PERCENT_MAX };
                 self.percent(weight(files, bytes), weight(all_files, all), most)
@@ -109,6 +119,14 @@ impl ProgressMeter {
     }
 }
 
+/// Once a walk has ended, its names are all; before, what was counted beside it may lack what came later.
+fn names_total(snapshot: &Snapshot) -> Option<u64> {
+    match snapshot.bytes_total {
+        Some(_) => Some(snapshot.names).filter(|names| *names > 0),
+        None => snapshot.counted.and_then(|counts| counts.names).map(|names| names.max(snapshot.names)),
+    }
+}
+
 /// What has to be done for so many files of so many bytes.
 fn weight(files: u64, bytes: u64) -> u64 {
     bytes.saturating_add(files.saturating_mul(FILE_BYTES))
@@ -116,6 +134,8 @@ fn weight(files: u64, bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use datapump::TreeCounts;
+
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
@@ -165,7 +185,7 @@ mod tests {
             files: done,
             files_found: found,
             bytes_found: kib(found),
-            counted: counted.map(|files| (files, kib(files))),
+            counted: counted.map(|files| TreeCounts { files, bytes: kib(files), names: None }),
             ..snapshot(kib(done), total.map(kib))
         };
         for (step, (done, found, counted, total, percent)) in [
@@ -183,6 +203,24 @@ mod tests {
             let reading = meter.read(step as u64 * SECOND, &at(done, found, counted, total));
             assert_eq!(reading.percent, percent, "{done} of {found}");
             assert_eq!(reading.found.1, found.max(counted.unwrap_or(0)), "{done} of {found}");
+        }
+    }
+
+    #[test]
+    fn names_go_by_while_nothing_is_to_be_copied() {
+        let counted = TreeCounts { files: 40, bytes: 4000, names: Some(50) };
+        let walk = Snapshot { names: 20, files_present: 18, bytes_present: 1800, ..snapshot(0, None) };
+        let later = Snapshot { names: 60, ..walk };
+        for (at, compares, total) in [
+            (walk, true, None),
+            (Snapshot { counted: Some(counted), ..walk }, true, Some(50)),
+            (Snapshot { counted: Some(counted), ..later }, true, Some(60)),
+            (Snapshot { bytes_total: Some(0), counted: Some(counted), ..walk }, true, Some(20)),
+            (Snapshot { files_found: 1, ..walk }, false, None),
+            (snapshot(7, Some(9)), false, None),
+        ] {
+            let reading = ProgressMeter::default().read(0, &at);
+            assert_eq!((reading.only_compares, reading.names_total), (compares, total), "{at:?}");
         }
     }
 

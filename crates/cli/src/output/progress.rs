@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use datapump::units::{binary_rate_words, bytes_words, with_commas};
+use datapump::units::{binary_rate_words, bytes_words, counted, with_commas};
 use datapump::{Choice, Phase, Snapshot, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
@@ -115,7 +115,7 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
 /// Something is known of the copy: the other host has answered, and a file is open. What is counted ahead here is known
 /// before that.
 fn has_begun(snapshot: &Snapshot) -> bool {
-    snapshot.bytes > 0 || snapshot.files_found > 0 || snapshot.bytes_total.is_some()
+    snapshot.bytes > 0 || snapshot.files_found > 0 || snapshot.names > 0 || snapshot.bytes_total.is_some()
 }
 
 fn new_bar(output: &Output) -> ProgressBar {
@@ -199,18 +199,21 @@ fn words(reading: &MeterReading) -> String {
 /// The same with this amount, or none.
 fn words_beside(reading: &MeterReading, amount: Option<String>, is_narrow: bool) -> String {
     if let Some(phase) = reading.phase.shown() {
-        let deleted = match (reading.phase, reading.deleted) {
-            (Phase::Deleting, (deleted, 0)) => format!(" {}", with_commas(deleted)),
-            (Phase::Deleting, (deleted, all)) => format!(" {} of {}", with_commas(deleted), with_commas(all)),
-            _ => String::new(),
+        let phase = match (reading.phase, reading.deleted) {
+            (Phase::Deleting, (0, 0)) => "nothing removed yet".into(),
+            (Phase::Deleting, (deleted, 0)) => format!("{phase} {}", with_commas(deleted)),
+            (Phase::Deleting, (deleted, all)) => {
+                format!("{phase} {} of {}", with_commas(deleted), with_commas(all))
+            }
+            _ => phase.into(),
         };
-        let phase = format!("{phase}{deleted}");
         return amount.into_iter().chain([phase]).collect::<Vec<_>>().join(", ");
     }
     let percent = reading.percent.map(|percent| format!("{percent:.1} %"));
     let left = reading.time_left_s.map(|range| left_words(range, is_narrow));
-    let rate = binary_rate_words(reading.rate_bytes_per_second);
-    let parts = [percent, amount, Some(rate), left];
+    // Where names are all that goes by, no byte moves.
+    let rate = (!reading.only_compares).then(|| binary_rate_words(reading.rate_bytes_per_second));
+    let parts = [percent, amount, rate, left];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -224,9 +227,13 @@ fn left_words((low, high): (f64, f64), is_narrow: bool) -> String {
     format!("{} to {high} left", parted.map_or(low.as_str(), |(number, _)| number))
 }
 
-/// `1.0 GiB`; of a tree `1.0 GiB of 2.0 GiB, 3 of 17 files`, and `at least 2.0 GiB` while it is walked.
+/// `1.0 GiB`; of a tree `1.0 GiB of 2.0 GiB, 3 of 17 files`, and `at least 2.0 GiB` while it is walked. Where nothing
+/// to copy was found, `1.0 GiB compared, 3 of 17 names`.
 fn amount_words(reading: &MeterReading) -> String {
     let bytes = bytes_words(reading.bytes);
+    if reading.only_compares {
+        return format!("{bytes} compared, {}", names_words(reading));
+    }
     let (found_bytes, found_files) = reading.found;
     if found_files == 0 {
         return bytes;
@@ -234,6 +241,14 @@ fn amount_words(reading: &MeterReading) -> String {
     let least = if reading.bytes_total.is_some() { "" } else { "at least " };
     let (done, found) = (with_commas(reading.files), with_commas(found_files));
     format!("{bytes} of {least}{}, {done} of {least}{found} files", bytes_words(found_bytes))
+}
+
+/// `12,400 of 46,700 names`; `12,400 names` where that is all, or nobody knows.
+fn names_words(reading: &MeterReading) -> String {
+    match reading.names_total.filter(|total| *total > reading.names) {
+        Some(total) => format!("{} of {} names", with_commas(reading.names), with_commas(total)),
+        None => counted(reading.names, "name"),
+    }
 }
 
 /// Seconds for people: `45 s`, `12 min`, `3.5 h`.
@@ -247,6 +262,8 @@ fn time_words(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use datapump::TreeCounts;
+
     use super::*;
 
     #[test]
@@ -273,7 +290,9 @@ mod tests {
     fn nothing_is_drawn_before_something_is_known() {
         let nothing = Snapshot::default();
         assert!(!has_begun(&nothing));
-        assert!(!has_begun(&Snapshot { counted: Some((7, 7000)), ..nothing }), "ssh may still ask");
+        let counted = TreeCounts { files: 7, bytes: 7000, names: Some(9) };
+        assert!(!has_begun(&Snapshot { counted: Some(counted), ..nothing }), "ssh may still ask");
+        assert!(has_begun(&Snapshot { names: 1, ..nothing }));
         assert!(has_begun(&Snapshot { bytes_total: Some(0), ..nothing }));
         assert!(has_begun(&Snapshot { files_found: 1, ..nothing }));
         assert!(has_begun(&Snapshot { bytes: 1, ..nothing }));
@@ -299,6 +318,15 @@ mod tests {
         let deleting =
             MeterReading { phase: Phase::Deleting, deleted: (1204, 30_000), ..MeterReading::default() };
         assert_eq!(words(&deleting), "0 B, deleting 1,204 of 30,000");
+        let compared =
+            MeterReading { bytes: 3 << 29, names: 12_400, only_compares: true, ..MeterReading::default() };
+        assert_eq!(words(&compared), "1.5 GiB compared, 12,400 names");
+        let of_all = MeterReading { names_total: Some(46_700), percent: Some(26.5), ..compared.clone() };
+        assert_eq!(words(&of_all), "26.5 %, 1.5 GiB compared, 12,400 of 46,700 names");
+        let looks = MeterReading { phase: Phase::Deleting, ..of_all.clone() };
+        assert_eq!(words(&looks), "1.5 GiB compared, 12,400 of 46,700 names, nothing removed yet");
+        let removes = MeterReading { names: 46_700, deleted: (1204, 30_000), ..looks };
+        assert_eq!(words(&removes), "1.5 GiB compared, 46,700 names, deleting 1,204 of 30,000");
         let syncing = MeterReading { phase: Phase::Syncing, bytes: 1 << 20, ..MeterReading::default() };
         assert_eq!(words(&syncing), "1.0 MiB, syncing");
         for (reading, columns, expected) in [

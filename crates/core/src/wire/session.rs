@@ -166,13 +166,16 @@ pub struct Progress {
     /// A file that is moved at the moment, as it is shown.
     #[n(11)]
     pub at_hand: Option<String>,
+    /// Names that were compared, whatever they are.
+    #[n(12)]
+    pub names: Option<u64>,
 }
 
 impl HasCounts for Progress {
     fn counts(&self) -> impl Iterator<Item = u64> {
         let Progress { bytes, bytes_total, files, bytes_found, files_found, .. } = *self;
-        let Progress { bytes_present, files_present, deleted, to_delete, .. } = *self;
-        let later = [bytes_present, files_present, deleted, to_delete].into_iter().flatten();
+        let Progress { bytes_present, files_present, deleted, to_delete, names, .. } = *self;
+        let later = [bytes_present, files_present, deleted, to_delete, names].into_iter().flatten();
         [bytes, files, bytes_found, files_found].into_iter().chain(bytes_total).chain(later)
     }
 }
@@ -351,6 +354,9 @@ pub enum Message {
         /// Bytes in them.
         #[n(1)]
         bytes: FileSize,
+        /// Names of any kind.
+        #[n(2)]
+        names: Option<u64>,
     },
     /// Of the caller, which reads: whether events and the report are to wait, because nobody takes them here. Signs of
     /// life and progress go on.

@@ -111,7 +111,7 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
             [vec![begin(way), Message::DatagramsSent(7)], job].concat(),
             vec![
                 session_answer(),
-                Message::Counted { files: 7, bytes: FileSize(1 << 40) },
+                Message::Counted { files: 7, bytes: FileSize(1 << 40), names: Some(9) },
                 Message::DatagramsCounted(Box::new(DatagramCounts {
                     received: COUNT_MAX,
                     ..Default::default()

@@ -25,8 +25,9 @@ pub struct Watch {
     files: AtomicU64,
     found_bytes: AtomicU64,
     found_files: AtomicU64,
-    /// Files and bytes of all trees, once they were counted beside the copy.
-    counted: OnceLock<(u64, u64)>,
+    /// What all trees hold, once they were counted beside the copy.
+    counted: OnceLock<TreeCounts>,
+    names: AtomicU64,
     present_bytes: AtomicU64,
     present_files: AtomicU64,
     deleted: AtomicU64,
@@ -62,6 +63,17 @@ struct Charged([AtomicU64; STAGES]);
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
+/// What trees hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeCounts {
+    /// Files.
+    pub files: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// Names of any kind; `None` where an older version counted.
+    pub names: Option<u64>,
+}
+
 /// The counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -75,13 +87,15 @@ pub struct Snapshot {
     pub bytes_found: u64,
     /// Files found to move so far, while a tree is walked; then all.
     pub files_found: u64,
-    /// Files and bytes that there are in all, moved or not, once they were counted beside the copy.
-    pub counted: Option<(u64, u64)>,
+    /// What there is in all, moved or not, once it was counted beside the copy.
+    pub counted: Option<TreeCounts>,
+    /// Names of trees that were compared with the target, whatever they are.
+    pub names: u64,
     /// Bytes dealt with without being moved: of an earlier copy, or right as they stand. They are no part of the total.
     pub bytes_present: u64,
     /// Files dealt with without being moved.
     pub files_present: u64,
-    /// Names removed so far, and names that are to be removed, where those were counted.
+    /// Names removed so far.
     pub deleted: u64,
     /// Names that are to be removed; 0 where they were not counted.
     pub to_delete: u64,
@@ -98,7 +112,7 @@ impl Default for Watch {
         let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
         let charged = (0..Options::LANES_MAX).map(|_| OnceLock::new()).collect();
         let [files, found_bytes, found_files, present_bytes] = [0; 4].map(AtomicU64::new);
-        let [present_files, deleted, to_delete] = [0; 3].map(AtomicU64::new);
+        let [present_files, deleted, to_delete, names] = [0; 4].map(AtomicU64::new);
         let (total_bytes, began, told) = (AtomicU64::new(UNKNOWN), Mutex::default(), Mutex::default());
         let (phase, is_shown) = (AtomicU8::new(Phase::default() as u8), AtomicBool::new(false));
         Watch {
@@ -108,6 +122,7 @@ impl Default for Watch {
             found_bytes,
             found_files,
             counted: OnceLock::new(),
+            names,
             present_bytes,
             present_files,
             deleted,
@@ -145,6 +160,7 @@ impl Watch {
             bytes_found: self.found_bytes.load(Ordering::Relaxed),
             files_found: self.found_files.load(Ordering::Relaxed),
             counted: self.counted.get().copied(),
+            names: self.names.load(Ordering::Relaxed),
             bytes_present: self.present_bytes.load(Ordering::Relaxed),
             files_present: self.present_files.load(Ordering::Relaxed),
             deleted: self.deleted.load(Ordering::Relaxed),
@@ -167,7 +183,7 @@ impl Watch {
     /// Another session begins: what earlier ones moved is there already, as an earlier run's is, and found so.
     pub(crate) fn restart(&self) {
         self.lanes.iter().for_each(|lane| lane.0.store(0, Ordering::Relaxed));
-        let found = [&self.files, &self.found_bytes, &self.found_files];
+        let found = [&self.files, &self.found_bytes, &self.found_files, &self.names];
         let others = [&self.present_bytes, &self.present_files, &self.deleted, &self.to_delete];
         found.into_iter().chain(others).for_each(|counter| counter.store(0, Ordering::Relaxed));
         self.at_hand.set(None);
@@ -256,8 +272,13 @@ impl Watch {
     }
 
     /// All trees were counted beside the copy.
-    pub(crate) fn set_counted(&self, files: u64, bytes: u64) {
-        let _ = self.counted.set((files, bytes));
+    pub(crate) fn set_counted(&self, counts: TreeCounts) {
+        let _ = self.counted.set(counts);
+    }
+
+    /// A name of a tree is compared with the target.
+    pub(crate) fn compares_name(&self) {
+        self.names.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Somebody shows the counters: what is for that alone is worth its time.
@@ -314,6 +335,7 @@ impl Watch {
         self.found_files.store(told.files_found, Ordering::Relaxed);
         self.present_bytes.store(told.bytes_present.unwrap_or(0), Ordering::Relaxed);
         self.present_files.store(told.files_present.unwrap_or(0), Ordering::Relaxed);
+        self.names.store(told.names.unwrap_or(0), Ordering::Relaxed);
         self.deleted.store(told.deleted.unwrap_or(0), Ordering::Relaxed);
         self.to_delete.store(told.to_delete.unwrap_or(0), Ordering::Relaxed);
         self.at_hand.set(told.at_hand.as_ref().map(|name| shown(name.as_bytes()).into()));

@@ -20,7 +20,7 @@ use datapump_engine::os::linux::thread_ns;
 use crate::job::options::Options;
 use crate::net::client::root::ServedRoot;
 use crate::problem::Problem;
-use crate::report::watch::Watch;
+use crate::report::watch::{TreeCounts, Watch};
 use crate::target::listed::Name;
 use crate::target::place::{Place, stands_for_content};
 use crate::tree::folder::origin::Origin;
@@ -54,14 +54,14 @@ pub(crate) fn beside<T>(
     if !watch.is_shown() || !paths.iter().any(|path| path.is_dir()) {
         return copy();
     }
-    let tell = |(files, bytes)| watch.set_counted(files, bytes);
+    let tell = |counts| watch.set_counted(counts);
     beside_served((&whole_host(), &paths, options), tell, copy)
 }
 
 /// Serves what these places hold, and counts it beside that.
 pub(crate) fn beside_served<T>(
     (root, sources, options): (&ServedRoot, &[PathBuf], &Options),
-    tell: impl FnOnce((u64, u64)) + Send,
+    tell: impl FnOnce(TreeCounts) + Send,
     serve: impl FnOnce() -> T,
 ) -> T {
     let over = AtomicBool::new(false);
@@ -109,6 +109,7 @@ struct AheadCounter<'run> {
     patterns_above: PathBuf,
     files: u64,
     bytes: u64,
+    names: u64,
 }
 
 /// A folder that waits, by its name in its parent.
@@ -129,11 +130,12 @@ impl<'run> AheadCounter<'run> {
             patterns_above: PathBuf::new(),
             files: 0,
             bytes: 0,
+            names: 0,
         })
     }
 
-    /// Files and bytes; `None` if the copy ended before, or something could not be looked at.
-    fn count(mut self, root: &ServedRoot, sources: &[PathBuf]) -> Option<(u64, u64)> {
+    /// What all sources hold; `None` if the copy ended before, or something could not be looked at.
+    fn count(mut self, root: &ServedRoot, sources: &[PathBuf]) -> Option<TreeCounts> {
         self.wait_until(BEGINS_AFTER)?;
         let is_kept = |path: &Path| self.options.keep_links && named_link(path).is_some();
         let sources: Vec<&PathBuf> = sources.iter().filter(|path| !is_kept(path)).collect();
@@ -154,7 +156,7 @@ impl<'run> AheadCounter<'run> {
                 _ => {}
             }
         }
-        Some((self.files, self.bytes))
+        Some(TreeCounts { files: self.files, bytes: self.bytes, names: Some(self.names) })
     }
 
     fn add(&mut self, bytes: u64) {
@@ -216,6 +218,7 @@ impl<'run> AheadCounter<'run> {
         if !self.select.includes(&self.patterns_above, || folder.relative(), &name.name, is_folder) {
             return;
         }
+        self.names += 1;
         match meta.filter(|meta| meta.kind == FileKind::Regular) {
             Some(meta) if self.counts(&meta) => self.add(meta.size_bytes),
             None if is_folder => waiting.push((Arc::clone(folder), name.name)),
@@ -273,7 +276,7 @@ mod tests {
     use datapump_files::followed::FollowLinks;
     use std::fs;
 
-    fn counted(options: &Options, sources: &[&Path]) -> Option<(u64, u64)> {
+    fn counted(options: &Options, sources: &[&Path]) -> Option<TreeCounts> {
         let over = AtomicBool::new(false);
         let paths: Vec<PathBuf> = sources.iter().map(|path| path.to_path_buf()).collect();
         let counter = AheadCounter::new(options, &over).expect("rules in order");
@@ -299,22 +302,24 @@ mod tests {
         let mut each = usual.clone();
         each.keep.links = false;
         let file = home.path().join("file");
-        for (options, sources, files, bytes) in [
-            (usual.clone(), vec![&*tree], 3, 3210),
-            (usual.clone(), vec![&*tree, &file], 4, 3217),
-            (each, vec![&*tree], 4, 3220),
-            (Options { verify: true, ..usual.clone() }, vec![&*tree], 3, 6420),
-            (Options { selection: exclude("deep"), ..usual.clone() }, vec![&*tree], 2, 210),
-            (Options { max_size_bytes: Some(200), ..usual.clone() }, vec![&*tree], 2, 210),
-            (Options { follow: FollowLinks::Always, ..usual.clone() }, vec![&*tree], 4, 43_210),
+        for (options, sources, files, bytes, names) in [
+            (usual.clone(), vec![&*tree], 3, 3210, 7),
+            (usual.clone(), vec![&*tree, &file], 4, 3217, 7),
+            (each, vec![&*tree], 4, 3220, 7),
+            (Options { verify: true, ..usual.clone() }, vec![&*tree], 3, 6420, 7),
+            (Options { selection: exclude("deep"), ..usual.clone() }, vec![&*tree], 2, 210, 5),
+            (Options { max_size_bytes: Some(200), ..usual.clone() }, vec![&*tree], 2, 210, 7),
+            (Options { follow: FollowLinks::Always, ..usual.clone() }, vec![&*tree], 4, 43_210, 8),
             (
                 Options { selection: vec![Selection::Names(b"sub/b\n".to_vec(), false)], ..usual.clone() },
                 vec![&*tree],
                 1,
                 200,
+                2,
             ),
         ] {
-            assert_eq!(counted(&options, &sources), Some((files, bytes)), "{options:?}");
+            let expected = TreeCounts { files, bytes, names: Some(names) };
+            assert_eq!(counted(&options, &sources), Some(expected), "{options:?}");
         }
         assert_eq!(counted(&usual, &[&home.path().join("missing")]), None);
     }

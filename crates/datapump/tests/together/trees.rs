@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::fs::{self, File, FileTimes};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use datapump::simulation::Random;
-use datapump::{ChangeKind, Event, Job, Options, Place, Selection, Sync, Update};
+use datapump::{ChangeKind, Event, Job, Options, Place, Selection, Snapshot, Sync, Update, Watch};
 
 const CASES: u64 = 1000;
 const NAMES: [&str; 5] = ["a", "b", "c", "left out", "e"];
@@ -145,6 +145,17 @@ fn model(source: &Tree, target: &Tree, asked: &Asked) -> (Tree, bool) {
     (after, !waiting.is_empty())
 }
 
+/// Names that a walk meets: all but those that are left out, and those below a folder that has no place.
+fn names_compared(source: &Tree, target: &Tree, asked: &Asked) -> u64 {
+    let has_no_place = |above: &Path| {
+        let is_folder = source.get(above) == Some(&Node::Folder);
+        let there = target.get(above).filter(|node| **node != Node::Folder);
+        asked.ignore_existing && is_folder && there.is_some()
+    };
+    let is_met = |path: &&PathBuf| !is_excluded(asked, path) && !path.ancestors().skip(1).any(has_no_place);
+    source.keys().filter(is_met).count() as u64
+}
+
 fn options(asked: &Asked, dry_run: bool) -> Options {
     let exclude = Selection::Exclude(NAMES[3].as_bytes().to_vec());
     Options {
@@ -162,9 +173,14 @@ fn options(asked: &Asked, dry_run: bool) -> Options {
 }
 
 /// The exit status, and the changes that were told, sorted.
-fn run(from: &Path, to: &Path, options: Options) -> (i32, Vec<(OsString, String)>) {
-    let told = Mutex::new(Vec::new());
+type Told = (i32, Vec<(OsString, String)>);
+
+/// With what progress came to.
+fn run(from: &Path, to: &Path, options: Options) -> (Told, Snapshot) {
+    let (told, watch) = (Mutex::new(Vec::new()), Arc::new(Watch::default()));
+    watch.show_progress();
     let job = Job::copy(vec![Place::Path(from.into())], Place::Path(to.into())).options(options);
+    let job = job.watch(Arc::clone(&watch));
     let report = job.run(&|event| {
         if let Event::Change(change) = event {
             // A link of several names may be told by any of them.
@@ -174,7 +190,9 @@ fn run(from: &Path, to: &Path, options: Options) -> (i32, Vec<(OsString, String)
     });
     let mut told = told.into_inner().expect("no panic here");
     told.sort();
-    (report.exit_status, told)
+    let progress = watch.snapshot();
+    assert_eq!(progress.deleted, report.deleted, "{told:?}");
+    ((report.exit_status, told), progress)
 }
 
 #[test]
@@ -203,13 +221,17 @@ fn one_case(home: &Path, seed: u64) {
     make(&target, &to);
     let row = format!("seed {seed}, {asked:?}");
 
-    let dry = run(&from, &to, options(&asked, true));
+    let (dry, dry_progress) = run(&from, &to, options(&asked, true));
     let mut untouched = Tree::new();
     read(&to, Path::new(""), &mut untouched);
     assert_eq!(untouched, target, "{row}: a dry run changes nothing");
 
-    let done = run(&from, &to, options(&asked, false));
+    let (done, progress) = run(&from, &to, options(&asked, false));
     assert_eq!(dry, done, "{row}: what was told and what was done");
+    for (Snapshot { names, deleted, to_delete, .. }, what) in [(dry_progress, "dry"), (progress, "done")] {
+        assert_eq!(names, names_compared(&source, &target, &asked), "{row}: {what}");
+        assert!(done.0 != 0 || deleted == to_delete, "{row}: {what}, {deleted} of {to_delete} removed");
+    }
     let (expected, was_refused) = model(&source, &target, &asked);
     let mut found = Tree::new();
     read(&to, Path::new(""), &mut found);

@@ -87,7 +87,7 @@ impl TimeLeft {
 mod tests {
     use super::*;
     use crate::output::meter::ProgressMeter;
-    use datapump::Snapshot;
+    use datapump::{Snapshot, TreeCounts};
     use serde_json::Value;
 
     /// A moment of a copy, as it was recorded.
@@ -131,7 +131,11 @@ mod tests {
             bytes_present,
             files: less(files.unwrap_or(0), files_present),
             files_present,
-            counted: bytes_total.map(|bytes| (files_total.unwrap_or(0), bytes)),
+            counted: bytes_total.map(|bytes| TreeCounts {
+                files: files_total.unwrap_or(0),
+                bytes,
+                names: None,
+            }),
             ..Snapshot::default()
         };
         Moment { elapsed_ns: elapsed_ns.unwrap_or(0), snapshot }

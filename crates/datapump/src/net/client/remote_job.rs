@@ -34,7 +34,7 @@ use crate::net::server::served_connection::ServedEnd;
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
-use crate::report::watch::Watch;
+use crate::report::watch::{TreeCounts, Watch};
 use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
 use crate::target::place::{Place, Remote, stands_for_content};
@@ -321,7 +321,10 @@ impl RemoteCopy {
             let mut answer = |message| {
                 match message {
                     Message::Agreed(given) => gave = *given,
-                    Message::Counted { files, bytes } => watch.set_counted(files, moved(bytes.0, verifies)),
+                    Message::Counted { files, bytes, names } => {
+                        let bytes = moved(bytes.0, verifies);
+                        watch.set_counted(TreeCounts { files, bytes, names });
+                    }
                     _ => {}
                 }
                 Follows::Go

@@ -225,6 +225,7 @@ pub(crate) fn progress(watch: &Watch) -> wire::Progress {
         deleted: Some(now.deleted),
         to_delete: Some(now.to_delete),
         at_hand: watch.at_hand().map(|name| words(shown_path(&name))),
+        names: Some(now.names),
     }
 }
 

@@ -50,7 +50,7 @@ use crate::net::server::served_connection::ServedEnd;
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::account::version;
-use crate::report::watch::Watch;
+use crate::report::watch::{TreeCounts, Watch};
 use crate::run::event::Event;
 use crate::target::place::{Fill, Place, Remote};
 use crate::tree::count_ahead;
@@ -473,7 +473,9 @@ fn give(
         return read(state, control, joined, wanted);
     };
     let (root, sources, options) = (wanted.root.clone(), wanted.countable_sources(), wanted.options.clone());
-    let tell = |(files, bytes)| outbox.say(Message::Counted { files, bytes: FileSize(bytes) });
+    let tell = |TreeCounts { files, bytes, names }| {
+        outbox.say(Message::Counted { files, bytes: FileSize(bytes), names });
+    };
     count_ahead::beside_served((&root, &sources, &options), tell, || read(state, control, joined, wanted))
 }
 

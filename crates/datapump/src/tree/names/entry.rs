@@ -108,6 +108,9 @@ impl BatchCursor {
         if !is_dealt_with {
             return self.refuse_left_out_by_kind(shared, name, kind).map(|()| None);
         }
+        if self.walks {
+            shared.ledger.watch.compares_name();
+        }
         if left_out::is_left_out(shared, self, name, kind)? {
             return Ok(None);
         }

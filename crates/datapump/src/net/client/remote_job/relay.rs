@@ -30,7 +30,7 @@ use crate::net::server::control::{Follows, Outbox};
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
-use crate::report::watch::Watch;
+use crate::report::watch::{TreeCounts, Watch};
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
 
@@ -281,7 +281,10 @@ fn source_session(
     let mut answer = |message| {
         match message {
             Message::Agreed(given) => gave = *given,
-            Message::Counted { files, bytes } => watch.set_counted(files, moved(bytes.0, verifies)),
+            Message::Counted { files, bytes, names } => {
+                let bytes = moved(bytes.0, verifies);
+                watch.set_counted(TreeCounts { files, bytes, names });
+            }
             _ => {}
         }
         Follows::Go
