@@ -345,8 +345,11 @@ impl Output {
                 self.line(&format!("{name}: asked {}, got {}{why}", asked.asked, asked.got));
             }
         }
+        let asks = self.verbose || self.stats;
+        let bottleneck = || report.bottleneck().filter(|_| asks || !report.is_brief());
         if self.dry_run {
-            return self.tell_dry_run();
+            self.tell_dry_run();
+            return bottleneck().iter().for_each(|words| self.line(words));
         }
         if report.files > 0 || report.bytes > 0 || report.exit_status == Status::Done as i32 {
             if let Some(words) = report.resumption() {
@@ -357,10 +360,7 @@ impl Output {
                 None => report.summary(),
             };
             self.line(&report.nothing_to_do().unwrap_or_else(copied));
-            let asks = self.verbose || self.stats;
-            if let Some(words) = report.bottleneck().filter(|_| asks || !report.is_brief()) {
-                self.line(&words);
-            }
+            bottleneck().iter().for_each(|words| self.line(words));
             if asks {
                 self.line(&report.line());
                 self.line(&report.sentence());

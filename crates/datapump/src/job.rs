@@ -341,10 +341,11 @@ impl Job {
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.lanes_at_first.unwrap_or(lanes);
         shared.gate = LaneGate::new(lanes, request_plan::LaneRange { at_first, most }, round_trip_ns);
-        let lanes_began = self.platform.thread_time();
+        let waited_ns = || self.remote_host.as_ref().map_or(0, |host| host.names_waited_ns());
+        let (lanes_began, before_ns) = (self.platform.thread_time(), waited_ns());
         let counted = (&self.sources[..], &self.options);
         let results = count_ahead::beside(&self.watch, counted, || lane::run_all(&shared, (lanes, most)));
-        let lanes_ended = self.platform.thread_time();
+        let (lanes_ended, until_ns) = (self.platform.thread_time(), waited_ns());
         let opened = |state: GrowthState| format!("{} connections: {}", results.len(), state.words());
         shared.gate.why().into_iter().for_each(|state| shared.ledger.note(|| opened(state)));
         shared.ledger.tell_full();
@@ -360,7 +361,8 @@ impl Job {
         let time = lanes_began.since(began.thread).plus(self.platform.thread_time().since(lanes_ended));
         // What nobody charged went to what was named, and to what is left of it.
         waits.metadata += time.elapsed_ns.saturating_sub(waits.total());
-        self.report(&shared, results, Around { waits, time }, began)
+        let answers_ns = before_ns + waited_ns().saturating_sub(until_ns);
+        self.report(&shared, results, Around { waits, time, answers_ns }, began)
     }
 
     /// Finishes trees, and removes sources, when all blocks have landed.

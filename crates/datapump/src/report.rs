@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::bill::{Bill, Moved};
 use crate::report::cut_leaves::CutLeaves;
-use crate::units::{bytes_words, rate_words, with_commas};
+use crate::units::{bytes_words, counted, rate_words, with_commas};
 
 /// What was asked, what was done instead, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,10 +81,16 @@ pub struct Network {
 impl RoundTrips {
     /// All that waited for one another.
     pub fn all(&self) -> u64 {
-        let RoundTrips { connecting, beginning, listing, data, ending } = self;
+        let RoundTrips { connecting, beginning, listing, data, ending, .. } = self;
         [connecting, beginning, listing, data, ending]
             .into_iter()
             .fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Requests that were under way at a time; 0 where they were not counted.
+    pub fn under_way(&self) -> u64 {
+        let trips = self.listing.saturating_add(self.data);
+        if self.requests == 0 { 0 } else { (self.requests.saturating_add(trips / 2) / trips.max(1)).max(1) }
     }
 }
 
@@ -114,6 +120,9 @@ pub struct RoundTrips {
     pub data: u64,
     /// From the last byte to the agreement.
     pub ending: u64,
+    /// Requests that were answered in `listing` and `data`: divided by these, how many were under way at a time. 0
+    /// where an older version wrote.
+    pub requests: u64,
 }
 
 /// How long the requests of one end took, in nanoseconds, from posting to completion.
@@ -393,7 +402,12 @@ impl Report {
             }
             None => cpu,
         };
+        let answers = self.answers_words();
         let detail = match (self.limited_detail.why, self.limited_detail.words()) {
+            (_, Some(_)) if answers.is_some() => {
+                let words = answers.unwrap_or_default();
+                format!(": answers were waited for {} ({words}); ", self.waited_words())
+            }
             (_, Some(words)) => {
                 let under_way = self.under_way_words().map_or(String::new(), |words| format!(" ({words})"));
                 format!(": {words} {}{under_way}; ", self.waited_words())
@@ -405,10 +419,23 @@ impl Report {
         format!("{head}{}{detail}{evidence}", self.limit_words())
     }
 
+    /// `1,725 round trips of 20 ms, 2 requests under way at a time`, where answers about names are what limited.
+    fn answers_words(&self) -> Option<String> {
+        let (network, trips) = (self.network?, self.round_trips?);
+        if self.limited_detail.why != Why::RoundTrips || trips.listing <= trips.data {
+            return None;
+        }
+        let under_way = match trips.under_way() {
+            0 => String::new(),
+            count => format!(", {} under way at a time", counted(count, "request")),
+        };
+        Some(format!("{} of {}{under_way}", counted(trips.all(), "round trip"), way_words(&network)))
+    }
+
     /// `16 requests under way, round trip 180 ms; 345 would fill the path`, where that is what limited.
     fn under_way_words(&self) -> Option<String> {
         let network = self.network.filter(|_| self.limited_detail.why == Why::RoundTrips)?;
-        let (depth, round_trip) = (self.source_depth, network.round_trip_us() as f64 / 1e3);
+        let depth = self.source_depth;
         let requests = if depth == 1 { "request" } else { "requests" };
         // More than all of them cannot be.
         let all = self.requests.try_into().unwrap_or(u32::MAX);
@@ -417,9 +444,8 @@ impl Report {
             _ => String::new(),
         };
         let trips = self.round_trips.map_or(0, |trips| trips.all());
-        let trips = if trips > 0 { format!("{trips} round trips of ") } else { "round trips of ".into() };
-        let decimals = if round_trip < 10.0 { 2 } else { 0 };
-        Some(format!("{trips}{round_trip:.decimals$} ms, {depth} {requests} under way{fills}"))
+        let trips = if trips > 0 { counted(trips, "round trip") } else { "round trips".into() };
+        Some(format!("{trips} of {}, {depth} {requests} under way{fills}", way_words(&network)))
     }
 
     /// `12.1 of 14.0 s`: the time behind the limit, as if there had been one lane.
@@ -429,4 +455,11 @@ impl Report {
         let waited_s = elapsed_s * waited_ns as f64 / of_ns.max(1) as f64;
         format!("{waited_s:.2} of {elapsed_s:.2} s")
     }
+}
+
+/// `20 ms`, `0.35 ms`: a round trip of the path.
+fn way_words(network: &Network) -> String {
+    let round_trip = network.round_trip_us() as f64 / 1e3;
+    let decimals = if round_trip < 10.0 { 2 } else { 0 };
+    format!("{round_trip:.decimals$} ms")
 }

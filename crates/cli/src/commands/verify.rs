@@ -70,7 +70,9 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
         output.report(&report);
     } else {
         output.interruption(&report);
-        summary(&both, &report).filter(|_| !output.quiet).iter().for_each(|words| output.line(words));
+        let answers = report.answers().filter(|_| !report.is_brief());
+        let words = summary(&both, &report).into_iter().chain(answers).filter(|_| !output.quiet);
+        words.for_each(|words| output.line(&words));
     }
     report.exit_status
 }

@@ -6,6 +6,7 @@
 //!
 //! Must not know: sockets, threads, TLS.
 
+mod answers;
 mod read_on;
 mod verify;
 

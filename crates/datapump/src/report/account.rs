@@ -26,6 +26,8 @@ pub(crate) struct Around {
     pub(crate) waits: Waits,
     /// Of the thread that did it.
     pub(crate) time: ThreadTime,
+    /// Of that, waits for answers of the other host, which were charged to names.
+    pub(crate) answers_ns: u64,
 }
 
 /// The results when the lanes have ended.
@@ -52,13 +54,20 @@ impl Account<'_> {
     fn waits(&self) -> Waits {
         let each = (0..).zip(&self.lanes).map(|(index, lane)| self.waits_of(index, lane));
         let waits = each.fold(Waits::default(), |sum, waits| sum.plus(&waits));
-        let source = self.shared.remote_host.as_ref().map_or(0, |host| host.names_waited_ns());
-        with_aside(waits, &Waits { source, ..self.tally.aside })
+        with_aside(waits, &Waits { source: self.answers_ns(), ..self.tally.aside })
+    }
+
+    /// Waits for answers of the other host, over a long path, that were charged to names. All lanes would have waited
+    /// for those around them.
+    fn answers_ns(&self) -> u64 {
+        let all_ns = self.shared.remote_host.as_ref().map_or(0, |host| host.names_waited_ns());
+        let of_others = (self.lanes.len() as u64).saturating_sub(1);
+        if all_ns == 0 { 0 } else { all_ns + self.around.answers_ns * of_others }
     }
 
     /// The waits of a lane from the begin of the job to its end. The first lane runs in the job's own thread.
     fn waits_of(&self, index: usize, lane: &LaneResult) -> Waits {
-        let Around { waits: around, time } = self.around;
+        let Around { waits: around, time, .. } = self.around;
         let there_ns = lane.time.elapsed_ns + time.elapsed_ns;
         let idle_ns = self.elapsed_ns().saturating_sub(there_ns);
         let waits = match index {
@@ -121,7 +130,10 @@ impl Account<'_> {
                 && source_devices.intersection(target_devices).next().is_some(),
             reads_the_web: self.shared.settings.reads_the_web,
             in_kernel: *in_kernel,
-            did_something: self.tally.files > 0 || self.sum(|counts| counts.bytes) > 0,
+            // Who waited for answers about names did that.
+            did_something: self.tally.files > 0
+                || self.sum(|counts| counts.bytes) > 0
+                || self.answers_ns() > 0,
         }
     }
 
@@ -217,16 +229,19 @@ impl Account<'_> {
 /// Those that this side waited for: it writes.
 fn round_trips(remote_host: &RemoteHost) -> RoundTrips {
     let (listing, data) = remote_host.trips.counts();
-    RoundTrips { listing, data, ..RoundTrips::default() }
+    RoundTrips { listing, data, requests: remote_host.trips.requests(), ..RoundTrips::default() }
 }
 
 /// Room is reserved between blocks, among names: on a tmpfs every page is taken from memory there, and a copy of one
-/// large file is not kept waiting by names. Nor is a small one over a long path.
+/// large file is not kept waiting by names. Nor is a small one over a long path, and there deleting is asking, too.
 fn with_aside(mut waits: Waits, aside: &Waits) -> Waits {
     waits.reserving += moved(&mut waits.metadata, aside.reserving);
     waits.sync += moved(&mut waits.metadata, aside.sync);
-    let asked = moved(&mut waits.metadata, aside.source);
-    waits.source += asked + moved(&mut waits.listing, aside.source - asked);
+    let mut left = aside.source;
+    for stage in [&mut waits.metadata, &mut waits.listing, &mut waits.deleting] {
+        left -= moved(stage, left);
+    }
+    waits.source += aside.source - left;
     waits
 }
 
@@ -308,6 +323,9 @@ mod tests {
             let waits = Waits { listing: 60, ..waits };
             let got = with_aside(waits, &Waits { source: 50, ..aside });
             assert_eq!((got.source, got.total()), (50, waits.total()));
+            let waits = Waits { deleting: 2000, ..waits };
+            let got = with_aside(waits, &Waits { source: 2000, ..aside });
+            assert_eq!((got.source, got.total()), (2000, waits.total()), "{aside:?}");
         }
     }
 

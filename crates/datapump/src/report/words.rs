@@ -127,7 +127,7 @@ impl Report {
 
     /// `Bottleneck: the source's disk, 94 % of the time.`, with one thing to try.
     pub fn bottleneck(&self) -> Option<String> {
-        let LimitedDetail { why, waited_ns, of_ns, .. } = self.limited_detail;
+        let why = self.limited_detail.why;
         if why == Why::RateLimit {
             return Some("Throttled by --bwlimit.".into());
         }
@@ -137,13 +137,28 @@ impl Report {
                 equal.map_or(String::new(), |(one, other)| format!(": {one} and {other} took equal time"));
             return Some(format!("No single bottleneck{equal}."));
         }
-        let found = self.limited_detail.bottleneck(self.limited_by)?;
-        let part = match of_ns {
-            0 => String::new(),
-            _ => format!(", {:.0} % of the time", 100.0 * waited_ns.min(of_ns) as f64 / of_ns as f64),
-        };
+        if let Some(words) = self.answers() {
+            return Some(words);
+        }
+        let (found, part) = (self.limited_detail.bottleneck(self.limited_by)?, self.part_of_time());
         let advice = found.advice.map_or(String::new(), |words| format!(" {words}"));
         Some(format!("Bottleneck: {}{part}.{advice}", found.part))
+    }
+
+    /// `Bottleneck: waiting for answers, 96 % of the time: 1,725 round trips of 20 ms, 1 request under way at a time.`,
+    /// if answers of the other host about names took most of it.
+    pub fn answers(&self) -> Option<String> {
+        let (words, part) = (self.answers_words()?, self.part_of_time());
+        Some(format!("Bottleneck: waiting for answers{part}: {words}."))
+    }
+
+    /// `, 94 % of the time`.
+    fn part_of_time(&self) -> String {
+        let LimitedDetail { waited_ns, of_ns, .. } = self.limited_detail;
+        match of_ns {
+            0 => String::new(),
+            _ => format!(", {:.0} % of the time", 100.0 * waited_ns.min(of_ns) as f64 / of_ns as f64),
+        }
     }
 
     /// The two that took most of the time.

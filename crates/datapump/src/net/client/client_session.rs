@@ -423,8 +423,12 @@ impl ClientSession {
     pub(crate) fn counted(&self, report: Report) -> Report {
         let own =
             RoundTrips { connecting: self.connecting, beginning: 1, ending: 1, ..RoundTrips::default() };
-        let round_trips =
-            report.round_trips.map(|RoundTrips { listing, data, .. }| RoundTrips { listing, data, ..own });
+        let round_trips = report.round_trips.map(|RoundTrips { listing, data, requests, .. }| RoundTrips {
+            listing,
+            data,
+            requests,
+            ..own
+        });
         Report { round_trips, ..report }
     }
 

@@ -19,6 +19,8 @@ const BUSY_FRACTION: f64 = 0.5;
 const LOSS_FRACTION: f64 = 0.001;
 /// Round trips that take less than this part of the time are not what is slow.
 const WAY_FRACTION: f64 = 0.1;
+/// Answers about names, one after the other, that take this part of the time are what is slow.
+const ANSWERS_FRACTION: f64 = 0.5;
 /// A path that holds this part of what is asked for at a time would take more.
 const ASKED_FRACTION: f64 = 0.8;
 
@@ -89,6 +91,11 @@ fn cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
         let host = "sender".into();
         (limit, LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns })
     };
+    if waits_for_answers(report) {
+        let LimitedDetail { waited_ns, of_ns, .. } = report.limited_detail;
+        let (host, stage) = ("sender".into(), "network".into());
+        return (LimitedBy::Network, LimitedDetail { host, stage, why: Why::RoundTrips, waited_ns, of_ns });
+    }
     let waited = |ns: Option<u64>| ns.unwrap_or(0);
     let (disk, sending, held) =
         (waited(given.source_wait_ns), waited(given.network_wait_ns), waited(given.rate_wait_ns));
@@ -150,6 +157,14 @@ fn path_reason(report: &Report, path: Option<&TcpStats>, lanes_ns: u64, is_sendi
         () if is_short_of_asking(report, path) => Why::RoundTrips,
         () => Why::CongestionWindow,
     }
+}
+
+/// Whether most of the time went by until the other side answered about names, once for each round trip. Neither its
+/// disk nor the path is slow then, whatever the kernel counts meanwhile.
+fn waits_for_answers(report: &Report) -> bool {
+    let trips = report.round_trips.map_or(0, |trips| trips.listing);
+    let way_us = report.network.map_or(0, |network| network.round_trip_us());
+    trips as f64 * way_us as f64 * 1e3 >= ANSWERS_FRACTION * report.elapsed_ns.max(1) as f64
 }
 
 /// Of two sides that wait for each other, the one that stands still is the other one, for whoever can still say so.
@@ -318,6 +333,46 @@ mod tests {
         let merged = merged(report, &given([20, 10, 20, 20, 0, 60], far));
         let words = "(6 round trips of 180 ms, 2 requests under way; 172 would fill the path)";
         assert!(merged.sentence().contains(words), "{}", merged.sentence());
+    }
+
+    /// A mirror with nothing to do that looks up each name: 1,725 times 20 ms of 38 s, with windows that seem full.
+    #[test]
+    fn answers_one_after_the_other_are_the_cause_whatever_the_kernel_counts() {
+        let network = Some(Network { connections: 1, answer_us: 20_000, ..Network::default() });
+        let of = |listing, requests| Report {
+            network,
+            round_trips: Some(RoundTrips { beginning: 1, listing, requests, ..RoundTrips::default() }),
+            elapsed_ns: 38_000_000_000,
+            bytes_moved: 0,
+            ..waiting()
+        };
+        let given = given([20, 900, 20, 20, 0, 60], path(950, 900, 0));
+        for (listing, requests, why, words) in [
+            (1725, 1800, "round trips", Some("1,726 round trips of 20 ms, 1 request under way at a time")),
+            (
+                1725,
+                27_000,
+                "round trips",
+                Some("1,726 round trips of 20 ms, 16 requests under way at a time"),
+            ),
+            // An older version counts no requests.
+            (1725, 0, "round trips", Some("1,726 round trips of 20 ms")),
+            (12, 27_000, "receive window", None),
+        ] {
+            let merged = merged(of(listing, requests), &given);
+            assert_eq!(merged.limited_detail.why.words(), why, "{listing} {requests}");
+            let (bottleneck, sentence) = (merged.bottleneck().expect("a sentence"), merged.sentence());
+            let Some(words) = words else { continue };
+            let expected = format!("Bottleneck: waiting for answers, 90 % of the time: {words}.");
+            assert_eq!(bottleneck, expected);
+            assert!(
+                sentence.contains(&format!("answers were waited for 34.20 of 38.00 s ({words})")),
+                "{sentence}"
+            );
+        }
+        // Through ssh no kernel tells of the path, and a side with no blocks to send has no lanes.
+        let merged = merged(of(1725, 1800), &SenderStats::default());
+        assert_eq!(merged.limited_detail.why, Why::RoundTrips);
     }
 
     #[test]

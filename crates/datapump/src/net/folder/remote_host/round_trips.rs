@@ -27,6 +27,7 @@ pub(crate) struct TripCounter {
     longest: AtomicU64,
     listing: AtomicU64,
     data: AtomicU64,
+    requests: AtomicU64,
 }
 
 impl TripCounter {
@@ -40,6 +41,12 @@ impl TripCounter {
         let before = self.longest.fetch_max(stamp + 1, Ordering::Relaxed);
         let count = if phase == TripPhase::Listing { &self.listing } else { &self.data };
         count.fetch_add((stamp + 1).saturating_sub(before), Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests that were answered.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Round trips for names, and for data.
@@ -63,6 +70,6 @@ mod tests {
             trips.answered(oldest, TripPhase::Data);
             under_way.push_back(trips.sent());
         }
-        assert_eq!(trips.counts(), (1, 3));
+        assert_eq!((trips.counts(), trips.requests()), ((1, 3), 13));
     }
 }
