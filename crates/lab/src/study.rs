@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 53] = [
+pub const FACTORS: [&str; 55] = [
     "command",
     "size",
     "request_size",
@@ -47,6 +47,8 @@ pub const FACTORS: [&str; 53] = [
     READERS,
     "files",
     "levels",
+    "extra",
+    "replaced",
     "stage",
     "stack",
     "rtt",

@@ -50,6 +50,8 @@ built_in!(
     "distance-file",
     "distance-tree",
     "distance-update",
+    "distance-delete",
+    "distance-backup",
     "readers",
     "remote-tls-cost",
     "start-remote",
