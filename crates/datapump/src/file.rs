@@ -11,7 +11,6 @@ pub(crate) mod finish;
 pub(crate) mod goal;
 pub(crate) mod growth;
 pub(crate) mod hash;
-pub(crate) mod locate;
 pub(crate) mod settled;
 pub(crate) mod task;
 pub(crate) mod verify;

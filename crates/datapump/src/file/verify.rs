@@ -6,6 +6,8 @@
 //!
 //! Must not know: how blocks are moved, what is done before a file gets its name.
 
+pub(crate) mod locate;
+
 use std::sync::Arc;
 
 use datapump_core::{BlockRoute, FileGoal, PassesCompared};
