@@ -159,6 +159,9 @@ pub struct Problem {
     pub lost: Option<LostAttribute>,
 }
 
+/// No such file or directory: the same number on all systems.
+const ENOENT: i32 = 2;
+
 impl Problem {
     /// A problem with a file, without an offset.
     pub fn new(class: Class, operation: Operation, path: &Path, message: impl Into<String>) -> Problem {
@@ -194,6 +197,8 @@ impl Problem {
     pub fn vanished(mut self) -> Problem {
         if self.class == Class::Missing {
             self.class = Class::Changed;
+            // Another host may tell the class alone.
+            self.cause.get_or_insert(ENOENT);
             self.message = format!("it vanished while the tree was copied: {}", self.message);
         }
         self

@@ -68,7 +68,7 @@ fn mirrored(folder: &Path) {
     }
 }
 
-/// A file that is in neither folder as walked may be in one of them all the same.
+/// A file that is in neither folder as walked may be in one of them all the same: that one is walked again.
 #[test]
 fn a_file_that_is_moved_between_folders_stays_in_the_backup() {
     let (home, options) = (Home::new(), ["--update", "--delete"]);
@@ -76,16 +76,48 @@ fn a_file_that_is_moved_between_folders_stays_in_the_backup() {
     let run = copy_around(&home.path(""), &options, || {
         fs::rename(home.path("two/moved"), home.path("one/moved")).expect("one file system");
     });
-    expect(&run, 24, &["one'", "nothing was removed"], "moved");
+    expect(&run, 0, &["3 deleted"], "moved");
+    has_content(&home.path("copy/one/moved"), b"backed up", "copied where it is by now");
     for name in ["copy/two/moved", "copy/one/too much", "copy/two/too much"] {
-        has_content(&home.path(name), b"backed up", name);
+        assert!(!home.path(name).exists(), "{name}: removed");
     }
     fs::remove_file(home.path("copy/large")).expect("it was copied");
     let again = copy_around(&home.path(""), &options, || {});
     expect(&again, 0, &[], "quiet");
-    has_content(&home.path("copy/one/moved"), b"backed up", "copied");
-    for name in ["copy/two/moved", "copy/one/too much", "copy/two/too much"] {
-        assert!(!home.path(name).exists(), "{name}: removed");
+}
+
+/// Below a folder that is another one by now, or holds nothing any more, nothing goes; elsewhere all that is too much.
+#[test]
+fn below_a_folder_that_was_swapped_or_emptied_nothing_is_removed() {
+    for swaps in [true, false] {
+        let (home, options) = (Home::new(), ["--update", "--delete"]);
+        mirrored(&home.path(""));
+        for side in ["one", "copy/one"] {
+            fs::create_dir_all(home.path(side).join("deep/er")).expect("room");
+            fs::write(home.path(side).join("deep/er/file"), "backed up").expect("room");
+        }
+        fs::write(home.path("copy/one/deep/er/old"), "old").expect("room");
+        fs::write(home.path("copy/one/deep/old"), "old").expect("room");
+        let row = format!("swaps {swaps}");
+        let run = copy_around(&home.path(""), &options, || match swaps {
+            true => {
+                fs::rename(home.path("one/deep"), home.path("elsewhere")).expect("one file system");
+                fs::create_dir(home.path("one/deep")).expect("room");
+            }
+            false => {
+                fs::rename(home.path("one/deep/er"), home.path("elsewhere")).expect("one file system");
+            }
+        });
+        expect(&run, 24, &["one/deep'", "nothing was removed in it"], &row);
+        for (name, content) in [("er/file", "backed up"), ("er/old", "old"), ("old", "old")] {
+            has_content(&home.path("copy/one/deep").join(name), content.as_bytes(), &row);
+        }
+        for name in ["copy/one/too much", "copy/two/too much"] {
+            assert!(!home.path(name).exists(), "{row}: {name}: removed");
+        }
+        let again = copy_around(&home.path(""), &["--update", "--delete", "--max-delete=9"], || {});
+        expect(&again, 0, &[], &row);
+        assert!(!home.path("copy/one/deep/er").exists(), "{row}: quiet");
     }
 }
 

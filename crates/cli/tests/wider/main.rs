@@ -33,6 +33,7 @@ mod hosts_soak;
 mod kills;
 mod limits;
 mod lists;
+mod live_trees;
 mod long_path;
 mod made;
 mod mapped;

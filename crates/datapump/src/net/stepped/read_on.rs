@@ -10,16 +10,6 @@ fn of_blocks(stage: &TwoHosts) -> Options {
     Options { source_depth_max: Some(4), ..depths }
 }
 
-/// What happens at the host that is read, when so many one-way trips have passed.
-pub(super) fn happens(stage: &TwoHosts, trips: u32, act: impl FnOnce() + 'static) {
-    let (clock, mut act) = (stage.clock.clone(), Some(act));
-    let due_ns = clock.now_ns() + u64::from(trips) * DELAY.as_nanos() as u64;
-    go_on_meanwhile(move || {
-        let due = if clock.now_ns() >= due_ns { act.take() } else { None };
-        due.map(|act| act()).is_some()
-    });
-}
-
 #[test]
 fn what_is_under_way_is_more_than_there_are_slots() {
     let stage = TwoHosts::new();

@@ -6,7 +6,6 @@
 use std::os::unix::fs::FileExt;
 use std::time::SystemTime;
 
-use super::read_on::happens;
 use super::*;
 
 /// Round trips of a comparison: to begin, for what the walk meets, to end.

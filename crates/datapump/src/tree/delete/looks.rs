@@ -33,10 +33,9 @@ pub(super) fn changed(
         match root.source.origin()? {
             Origin::There(folder) => {
                 let host = Arc::clone(&folder.remote_host);
-                let path = root.source.path();
-                host.look_below(&folder, root.root.visited.way(), &path, &mut |key, look| {
-                    looks.handle(key, look)
-                })?;
+                let (visited, top) = (&root.root.visited, root.source.path());
+                let path = |key| visited.path_of(key, &top);
+                host.look_below(&folder, visited.way(), &path, &mut |key, look| looks.handle(key, look))?;
             }
             Origin::Here(_) => looks.of_this_host()?,
         }

@@ -306,6 +306,9 @@ impl<'run> DeletePass<'run> {
 
     /// Sets aside what is to go. False where that failed, which is told: it stays.
     fn is_set_aside(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
+        if self.shared.settings.options.backup.is_none() {
+            return true;
+        }
         let source = here.source.as_ref().and_then(|source| source.side().ok());
         let tree = (&*here.root, &*here.target, source.as_deref());
         let set_aside = || backup::aside_in_tree(self.shared, tree, TakenName::gone(folder, name));

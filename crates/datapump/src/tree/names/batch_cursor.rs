@@ -101,7 +101,9 @@ impl BatchCursor {
     /// What stands under a name of the source.
     pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
         let found = self.source.metadata(name, || self.source_path(&name.name));
-        // What a folder lists was there; what a list names may never have been.
-        found.map_err(|problem| if name.kind.is_some() { problem.vanished() } else { problem })
+        // What a folder lists was there, also where another host lists it without a kind, because it was gone when it
+        // was looked at. What a list names may never have been.
+        let was_listed = name.kind.is_some() || name.told.is_some();
+        found.map_err(|problem| if was_listed { problem.vanished() } else { problem })
     }
 }

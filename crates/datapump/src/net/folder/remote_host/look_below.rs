@@ -6,7 +6,7 @@
 //! Must not know: which folders are looked at, what follows on that.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::PathBuf;
 
 use datapump_core::wire::encode;
 use datapump_core::wire::hello::Purpose;
@@ -42,7 +42,7 @@ impl RemoteHost {
         &self,
         root: &RemoteFolder,
         way: impl Iterator<Item = FolderStep>,
-        path: &Path,
+        path: &dyn Fn(FolderKey) -> PathBuf,
         tell: &mut dyn FnMut(FolderKey, Look) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         let looked = self.names.take(Purpose::Names).and_then(|mut channel| {
@@ -58,7 +58,7 @@ impl RemoteHost {
     fn look_at_all(
         &self,
         channel: &mut Channel,
-        (root, path): (u64, &Path),
+        (root, path): (u64, &dyn Fn(FolderKey) -> PathBuf),
         way: impl Iterator<Item = FolderStep>,
         tell: &mut dyn FnMut(FolderKey, Look) -> Result<(), Problem>,
     ) -> Result<Result<(), Problem>, NetFault> {
@@ -84,7 +84,7 @@ impl RemoteHost {
             if let Some(folder) = under_way.folder {
                 let look = match answer {
                     Answer::Folder { meta, is_young, .. } => Ok((from_wire(&meta), is_young == Some(true))),
-                    Answer::Fault(fault) => Err(problem_of(&fault, path).on(&self.place)),
+                    Answer::Fault(fault) => Err(problem_of(&fault, &path(folder)).on(&self.place)),
                     _ => Err(self.unexpected()),
                 };
                 told = told.and_then(|()| tell(folder, look));

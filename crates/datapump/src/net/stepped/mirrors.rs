@@ -1,0 +1,91 @@
+//! Mirrors of a source on another host: what they ask for, and what becomes of what moves while they run.
+//!
+//! Must not know: how names are judged.
+
+use super::*;
+
+fn mirror(stage: &TwoHosts) -> Options {
+    Options { update: Update::Differs, delete: true, ..stage.options() }
+}
+
+/// A source of which all is old enough that its times tell, and its copy.
+fn mirrored(stage: &TwoHosts, folders: &[&str]) {
+    for folder in folders {
+        for side in ["from", "to"] {
+            fs::create_dir_all(stage.path(side).join(folder)).expect("room");
+            write_source(&stage.path(side).join(folder).join("stays"), b"stays");
+        }
+    }
+}
+
+#[test]
+fn a_mirror_costs_what_an_update_costs_and_one_look_if_something_goes() {
+    let stage = TwoHosts::new();
+    let folders: Vec<String> = (0..20).map(|at| format!("{}/{at}", at % 3)).collect();
+    mirrored(&stage, &folders.iter().map(String::as_str).collect::<Vec<_>>());
+    for way in [Direction::Pull, Direction::Push] {
+        let update = Options { delete: false, ..mirror(&stage) };
+        let first = stage.copy(way, ("from", "to"), update.clone());
+        assert_eq!(first.report.exit_status, 0, "{:?}", first.said);
+        let update = stage.copy(way, ("from", "to"), update);
+        let nothing = stage.copy(way, ("from", "to"), mirror(&stage));
+        assert_eq!((nothing.report.exit_status, nothing.round_trips), (0, update.round_trips), "{way:?}");
+        for count in [1, 100] {
+            for folder in &folders {
+                for name in 0..count {
+                    fs::write(stage.path("to").join(folder).join(format!("old {name}")), "old")
+                        .expect("room");
+                }
+            }
+            let removes = stage.copy(way, ("from", "to"), mirror(&stage));
+            let report = &removes.report;
+            assert_eq!((report.exit_status, report.deleted), (0, 20 * count), "{way:?} {:?}", removes.said);
+            assert_eq!(removes.round_trips, update.round_trips + 2, "{way:?} {count}");
+        }
+    }
+}
+
+/// At every moment of a mirror a file moves to a folder that was walked before, or comes from one.
+#[test]
+fn what_moves_while_it_is_mirrored_has_a_copy() {
+    let mut ends = [0, 0];
+    for trips in 0..16 {
+        for (from, to) in
+            [("a/moved", "b/moved"), ("b/moved", "a/moved"), ("a/moved", "new/moved"), ("a", "b/a")]
+        {
+            for way in [Direction::Pull, Direction::Push] {
+                let stage = TwoHosts::new();
+                mirrored(&stage, &["a", "b", "c"]);
+                fs::write(stage.path("to/c/too much"), "too much").expect("room");
+                let file = if from == "a" { "a/moved" } else { from };
+                for side in ["from", "to"] {
+                    write_source(&stage.path(side).join(file), b"precious");
+                }
+                let (old, new) = (stage.path("from").join(from), stage.path("from").join(to));
+                happens(&stage, trips, move || {
+                    // The mirror may have ended before, and all of its stage.
+                    let above = new.parent().expect("it lies in a folder");
+                    let _ = fs::create_dir(above).and_then(|()| fs::rename(&old, &new));
+                    let _ = fs::rename(&old, &new);
+                });
+                let outcome = stage.copy(way, ("from", "to"), mirror(&stage));
+                let row = format!("{way:?} {trips} {from} {to}: {:?}", outcome.said);
+                let copies =
+                    ["a", "b", "new", "b/a"].map(|folder| stage.path("to").join(folder).join("moved"));
+                let is_kept =
+                    copies.iter().any(|copy| fs::read(copy).is_ok_and(|content| content == b"precious"));
+                assert!(is_kept, "{row}");
+                match outcome.report.exit_status {
+                    0 => ends[0] += 1,
+                    24 => ends[1] += 1,
+                    status => panic!("{row}: status {status}"),
+                }
+                assert!(!stage.path("to/c/too much").exists(), "{row}");
+                let quiet = stage.copy(way, ("from", "to"), mirror(&stage));
+                assert_eq!((quiet.report.exit_status, &quiet.said[..]), (0, &[][..]), "{row}");
+                same(&stage.path("from"), &stage.path("to"), &row);
+            }
+        }
+    }
+    assert!(ends[0] > 100, "{ends:?}: most see all of it");
+}
