@@ -336,7 +336,8 @@ impl<Work> Drop for ClaimGuard<'_, Work> {
 /// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
 /// lanes, and the report counts them. Those from the first to `most` wait until the path needs them, if ever.
 pub(crate) fn run_all(shared: &Shared<'_>, (first, most): (u32, u32)) -> Vec<Result<LaneResult, Problem>> {
-    shared.ledger.watch.begin(first, shared.settings.reads_the_web);
+    let answers = shared.remote_host.as_ref().and_then(|host| host.names_waited());
+    shared.ledger.watch.begin(first, shared.settings.reads_the_web, answers);
     std::thread::scope(|scope| {
         let spawn =
             |index| std::thread::Builder::new().spawn_scoped(scope, move || run_opened(shared, index)).ok();

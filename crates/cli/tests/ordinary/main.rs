@@ -34,6 +34,7 @@ mod habits;
 mod habits_printed;
 mod hard_links;
 mod hosts;
+mod hosts_answers;
 mod hosts_attributes;
 mod hosts_harm;
 mod hosts_many_files;

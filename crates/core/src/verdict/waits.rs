@@ -48,6 +48,18 @@ impl Waits {
         source + sink + metadata + sync + rate_limit + verify + reserving + deleting + listing + outage
     }
 
+    /// Waits for answers of another host about names are the path's, not those of who asked: they go to the source, as
+    /// far as names were charged.
+    pub fn charge_answers(&mut self, ns: u64) {
+        let mut left = ns;
+        for stage in [&mut self.metadata, &mut self.listing, &mut self.deleting] {
+            let moved = left.min(*stage);
+            *stage -= moved;
+            left -= moved;
+        }
+        self.source += ns - left;
+    }
+
     /// The sum, stage by stage.
     #[must_use]
     pub fn plus(&self, other: &Waits) -> Waits {

@@ -237,11 +237,7 @@ fn round_trips(remote_host: &RemoteHost) -> RoundTrips {
 fn with_aside(mut waits: Waits, aside: &Waits) -> Waits {
     waits.reserving += moved(&mut waits.metadata, aside.reserving);
     waits.sync += moved(&mut waits.metadata, aside.sync);
-    let mut left = aside.source;
-    for stage in [&mut waits.metadata, &mut waits.listing, &mut waits.deleting] {
-        left -= moved(stage, left);
-    }
-    waits.source += aside.source - left;
+    waits.charge_answers(aside.source);
     waits
 }
 

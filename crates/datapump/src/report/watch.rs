@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use datapump_core::verdict::{CPU_FRACTION, Cpu, Evidence, LimitedBy, Phase, STAGES, Waits, Why, verdict};
@@ -45,12 +45,20 @@ pub struct Watch {
 }
 
 /// When the lanes of this host began.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct LanesBegan {
     at: Instant,
     lanes: u32,
     cpu: Cpu,
     reads_the_web: bool,
+    /// Waits for answers of another host, in ns, which are charged to names.
+    answers: Option<Arc<AtomicU64>>,
+}
+
+impl LanesBegan {
+    fn answers_ns(&self) -> u64 {
+        self.answers.as_ref().map_or(0, |ns| ns.load(Ordering::Relaxed))
+    }
 }
 
 /// The charges of a lane, on cache lines of their own.
@@ -191,10 +199,10 @@ impl Watch {
         self.set_total(None);
     }
 
-    /// Lanes begin on this host.
-    pub(crate) fn begin(&self, lanes: u32, reads_the_web: bool) {
+    /// Lanes begin on this host; `answers` counts how long those of another host are waited for.
+    pub(crate) fn begin(&self, lanes: u32, reads_the_web: bool, answers: Option<Arc<AtomicU64>>) {
         self.charged.iter().filter_map(OnceLock::get).for_each(|lane| lane.store(&mut Waits::default()));
-        let began = LanesBegan { at: Instant::now(), lanes, cpu: cpu_now(), reads_the_web };
+        let began = LanesBegan { at: Instant::now(), lanes, cpu: cpu_now(), reads_the_web, answers };
         *self.began.lock().expect("no panic while it is set") = Some(began);
     }
 
@@ -205,12 +213,32 @@ impl Watch {
 
     fn limited_by(&self) -> LimitedBy {
         let told = *self.told.lock().expect("no panic while it is set");
-        told.or_else(|| Some(verdict(&self.evidence()?).0)).unwrap_or_default()
+        told.or_else(|| self.limit_of_writer()).unwrap_or_default()
+    }
+
+    fn limit_of_writer(&self) -> Option<LimitedBy> {
+        let evidence = self.evidence()?;
+        match verdict(&evidence).0 {
+            LimitedBy::Source if self.waits_for_answers(&evidence) => Some(LimitedBy::Network),
+            limit => Some(limit),
+        }
+    }
+
+    /// Whether most of what is waited for at the source are answers about names, which is the path's time.
+    fn waits_for_answers(&self, evidence: &Evidence) -> bool {
+        let answers_ns = self.began().map_or(0, |began| began.answers_ns());
+        answers_ns > 0 && answers_ns >= evidence.waits.source / 2
+    }
+
+    fn began(&self) -> Option<LanesBegan> {
+        self.began.lock().expect("no panic while it is set").clone()
     }
 
     /// What bounds the job, if that is at this host: these lanes write, and what they read comes from another one.
     pub(crate) fn limit_here(&self) -> Option<LimitedBy> {
-        match verdict(&self.evidence()?) {
+        let evidence = self.evidence()?;
+        match verdict(&evidence) {
+            (LimitedBy::Source, _) if self.waits_for_answers(&evidence) => Some(LimitedBy::Network),
             (LimitedBy::Source, detail) if detail.why != Why::RateLimit => None,
             (limit, _) => Some(limit),
         }
@@ -219,9 +247,7 @@ impl Watch {
     /// What the host that writes waits for, if these lanes read what it asks for: their source, their computing, or
     /// the way between. A lane that was asked for nothing did not wait for anything either.
     fn limit_of_reader(&self) -> LimitedBy {
-        let Some(began) = *self.began.lock().expect("no panic while it is set") else {
-            return LimitedBy::Unknown;
-        };
+        let Some(began) = self.began() else { return LimitedBy::Unknown };
         let asked = self.charges().filter(|waits| waits.source + waits.sink > 0);
         let (lanes, waits) =
             asked.fold((0, Waits::default()), |(lanes, sum), waits| (lanes + 1, sum.plus(&waits)));
@@ -238,8 +264,9 @@ impl Watch {
     }
 
     fn evidence(&self) -> Option<Evidence> {
-        let began = (*self.began.lock().expect("no panic while it is set"))?;
-        let waits = self.charges().fold(Waits::default(), |sum, waits| sum.plus(&waits));
+        let began = self.began()?;
+        let mut waits = self.charges().fold(Waits::default(), |sum, waits| sum.plus(&waits));
+        waits.charge_answers(began.answers_ns());
         // Further lanes may have opened meanwhile.
         let lanes = began.lanes.max(self.charges().count() as u32);
         Some(evidence(&began, lanes, waits))

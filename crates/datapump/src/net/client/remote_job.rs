@@ -213,7 +213,7 @@ impl RemoteCopy {
         // Nobody asks any more: a pipe that says nothing is not waited for.
         let over = Arc::new(AtomicBool::new(false));
         let reader = Arc::new(Watch::default());
-        reader.begin(session.lanes, false);
+        reader.begin(session.lanes, false, None);
         let read_server = Job::copy(Vec::new(), Place::null())
             .options(options)
             .stop(Arc::clone(&over))

@@ -75,7 +75,7 @@ pub(crate) struct RemoteHost {
     /// The shortest wait for an answer, in nanoseconds: the path's round trip and what the other side did.
     round_trip_ns: AtomicU64,
     /// Waits for what is no block, which the lanes charged to names.
-    names_waited_ns: AtomicU64,
+    names_waited_ns: Arc<AtomicU64>,
     /// Folders and files that are not needed any more.
     gone: Mutex<Vec<PeerRequest>>,
     /// An older version: it tells no attributes with names of files.
@@ -138,7 +138,7 @@ impl RemoteHost {
             trips: Arc::default(),
             next,
             round_trip_ns: AtomicU64::new(round_trip_ns),
-            names_waited_ns: AtomicU64::new(0),
+            names_waited_ns: Arc::default(),
             gone,
             tells_no_attributes,
             share,
@@ -188,8 +188,13 @@ impl RemoteHost {
 
     /// Over a long path: how long was waited for names and what they are, which is the path's time.
     pub(crate) fn names_waited_ns(&self) -> u64 {
+        self.names_waited().map_or(0, |ns| ns.load(Ordering::Relaxed))
+    }
+
+    /// Its counter, for who shows how far a job is.
+    pub(crate) fn names_waited(&self) -> Option<Arc<AtomicU64>> {
         let is_long = self.began_far || is_far(self.round_trip_ns());
-        if is_long { self.names_waited_ns.load(Ordering::Relaxed) } else { 0 }
+        is_long.then(|| Arc::clone(&self.names_waited_ns))
     }
 
     fn add_names_wait(&self, waited_ns: u64) {

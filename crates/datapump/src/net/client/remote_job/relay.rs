@@ -120,7 +120,7 @@ impl RemoteCopy {
         share: &Arc<Share>,
     ) -> (Option<Report>, Result<(), NetFault>) {
         let own = Watch::default();
-        own.begin(writing.lanes, false);
+        own.begin(writing.lanes, false, None);
         source.ends_with(&writing.cancel);
         let (host, text) = (to.host.to_string(), RefCell::new(None));
         let most = self.options.request_bytes.unwrap_or(0).max(BLOCK_BYTES);
