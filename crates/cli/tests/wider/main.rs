@@ -15,6 +15,7 @@ mod measuring;
 mod advice;
 mod attributes;
 mod attributes_lost;
+mod backup_page;
 mod box_path;
 mod changed_trees;
 mod coarse_clocks;
