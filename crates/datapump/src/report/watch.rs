@@ -332,6 +332,11 @@ impl Watch {
         self.present_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Names that were compared have their turn once more.
+    pub(crate) fn compares_again(&self, names: usize) {
+        self.names.fetch_sub(names as u64, Ordering::Relaxed);
+    }
+
     /// So many names are to be removed.
     pub(crate) fn will_delete(&self, names: u64) {
         self.to_delete.store(names, Ordering::Relaxed);

@@ -139,6 +139,7 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     let was_made = finish::delete_rest(shared, waits, &roots);
     shared.ledger.watch.enter(Phase::Copying);
     shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made = true;
+    shared.ledger.watch.compares_again(waiting.len());
     let looked = if was_made { Looked::Replaces } else { Looked::NotYet };
     let batch = |(directory, name)| Batch { directory, names: vec![name], looked, walks: true };
     let batches: Vec<Work> = waiting.into_iter().map(batch).map(Work::Batch).collect();
