@@ -78,6 +78,8 @@ pub(crate) struct RemoteHost {
     names_waited_ns: Arc<AtomicU64>,
     /// Folders and files that are not needed any more.
     gone: Mutex<Vec<PeerRequest>>,
+    /// The place that was looked at last, and what stood there.
+    last_look: Mutex<Option<(u32, Option<Meta>)>>,
     /// An older version: it tells no attributes with names of files.
     tells_no_attributes: AtomicBool,
     /// What it makes this side hold is charged to this.
@@ -140,6 +142,7 @@ impl RemoteHost {
             round_trip_ns: AtomicU64::new(round_trip_ns),
             names_waited_ns: Arc::default(),
             gone,
+            last_look: Mutex::default(),
             tells_no_attributes,
             share,
             owners,
@@ -380,13 +383,21 @@ impl RemoteHost {
         self.lost(&WireError::Unexpected("another answer than was asked for").into())
     }
 
-    /// What stands at a place of the session, links followed unless kept; `None` for a pipe, or null.
+    /// What stands at a place of the session, links followed unless kept; `None` for a pipe, or null. All that looks at
+    /// one place before the walk is told the same, by one request.
     pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
-        match self.take_or_ask(Some(number_of_look(place)), |_| PeerRequest::Look(place), path)?.1 {
-            Answer::Meta { meta, .. } => Ok(Some(from_wire(&meta))),
-            Answer::Stream { .. } => Ok(None),
-            _ => Err(self.unexpected()),
+        let mut last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, looked)) = last.filter(|(looked, _)| *looked == place) {
+            return Ok(looked);
         }
+        let looked =
+            match self.take_or_ask(Some(number_of_look(place)), |_| PeerRequest::Look(place), path)?.1 {
+                Answer::Meta { meta, .. } => Some(from_wire(&meta)),
+                Answer::Stream { .. } => None,
+                _ => return Err(self.unexpected()),
+            };
+        *last = Some((place, looked));
+        Ok(looked)
     }
 
     /// Whether a place is a temporary file that a pump uses or can resume.
