@@ -8,7 +8,9 @@
 
 mod answers;
 mod mirrors;
+mod path;
 mod read_on;
+mod round_trips;
 mod verify;
 
 use std::fs;
@@ -40,6 +42,8 @@ use crate::run::Shared;
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
 
+use path::SteppedPath;
+
 const DELAY: Duration = Duration::from_millis(90);
 /// What was written in this time may be read twice: a change within a tick of the kernel's clock would not show.
 const YOUNG: Duration = Duration::from_millis(30);
@@ -50,7 +54,8 @@ struct TwoHosts {
     home: tempfile::TempDir,
     clock: SimClock,
     net: SimNet,
-    /// What a walk meets comes before it is requested.
+    path: SteppedPath,
+    /// What a walk meets comes before it is requested, over a long path.
     reads_ahead: bool,
     /// What the side that writes may hold.
     memory_bytes: u64,
@@ -71,12 +76,17 @@ struct SessionOutcome {
 
 impl TwoHosts {
     fn new() -> TwoHosts {
+        TwoHosts::at(SteppedPath::Long)
+    }
+
+    fn at(path: SteppedPath) -> TwoHosts {
         let clock = SimClock::virtual_time();
-        let net = SimNet::new(clock.clone(), DELAY);
+        let net = SimNet::new(clock.clone(), path.delay());
         TwoHosts {
             home: tempfile::tempdir().expect("room"),
             clock,
             net,
+            path,
             reads_ahead: true,
             memory_bytes: 1 << 30,
             compares: false,
@@ -95,9 +105,15 @@ impl TwoHosts {
 
     /// The side that is read: its control connection and what it gives go on while this thread waits. Gives how the
     /// other side gets connections.
-    fn reading_side(&self, source: &Path, control: Channel, is_caller: bool) -> Result<Pools, NetFault> {
+    fn reading_side(
+        &self,
+        sources: &[PathBuf],
+        control: Channel,
+        is_caller: bool,
+    ) -> Result<Pools, NetFault> {
+        let places = sources.iter().map(|source| HandlePlace::Path(source.into())).collect();
         let handles = Arc::new(HandleTable::of(
-            (vec![HandlePlace::Path(source.into())], FollowLinks::Never),
+            (places, FollowLinks::Never),
             Arc::default(),
             Budget::of_client(None).share(),
             None,
@@ -111,43 +127,58 @@ impl TwoHosts {
         let (_, inbox) = boxes()?;
         let mut control = Control::new(control, session, (inbox, WAIT_MAX), self.platform().clock);
         if is_caller {
-            control.say(Message::Begin(begin(Direction::Push)))?;
+            control.say(Message::Begin(begin(Direction::Push, sources.len())))?;
         }
         let mut is_over = false;
         go_on_meanwhile(move || !is_over && goes_on(&mut control, &mut is_over));
-        let (net, count) = (self.net.clone(), AtomicUsize::new(0));
+        let (net, path, count) = (self.net.clone(), self.path, AtomicUsize::new(0));
         let dial = move |purpose: Purpose| {
-            let (one, other) = net.pair();
-            let other = open(other, CancelToken::default())?;
+            let [one, other] = path.connection(&net)?;
             let index = count.fetch_add(1, Ordering::Relaxed);
             let mut served = ServedConnection::new(shared, (purpose, index), other, Arc::clone(&handles));
             go_on_meanwhile(move || gives(&mut served));
-            open(one, CancelToken::default())
+            Ok(one)
         };
         let dial = Arc::new(dial);
         let [names, blocks, ahead] = [0; 3].map(|_| {
             let dial = Arc::clone(&dial);
             Arc::new(Pool::dialled(CancelToken::default(), Box::new(move |purpose| dial(purpose))))
         });
-        Ok(Pools { names, blocks, ahead: self.reads_ahead.then_some(ahead) })
+        Ok(Pools { names, blocks, ahead: self.is_ahead().then_some(ahead) })
     }
 
     fn platform(&self) -> Platform {
         Platform::stepped(self.clock.clone())
     }
 
+    /// Something is sent before it is requested.
+    fn is_ahead(&self) -> bool {
+        self.reads_ahead && self.path == SteppedPath::Long
+    }
+
     /// A whole session; the side that writes is the caller (`Pull`) or the called one (`Push`).
     fn copy(&self, way: Direction, (source, target): (&str, &str), options: Options) -> SessionOutcome {
+        self.copy_all(way, (&[source], target), options)
+    }
+
+    /// The same of several sources.
+    fn copy_all(
+        &self,
+        way: Direction,
+        (sources, target): (&[&str], &str),
+        options: Options,
+    ) -> SessionOutcome {
         std::thread::sleep(YOUNG);
         let begun_ns = self.clock.now_ns();
         let said = Mutex::new(Vec::new());
-        let copied = self.copied(way, (&self.path(source), &self.path(target)), options, &said);
+        let sources: Vec<PathBuf> = sources.iter().map(|source| self.path(source)).collect();
+        let copied = self.copied(way, (sources, self.path(target)), options, &said);
         let (report, talked) = copied.unwrap_or_else(|fault| (Report::default(), Err(fault)));
         let (given, lost) = match talked {
             Ok(given) => (Some(given), None),
             Err(fault) => (None, Some(fault)),
         };
-        let round_trips = (self.clock.now_ns() - begun_ns).div_ceil(2 * DELAY.as_nanos() as u64);
+        let round_trips = (self.clock.now_ns() - begun_ns).div_ceil(self.path.round_trip_ns());
         let said = said.into_inner().expect("no panic");
         SessionOutcome { report, said, lost, given, round_trips }
     }
@@ -155,53 +186,50 @@ impl TwoHosts {
     fn copied(
         &self,
         way: Direction,
-        (source, target): (&Path, &Path),
+        (sources, target): (Vec<PathBuf>, PathBuf),
         options: Options,
         said: &Mutex<Vec<String>>,
     ) -> Result<(Report, Result<SenderStats, NetFault>), NetFault> {
-        let (own, other) = self.net.pair();
-        let own = open(own, CancelToken::default())?;
-        let pools =
-            self.reading_side(source, open(other, CancelToken::default())?, way == Direction::Push)?;
+        let [own, other] = self.path.connection(&self.net)?;
+        let pools = self.reading_side(&sources, other, way == Direction::Push)?;
         let (outbox, inbox) = boxes()?;
         let session = if way == Direction::Pull { Session::caller() } else { Session::called() };
         let mut control = Control::new(own, session, (inbox, WAIT_MAX), self.platform().clock);
         match way {
             Direction::Pull => {
-                control.say(Message::Begin(begin(way)))?;
+                control.say(Message::Begin(begin(way, sources.len())))?;
                 assert!(matches!(control.hear()?, Message::Begun { .. }));
             }
             Direction::Push => {
                 assert!(matches!(control.hear()?, Message::Begin(_)));
-                control.say(Message::Begun {
-                    receives: Some(false),
-                    reads_on: Some(true),
-                    sends_ahead: Some(true),
-                    host: None,
-                    datagrams: None,
-                    places: None,
-                    has_links: None,
-                    holds_events: None,
-                })?;
+                control.say(begun(Some(false)))?;
             }
         }
         let (cancel, share) = (CancelToken::default(), Budget::new(self.memory_bytes).share());
-        let round_trip_ns = if self.reads_ahead { 2 * DELAY.as_nanos() as u64 } else { u64::MAX };
-        let (place, reads_on) = ("far".into(), self.reads_ahead);
-        let peer = PeerFacts { place, boot: None, round_trip_ns, requested: None, reads_on };
-        let remote_host = RemoteHost::new(peer, cancel, pools, share, Mapping::new(true));
-        let remote = Place::Remote(Remote { host: Host::Served("far:1".into()), path: source.into() });
-        let target = Place::Path(target.into());
-        let job = if self.compares { Job::compare(remote, target) } else { Job::copy(vec![remote], target) };
-        let report =
-            job.options(options).tells_files(false).remote_host(remote_host).platform(self.platform()).run(
-                &|event| {
-                    if let Event::Problem(problem) = event {
-                        said.lock().expect("no panic").push(problem.to_string());
-                    }
-                },
-            );
+        let remote_host = RemoteHost::new(self.peer(), cancel, pools, share, Mapping::new(true));
+        let remote = |path| Place::Remote(Remote { host: Host::Served("far:1".into()), path });
+        let (mut places, target) = (sources.into_iter().map(remote).collect::<Vec<_>>(), Place::Path(target));
+        let job = match self.compares {
+            true => Job::compare(places.remove(0), target),
+            false => Job::copy(places, target),
+        };
+        let job = job.options(options).tells_files(false).remote_host(remote_host);
+        let report = job.platform(self.platform()).run(&|event| {
+            if let Event::Problem(problem) = event {
+                said.lock().expect("no panic").push(problem.to_string());
+            }
+        });
         Ok((report.clone(), ended(&mut control, &outbox, &report)))
+    }
+
+    /// As the side that writes knows the other: through a client it knows the time of its own part of the path.
+    fn peer(&self) -> PeerFacts {
+        let round_trip_ns = match self.path {
+            SteppedPath::Long if !self.reads_ahead => u64::MAX,
+            path => 2 * path.delay().as_nanos() as u64,
+        };
+        let reads_on = self.path == SteppedPath::Short || self.is_ahead();
+        PeerFacts { place: "far".into(), boot: None, round_trip_ns, requested: None, reads_on }
     }
 }
 
@@ -223,8 +251,21 @@ fn open(link: SimLink, cancel: CancelToken) -> Result<Channel, NetFault> {
     Channel::new(Link::Sim(link), Seal::Open, cancel, HANDSHAKE_MAX)
 }
 
-fn begin(way: Direction) -> Begin {
-    Begin { sources: vec![Vec::new().into()], ..Begin::new(way) }
+fn begin(way: Direction, sources: usize) -> Begin {
+    Begin { sources: vec![Vec::new().into(); sources], ..Begin::new(way) }
+}
+
+fn begun(receives: Option<bool>) -> Message {
+    Message::Begun {
+        receives,
+        reads_on: Some(true),
+        sends_ahead: Some(true),
+        host: None,
+        datagrams: None,
+        places: None,
+        has_links: None,
+        holds_events: None,
+    }
 }
 
 /// The control connection of the side that is read.
@@ -232,16 +273,7 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
     let mut said = None;
     let mut hear = |message| match message {
         Message::Begin(_) => {
-            said = Some(Message::Begun {
-                receives: None,
-                reads_on: Some(true),
-                sends_ahead: Some(true),
-                host: None,
-                datagrams: None,
-                places: None,
-                has_links: None,
-                holds_events: None,
-            });
+            said = Some(begun(None));
             Follows::Go
         }
         Message::Report(_) => Follows::Agree,
@@ -421,10 +453,10 @@ fn an_update_with_nothing_to_do_costs_its_names() {
         let again = stage.copy(way, ("from", &target), options.clone());
         let report = &again.report;
         let moved = (report.exit_status, report.bytes_moved, report.bytes_dropped);
-        assert_eq!((moved, again.round_trips), ((0, 0, 0), 4), "{way:?}");
+        assert_eq!((moved, again.round_trips), ((0, 0, 0), 3), "{way:?}");
         fs::write(stage.path(&target).join("sub/c"), "other").expect("room");
         let third = stage.copy(way, ("from", &target), options.clone());
-        assert_eq!((third.report.exit_status, third.report.files, third.round_trips), (0, 1, 5), "{way:?}");
+        assert_eq!((third.report.exit_status, third.report.files, third.round_trips), (0, 1, 4), "{way:?}");
         same(&stage.path("from"), &stage.path(&target), &target);
     }
 }

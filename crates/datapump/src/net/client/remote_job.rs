@@ -2,7 +2,7 @@
 //!
 //! Must not know: command lines, how blocks are moved.
 
-mod relay;
+pub(crate) mod relay;
 mod session_problems;
 mod teller;
 

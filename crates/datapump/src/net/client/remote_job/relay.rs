@@ -294,25 +294,47 @@ fn source_session(
 }
 
 /// Forwards frames between two connections, until one side hangs up; then the other is hung up on, too.
-fn forward(
-    mut writer: Channel,
-    mut reader: Channel,
-    (most, share): (u32, &Arc<Share>),
-) -> Result<(), NetFault> {
-    let mut block = BlockRoom { bytes: Vec::new(), most, charge: share.charge(0, 0).map_err(over)? };
-    for channel in [&writer, &reader] {
-        channel.relays();
-    }
+fn forward(writer: Channel, reader: Channel, bound: (u32, &Arc<Share>)) -> Result<(), NetFault> {
+    let mut forwarding = Forwarding::new((writer, reader), bound)?;
     loop {
-        let was_asked = forward_one(&mut writer, &mut reader, &mut block)?;
-        let was_answered = forward_one(&mut reader, &mut writer, &mut block)?;
-        if !was_asked && !was_answered {
-            writer.line_check()?;
-            reader.line_check()?;
-            writer.looked_in_vain();
-            reader.looked_in_vain();
-            writer.wait_with(&reader, WAIT_MAX)?;
+        if !forwarding.step()? {
+            forwarding.wait()?;
         }
+    }
+}
+
+/// Two connections between which frames are forwarded.
+pub(crate) struct Forwarding {
+    writer: Channel,
+    reader: Channel,
+    block: BlockRoom,
+}
+
+impl Forwarding {
+    pub(crate) fn new(
+        (writer, reader): (Channel, Channel),
+        (most, share): (u32, &Arc<Share>),
+    ) -> Result<Forwarding, NetFault> {
+        let block = BlockRoom { bytes: Vec::new(), most, charge: share.charge(0, 0).map_err(over)? };
+        for channel in [&writer, &reader] {
+            channel.relays();
+        }
+        Ok(Forwarding { writer, reader, block })
+    }
+
+    /// Forwards a frame each way, if one has come; whether one has.
+    pub(crate) fn step(&mut self) -> Result<bool, NetFault> {
+        let was_asked = forward_one(&mut self.writer, &mut self.reader, &mut self.block)?;
+        let was_answered = forward_one(&mut self.reader, &mut self.writer, &mut self.block)?;
+        Ok(was_asked || was_answered)
+    }
+
+    fn wait(&mut self) -> Result<(), NetFault> {
+        for channel in [&mut self.writer, &mut self.reader] {
+            channel.line_check()?;
+            channel.looked_in_vain();
+        }
+        self.writer.wait_with(&self.reader, WAIT_MAX)
     }
 }
 

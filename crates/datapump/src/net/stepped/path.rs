@@ -1,0 +1,53 @@
+//! What lies between the two hosts: a long path, a short one, or a client that forwards frames between both.
+//!
+//! Must not know: what is copied.
+
+use super::*;
+use crate::net::client::remote_job::relay::Forwarding;
+
+/// Of a short path.
+const SHORT_DELAY: Duration = Duration::from_millis(1);
+
+/// What lies between the two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SteppedPath {
+    Long,
+    /// Everything is requested.
+    Short,
+    /// A client that has a session with each: everything is requested.
+    Relayed,
+}
+
+impl SteppedPath {
+    /// Each way, of each of its parts.
+    pub(super) fn delay(self) -> Duration {
+        if self == SteppedPath::Short { SHORT_DELAY } else { DELAY }
+    }
+
+    /// There and back.
+    pub(super) fn round_trip_ns(self) -> u64 {
+        let parts = if self == SteppedPath::Relayed { 2 } else { 1 };
+        2 * parts * self.delay().as_nanos() as u64
+    }
+
+    /// A connection between the host that writes and the one that is read.
+    pub(super) fn connection(self, net: &SimNet) -> Result<[Channel; 2], NetFault> {
+        let pair = || -> Result<[Channel; 2], NetFault> {
+            let (one, other) = net.pair();
+            Ok([open(one, CancelToken::default())?, open(other, CancelToken::default())?])
+        };
+        let [one, other] = pair()?;
+        if self != SteppedPath::Relayed {
+            return Ok([one, other]);
+        }
+        let [onward, last] = pair()?;
+        let mut forwarding =
+            Some(Forwarding::new((other, onward), (1 << 30, &Budget::of_client(None).share()))?);
+        go_on_meanwhile(move || match forwarding.as_mut().map(Forwarding::step) {
+            Some(Ok(went)) => went,
+            Some(Err(_)) => forwarding.take().is_some(),
+            None => false,
+        });
+        Ok([one, last])
+    }
+}

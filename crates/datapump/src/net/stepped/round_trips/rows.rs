@@ -1,0 +1,101 @@
+//! The rows: commands, and formulas of what they cost.
+//!
+//! Must not know: how a session is stepped, how it is counted.
+
+mod copies;
+mod kinds_of_names;
+mod mirrors;
+
+use super::trees::{self, BEFORE, TreeSize};
+use super::{RowWork, SIZES, TripRow, TwoHosts, trips};
+use crate::job::options::{Backup, Numbering, Options, Selection, Update};
+
+type RowOptions = fn(&TwoHosts, &TreeSize, Options) -> Options;
+
+const PLAIN: RowOptions = |_, _, options| options;
+const UPDATE: RowOptions = |_, _, options| Options { update: Update::Differs, ..options };
+const CHECKSUM: RowOptions = |_, _, options| Options { checksum: true, ..options };
+const DRY: RowOptions = |_, _, options| Options { dry_run: true, ..options };
+const DRY_UPDATE: RowOptions = |stage, size, options| DRY(stage, size, UPDATE(stage, size, options));
+const ITEMIZED_UPDATE: RowOptions =
+    |stage, size, options| Options { changes: true, ..UPDATE(stage, size, options) };
+const MIRROR: RowOptions =
+    |stage, size, options| Options { delete: true, mirror: true, ..UPDATE(stage, size, options) };
+const DRY_MIRROR: RowOptions = |stage, size, options| DRY(stage, size, MIRROR(stage, size, options));
+const BACKUP_MIRROR: RowOptions = |stage, size, options| BACKUP(stage, size, MIRROR(stage, size, options));
+const EXCLUDING_MIRROR: RowOptions = |stage, size, options| {
+    let selection = vec![Selection::Exclude(b"*.tmp".into())];
+    Options { selection, ..MIRROR(stage, size, options) }
+};
+const BACKUP: RowOptions = |_, _, options| {
+    let backup = Backup { suffix: b"~".into(), folder: None, numbering: Numbering::Simple };
+    Options { backup: Some(backup), ..options }
+};
+const BACKUP_DIR: RowOptions = |stage, size, options| {
+    let backup = Backup { suffix: Vec::new(), folder: Some("old".into()), numbering: Numbering::Simple };
+    Options { backup: Some(backup), ..UPDATE(stage, size, options) }
+};
+const BACKUP_UPDATE: RowOptions = |stage, size, options| BACKUP(stage, size, UPDATE(stage, size, options));
+const LINK_DEST: RowOptions = |stage, _, options| Options { link_dest: vec![stage.path(BEFORE)], ..options };
+const FILES_FROM: RowOptions = |_, size, options| {
+    let names = trees::changed_of(size).join("\n");
+    Options { selection: vec![Selection::Names(names.into(), false)], ..options }
+};
+const UPDATE_FILES_FROM: RowOptions =
+    |stage, size, options| FILES_FROM(stage, size, UPDATE(stage, size, options));
+const BACKWARDS: RowOptions = |_, _, options| Options { compares_backwards: true, ..options };
+const ATTRIBUTES: RowOptions = |_, _, options| Options { compare_attributes: true, ..options };
+const INTO: RowOptions = |_, _, options| Options { target_is_name: false, target_is_folder: true, ..options };
+
+const NOTHING: fn(&TreeSize) -> [u64; 2] = |_| [0, 0];
+const ONE: fn(&TreeSize) -> [u64; 2] = |_| [1, 0];
+const ALL: fn(&TreeSize) -> [u64; 2] = |size| [size.files, 0];
+const CHANGED: fn(&TreeSize) -> [u64; 2] = |size| [size.changed, 0];
+const UNCHANGED: fn(&TreeSize) -> [u64; 2] = |size| [size.files - size.changed, 0];
+const DELETED: fn(&TreeSize) -> [u64; 2] = |size| [0, size.deleted];
+const BOTH: fn(&TreeSize) -> [u64; 2] = |size| [size.changed, size.deleted];
+
+const COPY: TripRow = TripRow {
+    command: "pump copy",
+    when: "",
+    make: trees::new,
+    options: PLAIN,
+    work: RowWork::Copy,
+    done: ALL,
+    sizes: SIZES,
+    ahead: trips!(|size| 3),
+    requested: trips!(|size| 4 + 3 * (size.folders + 1)),
+    relayed: None,
+};
+
+const MANY: [TreeSize; 2] = [
+    TreeSize { depth: 0, folders: 0, files: 90, changed: 90, deleted: 0 },
+    TreeSize { depth: 0, folders: 0, files: 350, changed: 350, deleted: 0 },
+];
+
+/// Files that are requested one by one over a long path: sixteen at first, then 128 with each round trip.
+fn windows(files: u64) -> u64 {
+    files.saturating_sub(16).div_ceil(128)
+}
+
+/// Round trips if so many are under way together.
+fn rounds(count: u64, together: u64) -> u64 {
+    count.div_ceil(together)
+}
+
+fn least(one: u64, other: u64) -> u64 {
+    one.min(other)
+}
+
+fn most(one: u64, other: u64) -> u64 {
+    one.max(other)
+}
+
+pub(super) fn rows() -> Vec<TripRow> {
+    let mut rows = copies::files();
+    rows.extend(copies::trees());
+    rows.extend(mirrors::mirrors());
+    rows.extend(mirrors::comparisons());
+    rows.extend(kinds_of_names::rows());
+    rows
+}
