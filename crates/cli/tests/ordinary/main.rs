@@ -28,6 +28,7 @@ mod done_lines;
 mod dry_runs;
 mod file_flags;
 mod fingers;
+mod flags_two_hosts;
 mod given;
 mod growing;
 mod habits;

@@ -104,7 +104,8 @@ pub enum PeerRequest {
         /// Its name there.
         #[n(1)]
         name: ByteVec,
-        /// The bytes that are expected; if there are others the block is left out.
+        /// The bytes that are expected; if there are others the block is left out. With 0 bytes it may be requested over a
+        /// connection for names, too: an older peer answers with a fault.
         #[n(2)]
         len: u32,
         /// Instead of the block comes its digest: [`Answer::Sum`].
@@ -177,6 +178,12 @@ pub enum PeerRequest {
         /// Of files come digests ([`Answer::Sum`]) instead of blocks.
         #[n(3)]
         sums: Option<bool>,
+        /// Empty files are sent, too, where others are. An older peer leaves them to requests.
+        #[n(4)]
+        empty_files: Option<bool>,
+        /// The places are opened, and their names are left to requests. An older peer sends the names.
+        #[n(5)]
+        places_alone: Option<bool>,
     },
     /// There is room for so many more bytes of frames. No answer.
     #[n(13)]

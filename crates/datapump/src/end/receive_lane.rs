@@ -237,16 +237,22 @@ impl ReceiveLane {
         (tries, now_ns): (u32, u64),
     ) -> Result<(), NetFault> {
         let Request { block, done, .. } = request;
-        if (tries, done) == (1, 0) && self.attach(request) {
+        let is_first = (tries, done) == (1, 0);
+        if is_first && self.attach(request) {
             return Ok(());
         }
         self.announces = false;
-        file.doubt_looks();
         self.window.handle_request(now_ns);
-        let ask = file.request((block.at + u64::from(done), block.len - done), is_sum);
+        let (ask, looked_bytes) = match is_first.then(|| file.request_looked(block, is_sum)).flatten() {
+            Some(ask) => (ask, u64::from(block.len)),
+            _ => {
+                file.doubt_looks();
+                (file.request((block.at + u64::from(done), block.len - done), is_sum), 0)
+            }
+        };
         let (stamp, turn) = (self.trips.sent(), BlockTurn::Posted(request));
         let file_again = Arc::clone(file);
-        let requested = Requested { block, file: file_again, tries, stamp, turn, is_sum, looked_bytes: 0 };
+        let requested = Requested { block, file: file_again, tries, stamp, turn, is_sum, looked_bytes };
         let number = self.requested.ask(requested);
         self.posted += 1;
         self.depth = self.depth.max(self.requested.len() as u32);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::frame::DIGEST_BYTES;
-use datapump_core::wire::peer_request::walk_ahead::{AHEAD, WalkAhead};
+use datapump_core::wire::peer_request::walk_ahead::{AHEAD, AheadScope, WalkAhead};
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, READ_ON_MAX};
 use datapump_core::wire::turns::ReplyTurns;
 use datapump_core::wire::{WireError, decode, encode};
@@ -183,9 +183,21 @@ impl SendLane {
     /// Takes what is said about a walk ahead; other requests are given back.
     fn unless_of_walk(&mut self, ask: PeerRequest) -> Result<Option<PeerRequest>, NetFault> {
         match (ask, &mut self.ahead) {
-            (PeerRequest::Ahead { credit, file_bytes_max, with_attributes, sums }, None) => {
+            (
+                PeerRequest::Ahead {
+                    credit,
+                    file_bytes_max,
+                    with_attributes,
+                    sums: sum,
+                    empty_files,
+                    places_alone,
+                },
+                None,
+            ) => {
                 let file_bytes_max = file_bytes_max.min(self.request_bytes);
-                let walk = WalkAhead::new(self.handles.places(), (file_bytes_max, sums), with_attributes);
+                let (empty_files, places_alone) = (empty_files == Some(true), places_alone == Some(true));
+                let scope = AheadScope { file_bytes_max, with_attributes, sum, empty_files, places_alone };
+                let walk = WalkAhead::new(self.handles.places(), scope);
                 match AheadSender::new(walk, credit, self.handles.share()) {
                     Some(ahead) => self.ahead = Some(ahead),
                     // The other side requests everything then.

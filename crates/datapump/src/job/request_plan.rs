@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use datapump_core::{Shape, StripeMap};
 
 use crate::job::defaults::Reads;
-use crate::job::options::Options;
+use crate::job::options::{Options, Selection};
 use crate::job::settings::Settings;
 use crate::net::folder::remote_host::AheadWish;
 use crate::target::place::{Fill, Place};
@@ -187,14 +187,23 @@ pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) 
     // Files are compared by their digests. What differs, or does not stand, is requested.
     let reads_both = compares || (options.checksum && stands && !was_begun);
     let sums = reads_both && !options.unhashed;
-    let looks_only = options.dry_run || (some_stay && !compares && !sums) || !options.link_dest.is_empty();
+    let places_alone = options.selection.iter().any(is_list);
+    let some_stay = some_stay && !compares && !sums;
+    let looks_only = options.dry_run || some_stay || places_alone || !options.link_dest.is_empty();
     let tells = options.keep.acl || options.keep.xattrs;
-    let updates = (rules.leaves_unread() && stands) || !options.link_dest.is_empty();
+    let looks = rules.leaves_unread() || options.changes || options.dry_run;
+    let updates = (looks && stands) || !options.link_dest.is_empty();
     AheadWish {
         file_bytes_max: if looks_only { 0 } else { options.request_bytes.unwrap_or(usual) },
         sums: sums && !looks_only,
+        places_alone,
         with_attributes: if compares { options.compare_attributes } else { updates && tells },
     }
+}
+
+/// Whether it is a list of names: what else lies in the source is not looked at.
+fn is_list(selection: &Selection) -> bool {
+    matches!(selection, Selection::Names(..) | Selection::Whole(_))
 }
 
 /// What null sources deliver, if there are some. Where nobody looks at it, slots are not filled.

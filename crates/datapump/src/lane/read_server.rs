@@ -65,9 +65,13 @@ impl ReadServer {
                 PeerRequest::Read { file, at: FileSize(at), len, sum } => {
                     self.read(shared, lane, file, (at, len)).map(|found| summed(found, sum))
                 }
+                PeerRequest::Fetch { above, name, len: 0, .. } => {
+                    let found = lane.handles().fetch_empty(above, &name);
+                    Err(Box::new(found.unwrap_or_else(Answer::Fault)))
+                }
                 PeerRequest::Fetch { above, name, len, sum } => match lane.handles().fetch(above, &name, len)
                 {
-                    Ok((answer, charge, Some(given))) if len > 0 => {
+                    Ok((answer, charge, Some(given))) => {
                         let found = small_block(shared, Arc::new(given), (answer, charge), len);
                         found.map(|found| summed(found, sum))
                     }

@@ -58,14 +58,25 @@ fn bytes_of((_, request): &AheadStep) -> usize {
 /// A request to answer next, and the number of its answer.
 pub type AheadStep = (u64, PeerRequest);
 
+/// What a walk sends ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AheadScope {
+    /// Files up to this length are sent; none where it is 0.
+    pub file_bytes_max: u32,
+    /// Names of regular files come with their attributes.
+    pub with_attributes: Option<bool>,
+    /// Digests are sent instead of blocks.
+    pub sum: Option<bool>,
+    /// Empty files are sent, too, where others are.
+    pub empty_files: bool,
+    /// The places alone are opened, and their names are not walked.
+    pub places_alone: bool,
+}
+
 /// A walk ahead of the requests.
 #[derive(Debug)]
 pub struct WalkAhead {
-    /// Files up to this length are sent; none where it is 0.
-    file_bytes_max: u32,
-    with_attributes: Option<bool>,
-    /// Digests are sent instead of blocks.
-    sum: Option<bool>,
+    scope: AheadScope,
     /// The number of the next thing that is found.
     next: u64,
     /// Names of a batch that are next.
@@ -111,16 +122,10 @@ struct ListedAhead {
 }
 
 impl WalkAhead {
-    /// Of so many places. Files up to `file_bytes_max` bytes are sent, none where that is 0; `sum`: their digests.
-    pub fn new(
-        places: u32,
-        (file_bytes_max, sum): (u32, Option<bool>),
-        with_attributes: Option<bool>,
-    ) -> WalkAhead {
+    /// Of so many places.
+    pub fn new(places: u32, scope: AheadScope) -> WalkAhead {
         WalkAhead {
-            file_bytes_max,
-            with_attributes,
-            sum,
+            scope,
             next: number_of_look(places),
             current: (0..places).map(|place| (number_of_look(place), PeerRequest::Look(place))).collect(),
             stack: Vec::new(),
@@ -162,7 +167,7 @@ impl WalkAhead {
         match self.stack.pop()? {
             AheadPart::Names(steps) => self.current = steps,
             AheadPart::List(folder, cookie) => {
-                let with_attributes = self.with_attributes;
+                let with_attributes = self.scope.with_attributes;
                 let list = PeerRequest::List { folder: AHEAD | folder, cookie, with_attributes };
                 self.current.push_back((folder, list));
             }
@@ -199,16 +204,19 @@ impl WalkAhead {
             (Some(Unanswered::File), Answer::File { meta, ranges: Some(_), follows, .. }) => {
                 let (size, allocated) = (meta.size_bytes.0, meta.allocated_bytes.0);
                 // A file that is open tells its holes.
-                if is_sent_whole((size, allocated), self.file_bytes_max, false) {
+                if is_sent_whole((size, allocated), self.scope.file_bytes_max, false) {
                     let (file, at, len) = (AHEAD | number, FileSize::of(0), size as u32);
                     *follows = Some(self.next);
-                    self.current.push_front((self.next, PeerRequest::Read { file, at, len, sum: self.sum }));
+                    self.current
+                        .push_front((self.next, PeerRequest::Read { file, at, len, sum: self.scope.sum }));
                     self.next += 1;
                 }
             }
             (Some(Unanswered::Folder(true)), Answer::Folder { .. }) => {
                 self.open.insert(number);
-                self.stack.push(AheadPart::List(number, 0));
+                if !self.scope.places_alone {
+                    self.stack.push(AheadPart::List(number, 0));
+                }
             }
             (Some(Unanswered::Folder(false)), Answer::Folder { .. }) => return true,
             (Some(Unanswered::Names(listed)), Answer::Names { entries, cookie, more, .. }) => {
@@ -263,15 +271,19 @@ impl WalkAhead {
     fn request_of(&self, folder: u64, entry: &Entry) -> Option<PeerRequest> {
         let (meta, name, above) = (entry.meta.as_ref()?, entry.name.clone(), AHEAD | folder);
         let (size, allocated) = (meta.size_bytes.0, meta.allocated_bytes.0);
-        let is_sum = self.sum == Some(true);
-        let is_sent = || meta.links == 1 && is_sent_whole((size, allocated), self.file_bytes_max, is_sum);
         match meta.kind {
             EntryKind::Folder => Some(PeerRequest::Enter { folder: AHEAD | self.next, above, name }),
-            EntryKind::Regular if is_sent() => {
-                Some(PeerRequest::Fetch { above, name, len: size as u32, sum: self.sum })
+            EntryKind::Regular if meta.links == 1 && self.is_sent(size, allocated) => {
+                Some(PeerRequest::Fetch { above, name, len: size as u32, sum: self.scope.sum })
             }
             _ => None,
         }
+    }
+
+    fn is_sent(&self, size: u64, allocated: u64) -> bool {
+        let AheadScope { file_bytes_max, empty_files, sum, .. } = self.scope;
+        let is_empty = size == 0 && empty_files && file_bytes_max > 0;
+        is_empty || is_sent_whole((size, allocated), file_bytes_max, sum == Some(true))
     }
 
     /// The other side does not want what has this number, nor what lies below it. Gives the numbers that are answered

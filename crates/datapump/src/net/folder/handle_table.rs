@@ -64,6 +64,7 @@ const ENOENT: Errno = Errno(2);
 const EBADF: Errno = Errno(9);
 const ENOTDIR: Errno = Errno(20);
 const EINVAL: Errno = Errno(22);
+const ESTALE: Errno = Errno(116);
 
 /// What was opened.
 #[derive(Clone, Debug)]
@@ -161,6 +162,7 @@ impl HandleTable {
                 Ok(Answer::Done)
             }
             PeerRequest::Read { file, at, len, sum: Some(true) } => self.sum(file, (at.0, len)),
+            PeerRequest::Fetch { above, name, len: 0, .. } => self.fetch_empty(above, &name),
             PeerRequest::Fetch { .. } | PeerRequest::Read { .. } | PeerRequest::ReadOn { .. } => {
                 Err(fault(Operation::Read, EINVAL))
             }
@@ -415,6 +417,16 @@ impl HandleTable {
         let answer = Answer::file(to_wire(&meta), attributes);
         let given = GivenFile::new(handle, meta, (magic, TimeLook::new(now_ns, magic, &meta)), above);
         Ok((answer, charge, is_it.then_some(given)))
+    }
+
+    /// An empty file, which stood still meanwhile. One that is not empty, or of which only its end tells, is a fault: it
+    /// is opened.
+    pub(crate) fn fetch_empty(&self, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
+        let (answer, _charge, given) = self.fetch(above, name, 0)?;
+        let given = given.filter(|given| !is_made_up(&given.handle));
+        let given = given.ok_or_else(|| fault(Operation::Read, ESTALE))?;
+        let head = self.check_small(&given, &[], Some(Box::new(answer)));
+        head.ok().flatten().map(|head| *head).ok_or_else(|| fault(Operation::Read, ESTALE))
     }
 }
 

@@ -5,7 +5,9 @@
 //!
 //! Must not know: how blocks are received, what is done with names.
 
+mod ask_together;
 mod look_below;
+mod opened_early;
 mod pools;
 mod read_again;
 mod read_ahead;
@@ -35,6 +37,7 @@ use crate::problem::Problem;
 use crate::target::listed::Attributes;
 use datapump_files::disk::Meta;
 
+pub(crate) use opened_early::OpenedEarly;
 pub(crate) use pools::{Pools, PurposePools};
 use read_ahead::ReadAhead;
 pub(crate) use read_ahead::{AheadWish, ArrivedItem};
@@ -82,6 +85,8 @@ pub(crate) struct RemoteHost {
     last_look: Mutex<Option<(u32, Option<Meta>)>>,
     /// An older version: it tells no attributes with names of files.
     tells_no_attributes: AtomicBool,
+    /// An older version: empty files are opened.
+    tells_no_empty_files: AtomicBool,
     /// What it makes this side hold is charged to this.
     share: Arc<Share>,
     owners: Mapping,
@@ -144,6 +149,7 @@ impl RemoteHost {
             gone,
             last_look: Mutex::default(),
             tells_no_attributes,
+            tells_no_empty_files: AtomicBool::new(false),
             share,
             owners,
         })
@@ -196,8 +202,12 @@ impl RemoteHost {
 
     /// Its counter, for who shows how far a job is.
     pub(crate) fn names_waited(&self) -> Option<Arc<AtomicU64>> {
-        let is_long = self.began_far || is_far(self.round_trip_ns());
-        is_long.then(|| Arc::clone(&self.names_waited_ns))
+        self.is_long().then(|| Arc::clone(&self.names_waited_ns))
+    }
+
+    /// Whether the path is long: what is requested one by one takes its time.
+    pub(crate) fn is_long(&self) -> bool {
+        self.began_far || is_far(self.round_trip_ns())
     }
 
     fn add_names_wait(&self, waited_ns: u64) {
@@ -248,7 +258,7 @@ impl RemoteHost {
 
     /// Whether the path is so long that blocks are requested before they have slots.
     pub(crate) fn reads_on(&self) -> bool {
-        self.knows_read_on && (self.began_far || is_far(self.round_trip_ns()))
+        self.knows_read_on && self.is_long()
     }
 
     /// The shortest wait for an answer so far; 0 when nothing was asked.
@@ -440,9 +450,10 @@ fn has_more(answer: &Answer) -> bool {
 
 fn phase_of(ask: &PeerRequest) -> TripPhase {
     match ask {
-        PeerRequest::OpenPlace { .. } | PeerRequest::Open { .. } | PeerRequest::LookAgain(_) => {
-            TripPhase::Data
-        }
+        PeerRequest::OpenPlace { .. }
+        | PeerRequest::Open { .. }
+        | PeerRequest::Fetch { .. }
+        | PeerRequest::LookAgain(_) => TripPhase::Data,
         _ => TripPhase::Listing,
     }
 }

@@ -311,7 +311,8 @@ impl<'run> DeletePass<'run> {
         }
         let source = here.source.as_ref().and_then(|source| source.side().ok());
         let tree = (&*here.root, &*here.target, source.as_deref());
-        let set_aside = || backup::aside_in_tree(self.shared, tree, TakenName::gone(folder, name));
+        let lists = |name: &OsStr| here.root.visited.has_name(here.key, name);
+        let set_aside = || backup::aside_in_tree(self.shared, tree, &lists, TakenName::gone(folder, name));
         let done = match set_aside() {
             Err(problem) if problem.class == Class::Denied && here.target.open_up() => set_aside(),
             done => done,

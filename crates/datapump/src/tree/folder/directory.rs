@@ -6,17 +6,19 @@
 //!
 //! Must not know: what is done with a name, who does it.
 
-use std::ffi::OsStr;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::journal::PathSum;
 
 use crate::problem::{Operation, Problem};
 use crate::target::listed::Name;
+use crate::tree::folder::lister::listed_early::ListedEarly;
 use crate::tree::folder::lister::names_once::NamesOnce;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
@@ -52,6 +54,10 @@ pub(crate) struct Directory {
     cookie: AtomicU64,
     /// Names that the listing has given so far.
     listed: Mutex<NamesOnce>,
+    /// Names that were listed before it is their turn.
+    listed_early: Mutex<ListedEarly>,
+    /// Names that another host was asked for together, and whether it has them.
+    looked_at: Mutex<HashMap<OsString, bool>>,
 }
 
 /// What holds for all files of a folder, found out once.
@@ -127,6 +133,10 @@ impl Directory {
     }
 
     fn source_has(&self, name: &OsStr) -> Result<bool, Problem> {
+        // A folder of this host is asked at once.
+        if let Some(has) = self.source_lists(name).filter(|_| !self.source.is_here()) {
+            return Ok(has);
+        }
         let found = self.source.origin()?.if_there(name, || self.source.path_of(name))?;
         Ok(found.is_some())
     }
@@ -203,6 +213,8 @@ impl Directory {
             put_off: Mutex::default(),
             cookie: AtomicU64::new(0),
             listed: Mutex::default(),
+            listed_early: Mutex::default(),
+            looked_at: Mutex::default(),
         })
     }
 
@@ -226,12 +238,33 @@ impl Directory {
     pub(crate) fn note_walk(&self, found: (&Meta, bool)) {
         let above = self.parent.as_ref().map_or(visited::ROOT, |parent| parent.folder_key);
         self.root.visited.note((self.folder_key, above), &self.source.name, found);
+        *self.listed_early() = ListedEarly::default();
         self.set_cookie(0);
     }
 
     /// Names of it were listed, from this place on.
     pub(crate) fn note_names(&self, cookie: u64, names: &[Name]) {
         self.root.visited.note_names(self.folder_key, cookie, names);
+    }
+
+    /// Names that were listed before it is their turn. Locked while the folder is listed.
+    pub(super) fn listed_early(&self) -> MutexGuard<'_, ListedEarly> {
+        self.listed_early.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another host was asked for these names.
+    pub(super) fn note_looked_at(&self, names: &[Name]) {
+        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            if let Some(told) = &name.told {
+                looked_at.insert(name.name.clone(), told.meta.is_ok());
+            }
+        }
+    }
+
+    /// Whether the source has a name that another host was asked for.
+    pub(super) fn looked_at(&self, name: &OsStr) -> Option<bool> {
+        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
     }
 
     /// Of names that were listed, those that did not come before.

@@ -3,6 +3,7 @@
 //!
 //! Must not know: how a folder is listed, on which host, what is done with its names.
 
+pub(super) mod listed_early;
 pub(super) mod names_once;
 
 use std::collections::BTreeSet;

@@ -158,8 +158,11 @@ impl Origin {
             }
             Origin::There(folder) => {
                 let meta = self.metadata(name, || path.to_path_buf()).map_err(Problem::vanished)?;
-                // Attributes come with the first block, which an empty file has not. Holes are told only of a file
-                // that is opened.
+                let is_empty = meta.kind == FileKind::Regular && meta.size_bytes == 0 && !folder.made_up;
+                if is_empty && let Some((file, meta)) = folder.empty_file(name, &meta)? {
+                    return Ok((Held::There(Arc::new(file)), meta));
+                }
+                // Holes are told only of a file that is opened.
                 let is_small = (1..=small_bytes).contains(&meta.size_bytes);
                 let is_whole = is_whole || meta.allocated_bytes >= meta.size_bytes;
                 if meta.kind == FileKind::Regular && is_small && is_whole {
@@ -199,6 +202,9 @@ impl Origin {
             Origin::Here(folder) => {
                 let held = folder.hold_the(&name.name, meta).map_err(|errno| of_replaced(path, errno))?;
                 attributes::copy(AttributeHolder::Held(&held), meta, to, keep, new)
+            }
+            Origin::There(_) if !(keep.acl || keep.xattrs) => {
+                attributes::copy(AttributeHolder::Told(&Attributes::new()), meta, to, keep, new)
             }
             Origin::There(folder) if meta.kind == FileKind::Regular => {
                 let file = folder.open(&name.name, path)?;
@@ -256,6 +262,21 @@ impl Origin {
                 // It is taken for different: then it is opened, and the error is told.
                 Err(_) => Some(true),
             },
+        }
+    }
+
+    /// The name with those of its attributes that are kept. Another host is asked once where the listing did not tell.
+    pub(crate) fn with_attributes(&self, name: &Name, keep: Keep) -> Name {
+        let is_told = |told: &ListedEntry| told.attributes.is_some();
+        let Origin::There(folder) = self else { return name.clone() };
+        if !(keep.acl || keep.xattrs) || name.told.as_deref().is_some_and(is_told) {
+            return name.clone();
+        }
+        match (name.told.clone(), folder.attributes_of(&name.name, Path::new(&name.name))) {
+            (Some(told), Ok(attributes)) => {
+                Name { told: Some(Box::new(ListedEntry { attributes, ..*told })), ..name.clone() }
+            }
+            (told, _) => Name { told, ..name.clone() },
         }
     }
 

@@ -228,7 +228,8 @@ fn link_change(
     (meta, stands): (&Meta, Option<&Meta>),
     first: &TreeEntry,
 ) -> Option<Box<Change>> {
-    let change = findings::change(shared, &entry.directory, ChangeKind::Link, &entry.name, meta, stands);
+    let name = Name::here(entry.name.clone(), None);
+    let change = findings::change(shared, &entry.directory, ChangeKind::Link, &name, meta, stands);
     let first = findings::reported_path(shared, &first.directory, &first.name);
     change.map(|change| Box::new(Change { leads_to: Some(first), ..*change }))
 }
@@ -246,8 +247,12 @@ fn link(
     entry: &TreeEntry,
     (file, meta): (FileState, &Meta),
 ) -> Result<(), Problem> {
-    let there = &copied.entry;
-    let change = link_change(shared, entry, (meta, stands_at(shared, entry).as_ref()), there);
+    let (there, stood) = (&copied.entry, stands_at(shared, entry));
+    let is_linked = stood.as_ref().is_some_and(|stood| copied.copy == Some(id(stood)));
+    let change = match is_linked {
+        true => None,
+        false => link_change(shared, entry, (meta, stood.as_ref()), there),
+    };
     match linked(shared, copied, entry, (meta, change))? {
         Ok(()) => {}
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
@@ -440,7 +445,7 @@ pub(crate) fn link_unchanged(
         }
     }
     entry.directory.root.journal().inspect(|journal| journal.know(&there));
-    shared.ledger.tell(findings::change(shared, &entry.directory, ChangeKind::Link, &entry.name, meta, None));
+    shared.ledger.tell(findings::change(shared, &entry.directory, ChangeKind::Link, name, meta, None));
     Ok(Some(id(&there)))
 }
 

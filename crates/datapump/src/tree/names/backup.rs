@@ -6,6 +6,7 @@
 //! Must not know: how backups are called and made (`aside`), which names are replaced.
 
 pub(crate) mod like_backups;
+pub(crate) mod names_beside;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -23,6 +24,7 @@ use crate::target::place::Place;
 use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
+use crate::tree::folder::walk;
 use crate::tree::list::header::selected;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::names::backup::like_backups::may_fold;
@@ -169,10 +171,12 @@ pub(crate) fn deals_with(shared: &Shared<'_>, (folder, name): (&File, &OsStr)) {
     }
 }
 
-/// Sets aside the existing entry of a name of a tree's target. `source` has what is copied there, if anything.
+/// Sets aside the existing entry of a name of a tree's target. `source` has what is copied there, if anything, and `lists`
+/// tells whether it has a name, where that is known.
 pub(crate) fn aside_in_tree(
     shared: &Shared<'_>,
     (root, target, source): (&Root, &FolderSide, Option<&FolderSide>),
+    lists: &dyn Fn(&OsStr) -> Option<bool>,
     taken: TakenName<'_>,
 ) -> Result<UndoRename, Problem> {
     let TakenName { folder, name, .. } = taken;
@@ -191,7 +195,7 @@ pub(crate) fn aside_in_tree(
     let into = to.as_ref().unwrap_or(folder);
     let at = (folder, name, &stood);
     let source = source.filter(|_| is_beside);
-    let names = BackupNames { shared, root, target, source, is_beside, at, into, is_unverified };
+    let names = BackupNames { shared, root, target, source, lists, is_beside, at, into, is_unverified };
     let may_replace = |backup: &OsStr, there: &Meta| names.may_replace(backup, there);
     let is_needed = |backup: &OsStr| names.is_needed(backup);
     let aside = backup.set_aside(at, into, may_replace, is_needed).map_err(wrong)?;
@@ -212,6 +216,8 @@ struct BackupNames<'run> {
     target: &'run FolderSide,
     /// The folder of the source that is copied to where the backup lies, if any.
     source: Option<&'run FolderSide>,
+    /// Whether that has a name, where it is known.
+    lists: &'run dyn Fn(&OsStr) -> Option<bool>,
     is_beside: bool,
     at: (&'run File, &'run OsStr, &'run Meta),
     into: &'run File,
@@ -252,7 +258,8 @@ impl BackupNames<'_> {
 
     fn source_has(&self, backup: &OsStr) -> Option<bool> {
         let Some(side) = self.source else { return Some(false) };
-        side.origin().ok().and_then(|origin| origin.has(backup, || side.path_of(backup)))
+        let ask = || side.origin().ok().and_then(|origin| origin.has(backup, || side.path_of(backup)));
+        (self.lists)(backup).or_else(ask)
     }
 
     /// Whether the source has a name that the target may take for the backup's.
@@ -324,7 +331,8 @@ pub(crate) fn of_entry<T>(
         return of_file(shared, taken, (&*path, directory.root.named), replace);
     }
     let tree = (&*directory.root, &**target, Some(&*directory.source));
-    let aside = aside_in_tree(shared, tree, taken)?;
+    let lists = |name: &OsStr| walk::source_lists(shared, directory, name);
+    let aside = aside_in_tree(shared, tree, &lists, taken)?;
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }
 

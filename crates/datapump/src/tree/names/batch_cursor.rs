@@ -2,11 +2,14 @@
 //!
 //! Must not know: what is done with a name.
 
+mod early_files;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::net::folder::remote_host::OpenedEarly;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
@@ -27,6 +30,9 @@ pub(crate) struct BatchCursor {
     pub(crate) looked: Looked,
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
+    /// Files that were opened before their turn, once they were.
+    early: Vec<OpenedEarly>,
+    has_opened_early: bool,
 }
 
 impl BatchCursor {
@@ -38,7 +44,17 @@ impl BatchCursor {
         match (source, target) {
             (Ok(source), Ok(target)) => {
                 let (target, paths) = (target.map(|target| target.0), Paths::default());
-                Ok(BatchCursor { directory, source, target, names: names.into_iter(), paths, looked, walks })
+                Ok(BatchCursor {
+                    directory,
+                    source,
+                    target,
+                    names: names.into_iter(),
+                    paths,
+                    looked,
+                    walks,
+                    early: Vec::new(),
+                    has_opened_early: false,
+                })
             }
             (Err(problem), _) | (_, Err(problem)) => Err((directory, walks, Box::new(problem))),
         }

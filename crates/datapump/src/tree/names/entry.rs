@@ -61,6 +61,7 @@ pub(crate) type Ready = (Arc<Task>, Extent);
 impl BatchCursor {
     /// Deals with names until one is a small file to be moved, or none is left.
     pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
+        self.open_early(shared);
         while !shared.stop.load(Ordering::Relaxed) {
             let name = self.names.next()?;
             match self.deal_with(shared, waits, &name) {
@@ -235,7 +236,7 @@ impl BatchCursor {
         {
             return Ok(BegunFile::Stands(tree_file.entry, Some(file)));
         }
-        let change = findings::change(shared, &self.directory, ChangeKind::Copy, &name.name, &meta, there);
+        let change = findings::change(shared, &self.directory, ChangeKind::Copy, name, &meta, there);
         let Some((held, look)) = held else {
             shared.ledger.tell(change);
             return Ok(BegunFile::Stands(tree_file.entry, None));
@@ -290,7 +291,9 @@ impl BatchCursor {
             Action::Keep(why) => {
                 update_existing::kept(shared, &entry, (&meta, there), why).map(|()| Stays::Yes)
             }
-            Action::Adjust => update_existing::adjust(shared, &entry, &meta, there).map(|()| Stays::Yes),
+            Action::Adjust => {
+                update_existing::adjust(shared, (&entry, name), &meta, there).map(|()| Stays::Yes)
+            }
             Action::Compare => Ok(Stays::Perhaps),
             _ => Ok(Stays::No),
         }

@@ -54,14 +54,13 @@ pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Re
         }
         // Made anew it would lose what it lost before.
         if adjusted(&meta, &there) == Action::Adjust {
-            return update_existing::adjust(shared, &entry, &meta, &there);
+            return update_existing::adjust(shared, (&entry, name), &meta, &there);
         }
     }
     there.as_ref().map_or(Ok(()), |there| refuse_lost(cursor, name, (&meta, there)))?;
     let Met::First(links) = linking::meet(shared, &entry, &meta, None)? else { return Ok(()) };
     // Before the old one is gone.
-    let change =
-        findings::change(shared, &cursor.directory, ChangeKind::Copy, &name.name, &meta, there.as_ref());
+    let change = findings::change(shared, &cursor.directory, ChangeKind::Copy, name, &meta, there.as_ref());
     let made = match shared.settings.options.dry_run {
         true => Ok(None),
         false => placed(shared, cursor, name, &meta, there.is_some())

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::file::settled;
 use crate::file::task::{Against, Finish, Task, TreeFile};
 use crate::open::existing;
+use crate::open::held::Original;
 use crate::problem::Problem;
 use crate::run::{Shared, Work};
 use crate::target::Item;
@@ -19,8 +20,8 @@ use datapump_files::disk::FileKind;
 pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     match (&task.finish, &task.tree_file, &task.original) {
         (Finish::Checked(Against::Target(Some(item))), ..) => existing::right_content(shared, item)?,
-        (Finish::Checked(Against::Older), Some(tree_file), _) => {
-            come_back(shared, tree_file, Looked::EqualsOlder)
+        (Finish::Checked(Against::Older), Some(tree_file), original) => {
+            come_back(shared, (tree_file, original.as_ref()), Looked::EqualsOlder)
         }
         (_, Some(tree_file), Some(original)) => {
             update_existing::right_content(shared, &tree_file.entry, original)?
@@ -30,11 +31,13 @@ pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> 
     Ok(())
 }
 
-/// A name is dealt with once more, by one that knows more about it.
-fn come_back(shared: &Shared<'_>, tree_file: &TreeFile, looked: Looked) {
+/// A name is dealt with once more, with what is known about it.
+fn come_back(shared: &Shared<'_>, (tree_file, original): (&TreeFile, Option<&Original>), looked: Looked) {
     let directory = Arc::clone(&tree_file.entry.directory);
     directory.hold();
-    let name = Name::here(tree_file.entry.name.clone(), Some(FileKind::Regular));
+    let unread = || Name::here(tree_file.entry.name.clone(), Some(FileKind::Regular));
+    let name =
+        original.map_or_else(unread, |original| update_existing::read_name(&tree_file.entry, original));
     shared
         .plan
         .add_first([Work::Batch(Batch { directory, names: vec![name], looked, walks: false })].into_iter());
@@ -45,15 +48,16 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     if !task.fail() {
         return;
     }
+    let original = task.original.as_ref();
     match (&task.finish, &task.tree_file) {
         (Finish::Checked(Against::Target(Some(item))), _) => {
             let item = Item { differs: true, ..(**item).clone() };
             shared.plan.add_first([Work::Item(Box::new(item))].into_iter());
         }
         (Finish::Checked(Against::Older), Some(tree_file)) => {
-            come_back(shared, tree_file, Looked::DiffersFromOlder)
+            come_back(shared, (tree_file, original), Looked::DiffersFromOlder)
         }
-        (_, Some(tree_file)) => come_back(shared, tree_file, Looked::Replaces),
+        (_, Some(tree_file)) => come_back(shared, (tree_file, original), Looked::Replaces),
         _ => {}
     }
     settled::settle(shared, task, false);

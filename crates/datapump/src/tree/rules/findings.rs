@@ -44,16 +44,15 @@ pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
 pub(crate) fn of_name(
     shared: &Shared<'_>,
     directory: &Directory,
-    name: &OsStr,
+    name: &Name,
     (meta, there): (&Meta, Option<&Meta>),
 ) -> Findings {
     let new = of_new(shared);
     let Ok(origin) = directory.source.origin() else { return new };
-    let name_alone = Name::here(name.to_owned(), None);
     let points_to = match meta.kind {
         FileKind::Symlink => {
-            let own = Name::here(directory.source.own(name).to_owned(), None);
-            origin.read_symlink(&own, &directory.source.path_of(name)).ok()
+            let own = Name { name: directory.source.own(&name.name).to_owned(), ..name.clone() };
+            origin.read_symlink(&own, &directory.source.path_of(&name.name)).ok()
         }
         _ => None,
     };
@@ -64,9 +63,9 @@ pub(crate) fn of_name(
     let is_told = meta.kind == FileKind::Regular || matches!(origin, Origin::Here(_));
     // Letters alone tell of those of files.
     let is_told = is_told && (shared.settings.itemizes() || meta.kind == FileKind::Folder);
-    let differ =
-        |keep| is_told && origin.hidden_of_name_differ(&name_alone, &target.0, keep).unwrap_or(false);
-    let other_value = points_to.is_some_and(|to| names::read_symlink(&target.0, name).ok() != Some(to));
+    let told = if is_told { origin.with_attributes(name, new.keep) } else { name.clone() };
+    let differ = |keep| is_told && origin.hidden_of_name_differ(&told, &target.0, keep).unwrap_or(false);
+    let other_value = points_to.is_some_and(|to| names::read_symlink(&target.0, &name.name).ok() != Some(to));
     Findings {
         other_value,
         other_acl: new.keep.acl && differ(ACL),
@@ -93,13 +92,14 @@ pub(crate) fn change(
     shared: &Shared<'_>,
     directory: &Directory,
     kind: ChangeKind,
-    name: &OsStr,
+    name: &Name,
     meta: &Meta,
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
     tells(shared, kind, meta).then(|| {
-        let target = directory.target_path().join(name);
-        let paths = [directory.source.path_of(name), target, reported_path(shared, directory, name)];
+        let own = &name.name;
+        let target = directory.target_path().join(own);
+        let paths = [directory.source.path_of(own), target, reported_path(shared, directory, own)];
         let findings = of_name(shared, directory, name, (meta, there));
         Box::new(Change::new(kind, paths, meta, there, findings))
     })

@@ -101,12 +101,11 @@ pub(crate) fn committed(
 /// Sets the attributes of a file whose content is right.
 pub(crate) fn adjust(
     shared: &Shared<'_>,
-    entry: &TreeEntry,
+    (entry, name): (&TreeEntry, &Name),
     meta: &Meta,
     there: &Meta,
 ) -> Result<(), Problem> {
-    let change =
-        findings::change(shared, &entry.directory, ChangeKind::Adjust, &entry.name, meta, Some(there));
+    let change = findings::change(shared, &entry.directory, ChangeKind::Adjust, name, meta, Some(there));
     if shared.settings.options.dry_run {
         // The names of one file at the target have the same attributes: they are set once.
         let is_first = there.links < 2 || shared.trees.adjusted().insert(id(there));
@@ -114,7 +113,7 @@ pub(crate) fn adjust(
         return left(shared, entry, (meta, there), "its attributes would be set");
     }
     // What was not kept whole is told as that.
-    if set_attributes(shared, entry, meta, there)? {
+    if set_attributes(shared, (entry, name), meta, there)? {
         shared.ledger.tally().adjusted += 1;
         shared.ledger.tell(change);
     }
@@ -124,7 +123,7 @@ pub(crate) fn adjust(
 /// Whether it has all of them now.
 fn set_attributes(
     shared: &Shared<'_>,
-    entry: &TreeEntry,
+    (entry, name): (&TreeEntry, &Name),
     meta: &Meta,
     there: &Meta,
 ) -> Result<bool, Problem> {
@@ -145,10 +144,9 @@ fn set_attributes(
     let alone = syncs_alone(shared, &entry.directory) && there.kind == FileKind::Regular;
     let opened = alone.then(|| names::open_source(&folder, &entry.name, true)).and_then(Result::ok);
     let to = AttributeHolder::Held(&held);
-    let (name, from_path) =
-        (Name::here(entry.name.clone(), None), entry.directory.source.path_of(&entry.name));
+    let from_path = entry.directory.source.path_of(&entry.name);
     let keep = shared.settings.options.keep;
-    let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
+    let lost = origin.copy_attributes(name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &path(), errno.0))?;
     let is_whole = shared.ledger.tell_lost(lost, path).is_empty();
     entry.directory.root.journal().inspect(|journal| journal.know(there));
@@ -159,17 +157,20 @@ fn set_attributes(
     Ok(is_whole)
 }
 
-/// The name of a file that was read, with the attributes that another host told of it.
-fn read_name(entry: &TreeEntry, original: &Original) -> Name {
-    let told = original.latest().0.told().map(|(meta, attributes)| ListedEntry {
-        meta: Ok(*meta),
+/// The name of a file that was read, with what another host told of it until now.
+pub(crate) fn read_name(entry: &TreeEntry, original: &Original) -> Name {
+    let (held, latest) = original.latest();
+    // Which of several names it is was reported when it was found.
+    let Meta { generation, handle, .. } = original.meta;
+    let told = held.here().is_none().then(|| ListedEntry {
+        meta: Ok(Meta { generation, handle, ..*latest }),
         points_to: None,
-        attributes: Some(attributes.clone()),
+        attributes: held.told().map(|told| told.1.clone()),
         is_partial: false,
         follows: None,
         _charge: None,
     });
-    Name { told: told.map(Box::new), ..Name::here(entry.name.clone(), None) }
+    Name { told: told.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
 }
 
 /// The content was compared and is right; time, owner or mode may not be.
@@ -184,12 +185,13 @@ pub(crate) fn right_content(
     let there = names::metadata(&folder, &entry.name)
         .map_err(|errno| Problem::system(Operation::LookAt, &target.path_of(&entry.name), errno.0))?;
     let in_time = shared.trees.rules.time_is_right(meta, &there);
+    let name = read_name(entry, original);
     let hidden = || {
         let from = entry.directory.source.origin()?;
-        Ok::<bool, Problem>(hidden_differ(shared, &from, &read_name(entry, original), &folder))
+        Ok::<bool, Problem>(hidden_differ(shared, &from, &name, &folder))
     };
     match shared.trees.rules.kept(meta, &there) {
         Action::Leave(_) if in_time && !hidden()? => left(shared, entry, (meta, &there), "equal in content"),
-        _ => adjust(shared, entry, meta, &there),
+        _ => adjust(shared, (entry, &name), meta, &there),
     }
 }

@@ -8,6 +8,10 @@ use super::*;
 
 const SMALL: u32 = 1000;
 
+fn small() -> AheadScope {
+    AheadScope { file_bytes_max: SMALL, ..AheadScope::default() }
+}
+
 fn meta(kind: EntryKind, size: u64, links: u64) -> WireMeta {
     let (uid, gid, time) = (OwnerId(0), OwnerId(0), TimeNs(0));
     let size_bytes = FileSize::of(size);
@@ -41,13 +45,14 @@ fn looked(kind: EntryKind) -> Answer {
     Answer::meta(meta(kind, 500, 1))
 }
 
-/// `d…` are folders, `2…` a file with two names, `L…` a large one, others are small files.
+/// `d…` are folders, `2…` a file with two names, `L…` a large one, `e…` an empty one, others are small files.
 fn listed(names: &[&str]) -> Vec<Entry> {
     let entry = |name: &&str| {
         let meta = match name.as_bytes()[0] {
             b'd' => meta(EntryKind::Folder, 0, 2),
             b'2' => meta(EntryKind::Regular, 500, 2),
             b'L' => meta(EntryKind::Regular, 5000, 1),
+            b'e' => meta(EntryKind::Regular, 0, 1),
             _ => meta(EntryKind::Regular, 500, 1),
         };
         let name = name.as_bytes().to_vec().into();
@@ -112,7 +117,7 @@ fn walked(walk: &mut WalkAhead, names: impl Fn(&str, u64) -> Vec<Entry>) -> Vec<
 
 #[test]
 fn a_tree_is_walked_as_a_lane_walks_it() {
-    let mut walk = WalkAhead::new(2, (SMALL, None), None);
+    let mut walk = WalkAhead::new(2, small());
     let names = |folder: &str, cookie: u64| match (folder, cookie) {
         ("", 0) => listed(&["a", "d1", "2links", "d2", "Large", "b"]),
         ("", 1) => listed(&["c"]),
@@ -131,7 +136,7 @@ fn folders_of_a_batch_come_before_the_next_batch() {
     let wide: Vec<String> = (0..BATCH_NAMES).map(|number| format!("d{number}")).collect();
     let mut wide: Vec<&str> = wide.iter().map(String::as_str).collect();
     wide.push("behind");
-    let mut walk = WalkAhead::new(1, (SMALL, None), None);
+    let mut walk = WalkAhead::new(1, small());
     let said = walked(&mut walk, |folder, cookie| match (folder, cookie) {
         ("", 0) => listed(&wide),
         _ => Vec::new(),
@@ -143,7 +148,7 @@ fn folders_of_a_batch_come_before_the_next_batch() {
 
 #[test]
 fn without_content_only_folders_follow() {
-    let mut walk = WalkAhead::new(1, (0, None), Some(true));
+    let mut walk = WalkAhead::new(1, AheadScope { with_attributes: Some(true), ..AheadScope::default() });
     let said = walked(&mut walk, |folder, cookie| match (folder, cookie) {
         ("", 0) => listed(&["a", "d1"]),
         ("d1", 0) => listed(&["b"]),
@@ -154,7 +159,7 @@ fn without_content_only_folders_follow() {
 
 /// Answers until the folder of the place is listed with these names.
 fn begun(names: &[&str]) -> WalkAhead {
-    let mut walk = WalkAhead::new(1, (SMALL, None), None);
+    let mut walk = WalkAhead::new(1, small());
     for answer in [looked(EntryKind::Folder), folder()] {
         let (number, _) = walk.poll().expect("a place");
         walk.handle_answer(number, &mut answer.clone());
@@ -187,7 +192,7 @@ fn what_is_unwanted_is_left_out_and_told_once() {
 
 #[test]
 fn names_beyond_the_room_are_left_to_requests() {
-    let mut walk = WalkAhead::new(1, (SMALL, None), None);
+    let mut walk = WalkAhead::new(1, small());
     walk.set_room(STEP_BYTES_MAX + STEP_BYTES + 1);
     for answer in [looked(EntryKind::Folder), folder()] {
         let (number, _) = walk.poll().expect("a place");
@@ -217,4 +222,28 @@ fn a_folder_that_is_left_while_it_is_listed_has_no_names_that_follow() {
     let Answer::Names { entries, .. } = answer else { unreachable!("it was one") };
     assert_eq!(entries[0].follows, None);
     assert_eq!(words(&walk.poll().expect("the rest of the root").1), "list 2 1");
+}
+
+#[test]
+fn empty_files_follow_where_they_are_wanted() {
+    let said = |scope: AheadScope| {
+        walked(&mut WalkAhead::new(1, scope), |folder, cookie| match (folder, cookie) {
+            ("", 0) => listed(&["a", "empty"]),
+            _ => Vec::new(),
+        })
+    };
+    let empty_files = AheadScope { empty_files: true, ..small() };
+    assert_eq!(said(empty_files), ["look 0", "root 0", "list 2 0", "a", "empty", "list 2 1"]);
+    assert_eq!(said(small()), ["look 0", "root 0", "list 2 0", "a", "list 2 1"]);
+    let names_alone = AheadScope { file_bytes_max: 0, ..empty_files };
+    assert_eq!(said(names_alone), ["look 0", "root 0", "list 2 0", "list 2 1"]);
+}
+
+#[test]
+fn places_alone_are_opened_and_not_listed() {
+    let mut walk = WalkAhead::new(2, AheadScope { places_alone: true, ..small() });
+    assert_eq!(
+        walked(&mut walk, |_, _| listed(&["a"])),
+        ["look 0", "look 1", "root 0", "open 1", "read 500"]
+    );
 }

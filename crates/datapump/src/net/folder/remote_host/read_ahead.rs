@@ -44,6 +44,8 @@ pub(crate) struct AheadWish {
     pub(crate) with_attributes: bool,
     /// Instead of the content come digests of it.
     pub(crate) sums: bool,
+    /// The places alone are opened: names come from a list.
+    pub(crate) places_alone: bool,
 }
 
 impl AheadWish {
@@ -60,7 +62,15 @@ impl AheadWish {
     fn request_of(self, credit: u64) -> Vec<u8> {
         let with_attributes = self.with_attributes.then_some(true);
         let (file_bytes_max, sums) = (self.file_bytes_max, self.sums.then_some(true));
-        encode(&PeerRequest::Ahead { credit, file_bytes_max, with_attributes, sums })
+        let (empty_files, places_alone) = (Some(true), self.places_alone.then_some(true));
+        encode(&PeerRequest::Ahead {
+            credit,
+            file_bytes_max,
+            with_attributes,
+            sums,
+            empty_files,
+            places_alone,
+        })
     }
 }
 
@@ -73,6 +83,8 @@ pub(crate) struct ReadAhead {
     channel: Mutex<Channel>,
     /// Digests come instead of blocks.
     brings_sums: bool,
+    /// No names come.
+    places_alone: bool,
     /// When it was requested, if its first answer tells how long the path is.
     requested_at: Option<Instant>,
 }
@@ -100,8 +112,8 @@ impl ReadAhead {
         }
         let (state, came, channel) = (Mutex::new(state), Condvar::new(), Mutex::new(channel));
         let requested_at = (!was_requested).then(Instant::now);
-        let brings_sums = wish.sums;
-        Ok(Some(ReadAhead { state, came, channel, brings_sums, requested_at }))
+        let AheadWish { sums: brings_sums, places_alone, .. } = wish;
+        Ok(Some(ReadAhead { state, came, channel, brings_sums, places_alone, requested_at }))
     }
 
     fn state(&self) -> MutexGuard<'_, AheadState> {
@@ -137,6 +149,11 @@ impl ReadAhead {
         };
         self.free(host, item.frames_bytes)?;
         Ok(Some(item))
+    }
+
+    /// Whether names of folders come.
+    pub(crate) fn brings_names(&self) -> bool {
+        !self.places_alone
     }
 
     /// The names of a folder that begin at this place. `None` as with `take`: then these and all others are requested.

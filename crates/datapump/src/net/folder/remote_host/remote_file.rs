@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use datapump_core::Block;
 use datapump_core::wire::attributes::WireMeta;
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::walk_ahead::number_of_root;
@@ -104,6 +105,9 @@ pub(crate) struct SmallFile {
 impl RemoteFolder {
     /// Opens a file in this folder.
     pub(crate) fn open(self: &Arc<RemoteFolder>, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
+        if let Some(early) = self.take_open(name) {
+            return Ok(early);
+        }
         let file = self.remote_host.number();
         let ask = PeerRequest::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
         let opened_as = OpenedAs::Name(Arc::clone(self), name.to_owned());
@@ -126,7 +130,7 @@ impl RemoteHost {
         }
     }
 
-    fn file(
+    pub(super) fn file(
         self: &Arc<RemoteHost>,
         number: u64,
         (answer, _charge): (Answer, Charge),
@@ -260,6 +264,7 @@ impl RemoteFile {
     pub(crate) fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Vec<(u64, u64)> {
         match self {
             RemoteFile::Open(OpenFile { ranges: Some(ranges), .. }) if !ignore_holes => ranges.clone(),
+            RemoteFile::Small(_) if meta.size_bytes == 0 => Vec::new(),
             _ => vec![(0, meta.size_bytes)],
         }
     }
@@ -274,6 +279,19 @@ impl RemoteFile {
             RemoteFile::Open(_) | RemoteFile::Stream(_) => return Ok(None),
         };
         follows.as_ref().map_or(Ok(None), |follows| host.take_ahead(follows.number(), true))
+    }
+
+    /// How a block is asked for so that its file is looked at behind it: over a long path that spares a round trip.
+    pub(crate) fn request_looked(&self, block: Block, is_sum: bool) -> Option<PeerRequest> {
+        let RemoteFile::Open(open) = self else { return None };
+        if !open.remote_host.reads_on() {
+            return None;
+        }
+        let Block { at, len, .. } = block;
+        open.expect_look(len.into());
+        let (file, sum) = (open.number, is_sum.then_some(true));
+        let (at, block_len, len) = (FileSize(at), len, FileSize(len.into()));
+        Some(PeerRequest::ReadOn { file, at, len, block_len, sum })
     }
 
     /// How its block is asked for.

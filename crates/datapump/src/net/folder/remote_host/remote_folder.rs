@@ -2,6 +2,7 @@
 //!
 //! Must not know: how requests are sent, what is done with names.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -13,7 +14,8 @@ use datapump_core::wire::peer_request::walk_ahead::AHEAD;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_engine::Errno;
 
-use super::read_ahead::Follow;
+use super::opened_early::EarlyFile;
+use super::read_ahead::{Follow, ReadAhead};
 use super::{ChargedAnswers, RemoteHost, named};
 use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
@@ -36,6 +38,8 @@ pub(crate) struct RemoteFolder {
     comes_ahead: AtomicBool,
     /// Its first names, where they were looked at before the walk: they come ahead once.
     first_names: Mutex<Option<(Vec<Name>, u64)>>,
+    /// Files that were opened before their turn.
+    pub(super) early: Mutex<HashMap<OsString, EarlyFile>>,
     _charge: Charge,
 }
 
@@ -45,7 +49,8 @@ impl RemoteFolder {
         (number, meta, attributes, made_up, is_young): (u64, Meta, Attributes, bool, bool),
         _charge: Charge,
     ) -> RemoteFolder {
-        let comes_ahead = AtomicBool::new(number & AHEAD != 0);
+        let brings_names = remote_host.ahead().is_some_and(ReadAhead::brings_names);
+        let comes_ahead = AtomicBool::new(number & AHEAD != 0 && brings_names);
         RemoteFolder {
             remote_host: Arc::clone(remote_host),
             number,
@@ -55,6 +60,7 @@ impl RemoteFolder {
             is_young,
             comes_ahead,
             first_names: Mutex::default(),
+            early: Mutex::default(),
             _charge,
         }
     }
@@ -149,6 +155,29 @@ impl RemoteFolder {
     /// What a name is, links not followed.
     pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
         self.look_closely(name, None, path)
+    }
+
+    /// The names with what they are, where no listing told that: all are asked for together. What could not be told so is
+    /// asked for when it is dealt with.
+    pub(crate) fn look_at_all(
+        &self,
+        mut names: Vec<Name>,
+        with_attributes: bool,
+    ) -> Result<Vec<Name>, Problem> {
+        let with_attributes = with_attributes.then_some(true);
+        let untold = names.iter_mut().filter(|name| name.told.is_none());
+        let mut asks = untold.map(|name| {
+            let bytes = name.name.as_bytes().to_vec().into();
+            (name, PeerRequest::LookAt { above: self.number, name: bytes, with_attributes })
+        });
+        self.remote_host.ask_together(&mut asks, &mut |name, answer| {
+            let Ok((Answer::Names { mut entries, .. }, charge)) = answer else { return };
+            let told = entries.pop().and_then(|entry| self.name_of(entry, &Arc::new(charge)).told);
+            if told.as_ref().is_some_and(|told| told.meta.is_ok() || told.meta == Err(Errno::ENOENT)) {
+                name.told = told;
+            }
+        })?;
+        Ok(names)
     }
 
     /// The attributes of a name with which no listing told them; `None` if the other side is too old to tell. A link,

@@ -1,0 +1,76 @@
+//! Requests that are sent without waiting for an answer, because none of them depends on one.
+//!
+//! Must not know: what is requested, what the answers are used for.
+
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
+use datapump_core::wire::turns::RequestTurns;
+use datapump_core::wire::{WireError, encode};
+use datapump_transport::{Channel, NetFault};
+
+use super::{RemoteHost, TripPhase, TripStamp, body, has_more, phase_of};
+use crate::job::budget::{Charge, OverBudget};
+use crate::problem::Problem;
+
+/// Bytes of requests under way: as much as connections take without anybody reading.
+const UNDER_WAY_BYTES: usize = 32 << 10;
+
+/// The one answer to a request, or why this side may not hold it.
+pub(super) type OneAnswer = Result<(Answer, Charge), OverBudget>;
+
+/// A request under way.
+struct UnderWay<What> {
+    what: What,
+    bytes: usize,
+    stamp: TripStamp,
+    phase: TripPhase,
+}
+
+impl RemoteHost {
+    /// Makes requests that have one answer each; `tell` hears of each answer in the order of the requests.
+    pub(super) fn ask_together<What>(
+        &self,
+        asks: &mut dyn Iterator<Item = (What, PeerRequest)>,
+        tell: &mut dyn FnMut(What, OneAnswer),
+    ) -> Result<(), Problem> {
+        let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
+            let before_ns = channel.waited_ns();
+            self.converse_together(&mut channel, asks, tell)?;
+            self.add_names_wait(channel.waited_ns() - before_ns);
+            self.names.give(channel);
+            Ok(())
+        });
+        asked.map_err(|fault| self.lost(&fault))
+    }
+
+    fn converse_together<What>(
+        &self,
+        channel: &mut Channel,
+        asks: &mut dyn Iterator<Item = (What, PeerRequest)>,
+        tell: &mut dyn FnMut(What, OneAnswer),
+    ) -> Result<(), NetFault> {
+        let (mut asks, mut turns, mut under_way_bytes) = (asks.peekable(), RequestTurns::default(), 0);
+        while asks.peek().is_some() || !turns.is_empty() {
+            if under_way_bytes < UNDER_WAY_BYTES / 2 {
+                while under_way_bytes < UNDER_WAY_BYTES
+                    && let Some((what, ask)) = asks.next()
+                {
+                    let message = encode(&ask);
+                    let (bytes, stamp, phase) = (message.len(), self.trips.sent(), phase_of(&ask));
+                    under_way_bytes += bytes;
+                    channel.put_message(&message, turns.ask(UnderWay { what, bytes, stamp, phase }))?;
+                }
+                channel.flush()?;
+            }
+            let answer = self.read(&body(channel, &turns)?)?;
+            if answer.as_ref().map_or_else(|unheld| unheld.more, |answer| has_more(answer)) {
+                return Err(WireError::Unexpected("more than one answer").into());
+            }
+            let Some(UnderWay { what, bytes, stamp, phase }) = turns.handle_end() else { break };
+            under_way_bytes -= bytes;
+            self.trips.answered(stamp, phase);
+            tell(what, answer.map(|answer| answer.into_parts()).map_err(|unheld| unheld.over));
+        }
+        Ok(())
+    }
+}
