@@ -39,6 +39,7 @@ fn twins(stage: &TwoHosts, (folders, files): (usize, usize)) {
                 write_source(&folder.join(format!("file-{number}")), &noise(100 + number * 13));
             }
             write_holed(&folder.join("holed"), 100_000);
+            fs::write(folder.join("empty"), "").expect("room");
             std::os::unix::fs::symlink("file-0", folder.join("link")).expect("room");
         }
     }
@@ -55,12 +56,31 @@ fn round_trips_do_not_grow_with_files_and_folders() {
             let outcome = verify(&stage, backwards, stage.options());
             let row = format!("{folders} {files} {backwards}: {:?}", outcome.said);
             assert_eq!((outcome.report.exit_status, outcome.lost), (0, None), "{row}");
-            assert_eq!(outcome.report.files as usize, folders * (files + 1), "{row}");
+            assert_eq!(outcome.report.files as usize, folders * (files + 2), "{row}");
             assert_eq!(outcome.round_trips, LEAST, "{row}: {:?}", outcome.report.round_trips);
         }
-        let names = 2 * folders * (files + 3);
+        let names = 2 * folders * (files + 4);
         let sent = stage.net.sent_bytes() - before;
         assert!(sent < names as u64 * 350 + 20_000, "{sent} bytes for {names} names and their digests");
+    }
+}
+
+/// Those of more than a block are opened together, a batch of names at a time; their digests come together.
+#[test]
+fn large_files_cost_two_round_trips_a_batch() {
+    let stage = comparing();
+    for root in ["from", "to"] {
+        fs::create_dir(stage.path(root)).expect("room");
+        for number in 0..100 {
+            write_source(&stage.path(root).join(number.to_string()), &noise(70_000));
+        }
+    }
+    for backwards in [false, true] {
+        let options = Options { request_bytes: Some(64 << 10), ..stage.options() };
+        let outcome = verify(&stage, backwards, options);
+        let row = format!("{backwards}: {:?}", outcome.said);
+        assert_eq!((outcome.report.exit_status, outcome.report.files), (0, 100), "{row}");
+        assert_eq!(outcome.round_trips, LEAST + 2 * 2, "{row}: {:?}", outcome.report.round_trips);
     }
 }
 

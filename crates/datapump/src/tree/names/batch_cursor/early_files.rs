@@ -32,7 +32,7 @@ impl BatchCursor {
     fn opened_alone(&self, shared: &Shared<'_>) -> Vec<(OsString, bool)> {
         let Origin::There(folder) = &self.source else { return Vec::new() };
         let (options, names) = (shared.settings.options, self.names.as_slice());
-        let opens_none = shared.settings.compares || options.dry_run || shared.ledger.full.is_full();
+        let opens_none = options.dry_run || shared.ledger.full.is_full();
         if names.len() < 2 || opens_none || folder.made_up || !folder.remote_host.is_long() {
             return Vec::new();
         }
@@ -54,15 +54,21 @@ impl BatchCursor {
         }
         let most = u64::from(shared.settings.shape.request_bytes);
         let (is_large, has_holes) = (meta.size_bytes > most, meta.allocated_bytes < meta.size_bytes);
+        let (is_empty, tells_holes) = (meta.size_bytes == 0, has_holes && !shared.compares_by_sums());
         let stands = self.target.as_deref().filter(|_| !self.directory.traits.fresh);
         match stands.and_then(|target| names::metadata(target, &name.name).ok()) {
+            there if shared.settings.compares => {
+                let is_read =
+                    there.is_some_and(|there| (there.kind, there.size_bytes) == (meta.kind, meta.size_bytes));
+                is_read && (is_large || tells_holes || is_empty)
+            }
             Some(there) if self.looked == Looked::NotYet => match self.expected(shared, &meta, &there) {
                 Action::Leave(_) | Action::Keep(_) => false,
                 Action::Adjust => shared.settings.options.keep.acl || shared.settings.options.keep.xattrs,
-                Action::Compare => is_large || has_holes || meta.size_bytes == 0,
-                _ => !is_large && (has_holes || meta.size_bytes == 0),
+                Action::Compare => is_large || tells_holes || is_empty,
+                _ => !is_large && (has_holes || is_empty),
             },
-            _ => !is_large && (has_holes || meta.size_bytes == 0),
+            _ => !is_large && (has_holes || is_empty),
         }
     }
 
