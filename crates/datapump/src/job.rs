@@ -41,7 +41,6 @@ use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::remote_host::{AheadWish, RemoteHost};
 use crate::net::server::served_connection;
 use crate::problem::Problem;
-use crate::report::account::Around;
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::quota::Quota;
@@ -341,11 +340,10 @@ impl Job {
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.lanes_at_first.unwrap_or(lanes);
         shared.gate = LaneGate::new(lanes, request_plan::LaneRange { at_first, most }, round_trip_ns);
-        let waited_ns = || self.remote_host.as_ref().map_or(0, |host| host.names_waited_ns());
-        let (lanes_began, before_ns) = (self.platform.thread_time(), waited_ns());
+        let (lanes_began, before_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let counted = (&self.sources[..], &self.options);
         let results = count_ahead::beside(&self.watch, counted, || lane::run_all(&shared, (lanes, most)));
-        let (lanes_ended, until_ns) = (self.platform.thread_time(), waited_ns());
+        let (lanes_ended, until_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let opened = |state: GrowthState| format!("{} connections: {}", results.len(), state.words());
         shared.gate.why().into_iter().for_each(|state| shared.ledger.note(|| opened(state)));
         shared.ledger.tell_full();
@@ -361,8 +359,7 @@ impl Job {
         let time = lanes_began.since(began.thread).plus(self.platform.thread_time().since(lanes_ended));
         // What nobody charged went to what was named, and to what is left of it.
         waits.metadata += time.elapsed_ns.saturating_sub(waits.total());
-        let answers_ns = before_ns + waited_ns().saturating_sub(until_ns);
-        self.report(&shared, results, Around { waits, time, answers_ns }, began)
+        self.report(&shared, results, self.around((waits, time), (before_ns, until_ns)), began)
     }
 
     /// Finishes trees, and removes sources, when all blocks have landed.

@@ -5,11 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use datapump_core::verdict::Waits;
+
 use super::{Began, Job, JobKind};
 use crate::lane::LaneResult;
 use crate::problem::{Class, Problem, Status};
 use crate::report::Report;
 use crate::report::account::{Account, Around, sorted, unexplained, version};
+use crate::report::charges::ThreadTime;
 use crate::report::cpu::cpu_since;
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::Shared;
@@ -22,6 +25,21 @@ const UNCOMPARED: &str =
     "not compared: owners, access control lists, extended attributes; --attributes compares them";
 
 impl Job {
+    /// How long the other host was waited for until now, but for blocks.
+    pub(super) fn names_waited_ns(&self) -> u64 {
+        self.remote_host.as_ref().map_or(0, |host| host.names_waited_ns())
+    }
+
+    /// What was done around the lanes, before which and at whose end the other host had been waited for so long.
+    pub(super) fn around(
+        &self,
+        (waits, time): (Waits, ThreadTime),
+        (before_ns, until_ns): (u64, u64),
+    ) -> Around {
+        let answers_ns = before_ns + self.names_waited_ns().saturating_sub(until_ns);
+        Around { waits, time, answers_ns }
+    }
+
     /// The report of a job that was run.
     pub(super) fn report(
         &self,

@@ -130,7 +130,7 @@ impl Account<'_> {
                 && source_devices.intersection(target_devices).next().is_some(),
             reads_the_web: self.shared.settings.reads_the_web,
             in_kernel: *in_kernel,
-            // Who waited for answers about names did that.
+            // To wait for answers about names is something.
             did_something: self.tally.files > 0
                 || self.sum(|counts| counts.bytes) > 0
                 || self.answers_ns() > 0,

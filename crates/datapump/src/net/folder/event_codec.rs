@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, Status, shown_path};
 use crate::report::Report;
-use crate::report::watch::Watch;
+use crate::report::watch::{TreeCounts, Watch};
 use crate::run::event::Event;
 use crate::target::change::{Change, ChangeKind};
 
@@ -207,6 +207,11 @@ fn bound(value: &mut Value) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// What there is to copy, once this side has counted it.
+pub(crate) fn counted(TreeCounts { files, bytes, names }: TreeCounts) -> wire::Message {
+    wire::Message::Counted { files, bytes: FileSize(bytes), names }
 }
 
 /// How far this side is.

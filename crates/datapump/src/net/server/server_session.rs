@@ -22,7 +22,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_transport::{
@@ -50,7 +49,7 @@ use crate::net::server::served_connection::ServedEnd;
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::account::version;
-use crate::report::watch::{TreeCounts, Watch};
+use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::{Fill, Place, Remote};
 use crate::tree::count_ahead;
@@ -473,9 +472,7 @@ fn give(
         return read(state, control, joined, wanted);
     };
     let (root, sources, options) = (wanted.root.clone(), wanted.countable_sources(), wanted.options.clone());
-    let tell = |TreeCounts { files, bytes, names }| {
-        outbox.say(Message::Counted { files, bytes: FileSize(bytes), names });
-    };
+    let tell = |counts| outbox.say(event_codec::counted(counts));
     count_ahead::beside_served((&root, &sources, &options), tell, || read(state, control, joined, wanted))
 }
 
