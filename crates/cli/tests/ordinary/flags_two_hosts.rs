@@ -110,7 +110,7 @@ fn flags_do_between_hosts_what_they_do_on_one() {
                 assert_eq!(found, [""; 0], "{row} {to}");
                 let own = |text: &str| {
                     let text = text.replace(&serving.at("pushed"), "here").replace(to, "here");
-                    lines(&text.replace("served/from", "from"))
+                    lines(&text.replace("served/from", "from").replace("'pushed/", "'here/"))
                 };
                 assert_eq!(own(&run.out), own(&here.out), "{row} {to}");
             }
