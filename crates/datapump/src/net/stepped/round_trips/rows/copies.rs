@@ -20,7 +20,7 @@ pub(super) fn files() -> Vec<TripRow> {
             when: "one file of as many blocks as files",
             make: trees::large_file,
             done: ONE,
-            ahead: trips!(|size| 6),
+            ahead: trips!(|size| 5),
             requested: trips!(|size| 5 + rounds(size.files, 4)),
             relayed: Some(trips!(|size| 6)),
             ..COPY
@@ -50,7 +50,7 @@ pub(super) fn files() -> Vec<TripRow> {
             make: trees::file_changed,
             options: UPDATE,
             done: ONE,
-            ahead: trips!(|size| 5),
+            ahead: trips!(|size| 4),
             requested: trips!(|size| 6),
             ..COPY
         },
@@ -133,12 +133,9 @@ pub(super) fn trees() -> Vec<TripRow> {
             make: trees::changed,
             options: ITEMIZED_UPDATE,
             done: CHANGED,
-            ahead: trips!(|size| 4 + 2 * size.changed + windows(size.changed)),
-            requested: trips!(|size| 3
-                + 2 * size.changed
-                + rounds(size.changed, 16)
-                + 3 * (size.folders + 1)),
-            relayed: Some(trips!(|size| 4 + 2 * size.changed + 3 * (size.folders + 1))),
+            ahead: trips!(|size| 4 + windows(size.changed)),
+            requested: trips!(|size| 3 + rounds(size.changed, 16) + 3 * (size.folders + 1)),
+            relayed: Some(trips!(|size| 4 + 3 * (size.folders + 1))),
             ..COPY
         },
         TripRow {
@@ -176,8 +173,8 @@ pub(super) fn trees() -> Vec<TripRow> {
             make: trees::other_content,
             options: CHECKSUM,
             done: CHANGED,
-            ahead: trips!(|size| 4 + size.changed + windows(size.changed)),
-            requested: trips!(|size| 5 + size.changed + 3 * (size.folders + 1)),
+            ahead: trips!(|size| 4 + windows(size.changed)),
+            requested: trips!(|size| 5 + 3 * (size.folders + 1)),
             ..COPY
         },
         TripRow {
@@ -196,8 +193,8 @@ pub(super) fn trees() -> Vec<TripRow> {
             make: trees::same,
             options: DRY,
             done: NOTHING,
-            ahead: trips!(|size| 3 + 2 * size.files),
-            requested: trips!(|size| 3 + 2 * size.files + 3 * (size.folders + 1)),
+            ahead: trips!(|size| 3),
+            requested: trips!(|size| 3 + 3 * (size.folders + 1)),
             ..COPY
         },
         TripRow {
@@ -206,8 +203,8 @@ pub(super) fn trees() -> Vec<TripRow> {
             make: trees::changed,
             options: DRY_UPDATE,
             done: NOTHING,
-            ahead: trips!(|size| 3 + 2 * size.changed),
-            requested: trips!(|size| 3 + 2 * size.changed + 3 * (size.folders + 1)),
+            ahead: trips!(|size| 3),
+            requested: trips!(|size| 3 + 3 * (size.folders + 1)),
             ..COPY
         },
         TripRow {
@@ -216,8 +213,8 @@ pub(super) fn trees() -> Vec<TripRow> {
             make: trees::changed,
             options: BACKUP_UPDATE,
             done: CHANGED,
-            ahead: trips!(|size| 4 + size.changed),
-            requested: trips!(|size| 4 + size.changed + 3 * (size.folders + 1)),
+            ahead: trips!(|size| 4 + windows(size.changed)),
+            requested: trips!(|size| 4 + 3 * (size.folders + 1)),
             ..COPY
         },
         TripRow {
@@ -265,15 +262,9 @@ pub(super) fn trees() -> Vec<TripRow> {
             make: trees::new,
             options: FILES_FROM,
             done: CHANGED,
-            ahead: trips!(|size| 2
-                + 2 * size.changed
-                + 2 * least(size.changed, size.folders + 1)
-                + windows(size.changed)),
-            requested: trips!(|size| 3
-                + 2 * size.changed
-                + 2 * least(size.changed, size.folders + 1)
-                + windows(size.changed)),
-            relayed: Some(trips!(|size| 3 + 2 * size.changed + 2 * least(size.changed, size.folders + 1))),
+            ahead: trips!(|size| 3 + 2 * least(size.changed, size.folders + 1) + windows(size.changed)),
+            requested: trips!(|size| 4 + 2 * least(size.changed, size.folders + 1) + windows(size.changed)),
+            relayed: Some(trips!(|size| 4 + 2 * least(size.changed, size.folders + 1))),
             ..COPY
         },
         TripRow {
@@ -282,8 +273,8 @@ pub(super) fn trees() -> Vec<TripRow> {
             make: trees::same,
             options: UPDATE_FILES_FROM,
             done: NOTHING,
-            ahead: trips!(|size| 1 + 3 * size.changed + 2 * least(size.changed, size.folders + 1)),
-            requested: trips!(|size| 2 + 3 * size.changed + 2 * least(size.changed, size.folders + 1)),
+            ahead: trips!(|size| 2 + 2 * least(size.changed, size.folders + 1)),
+            requested: trips!(|size| 3 + 2 * least(size.changed, size.folders + 1)),
             ..COPY
         },
     ]

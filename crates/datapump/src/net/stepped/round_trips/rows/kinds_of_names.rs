@@ -10,8 +10,9 @@ pub(super) fn rows() -> Vec<TripRow> {
             command: "pump copy",
             when: "empty files",
             make: trees::empty_files,
-            ahead: trips!(|size| 3 + 2 * size.files),
-            requested: trips!(|size| 3 + 2 * size.files + 3 * (size.folders + 1)),
+            ahead: trips!(|size| 3),
+            requested: trips!(|size| 3 + size.files + 3 * (size.folders + 1)),
+            relayed: Some(trips!(|size| 3 + 4 * (size.folders + 1))),
             ..COPY
         },
         TripRow {
@@ -30,8 +31,9 @@ pub(super) fn rows() -> Vec<TripRow> {
             make: trees::empty_files_same,
             options: CHECKSUM,
             done: NOTHING,
-            ahead: trips!(|size| 3 + 2 * size.files),
-            requested: trips!(|size| 3 + 2 * size.files + 3 * (size.folders + 1)),
+            ahead: trips!(|size| 3),
+            requested: trips!(|size| 3 + size.files + 3 * (size.folders + 1)),
+            relayed: Some(trips!(|size| 3 + 4 * (size.folders + 1))),
             ..COPY
         },
         TripRow {
@@ -56,7 +58,7 @@ pub(super) fn rows() -> Vec<TripRow> {
             command: "pump copy",
             when: "holes in changed files",
             make: trees::holes,
-            ahead: trips!(|size| 4 + 2 * size.changed),
+            ahead: trips!(|size| 4 + size.changed + windows(size.changed)),
             requested: trips!(|size| 4 + 2 * size.changed + 3 * (size.folders + 1)),
             ..COPY
         },

@@ -81,12 +81,8 @@ pub(super) fn mirrors() -> Vec<TripRow> {
             make: trees::changed_and_too_many,
             options: BACKUP_MIRROR,
             done: BOTH,
-            ahead: trips!(|size| 5 + size.changed + size.deleted + least(size.deleted, size.folders + 1)),
-            requested: trips!(|size| 6
-                + size.changed
-                + size.deleted
-                + 3 * (size.folders + 1)
-                + least(size.deleted, size.folders + 1)),
+            ahead: trips!(|size| 5 + least(size.deleted, size.folders + 1) + windows(size.changed)),
+            requested: trips!(|size| 6 + 3 * (size.folders + 1) + least(size.deleted, size.folders + 1)),
             ..COPY
         },
         TripRow {
@@ -105,8 +101,8 @@ pub(super) fn mirrors() -> Vec<TripRow> {
             make: trees::changed_and_too_many,
             options: DRY_MIRROR,
             done: NOTHING,
-            ahead: trips!(|size| 5 + 2 * size.changed),
-            requested: trips!(|size| 6 + 2 * size.changed + 3 * (size.folders + 1)),
+            ahead: trips!(|size| 5),
+            requested: trips!(|size| 6 + 3 * (size.folders + 1)),
             ..COPY
         },
     ]
