@@ -232,10 +232,10 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
         if problem.class == Class::NoSpace {
             shared.ledger.full.add_bytes(task.length());
         }
-        if let Some(file) = task.tree_file.as_ref().filter(|_| problem.is_vanished()) {
-            file.entry.directory.miss(&file.entry.name);
+        match &task.tree_file {
+            Some(file) => file.entry.directory.report(&shared.ledger, &file.entry.name, problem),
+            None => shared.ledger.report(problem),
         }
-        shared.ledger.report(problem);
         if let Some(written) = task.written() {
             settled::settle(shared, written, false);
         }

@@ -31,8 +31,8 @@ pub(crate) struct Tally {
     pub(crate) lost: BTreeMap<AttributeKind, (Problem, u64)>,
     /// Those of the problems that are of files which only grew: what each held when it was opened is copied.
     pub(crate) files_grown: u64,
-    /// Names that were listed, and gone when they were to be copied.
-    pub(crate) vanished: u64,
+    /// Problems with names that vanished or changed, and whose folders are walked again before anything is removed.
+    pub(crate) walked_again: u64,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     /// Files that the user named and that nothing was to be done about.
@@ -95,9 +95,9 @@ impl Tally {
     }
 
     /// Something failed because of which nothing may be removed: what was not copied may be what is to go, under a new
-    /// name. A name that vanished shows by its folder, which has changed since it was walked.
+    /// name.
     pub(crate) fn keeps_all(&self) -> bool {
-        self.problems.values().sum::<u64>() > self.attributes_lost + self.files_grown + self.vanished
+        self.problems.values().sum::<u64>() > self.attributes_lost + self.files_grown + self.walked_again
     }
 }
 
@@ -137,10 +137,8 @@ impl Ledger<'_> {
             return;
         }
         tally.is_busy_here |= problem.class == Class::Refused && OWN_OPERATIONS.contains(&problem.operation);
-        let is_vanished = problem.is_vanished();
         let problem = if self.hides_target { without_cause(problem) } else { problem };
         *tally.problems.entry(problem.class).or_insert(0) += 1;
-        tally.vanished += u64::from(is_vanished);
         drop(tally);
         if self.is_full_told && self.full.takes(&problem) {
             return;

@@ -74,6 +74,11 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
             each_tree(&folders, roots, |root, keys| again::walk_again(shared, root, keys));
             (Verdict::Open, true)
         }
+        // What is not copied may be what is to go, under a new name.
+        Ok(Some(NextPass::Remove(_))) if has_given_up(roots) => {
+            shared.ledger.tally().walked_again = 0;
+            (Verdict::Open, false)
+        }
         Ok(Some(NextPass::Remove(restless))) => {
             shared.trees.pruning().restless = restless;
             (Verdict::Goes, false)
@@ -94,6 +99,13 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
 
 /// `None` where nothing is too much: then nothing is asked.
 fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<NextPass>, Problem> {
+    if let Some(problem) = roots.iter().find_map(|root| root.root.visited.lacks()) {
+        let words = format!(
+            "the names of the source do not all fit in memory, and without them nothing is removed (--delete): {}",
+            problem.message
+        );
+        return Err(Problem { message: words, operation: Operation::Delete, ..problem });
+    }
     let mut count = DeletePass::new(shared, DeleteStep::Count, roots);
     roots.iter().enumerate().try_for_each(|(tree, root)| count.tree(tree, root))?;
     if count.is_refused {
@@ -106,6 +118,11 @@ fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<Nex
     let changed = looks::changed(shared, roots)?;
     let walks = shared.settings.writes && !shared.settings.options.dry_run;
     Ok(Some(shared.trees.pruning().passes.handle_looks(changed, walks)))
+}
+
+/// Whether files that changed while they were copied were given up each time.
+fn has_given_up(roots: &[Arc<Directory>]) -> bool {
+    roots.iter().any(|root| !root.root.visited.given_up().is_empty())
 }
 
 fn each_tree(

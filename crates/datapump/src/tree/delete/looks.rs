@@ -40,6 +40,7 @@ pub(super) fn changed(
             Origin::Here(_) => looks.of_this_host()?,
         }
         looks.verify()?;
+        looks.changed.extend(root.root.visited.given_up());
         changed.extend(looks.changed.into_iter().map(|key| WalkedFolder { tree, key }));
     }
     Ok(changed)

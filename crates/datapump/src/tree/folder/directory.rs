@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::journal::PathSum;
 
-use crate::problem::{Operation, Problem};
+use crate::problem::{Class, Operation, Problem};
+use crate::run::ledger::Ledger;
 use crate::target::listed::Name;
 use crate::tree::folder::lister::listed_early::ListedEarly;
 use crate::tree::folder::lister::names_once::NamesOnce;
@@ -244,7 +245,7 @@ impl Directory {
 
     /// Names of it were listed, from this place on.
     pub(crate) fn note_names(&self, cookie: u64, names: &[Name]) {
-        self.root.visited.note_names(self.folder_key, cookie, names);
+        self.root.visited.note_names((self.folder_key, &self.source), (cookie, names));
     }
 
     /// Names that were listed before it is their turn. Locked while the folder is listed.
@@ -310,9 +311,14 @@ impl Directory {
         self.folder_key
     }
 
-    /// A name of it vanished before it was copied.
-    pub(crate) fn miss(&self, name: &OsStr) {
-        self.root.visited.miss(self.folder_key, name);
+    /// A name of it was not copied, which is reported. One that vanished or changed is dealt with once more if the folder
+    /// is walked again before something is removed, and is no reason to keep what others have there.
+    pub(crate) fn report(&self, ledger: &Ledger<'_>, name: &OsStr, problem: Problem) {
+        let has_changed = problem.class == Class::Changed;
+        if has_changed && self.root.visited.miss(self.folder_key, name, !problem.is_vanished()) {
+            ledger.tally().walked_again += 1;
+        }
+        self.root.report(ledger, problem);
     }
 
     /// By what a folder under this name is found again.

@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datapump_core::walked::{FolderNames, Met, WalkedName};
+use datapump_core::walked::{FolderNames, Met, RECORD_BYTES, WalkedName};
 
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
@@ -57,12 +57,21 @@ pub(crate) struct Visited {
 struct FolderStates {
     of: HashMap<FolderKey, WalkedFolder>,
     room: ChargedRoom,
+    /// Names of all folders, and room for them.
+    names: usize,
+    names_room: ChargedRoom,
+    /// Why not all names are recorded.
+    lacks: Option<Problem>,
     /// Names that folders got or lost between two walks.
     met: Met,
     /// Folders that held names and hold none any more, or are others than those that were walked.
     guarded: BTreeSet<FolderKey>,
+    /// Folders with names that changed while they were copied, and were given up.
+    given_up: BTreeSet<FolderKey>,
 }
 
+/// What a name takes here: a list of them grows by halves, and is cut to its length at its end.
+const NAME_BYTES: usize = RECORD_BYTES + RECORD_BYTES / 2;
 /// What a folder takes here, while the table moves, too.
 const FOLDER_BYTES: usize = 4 * size_of::<(FolderKey, WalkedFolder)>();
 
@@ -77,6 +86,16 @@ struct WalkedFolder {
     names: FolderNames,
     /// Its names when it was walked before, while it is walked again.
     before: Option<FolderNames>,
+}
+
+impl FolderStates {
+    fn make_room_for_names(&mut self, count: usize, source: &FolderSide) -> Result<(), Problem> {
+        for name in self.names..self.names + count {
+            self.names_room.make(name, NAME_BYTES, |bytes| source.charge_there(bytes))?;
+        }
+        self.names += count;
+        Ok(())
+    }
 }
 
 /// A folder in numbers.
@@ -152,13 +171,22 @@ impl Visited {
         states.of.insert(folder, walked);
     }
 
-    /// These of its names were listed, from `cookie` on; none at the end.
-    pub(crate) fn note_names(&self, folder: FolderKey, cookie: u64, names: &[Name]) {
+    /// These of its names were listed, from `cookie` on; none at the end. Where this side may not hold more of them the
+    /// folder is as one that was not listed to its end.
+    pub(crate) fn note_names(
+        &self,
+        (folder, source): (FolderKey, &FolderSide),
+        (cookie, names): (u64, &[Name]),
+    ) {
         if !self.keeps_some() {
             return;
         }
         let walked: Vec<WalkedName> = names.iter().map(|name| self.walked_name(name)).collect();
         let mut states = self.states();
+        if let Err(problem) = states.make_room_for_names(walked.len(), source) {
+            states.lacks.get_or_insert(problem);
+            states.of.remove(&folder);
+        }
         let Some(state) = states.of.get_mut(&folder) else { return };
         if cookie == 0 {
             state.names = FolderNames::default();
@@ -181,13 +209,25 @@ impl Visited {
         names.into_iter().filter(|name| !before.has_same(self.walked_name(name))).collect()
     }
 
-    /// A name of the folder vanished before it was copied: if it comes back it is new.
-    pub(crate) fn miss(&self, folder: FolderKey, name: &OsStr) {
-        if self.keeps == Keeps::All
-            && let Some(state) = self.states().of.get_mut(&folder)
-        {
+    /// A name of the folder vanished before it was copied, or changed and was given up: it is new once the folder is
+    /// walked again. False where no folder is.
+    pub(crate) fn miss(&self, folder: FolderKey, name: &OsStr, is_given_up: bool) -> bool {
+        if self.keeps != Keeps::All {
+            return false;
+        }
+        let mut states = self.states();
+        if let Some(state) = states.of.get_mut(&folder) {
             state.names.miss(self.key_of(name));
         }
+        if is_given_up {
+            states.given_up.insert(folder);
+        }
+        true
+    }
+
+    /// Folders with names that were given up, which are to be walked again.
+    pub(crate) fn given_up(&self) -> BTreeSet<FolderKey> {
+        self.states().given_up.clone()
     }
 
     fn walked_name(&self, name: &Name) -> WalkedName {
@@ -211,7 +251,11 @@ impl Visited {
     pub(crate) fn done(&self, folder: FolderKey) {
         match self.keeps {
             Keeps::Nothing => {}
-            Keeps::WorkedOn => drop(self.states().of.remove(&folder)),
+            Keeps::WorkedOn => {
+                let mut states = self.states();
+                let names = states.of.remove(&folder).map_or(0, |state| state.names.len());
+                states.names -= names.min(states.names);
+            }
             Keeps::All => {
                 self.states().of.get_mut(&folder).map(|state| state.before.take());
             }
@@ -256,6 +300,11 @@ impl Visited {
         is_same
     }
 
+    /// Why not all names are recorded, if they are not.
+    pub(crate) fn lacks(&self) -> Option<Problem> {
+        self.states().lacks.clone()
+    }
+
     /// Nothing of what lies below the folder is removed.
     pub(crate) fn guard(&self, folder: FolderKey) {
         self.states().guarded.insert(folder);
@@ -293,9 +342,17 @@ impl Visited {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::folder::side::Keeper;
 
     fn noted(visited: &Visited, folder: FolderKey, is_young: bool) {
         visited.note((folder, ROOT), OsStr::new("folder"), (&Meta::nothing(), is_young));
+    }
+
+    fn list(visited: &Visited, cookie: u64, names: &[Name]) {
+        let room = tempfile::tempdir().expect("room");
+        let open = std::fs::File::open(room.path()).expect("it was made");
+        let side = FolderSide::root(room.path(), open, &Keeper::new(4)).expect("it is open");
+        visited.note_names((ROOT, &side), (cookie, names));
     }
 
     #[test]
@@ -329,11 +386,11 @@ mod tests {
         noted(&visited, ROOT, true);
         let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, (&meta, false), names);
         assert!(!listed(&[]), "it was not listed");
-        visited.note_names(ROOT, 0, &[a.clone(), b.clone()]);
-        visited.note_names(ROOT, 2, std::slice::from_ref(&c));
+        list(&visited, 0, &[a.clone(), b.clone()]);
+        list(&visited, 2, std::slice::from_ref(&c));
         assert!(!listed(&[a.clone(), b.clone(), c.clone()]), "it was not listed to its end");
         assert_eq!(visited.has_name(ROOT, OsStr::new("a")), None, "more may come");
-        visited.note_names(ROOT, 3, &[]);
+        list(&visited, 3, &[]);
         let has = ["a", "c", "d"].map(|name| visited.has_name(ROOT, OsStr::new(name)));
         assert_eq!(has, [Some(true), Some(true), Some(false)]);
         assert_eq!(visited.is_as_walked(ROOT, &meta), AsWalked::Unverified, "it was young");
@@ -358,8 +415,8 @@ mod tests {
         let name = |name: &str, inode| Name { listed_inode: inode, ..Name::here(name.into(), None) };
         let walked = |names: &[Name]| {
             noted(&visited, ROOT, false);
-            visited.note_names(ROOT, 0, names);
-            visited.note_names(ROOT, 9, &[]);
+            list(&visited, 0, names);
+            list(&visited, 9, &[]);
         };
         let new_ones = |names: &[Name]| -> Vec<OsString> {
             visited.new_ones(ROOT, names.to_vec()).into_iter().map(|name| name.name).collect()
@@ -371,9 +428,11 @@ mod tests {
         assert_eq!(new_ones(&again), ["b", "c"], "b is another file by now");
         assert!(["b", "c"].iter().all(|name| visited.may_be_on_its_way(OsStr::new(name))));
         assert!(!visited.may_be_on_its_way(OsStr::new("a")));
-        visited.miss(ROOT, OsStr::new("a"));
+        visited.miss(ROOT, OsStr::new("a"), true);
+        assert!(visited.given_up().contains(&ROOT));
         walked(&again);
-        assert_eq!(new_ones(&again), ["a"], "it vanished before it was copied");
+        assert_eq!(new_ones(&again), ["a"], "it changed before it was copied");
+        assert!(visited.given_up().is_empty(), "it has its turn again");
         assert!(visited.guarded().is_empty());
         walked(&[]);
         assert!(visited.guarded().contains(&ROOT), "it held names and holds none");

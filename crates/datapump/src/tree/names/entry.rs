@@ -68,13 +68,10 @@ impl BatchCursor {
                 Ok(Some(ready)) => return Some(ready),
                 Ok(None) => {}
                 Err(problem) => {
-                    if problem.is_vanished() {
-                        self.directory.miss(&name.name);
-                    }
                     if problem.class == Class::NoSpace {
                         shared.ledger.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
                     }
-                    self.directory.root.report(&shared.ledger, problem);
+                    self.directory.report(&shared.ledger, &name.name, problem);
                 }
             }
         }

@@ -31,6 +31,8 @@ impl FolderStates {
     /// A folder was listed to its end once more. Folders that it does not have any more are forgotten with all below
     /// them; what stands under a name of one and is another folder is not.
     pub(super) fn handle_walked_again(&mut self, folder: FolderKey, key_of: impl Fn(&OsStr) -> u64) {
+        // They are dealt with once more.
+        self.given_up.remove(&folder);
         let Some(state) = self.of.get(&folder) else { return };
         let (Some(before), now) = (&state.before, &state.names) else { return };
         self.met.handle_walked(before, now);
@@ -54,6 +56,7 @@ impl FolderStates {
             gone.extend(children.get(&folder).into_iter().flatten());
             self.of.remove(&folder);
             self.guarded.remove(&folder);
+            self.given_up.remove(&folder);
         }
     }
 }
