@@ -25,6 +25,7 @@ fn moving(at: usize) -> String {
 
 /// One change of the source after another, until it is told to end.
 fn live(source: &Path, every: Duration, is_over: &AtomicBool, moved: &AtomicUsize) {
+    let new = source.with_file_name("new");
     for step in 0.. {
         if is_over.load(Ordering::Relaxed) {
             return;
@@ -33,8 +34,8 @@ fn live(source: &Path, every: Duration, is_over: &AtomicBool, moved: &AtomicUsiz
         let moving = moving(at % MOVING);
         // What comes is whole under its name; of what goes nobody minds.
         match step % 4 {
-            0 => fs::write(source.join("new"), format!("log {at}"))
-                .and_then(|()| fs::rename(source.join("new"), logs.join(format!("log-{at}"))))
+            0 => fs::write(&new, format!("log {at}"))
+                .and_then(|()| fs::rename(&new, logs.join(format!("log-{at}"))))
                 .expect("room"),
             1 if at > 3 => fs::remove_file(logs.join(format!("log-{}", at - 3))).expect("it came"),
             2 if at < MOVING => {
