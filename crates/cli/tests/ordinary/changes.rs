@@ -221,6 +221,7 @@ fn a_log_that_grows_keeps_no_mirror_from_removing() {
             let told = match what {
                 "grows" if removes => "its first",
                 "grows" => "nothing was removed",
+                "vanishes" => "it is not in the copy",
                 _ => "1 deleted",
             };
             expect(&ended, 24, &["tree/log'", told], &row);
