@@ -14,7 +14,6 @@ mod marks;
 pub mod model;
 pub mod problem;
 mod pump;
-mod stripe;
 pub mod units;
 pub mod verdict;
 pub mod walked;
@@ -30,8 +29,8 @@ pub use pump::Pump;
 pub use pump::block::{Block, BlockRoute, Extent, Length};
 pub use pump::connection_growth::{ConnectionGrowth, GrowthLook, GrowthState};
 pub use pump::path_window::PathWindow;
+pub use pump::stripe::{StripeMap, StripePlace};
 pub use pump::talk::{
     Claimed, Counts, FaultKind, PumpEvent, PumpFault, PumpSide, Request, Settled, Shape, Step, Transfer,
 };
-pub use stripe::{StripeMap, StripePlace};
 pub use units::closed_list::InWords;

@@ -19,6 +19,7 @@ pub(crate) mod open_ended;
 pub(crate) mod path_window;
 pub(crate) mod ring;
 pub(crate) mod slot;
+pub(crate) mod stripe;
 pub(crate) mod talk;
 
 use std::collections::BTreeSet;

@@ -12,5 +12,5 @@ mod judgement;
 mod passes;
 
 pub use folder_names::{FolderNames, RECORD_BYTES, WalkedName};
-pub use judgement::{Judgement, NameFacts, Recorded, judge};
-pub use passes::{Met, NextPass, PASSES, PASSES_MAX, Passes, WalkedFolder};
+pub use judgement::{NameFacts, NameVerdict, Recorded, judge};
+pub use passes::{FolderOfTree, MovingNames, NextPass, PASSES, PASSES_MAX, Passes};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use datapump_core::walked::{FolderNames, Met, NextPass, Passes, WalkedFolder, WalkedName};
+use datapump_core::walked::{FolderNames, FolderOfTree, MovingNames, NextPass, Passes, WalkedName};
 
 const SEEDS: u64 = 20_000;
 /// So often one file moves while a mirror runs.
@@ -125,13 +125,13 @@ impl Mirror {
             source.step(chance);
             self.walk(source, folder, chance);
         }
-        let (mut passes, mut met) = (Passes::default(), Met::default());
+        let (mut passes, mut met) = (Passes::default(), MovingNames::default());
         loop {
             let mut changed = BTreeSet::new();
             for folder in source.shuffled(chance) {
                 source.step(chance);
                 if source.change(folder) != self.walked[&folder].0 {
-                    changed.insert(WalkedFolder { tree: 0, key: folder });
+                    changed.insert(FolderOfTree { tree: 0, key: folder });
                 }
             }
             let next = passes.handle_looks(changed, true);
@@ -145,7 +145,7 @@ impl Mirror {
                 }
                 NextPass::Remove(restless) => {
                     for (folder, key) in self.too_much() {
-                        let is_restless = restless.contains(&WalkedFolder { tree: 0, key: folder });
+                        let is_restless = restless.contains(&FolderOfTree { tree: 0, key: folder });
                         if !is_restless && (restless.is_empty() || !met.may_have(key)) {
                             self.target.remove(&(folder, key));
                         }

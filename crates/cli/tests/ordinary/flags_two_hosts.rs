@@ -25,7 +25,7 @@ const FLAGS: [&[&str]; 12] = [
     &["-n", "--update=differs"],
 ];
 
-/// What is copied is `served/from`; `before` is what its target has.
+/// The source is `served/from`; `before` is what its target has.
 fn trees(home: &Home) {
     for name in ["served", "served/from", "served/from/many", "before", "before/many"] {
         make_folder(home, name);

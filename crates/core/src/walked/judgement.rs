@@ -32,9 +32,9 @@ pub struct NameFacts {
     pub is_in_the_way: bool,
 }
 
-/// What becomes of a name.
+/// The verdict on a name of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum NameVerdict {
     /// It is right.
     Right,
     /// It stays, and what it lies in stays too.
@@ -48,15 +48,15 @@ pub enum Judgement {
 }
 
 /// Judges a name.
-pub fn judge(facts: NameFacts) -> Judgement {
+pub fn judge(facts: NameFacts) -> NameVerdict {
     let recorded = if facts.is_excluded { Recorded::No } else { facts.recorded };
     match recorded {
-        _ if facts.is_protected => Judgement::Stays,
-        Recorded::Folder if facts.is_folder => Judgement::Enter,
-        Recorded::Folder | Recorded::Other if !facts.is_in_the_way => Judgement::Right,
-        Recorded::Unlisted => Judgement::Right,
-        _ if facts.is_folder => Judgement::EnterAlone,
-        _ => Judgement::Goes,
+        _ if facts.is_protected => NameVerdict::Stays,
+        Recorded::Folder if facts.is_folder => NameVerdict::Enter,
+        Recorded::Folder | Recorded::Other if !facts.is_in_the_way => NameVerdict::Right,
+        Recorded::Unlisted => NameVerdict::Right,
+        _ if facts.is_folder => NameVerdict::EnterAlone,
+        _ => NameVerdict::Goes,
     }
 }
 
@@ -75,21 +75,21 @@ mod tests {
         };
         let folder = NameFacts { is_folder: true, ..facts };
         for (facts, expected) in [
-            (facts, Judgement::Goes),
-            (folder, Judgement::EnterAlone),
-            (NameFacts { is_protected: true, ..facts }, Judgement::Stays),
-            (NameFacts { recorded: Recorded::Other, ..facts }, Judgement::Right),
-            (NameFacts { recorded: Recorded::Folder, ..folder }, Judgement::Enter),
+            (facts, NameVerdict::Goes),
+            (folder, NameVerdict::EnterAlone),
+            (NameFacts { is_protected: true, ..facts }, NameVerdict::Stays),
+            (NameFacts { recorded: Recorded::Other, ..facts }, NameVerdict::Right),
+            (NameFacts { recorded: Recorded::Folder, ..folder }, NameVerdict::Enter),
             // A file comes where the folder is, or where a dry run left a file for a folder.
-            (NameFacts { recorded: Recorded::Other, ..folder }, Judgement::Right),
-            (NameFacts { recorded: Recorded::Other, is_in_the_way: true, ..folder }, Judgement::EnterAlone),
-            (NameFacts { recorded: Recorded::Folder, ..facts }, Judgement::Right),
-            (NameFacts { recorded: Recorded::NoFolder, ..facts }, Judgement::Goes),
-            (NameFacts { recorded: Recorded::Unlisted, ..folder }, Judgement::Right),
+            (NameFacts { recorded: Recorded::Other, ..folder }, NameVerdict::Right),
+            (NameFacts { recorded: Recorded::Other, is_in_the_way: true, ..folder }, NameVerdict::EnterAlone),
+            (NameFacts { recorded: Recorded::Folder, ..facts }, NameVerdict::Right),
+            (NameFacts { recorded: Recorded::NoFolder, ..facts }, NameVerdict::Goes),
+            (NameFacts { recorded: Recorded::Unlisted, ..folder }, NameVerdict::Right),
             // With --delete-excluded what is excluded goes, whatever the source has.
-            (NameFacts { recorded: Recorded::Folder, is_excluded: true, ..folder }, Judgement::EnterAlone),
-            (NameFacts { recorded: Recorded::Other, is_excluded: true, ..facts }, Judgement::Goes),
-            (NameFacts { is_excluded: true, is_protected: true, ..facts }, Judgement::Stays),
+            (NameFacts { recorded: Recorded::Folder, is_excluded: true, ..folder }, NameVerdict::EnterAlone),
+            (NameFacts { recorded: Recorded::Other, is_excluded: true, ..facts }, NameVerdict::Goes),
+            (NameFacts { is_excluded: true, is_protected: true, ..facts }, NameVerdict::Stays),
         ] {
             assert_eq!(judge(facts), expected, "{facts:?}");
         }

@@ -10,11 +10,11 @@
 //! other folders stayed as recorded from before that walk until after it, so that a file which none of them has was in
 //! a restless one, or gone. Else there is another pass, and after [`PASSES_MAX`] nothing is removed at all. Restless
 //! folders keep their own names; of the others those stay that some folder got or lost since it was walked first
-//! ([`Met`]): they may be on their way.
+//! ([`MovingNames`]): they may be on their way.
 //!
 //! Must not know: how folders are looked at and walked.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use super::FolderNames;
 
@@ -25,29 +25,29 @@ pub const PASSES_MAX: u32 = 6;
 
 /// A folder of one of the trees of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WalkedFolder {
+pub struct FolderOfTree {
     /// Which tree.
     pub tree: usize,
     /// The folder's key.
     pub key: u64,
 }
 
-/// What follows on a look at all folders.
+/// The step behind a look at all folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextPass {
     /// These are walked again, and all are looked at behind that.
-    WalkAgain(BTreeSet<WalkedFolder>),
+    WalkAgain(BTreeSet<FolderOfTree>),
     /// What is too much may go, but for what lies in these folders.
-    Remove(BTreeSet<WalkedFolder>),
+    Remove(BTreeSet<FolderOfTree>),
     /// Nothing may go: other folders change each time.
-    Nothing(BTreeSet<WalkedFolder>),
+    Nothing(BTreeSet<FolderOfTree>),
 }
 
 /// The passes of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Passes {
     count: u32,
-    walked_last: BTreeSet<WalkedFolder>,
+    walked_last: BTreeSet<FolderOfTree>,
 }
 
 impl Passes {
@@ -57,7 +57,7 @@ impl Passes {
     }
 
     /// All folders were looked at; these are not what they were when they were walked. A dry run walks nothing again.
-    pub fn handle_looks(&mut self, changed: BTreeSet<WalkedFolder>, walks_again: bool) -> NextPass {
+    pub fn handle_looks(&mut self, changed: BTreeSet<FolderOfTree>, walks_again: bool) -> NextPass {
         if changed.is_empty() || !walks_again {
             return NextPass::Remove(changed);
         }
@@ -78,9 +78,9 @@ impl Passes {
 /// A name that was there when its folder was walked first, and is gone, may be on its way although no other folder has
 /// its inode yet: it may have moved twice. So it counts, whether its inode was met again or not.
 #[derive(Clone, Debug, Default)]
-pub struct Met(HashSet<u64>);
+pub struct MovingNames(BTreeSet<u64>);
 
-impl Met {
+impl MovingNames {
     /// A folder was walked again.
     pub fn handle_walked(&mut self, before: &FolderNames, now: &FolderNames) {
         let only_in = |one: &FolderNames, other: &FolderNames| -> Vec<u64> {

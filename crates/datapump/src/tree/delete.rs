@@ -25,37 +25,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datapump_core::verdict::{Phase, Waits};
-use datapump_core::walked::{NextPass, Passes, WalkedFolder};
+use datapump_core::walked::{FolderOfTree, NextPass};
 
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::tree::folder::directory::Directory;
+use crate::tree::pruning::PruneVerdict;
 use crate::units::counted;
-pub(crate) use looks::Look;
+pub(crate) use looks::FolderLook;
 use pass::{DeletePass, DeleteStep, KeptNames};
-
-/// How far it is known what may be removed.
-#[derive(Debug, Default)]
-pub(crate) struct Pruning {
-    passes: Passes,
-    /// Folders that changed each time they were looked at.
-    restless: BTreeSet<WalkedFolder>,
-    verdict: Verdict,
-}
-
-/// What is known of all that is too much.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Verdict {
-    /// Not yet, or something failed because of which nothing goes.
-    #[default]
-    Open,
-    /// Nothing is too much.
-    Nothing,
-    /// It may go.
-    Goes,
-    /// Nothing may go, which was reported.
-    Refused,
-}
 
 /// Finds out what may be removed. True where folders are walked again for that: then this is asked once more when all
 /// is done that they lead to.
@@ -68,28 +46,28 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
     shared.ledger.watch.enter(Phase::Deleting);
     let next = next_pass(shared, roots);
     let (verdict, walks_again) = match next {
-        Ok(None) => (Verdict::Nothing, false),
+        Ok(None) => (PruneVerdict::Nothing, false),
         Ok(Some(NextPass::WalkAgain(folders))) => {
             shared.ledger.watch.enter(Phase::Copying);
             each_tree(&folders, roots, |root, keys| again::walk_again(shared, root, keys));
-            (Verdict::Open, true)
+            (PruneVerdict::Open, true)
         }
         // What is not copied may be what is to go, under a new name.
         Ok(Some(NextPass::Remove(_))) if has_given_up(roots) => {
             shared.ledger.tally().walked_again = 0;
-            (Verdict::Open, false)
+            (PruneVerdict::Open, false)
         }
         Ok(Some(NextPass::Remove(restless))) => {
             shared.trees.pruning().restless = restless;
-            (Verdict::Goes, false)
+            (PruneVerdict::Goes, false)
         }
         Ok(Some(NextPass::Nothing(folders))) => {
             tell_too_restless(shared, roots, &folders);
-            (Verdict::Refused, false)
+            (PruneVerdict::Refused, false)
         }
         Err(problem) => {
             refuse(shared, problem);
-            (Verdict::Refused, false)
+            (PruneVerdict::Refused, false)
         }
     };
     shared.trees.pruning().verdict = verdict;
@@ -126,7 +104,7 @@ fn has_given_up(roots: &[Arc<Directory>]) -> bool {
 }
 
 fn each_tree(
-    folders: &BTreeSet<WalkedFolder>,
+    folders: &BTreeSet<FolderOfTree>,
     roots: &[Arc<Directory>],
     mut act: impl FnMut(&Arc<Directory>, &BTreeSet<u64>),
 ) {
@@ -138,12 +116,12 @@ fn each_tree(
 
 /// Whether something is too much and may go.
 pub(crate) fn has_some(shared: &Shared<'_>) -> bool {
-    shared.trees.pruning().verdict == Verdict::Goes
+    shared.trees.pruning().verdict == PruneVerdict::Goes
 }
 
 /// Whether it is known that nothing goes.
 pub(crate) fn has_none(shared: &Shared<'_>) -> bool {
-    matches!(shared.trees.pruning().verdict, Verdict::Nothing | Verdict::Refused)
+    matches!(shared.trees.pruning().verdict, PruneVerdict::Nothing | PruneVerdict::Refused)
 }
 
 /// Removes what is too much in these trees.
@@ -162,7 +140,7 @@ pub(crate) fn refuse(shared: &Shared<'_>, problem: Problem) {
     shared.ledger.report(problem);
 }
 
-fn source_path(roots: &[Arc<Directory>], folder: &WalkedFolder) -> PathBuf {
+fn source_path(roots: &[Arc<Directory>], folder: &FolderOfTree) -> PathBuf {
     let root = &roots[folder.tree];
     root.root.visited.path_of(folder.key, &root.source.path())
 }
@@ -177,7 +155,7 @@ fn tell_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
             let words = "is not the folder that was copied (it was replaced or emptied, or a mount came or went): \
                          nothing was removed in it (--delete); run the same command again when the source is as it \
                          should be";
-            changed(shared, &source_path(roots, &WalkedFolder { tree, key }), words.into());
+            changed(shared, &source_path(roots, &FolderOfTree { tree, key }), words.into());
         }
     }
 }
@@ -186,9 +164,9 @@ fn tell_restless(
     shared: &Shared<'_>,
     roots: &[Arc<Directory>],
     kept: &KeptNames,
-    restless: &BTreeSet<WalkedFolder>,
+    restless: &BTreeSet<FolderOfTree>,
 ) {
-    let own = |folder: &WalkedFolder| kept.own.get(folder).copied().unwrap_or(0);
+    let own = |folder: &FolderOfTree| kept.own.get(folder).copied().unwrap_or(0);
     for folder in restless.iter().filter(|folder| own(folder) > 0) {
         let words = format!(
             "changed each time it was looked at: {} in it, which it may not have any more, stay at the target \
@@ -209,7 +187,7 @@ fn tell_restless(
     }
 }
 
-fn tell_too_restless(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTreeSet<WalkedFolder>) {
+fn tell_too_restless(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTreeSet<FolderOfTree>) {
     if let Some(folder) = folders.first() {
         let more = counted(folders.len() as u64 - 1, "other folder");
         let words = format!(

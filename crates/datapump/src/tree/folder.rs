@@ -8,6 +8,7 @@ pub(crate) mod begin_tree;
 pub(crate) mod directory;
 pub(crate) mod folder_done;
 mod lister;
+pub(crate) mod listing;
 pub(crate) mod open_root;
 pub(crate) mod origin;
 pub(crate) mod paths;

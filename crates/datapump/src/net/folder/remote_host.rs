@@ -7,11 +7,9 @@
 
 mod ask_together;
 mod look_below;
-mod opened_early;
 mod pools;
 mod read_again;
 mod read_ahead;
-mod remote_file;
 mod remote_folder;
 mod round_trips;
 
@@ -37,12 +35,12 @@ use crate::problem::Problem;
 use crate::target::listed::Attributes;
 use datapump_files::disk::Meta;
 
-pub(crate) use opened_early::OpenedEarly;
 pub(crate) use pools::{Pools, PurposePools};
 use read_ahead::ReadAhead;
 pub(crate) use read_ahead::{AheadWish, ArrivedItem};
-pub(crate) use remote_file::{OpenFile, RemoteFile, SmallFile};
 pub(crate) use remote_folder::RemoteFolder;
+pub(crate) use remote_folder::opened_early::OpenedEarly;
+pub(crate) use remote_folder::remote_file::{OpenFile, RemoteFile, SmallFile};
 pub(crate) use round_trips::{TripCounter, TripPhase, TripStamp};
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.

@@ -7,14 +7,14 @@ use crate::job::options::{Backup, Keep, Numbering};
 use std::os::unix::fs::symlink;
 use std::time::SystemTime;
 
-/// What is copied: so many of something.
+/// The source: so many of something.
 type Make = fn(&Path, usize);
 /// What the target has before, of this source.
-type Before = fn(&Path, &Path, usize);
+type TargetBefore = fn(&Path, &Path, usize);
 /// The options, with the target.
 type Flags = fn(Options, &Path, usize) -> Options;
 /// A case with the round trips of 10 and of 100 names, the beginning and the end of a session included.
-type Case = (&'static str, Make, Before, Flags, [u64; 2]);
+type FlagCase = (&'static str, Make, TargetBefore, Flags, [u64; 2]);
 
 fn old(path: &Path) {
     let file = fs::File::options().write(true).open(path).expect("it is there");
@@ -182,7 +182,7 @@ fn same_before(from: &Path, target: &Path, count: usize) {
 }
 
 /// Round trips of a copy of so many, which ends well.
-fn trips(case: &Case, way: Direction, (count, reads_ahead): (usize, bool)) -> u64 {
+fn trips(case: &FlagCase, way: Direction, (count, reads_ahead): (usize, bool)) -> u64 {
     let (name, make, before, flags, _) = case;
     let mut stage = TwoHosts::new();
     stage.reads_ahead = reads_ahead;
@@ -199,7 +199,7 @@ fn trips(case: &Case, way: Direction, (count, reads_ahead): (usize, bool)) -> u6
     outcome.round_trips
 }
 
-fn counted(cases: &[Case]) {
+fn counted(cases: &[FlagCase]) {
     let mut wrong = Vec::new();
     for case in cases {
         for way in [Direction::Pull, Direction::Push] {

@@ -95,7 +95,7 @@ impl TripRow {
         let outcome = stage.copy_all(way, (sources, TO), options);
         let report = &outcome.report;
         let RoundTrips { listing, data, .. } = report.round_trips.expect("there are two hosts");
-        // What is under way beside each other is counted with the one that takes longer.
+        // Requests that are under way beside each other are counted with the one that takes longer.
         assert!(outcome.round_trips >= 2 + listing + data, "{}", outcome.round_trips);
         let status = if let RowWork::Compare(status) = self.work { status } else { 0 };
         let done = [report.files, report.deleted];
@@ -150,7 +150,7 @@ fn document_table() -> String {
     let mut table =
         "| command | what it finds | sent ahead | requested | relayed |\n|---|---|---|---|---|\n".to_owned();
     for TripRow { command, when, ahead, requested, relayed, .. } in rows() {
-        let relayed = relayed.map_or("the same".into(), |trips| trips.words());
+        let relayed = relayed.as_ref().map_or("the same".into(), |trips| trips.words());
         let (ahead, requested) = (ahead.words(), requested.words());
         table += &format!("| `{command}` | {when} | {ahead} | {requested} | {relayed} |\n");
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use super::pass::{DeletePass, DeleteStep};
-use super::place::DeletePlace;
+use super::place::{DeletePlace, open};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::moved::view::{self, ViewProbe};
@@ -94,8 +94,4 @@ impl DeletePass<'_> {
         }
         is_mounted && (!is_common || self.shared.settings.options.one_file_system)
     }
-}
-
-pub(super) fn open(target: &FolderSide) -> Option<Arc<File>> {
-    target.file().ok().map(|folder| folder.0)
 }

@@ -14,37 +14,9 @@ use datapump_engine::Errno;
 use super::pass::{DeletePass, DeleteStep, Fate};
 use super::place::DeletePlace;
 use crate::problem::{Class, Problem, shown_path};
-use crate::run::Shared;
 use datapump_files::commit::reserved::{is_temporary, is_temporary_of, temporary_of};
 use datapump_files::commit::temporary::{is_abandoned, is_partial, remove_abandoned};
 use datapump_files::disk::{FileKind, Folder, names};
-
-/// What becomes of a name that is that of a partial file, or of its journal; `None` for any other.
-pub(super) fn fate(
-    shared: &Shared<'_>,
-    here: &DeletePlace,
-    folder: &Arc<File>,
-    name: &OsStr,
-) -> Option<Fate> {
-    if !is_temporary(name) {
-        return None;
-    }
-    let has = |name: &OsStr| names::metadata(folder, name) != Err(Errno::ENOENT);
-    if !is_partial(folder, name) {
-        // A journal that went with its file since the folder was listed.
-        return (!has(name)).then_some(Fate::Right);
-    }
-    let temporary = temporary_of(name).unwrap_or(name);
-    // A rule may protect the name that it was on its way to, which it does not tell.
-    let goes = shared.settings.options.selection.is_empty()
-        && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
-        && !is_of_source(here, temporary, &shared.stop);
-    Some(match goes {
-        false => Fate::Kept,
-        true if temporary != name && has(temporary) => Fate::Right,
-        true => Fate::Leftover,
-    })
-}
 
 /// Whether it was on its way to a name of the source. What cannot be listed may have that.
 fn is_of_source(here: &DeletePlace, temporary: &OsStr, stop: &AtomicBool) -> bool {
@@ -68,6 +40,33 @@ fn is_of_source(here: &DeletePlace, temporary: &OsStr, stop: &AtomicBool) -> boo
 }
 
 impl DeletePass<'_> {
+    /// The end of a name that is that of a partial file, or of its journal; `None` for any other.
+    pub(super) fn fate_of_leftover(
+        &self,
+        here: &DeletePlace,
+        folder: &Arc<File>,
+        name: &OsStr,
+    ) -> Option<Fate> {
+        if !is_temporary(name) {
+            return None;
+        }
+        let has = |name: &OsStr| names::metadata(folder, name) != Err(Errno::ENOENT);
+        if !is_partial(folder, name) {
+            // A journal that went with its file since the folder was listed.
+            return (!has(name)).then_some(Fate::Right);
+        }
+        let temporary = temporary_of(name).unwrap_or(name);
+        // A rule may protect the name that it was on its way to, which it does not tell.
+        let goes = self.shared.settings.options.selection.is_empty()
+            && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
+            && !is_of_source(here, temporary, &self.shared.stop);
+        Some(match goes {
+            false => Fate::Kept,
+            true if temporary != name && has(temporary) => Fate::Right,
+            true => Fate::Leftover,
+        })
+    }
+
     /// Removes a partial file with its journal, or a journal alone. There is no backup of it: it never was whole.
     pub(super) fn remove_leftover(
         &mut self,

@@ -1,4 +1,4 @@
-//! Looks at all folders of the source: which of them are not what they were when they were walked.
+//! FolderLooks at all folders of the source: which of them are not what they were when they were walked.
 //!
 //! Of another host all are requested without waiting for an answer. Must not know: what follows on that.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::walked::WalkedFolder;
+use datapump_core::walked::FolderOfTree;
 
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
@@ -17,18 +17,23 @@ use crate::tree::folder::visited::{AsWalked, FolderKey, FolderStep, ROOT, Visite
 use datapump_files::disk::Meta;
 use datapump_files::identity::id;
 
-/// What a look found: the folder, and whether its times could hide a name that comes right behind the look.
-pub(crate) type Look = Result<(Meta, bool), Problem>;
+/// The outcome of a look: the folder, and whether its times could hide a name that comes right behind the look.
+pub(crate) type FolderLook = Result<(Meta, bool), Problem>;
 
 /// Folders of all trees that changed since they were walked. Those that are others by now are guarded.
 pub(super) fn changed(
     shared: &Shared<'_>,
     roots: &[Arc<Directory>],
-) -> Result<BTreeSet<WalkedFolder>, Problem> {
+) -> Result<BTreeSet<FolderOfTree>, Problem> {
     let mut changed = BTreeSet::new();
     for (tree, root) in roots.iter().enumerate() {
-        let mut looks =
-            Looks { shared, root, changed: BTreeSet::new(), unverified: Vec::new(), unseen: BTreeSet::new() };
+        let mut looks = FolderLooks {
+            shared,
+            root,
+            changed: BTreeSet::new(),
+            unverified: Vec::new(),
+            unseen: BTreeSet::new(),
+        };
         looks.handle(ROOT, root.source.look_again())?;
         match root.source.origin()? {
             Origin::There(folder) => {
@@ -41,12 +46,12 @@ pub(super) fn changed(
         }
         looks.verify()?;
         looks.changed.extend(root.root.visited.given_up());
-        changed.extend(looks.changed.into_iter().map(|key| WalkedFolder { tree, key }));
+        changed.extend(looks.changed.into_iter().map(|key| FolderOfTree { tree, key }));
     }
     Ok(changed)
 }
 
-struct Looks<'run> {
+struct FolderLooks<'run> {
     shared: &'run Shared<'run>,
     root: &'run Arc<Directory>,
     changed: BTreeSet<FolderKey>,
@@ -56,13 +61,13 @@ struct Looks<'run> {
     unseen: BTreeSet<FolderKey>,
 }
 
-impl Looks<'_> {
+impl FolderLooks<'_> {
     fn visited(&self) -> &Visited {
         &self.root.root.visited
     }
 
     /// Errors: the session is lost.
-    fn handle(&mut self, key: FolderKey, look: Look) -> Result<(), Problem> {
+    fn handle(&mut self, key: FolderKey, look: FolderLook) -> Result<(), Problem> {
         let above = self.visited().above(key);
         if key != ROOT && self.unseen.contains(&above) {
             self.unseen.insert(key);

@@ -8,11 +8,10 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::walked::{Judgement, NameFacts, Recorded, WalkedFolder, judge};
+use datapump_core::walked::{FolderOfTree, NameFacts, NameVerdict, Recorded, judge};
 use datapump_engine::Errno;
 
-use super::leftover;
-use super::place::{DeletePlace, SourceFolder};
+use super::place::{DeletePlace, SourceSide, open};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::target::change::deletion;
@@ -26,7 +25,7 @@ use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{AttributeHolder, FileKind, names};
 
-/// What a walk over the target is for.
+/// The purpose of a walk over the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeleteStep {
     /// How many names are to go.
@@ -38,7 +37,7 @@ pub(super) enum DeleteStep {
 #[derive(Debug, Default)]
 pub(super) struct KeptNames {
     /// Of each restless folder its own.
-    pub(super) own: BTreeMap<WalkedFolder, u64>,
+    pub(super) own: BTreeMap<FolderOfTree, u64>,
     /// Of others those that may be on their way.
     pub(super) on_their_way: u64,
 }
@@ -51,7 +50,7 @@ pub(super) struct DeletePass<'run> {
     pub(super) roots: Vec<Arc<FolderSide>>,
     all: &'run [Arc<Directory>],
     /// Folders that keep their own names.
-    pub(super) restless: BTreeSet<WalkedFolder>,
+    pub(super) restless: BTreeSet<FolderOfTree>,
     pub(super) kept: KeptNames,
     /// Folders of the tree at hand below which nothing goes.
     guarded: BTreeSet<FolderKey>,
@@ -71,7 +70,7 @@ enum Selected {
     Never,
 }
 
-/// What becomes of a name.
+/// The end of a name.
 pub(super) enum Fate {
     /// It is right.
     Right,
@@ -124,7 +123,7 @@ impl<'run> DeletePass<'run> {
         let Some(target) = root.target.as_ref().filter(|_| !self.guarded.contains(&ROOT)) else {
             return Ok(());
         };
-        let sides = (Some(SourceFolder::root(&root.source)), Arc::clone(target));
+        let sides = (Some(SourceSide::root(&root.source)), Arc::clone(target));
         let mut open = vec![DeletePlace::new(&root.root, sides, ROOT)];
         while let Some(here) = open.last_mut() {
             if self.shared.stop.load(Ordering::Relaxed) {
@@ -199,10 +198,10 @@ impl<'run> DeletePass<'run> {
             is_in_the_way: here.root.is_in_the_way(key),
         });
         match judgement {
-            Judgement::Stays => Ok(Fate::Kept),
-            Judgement::Right => Ok(Fate::Right),
-            Judgement::Enter => self.common(here, (&name.name, &name.name), key),
-            Judgement::EnterAlone | Judgement::Goes => {
+            NameVerdict::Stays => Ok(Fate::Kept),
+            NameVerdict::Right => Ok(Fate::Right),
+            NameVerdict::Enter => self.common(here, (&name.name, &name.name), key),
+            NameVerdict::EnterAlone | NameVerdict::Goes => {
                 let is_written = recorded == Recorded::No && selected == Selected::Yes;
                 let written = if is_written { here.otherwise_written(folder, name)? } else { None };
                 match written {
@@ -216,7 +215,7 @@ impl<'run> DeletePass<'run> {
 
     /// Whether a name stays because the source was not quiet, which is counted.
     fn stays_for_now(&mut self, here: &DeletePlace, name: &OsStr) -> bool {
-        let folder = WalkedFolder { tree: self.tree, key: here.key };
+        let folder = FolderOfTree { tree: self.tree, key: here.key };
         if here.source.is_none() || self.restless.is_empty() {
             return false;
         }
@@ -239,15 +238,14 @@ impl<'run> DeletePass<'run> {
     ) -> Result<Fate, Problem> {
         if kind == FileKind::Folder {
             let target = here.target.child(&name.name)?;
-            let is_source = |pass: &mut Self| {
-                pass.is_source((&target.meta, || super::elsewhere::open(&target)), || target.path())
-            };
+            let is_source =
+                |pass: &mut Self| pass.is_source((&target.meta, || open(&target)), || target.path());
             return Ok(match self.is_elsewhere(here, false, &target) || is_source(self) {
                 true => Fate::Kept,
                 false => Fate::Enter(Box::new(DeletePlace::new(&here.root, (None, target), key))),
             });
         }
-        let fate = leftover::fate(self.shared, here, folder, &name.name);
+        let fate = self.fate_of_leftover(here, folder, &name.name);
         if matches!(fate, Some(Fate::Kept)) {
             self.tell_partial(&here.target.path_of(&name.name));
         }

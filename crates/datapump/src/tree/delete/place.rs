@@ -18,19 +18,19 @@ use datapump_files::identity::{FileId, id};
 
 /// A folder of the source by the names that lead to it.
 #[derive(Debug)]
-pub(super) struct SourceFolder {
+pub(super) struct SourceSide {
     /// `None` of a root, which is open.
-    above: Option<(Arc<SourceFolder>, OsString)>,
+    above: Option<(Arc<SourceSide>, OsString)>,
     open: OnceLock<Arc<FolderSide>>,
 }
 
-impl SourceFolder {
-    pub(super) fn root(root: &Arc<FolderSide>) -> Arc<SourceFolder> {
-        Arc::new(SourceFolder { above: None, open: OnceLock::from(Arc::clone(root)) })
+impl SourceSide {
+    pub(super) fn root(root: &Arc<FolderSide>) -> Arc<SourceSide> {
+        Arc::new(SourceSide { above: None, open: OnceLock::from(Arc::clone(root)) })
     }
 
-    pub(super) fn below(self: &Arc<SourceFolder>, name: &OsStr) -> Arc<SourceFolder> {
-        Arc::new(SourceFolder { above: Some((Arc::clone(self), name.to_owned())), open: OnceLock::new() })
+    pub(super) fn below(self: &Arc<SourceSide>, name: &OsStr) -> Arc<SourceSide> {
+        Arc::new(SourceSide { above: Some((Arc::clone(self), name.to_owned())), open: OnceLock::new() })
     }
 
     /// The folder, opened now if it was not.
@@ -57,7 +57,7 @@ impl SourceFolder {
 /// A folder that is being looked through; without a source everything in it goes.
 pub(super) struct DeletePlace {
     pub(super) root: Arc<Root>,
-    pub(super) source: Option<Arc<SourceFolder>>,
+    pub(super) source: Option<Arc<SourceSide>>,
     pub(super) key: FolderKey,
     pub(super) target: Arc<FolderSide>,
     pub(super) cookie: u64,
@@ -73,7 +73,7 @@ pub(super) struct DeletePlace {
 impl DeletePlace {
     pub(super) fn new(
         root: &Arc<Root>,
-        sides: (Option<Arc<SourceFolder>>, Arc<FolderSide>),
+        sides: (Option<Arc<SourceSide>>, Arc<FolderSide>),
         key: FolderKey,
     ) -> DeletePlace {
         DeletePlace {
@@ -119,7 +119,7 @@ impl DeletePlace {
     }
 }
 
-impl Drop for SourceFolder {
+impl Drop for SourceSide {
     /// A tree may be deeper than the stack.
     fn drop(&mut self) {
         let mut next = self.above.take();
@@ -127,4 +127,9 @@ impl Drop for SourceFolder {
             next = Arc::into_inner(folder).and_then(|mut folder| folder.above.take());
         }
     }
+}
+
+/// The folder of the target, open.
+pub(super) fn open(target: &FolderSide) -> Option<Arc<File>> {
+    target.file().ok().map(|folder| folder.0)
 }

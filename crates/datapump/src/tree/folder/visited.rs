@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datapump_core::walked::{FolderNames, Met, RECORD_BYTES, WalkedName};
+use datapump_core::walked::{FolderNames, MovingNames, RECORD_BYTES, WalkedName};
 
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
@@ -63,7 +63,7 @@ struct FolderStates {
     /// Why not all names are recorded.
     lacks: Option<Problem>,
     /// Names that folders got or lost between two walks.
-    met: Met,
+    met: MovingNames,
     /// Folders that held names and hold none any more, or are others than those that were walked.
     guarded: BTreeSet<FolderKey>,
     /// Folders with names that changed while they were copied, and were given up.

@@ -22,6 +22,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, LinkDest, Looked, Traits};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::lister::{Lister, Next};
+use crate::tree::folder::listing::{compares_attributes, names_of_folder};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::doubts;
@@ -32,7 +33,6 @@ use crate::tree::names::make_way;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
-use crate::tree::rules::select::Listing;
 use crate::tree::rules::update_existing;
 use datapump_files::commit::made;
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
@@ -94,57 +94,6 @@ fn look_at_listed(
     let backups = folder.look_at_all(backups, false)?;
     directory.note_looked_at(&backups);
     folder.look_at_all(names, with_attributes)
-}
-
-/// Names of the folder from this place on, and where those behind them begin.
-fn names_of_folder(
-    shared: &Shared<'_>,
-    directory: &Directory,
-    from: u64,
-) -> Result<(Vec<Name>, u64), Problem> {
-    let mut early = directory.listed_early();
-    if let Some(listed) = early.take(from) {
-        return Ok(listed);
-    }
-    let (names, next) = listed(shared, directory, from)?;
-    early.handle_listed(names.len(), next);
-    Ok((names, next))
-}
-
-fn listed(shared: &Shared<'_>, directory: &Directory, from: u64) -> Result<(Vec<Name>, u64), Problem> {
-    let folder = directory.source.origin().map_err(Problem::vanished)?;
-    let listed = folder.list(from, compares_attributes(shared, directory), &directory.source.path());
-    listed.map_err(Problem::vanished).inspect(|(names, _)| directory.note_names(from, names))
-}
-
-/// Whether the folder of another host has a name, as it is walked: the rest of its names is listed for that, and dealt
-/// with later. `None` where it has too many, and must be asked.
-pub(crate) fn source_lists(shared: &Shared<'_>, directory: &Directory, name: &OsStr) -> Option<bool> {
-    if directory.source.is_here() {
-        return None;
-    }
-    let known = directory.source_lists(name).or_else(|| directory.looked_at(name));
-    let walks_list = || matches!(shared.trees.select.listing(|| directory.relative()), Listing::Listed(_));
-    if known.is_some() || walks_list() {
-        return known;
-    }
-    let mut early = directory.listed_early();
-    while let Some(from) = early.next() {
-        // What cannot be listed is reported by the walk.
-        early.keep(from, listed(shared, directory, from).ok()?);
-    }
-    directory.source_lists(name)
-}
-
-/// Whether names of files are compared in what only their attributes tell, before they are opened.
-fn compares_attributes(shared: &Shared<'_>, directory: &Directory) -> bool {
-    let looks = shared.trees.rules.leaves_unread() || shared.settings.itemizes();
-    let updates = looks && directory.target.is_some() && !directory.traits.fresh;
-    let keep = shared.settings.options.keep;
-    if shared.settings.compares {
-        return shared.settings.options.compare_attributes;
-    }
-    (updates || !directory.link_dest.is_empty()) && (keep.acl || keep.xattrs)
 }
 
 fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {

@@ -23,8 +23,8 @@ use crate::target::change::backed_up;
 use crate::target::place::Place;
 use crate::tree::folder::backup_place::not_kept;
 use crate::tree::folder::directory::Directory;
+use crate::tree::folder::listing;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::folder::walk;
 use crate::tree::list::header::selected;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::names::backup::like_backups::may_fold;
@@ -331,7 +331,7 @@ pub(crate) fn of_entry<T>(
         return of_file(shared, taken, (&*path, directory.root.named), replace);
     }
     let tree = (&*directory.root, &**target, Some(&*directory.source));
-    let lists = |name: &OsStr| walk::source_lists(shared, directory, name);
+    let lists = |name: &OsStr| listing::source_lists(shared, directory, name);
     let aside = aside_in_tree(shared, tree, &lists, taken)?;
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }

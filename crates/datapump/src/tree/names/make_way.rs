@@ -122,7 +122,8 @@ fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
     true
 }
 
-/// All else is done: it is found out what is too much, and folders that are in the way go, with all that is too much, and then it is the turn of the names.
+/// All else is done: it is found out what is too much. Folders that are in the way go, with all that is too much, and then
+/// it is the turn of the names.
 pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     if has_put_off(shared) || delete::walks_again(shared, waits, &roots(shared)) {
         return shared.plan.put_behind(Work::MakeWay);

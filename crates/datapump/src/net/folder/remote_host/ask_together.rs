@@ -19,7 +19,7 @@ const UNDER_WAY_BYTES: usize = 32 << 10;
 pub(super) type OneAnswer = Result<(Answer, Charge), OverBudget>;
 
 /// A request under way.
-struct UnderWay<What> {
+struct AskedRequest<What> {
     what: What,
     bytes: usize,
     stamp: TripStamp,
@@ -58,7 +58,7 @@ impl RemoteHost {
                     let message = encode(&ask);
                     let (bytes, stamp, phase) = (message.len(), self.trips.sent(), phase_of(&ask));
                     under_way_bytes += bytes;
-                    channel.put_message(&message, turns.ask(UnderWay { what, bytes, stamp, phase }))?;
+                    channel.put_message(&message, turns.ask(AskedRequest { what, bytes, stamp, phase }))?;
                 }
                 channel.flush()?;
             }
@@ -66,7 +66,7 @@ impl RemoteHost {
             if answer.as_ref().map_or_else(|unheld| unheld.more, |answer| has_more(answer)) {
                 return Err(WireError::Unexpected("more than one answer").into());
             }
-            let Some(UnderWay { what, bytes, stamp, phase }) = turns.handle_end() else { break };
+            let Some(AskedRequest { what, bytes, stamp, phase }) = turns.handle_end() else { break };
             under_way_bytes -= bytes;
             self.trips.answered(stamp, phase);
             tell(what, answer.map(|answer| answer.into_parts()).map_err(|unheld| unheld.over));

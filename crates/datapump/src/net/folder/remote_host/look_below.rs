@@ -1,6 +1,6 @@
 //! Looks at many folders of the other side, one in another, without waiting for an answer before the next request.
 //!
-//! Whoever asks gives a folder its number, so that what lies in it can be requested before it is known to be open: the
+//! The side that asks gives a folder its number, so that what lies in it can be requested before it is known to be open: the
 //! other side answers in order, and what lies in a folder that could not be opened is a fault, too.
 //!
 //! Must not know: which folders are looked at, what follows on that.
@@ -14,7 +14,7 @@ use super::{RemoteFolder, RemoteHost};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::problem::Problem;
-use crate::tree::delete::Look;
+use crate::tree::delete::FolderLook;
 use crate::tree::folder::visited::FolderKey;
 use crate::tree::folder::visited::FolderStep;
 
@@ -27,7 +27,7 @@ impl RemoteHost {
         root: &RemoteFolder,
         way: impl Iterator<Item = FolderStep>,
         path: &dyn Fn(FolderKey) -> PathBuf,
-        tell: &mut dyn FnMut(FolderKey, Look) -> Result<(), Problem>,
+        tell: &mut dyn FnMut(FolderKey, FolderLook) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         let (mut open, mut told) = (vec![root.number], Ok(()));
         let mut asks = way.map(|step| self.request_of(step, &mut open));

@@ -14,7 +14,7 @@ use datapump_core::wire::turns::RequestTurns;
 use datapump_engine::Errno;
 use datapump_transport::{Digest, NetFault};
 
-use super::remote_file::OpenedAs;
+use super::remote_folder::remote_file::OpenedAs;
 use super::{OpenFile, RemoteFile, RemoteHost, body};
 use crate::file::copied::CopiedContent;
 use crate::problem::{Operation, Problem};

@@ -2,6 +2,9 @@
 //!
 //! Must not know: how requests are sent, what is done with names.
 
+pub(super) mod opened_early;
+pub(super) mod remote_file;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,7 +17,6 @@ use datapump_core::wire::peer_request::walk_ahead::AHEAD;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_engine::Errno;
 
-use super::opened_early::EarlyFile;
 use super::read_ahead::{Follow, ReadAhead};
 use super::{ChargedAnswers, RemoteHost, named};
 use crate::job::budget::Charge;
@@ -23,6 +25,7 @@ use crate::net::folder::refusal::problem_of;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{Attributes, ListedEntry, Name};
 use datapump_files::disk::{FileKind, Meta};
+use opened_early::EarlyFile;
 
 /// A folder that was opened at the other side.
 #[derive(Debug)]

@@ -91,11 +91,7 @@ fn most(one: u64, other: u64) -> u64 {
     one.max(other)
 }
 
-pub(super) fn rows() -> Vec<TripRow> {
-    let mut rows = copies::files();
-    rows.extend(copies::trees());
-    rows.extend(mirrors::mirrors());
-    rows.extend(mirrors::comparisons());
-    rows.extend(kinds_of_names::rows());
-    rows
+pub(super) fn rows() -> impl Iterator<Item = &'static TripRow> {
+    let rooms = [copies::FILES, copies::TREES, mirrors::MIRRORS, mirrors::COMPARISONS, kinds_of_names::ROWS];
+    rooms.into_iter().flatten()
 }

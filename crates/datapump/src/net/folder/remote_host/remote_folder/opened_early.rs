@@ -12,10 +12,11 @@ use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 use datapump_core::wire::bounds::ErrorNumber;
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 
-use super::remote_file::OpenedAs;
-use super::{OpenFile, RemoteFile, RemoteFolder, RemoteHost, SmallFile, named};
+use super::RemoteFolder;
+use super::remote_file::{OpenFile, OpenedAs, RemoteFile, SmallFile};
 use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
+use crate::net::folder::remote_host::{RemoteHost, named};
 use crate::problem::Problem;
 use crate::target::listed::{Attributes, Name};
 use datapump_files::disk::Meta;
@@ -25,7 +26,7 @@ const EINVAL: ErrorNumber = ErrorNumber(22);
 
 /// A file that was opened, or fetched, and is not taken.
 #[derive(Debug)]
-pub(super) enum EarlyFile {
+pub(in crate::net::folder::remote_host) enum EarlyFile {
     Open(OpenFile),
     Empty(EmptyFile),
 }
@@ -86,7 +87,7 @@ impl RemoteFolder {
     }
 
     /// A file that was opened early.
-    pub(super) fn take_open(&self, name: &OsStr) -> Option<OpenFile> {
+    pub(in crate::net::folder::remote_host) fn take_open(&self, name: &OsStr) -> Option<OpenFile> {
         match self.early().remove(name)? {
             EarlyFile::Open(file) => Some(file),
             EarlyFile::Empty(_) => None,

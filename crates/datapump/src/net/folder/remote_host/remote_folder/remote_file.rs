@@ -15,10 +15,11 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_files::disk::Meta;
 use datapump_transport::NetFault;
 
-use super::read_ahead::Follow;
-use super::{ArrivedItem, RemoteFolder, RemoteHost, named};
+use super::RemoteFolder;
 use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
+use crate::net::folder::remote_host::read_ahead::Follow;
+use crate::net::folder::remote_host::{ArrivedItem, RemoteHost, named};
 use crate::problem::Problem;
 use crate::target::listed::{Attributes, Coming};
 
@@ -35,32 +36,32 @@ pub(crate) enum RemoteFile {
 
 #[derive(Debug)]
 pub(crate) struct StreamFile {
-    pub(super) number: u64,
+    pub(in crate::net::folder::remote_host) number: u64,
     /// Its length; `None` until its end.
     pub(crate) bytes: Option<u64>,
 }
 
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    pub(super) remote_host: Arc<RemoteHost>,
+    pub(in crate::net::folder::remote_host) remote_host: Arc<RemoteHost>,
     pub(crate) number: u64,
     pub(crate) meta: Meta,
     pub(crate) attributes: Attributes,
     /// Where it holds data; `None` where only its end tells.
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
     /// Its one block, where that comes before it is requested.
-    pub(super) follows: Option<Arc<dyn Coming>>,
+    pub(in crate::net::folder::remote_host) follows: Option<Arc<dyn Coming>>,
     /// Whether its times could hide a change when it was opened; `None`: the other side is too old to tell.
     pub(crate) is_young: Option<bool>,
-    pub(super) looks: Mutex<Looks>,
+    pub(in crate::net::folder::remote_host) looks: Mutex<Looks>,
     /// By this it is opened again.
-    pub(super) opened_as: OpenedAs,
-    pub(super) _charge: Charge,
+    pub(in crate::net::folder::remote_host) opened_as: OpenedAs,
+    pub(in crate::net::folder::remote_host) _charge: Charge,
 }
 
 /// Where a file was opened.
 #[derive(Clone, Debug)]
-pub(super) enum OpenedAs {
+pub(in crate::net::folder::remote_host) enum OpenedAs {
     Place(u32),
     Name(Arc<RemoteFolder>, OsString),
 }
@@ -130,7 +131,7 @@ impl RemoteHost {
         }
     }
 
-    pub(super) fn file(
+    pub(in crate::net::folder::remote_host) fn file(
         self: &Arc<RemoteHost>,
         number: u64,
         (answer, _charge): (Answer, Charge),
@@ -163,7 +164,7 @@ impl RemoteHost {
     }
 
     /// Opens the file of a place by a request, whatever comes ahead.
-    pub(super) fn open_place_again(
+    pub(in crate::net::folder::remote_host) fn open_place_again(
         self: &Arc<RemoteHost>,
         place: u32,
         path: &Path,
@@ -176,7 +177,7 @@ impl RemoteHost {
 
 impl OpenFile {
     /// Ranges lie in the file, one behind the other.
-    pub(super) fn is_sane(&self) -> bool {
+    pub(in crate::net::folder::remote_host) fn is_sane(&self) -> bool {
         let ranges = self.ranges.as_deref().unwrap_or_default();
         let ordered = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
         // BLAKE3's chunks: blocks begin at their multiples.
