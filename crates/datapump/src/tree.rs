@@ -15,7 +15,6 @@ pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod moved;
 pub(crate) mod names;
-pub(crate) mod pruning;
 pub(crate) mod root;
 pub(crate) mod rules;
 pub(crate) mod state;

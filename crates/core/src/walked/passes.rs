@@ -37,7 +37,7 @@ pub struct FolderOfTree {
 pub enum NextPass {
     /// These are walked again, and all are looked at behind that.
     WalkAgain(BTreeSet<FolderOfTree>),
-    /// What is too much may go, but for what lies in these folders.
+    /// Names that are too much may go, but for what lies in these folders.
     Remove(BTreeSet<FolderOfTree>),
     /// Nothing may go: other folders change each time.
     Nothing(BTreeSet<FolderOfTree>),

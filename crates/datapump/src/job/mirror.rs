@@ -16,7 +16,7 @@ use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
-use crate::tree::folder::open_root::open_target;
+use crate::tree::folder::begin_tree::open_root::open_target;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved::LIST_NAME;

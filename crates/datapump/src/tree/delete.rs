@@ -30,7 +30,7 @@ use datapump_core::walked::{FolderOfTree, NextPass};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::tree::folder::directory::Directory;
-use crate::tree::pruning::PruneVerdict;
+use crate::tree::state::pruning::PruneVerdict;
 use crate::units::counted;
 pub(crate) use looks::FolderLook;
 use pass::{DeletePass, DeleteStep, KeptNames};
@@ -52,7 +52,7 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
             each_tree(&folders, roots, |root, keys| again::walk_again(shared, root, keys));
             (PruneVerdict::Open, true)
         }
-        // What is not copied may be what is to go, under a new name.
+        // A file that is not copied may be what is to go, under a new name.
         Ok(Some(NextPass::Remove(_))) if has_given_up(roots) => {
             shared.ledger.tally().walked_again = 0;
             (PruneVerdict::Open, false)

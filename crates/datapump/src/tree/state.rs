@@ -2,6 +2,8 @@
 //!
 //! Must not know: how a folder is walked, how files are copied.
 
+pub(super) mod pruning;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::hash::RandomState;
@@ -24,13 +26,13 @@ use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::names::backup::like_backups::LikeBackupsOfFolders;
 use crate::tree::names::twins::Twins;
-use crate::tree::pruning::Pruning;
 use crate::tree::rules::decide::Rules;
 use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::BackupFolders;
 use datapump_files::commit::put_names::PutNames;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
+use pruning::Pruning;
 
 /// What the trees of a job share.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use datapump_core::walked::{FolderOfTree, NameFacts, NameVerdict, Recorded, judge};
 use datapump_engine::Errno;
 
-use super::place::{DeletePlace, SourceSide, open};
+use super::place::{DeletePlace, PlacedSource, open};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::target::change::deletion;
@@ -123,7 +123,7 @@ impl<'run> DeletePass<'run> {
         let Some(target) = root.target.as_ref().filter(|_| !self.guarded.contains(&ROOT)) else {
             return Ok(());
         };
-        let sides = (Some(SourceSide::root(&root.source)), Arc::clone(target));
+        let sides = (Some(PlacedSource::root(&root.source)), Arc::clone(target));
         let mut open = vec![DeletePlace::new(&root.root, sides, ROOT)];
         while let Some(here) = open.last_mut() {
             if self.shared.stop.load(Ordering::Relaxed) {

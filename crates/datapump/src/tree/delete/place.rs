@@ -18,19 +18,19 @@ use datapump_files::identity::{FileId, id};
 
 /// A folder of the source by the names that lead to it.
 #[derive(Debug)]
-pub(super) struct SourceSide {
+pub(super) struct PlacedSource {
     /// `None` of a root, which is open.
-    above: Option<(Arc<SourceSide>, OsString)>,
+    above: Option<(Arc<PlacedSource>, OsString)>,
     open: OnceLock<Arc<FolderSide>>,
 }
 
-impl SourceSide {
-    pub(super) fn root(root: &Arc<FolderSide>) -> Arc<SourceSide> {
-        Arc::new(SourceSide { above: None, open: OnceLock::from(Arc::clone(root)) })
+impl PlacedSource {
+    pub(super) fn root(root: &Arc<FolderSide>) -> Arc<PlacedSource> {
+        Arc::new(PlacedSource { above: None, open: OnceLock::from(Arc::clone(root)) })
     }
 
-    pub(super) fn below(self: &Arc<SourceSide>, name: &OsStr) -> Arc<SourceSide> {
-        Arc::new(SourceSide { above: Some((Arc::clone(self), name.to_owned())), open: OnceLock::new() })
+    pub(super) fn below(self: &Arc<PlacedSource>, name: &OsStr) -> Arc<PlacedSource> {
+        Arc::new(PlacedSource { above: Some((Arc::clone(self), name.to_owned())), open: OnceLock::new() })
     }
 
     /// The folder, opened now if it was not.
@@ -57,7 +57,7 @@ impl SourceSide {
 /// A folder that is being looked through; without a source everything in it goes.
 pub(super) struct DeletePlace {
     pub(super) root: Arc<Root>,
-    pub(super) source: Option<Arc<SourceSide>>,
+    pub(super) source: Option<Arc<PlacedSource>>,
     pub(super) key: FolderKey,
     pub(super) target: Arc<FolderSide>,
     pub(super) cookie: u64,
@@ -73,7 +73,7 @@ pub(super) struct DeletePlace {
 impl DeletePlace {
     pub(super) fn new(
         root: &Arc<Root>,
-        sides: (Option<Arc<SourceSide>>, Arc<FolderSide>),
+        sides: (Option<Arc<PlacedSource>>, Arc<FolderSide>),
         key: FolderKey,
     ) -> DeletePlace {
         DeletePlace {
@@ -119,7 +119,7 @@ impl DeletePlace {
     }
 }
 
-impl Drop for SourceSide {
+impl Drop for PlacedSource {
     /// A tree may be deeper than the stack.
     fn drop(&mut self) {
         let mut next = self.above.take();

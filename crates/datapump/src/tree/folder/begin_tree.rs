@@ -2,6 +2,8 @@
 //!
 //! Must not know: what lies in the tree.
 
+pub(crate) mod open_root;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +21,6 @@ use crate::target::Item;
 use crate::target::change::{Change, ChangeKind};
 use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::directory::{Directory, LinkDest, Traits};
-use crate::tree::folder::open_root::{open_if_there, open_parent, open_target, simulated};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{Keeps, Visited};
 use crate::tree::folder::walk;
@@ -37,6 +38,7 @@ use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary;
 use datapump_files::disk::{self, Folder, PathAt, kind, names};
+use open_root::{open_if_there, open_parent, open_target, simulated};
 
 /// Begins a tree.
 pub(crate) fn begin_tree(

@@ -9,15 +9,15 @@ use datapump_core::walked::{FolderOfTree, Passes};
 /// How far it is known what may be removed.
 #[derive(Debug, Default)]
 pub(crate) struct Pruning {
-    pub(super) passes: Passes,
+    pub(in crate::tree) passes: Passes,
     /// Folders that changed each time they were looked at.
-    pub(super) restless: BTreeSet<FolderOfTree>,
-    pub(super) verdict: PruneVerdict,
+    pub(in crate::tree) restless: BTreeSet<FolderOfTree>,
+    pub(in crate::tree) verdict: PruneVerdict,
 }
 
 /// All that is too much, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum PruneVerdict {
+pub(in crate::tree) enum PruneVerdict {
     /// Not yet, or something failed because of which nothing goes.
     #[default]
     Open,
