@@ -46,7 +46,10 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
     shared.ledger.watch.enter(Phase::Deleting);
     let next = next_pass(shared, roots);
     let (verdict, walks_again) = match next {
-        Ok(None) => (PruneVerdict::Nothing, false),
+        Ok(None) => {
+            tell_guarded(shared, roots);
+            (PruneVerdict::Nothing, false)
+        }
         Ok(Some(NextPass::WalkAgain(folders))) => {
             shared.ledger.watch.enter(Phase::Copying);
             each_tree(&folders, roots, |root, keys| again::walk_again(shared, root, keys));
