@@ -17,7 +17,7 @@ const DEPTH: usize = 12;
 #[test]
 fn waiting_for_answers_is_told() {
     let home = Home::new();
-    let deep = vec!["deeper"; DEPTH].join("/");
+    let deep = ["deeper"; DEPTH].join("/");
     for tree in ["served/tree", "tree"] {
         std::fs::create_dir_all(home.path(format!("{tree}/{deep}"))).expect("room");
         std::fs::write(home.path(format!("{tree}/{deep}/file")), "x").expect("room");
