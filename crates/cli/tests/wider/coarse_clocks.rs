@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::support::running::{Running, eventually};
+use crate::support::running::Running;
 use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, expect, has_content, noise, noise_file};
 use crate::wider_parts::{Mount, pump_command};
