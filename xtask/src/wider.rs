@@ -88,6 +88,8 @@ struct Extent {
     trees: u32,
     /// Sessions whose connections are spoiled.
     sessions: u32,
+    /// Mirrors of a tree that lives, in each of six ways.
+    mirrors: u32,
     /// Trees whose names are selected beside rsync.
     filters: u32,
     /// Of the truth tests, in each of which every part is throttled once.
@@ -109,6 +111,7 @@ const SHORT: Extent = Extent {
     kills: 10,
     trees: 20,
     sessions: 40,
+    mirrors: 6,
     filters: 3,
     rounds: 1,
     fuzz_seconds: 20,
@@ -122,6 +125,7 @@ const FULL: Extent = Extent {
     kills: 200,
     trees: 1000,
     sessions: 1000,
+    mirrors: 200,
     filters: 50,
     rounds: 20,
     fuzz_seconds: 600,
@@ -197,9 +201,11 @@ impl Extent {
 }
 
 /// The variables by which the tests know how long they may take.
-fn of_extent(Extent { kills, trees, sessions, filters, rounds, one_case_in, .. }: &Extent) -> String {
+fn of_extent(
+    Extent { kills, trees, sessions, mirrors, filters, rounds, one_case_in, .. }: &Extent,
+) -> String {
     let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_FILTERS={filters}");
-    line += &format!(" DATAPUMP_SESSIONS={sessions} DATAPUMP_ROUNDS={rounds}");
+    line += &format!(" DATAPUMP_SESSIONS={sessions} DATAPUMP_MIRRORS={mirrors} DATAPUMP_ROUNDS={rounds}");
     if *one_case_in > 1 {
         line += &format!(" DATAPUMP_ONE_CASE_IN={one_case_in}");
     }

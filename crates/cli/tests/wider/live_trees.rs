@@ -16,7 +16,7 @@ const MOVING: usize = 2000;
 
 /// Mirrors of each row; 200 in the full suite.
 fn mirrors() -> usize {
-    std::env::var("DATAPUMP_MIRRORS").ok().and_then(|count| count.parse().ok()).unwrap_or(20)
+    std::env::var("DATAPUMP_MIRRORS").ok().and_then(|count| count.parse().ok()).unwrap_or(6)
 }
 
 fn moving(at: usize) -> String {
