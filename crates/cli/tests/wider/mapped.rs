@@ -62,6 +62,7 @@ fn torn(home: &Home, mount: &Mount, words: &[&str]) {
         let old = with_content(&mount.at("target"), 1000, 7);
         with_content(&mount.at("from/source"), BYTES, 8);
         let mut mapper = Mapper::of(&mount.at("from/source"));
+        let before = std::fs::read(mount.at("from/source")).expect("it was made");
         let limit = format!("--bwlimit={}B", BYTES / seconds);
         let flags = ["copy", "--reflink=never", "--progress=always", "--request-size=64KiB", &limit];
         let mut command = pump_command(&[&flags[..], words].concat());
@@ -74,6 +75,12 @@ fn torn(home: &Home, mount: &Mount, words: &[&str]) {
         let ended = running.end();
         if was_on_time {
             let row = format!("{:?} {words:?}", mount.kind);
+            // On a busy machine a path is taken for a long one, and all is read before the store: then that is copied.
+            let copies = ["tree/source", "target"].map(|copy| std::fs::read(mount.at(copy)));
+            if ended.status == 0 && copies.iter().flatten().any(|copy| *copy == before) {
+                println!("{row}: all was read before the store");
+                return;
+            }
             assert_eq!(ended.status, 24, "{row}: {ended:?}");
             assert!(ended.err.contains("source'"), "{row}: {ended:?}");
             crate::support::has_content(mount.at("target").as_ref(), &old, &row);
