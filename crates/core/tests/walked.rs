@@ -89,7 +89,7 @@ impl Source {
     }
 }
 
-/// What was walked, and the target: which inode each name of a folder is a copy of.
+/// The record of the walk, and the target: which inode each name of a folder is a copy of.
 #[derive(Default)]
 struct Mirror {
     walked: BTreeMap<u64, (u64, FolderNames)>,

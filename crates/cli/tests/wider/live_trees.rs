@@ -23,7 +23,7 @@ fn moving(at: usize) -> String {
     format!("moving-{at}")
 }
 
-/// One change of the source after another, until it is told to end.
+/// One change of the source after another, until it is over.
 fn live(source: &Path, every: Duration, is_over: &AtomicBool, moved: &AtomicUsize) {
     let new = source.with_file_name("new");
     for step in 0.. {
@@ -32,7 +32,7 @@ fn live(source: &Path, every: Duration, is_over: &AtomicBool, moved: &AtomicUsiz
         }
         let (logs, at) = (source.join("logs"), step / 4);
         let moving = moving(at % MOVING);
-        // What comes is whole under its name; of what goes nobody minds.
+        // New files are whole under their names; removed ones nobody misses.
         match step % 4 {
             0 => fs::write(&new, format!("log {at}"))
                 .and_then(|()| fs::rename(&new, logs.join(format!("log-{at}"))))

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how names are removed, patterns, paths.
 
-/// What the record says of a name in the source's folder.
+/// The record of a name in the source's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// The folder was listed to its end and has no such name.
@@ -20,7 +20,7 @@ pub enum Recorded {
 /// Facts about one name of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameFacts {
-    /// What the source has under the name.
+    /// The source's entry of that name, as it is recorded.
     pub recorded: Recorded,
     /// The target has a folder under it.
     pub is_folder: bool,

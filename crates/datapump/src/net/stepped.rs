@@ -203,7 +203,7 @@ impl TwoHosts {
             }
             Direction::Push => {
                 assert!(matches!(control.hear()?, Message::Begin(_)));
-                control.say(begun(Some(false)))?;
+                control.say(started(Some(false)))?;
             }
         }
         let (cancel, share) = (CancelToken::default(), Budget::new(self.memory_bytes).share());
@@ -256,7 +256,7 @@ fn begin(way: Direction, sources: usize) -> Begin {
     Begin { sources: vec![Vec::new().into(); sources], ..Begin::new(way) }
 }
 
-fn begun(receives: Option<bool>) -> Message {
+fn started(receives: Option<bool>) -> Message {
     Message::Begun {
         receives,
         reads_on: Some(true),
@@ -274,7 +274,7 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
     let mut said = None;
     let mut hear = |message| match message {
         Message::Begin(_) => {
-            said = Some(begun(None));
+            said = Some(started(None));
             Follows::Go
         }
         Message::Report(_) => Follows::Agree,

@@ -47,7 +47,7 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
     let next = next_pass(shared, roots);
     let (verdict, walks_again) = match next {
         Ok(None) => {
-            tell_guarded(shared, roots);
+            report_guarded(shared, roots);
             (PruneVerdict::Nothing, false)
         }
         Ok(Some(NextPass::WalkAgain(folders))) => {
@@ -65,7 +65,7 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
             (PruneVerdict::Goes, false)
         }
         Ok(Some(NextPass::Nothing(folders))) => {
-            tell_too_restless(shared, roots, &folders);
+            report_too_restless(shared, roots, &folders);
             (PruneVerdict::Refused, false)
         }
         Err(problem) => {
@@ -132,8 +132,8 @@ pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<()
     let mut remove = DeletePass::new(shared, DeleteStep::Remove, roots);
     remove.restless = std::mem::take(&mut shared.trees.pruning().restless);
     let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.tree(tree, root));
-    tell_guarded(shared, roots);
-    tell_restless(shared, roots, &remove.kept, &remove.restless);
+    report_guarded(shared, roots);
+    report_restless(shared, roots, &remove.kept, &remove.restless);
     removed
 }
 
@@ -152,7 +152,7 @@ fn changed(shared: &Shared<'_>, path: &std::path::Path, words: String) {
     shared.ledger.report(Problem::new(Class::Changed, Operation::Delete, path, words));
 }
 
-fn tell_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
+fn report_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
     for (tree, root) in roots.iter().enumerate() {
         for key in root.root.visited.guarded() {
             let words = "is not the folder that was copied (it was replaced or emptied, or a mount came or went): \
@@ -163,7 +163,7 @@ fn tell_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
     }
 }
 
-fn tell_restless(
+fn report_restless(
     shared: &Shared<'_>,
     roots: &[Arc<Directory>],
     kept: &KeptNames,
@@ -190,7 +190,7 @@ fn tell_restless(
     }
 }
 
-fn tell_too_restless(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTreeSet<FolderOfTree>) {
+fn report_too_restless(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTreeSet<FolderOfTree>) {
     if let Some(folder) = folders.first() {
         let more = counted(folders.len() as u64 - 1, "other folder");
         let words = format!(

@@ -244,7 +244,7 @@ fn files_that_are_opened_are_opened_together() {
     counted(&[
         ("empty", empties, nothing, plain, [3, 3]),
         ("empty, same", empties, same_tree, differs, [3, 3]),
-        ("empty, new in a folder that stands", empties, empty_target, differs, [4, 5]),
+        ("empty, new in an existing folder", empties, empty_target, differs, [4, 5]),
         ("empty, compared", empties, same_tree, checksum, [3, 3]),
         ("holes", holed, nothing, plain, [5, 7]),
         ("holes, same", holed, same_tree, differs, [3, 3]),

@@ -66,7 +66,7 @@ pub(super) struct DeletePlace {
     pub(super) keeps_some: bool,
     /// Entries that names of the source stand for, though written otherwise; found out when something is to go.
     pub(super) folded: Option<HashMap<FileId, OsString>>,
-    /// Where its parent stands among the open places.
+    /// The number of its parent among the open places.
     pub(super) above: usize,
 }
 
@@ -89,7 +89,7 @@ impl DeletePlace {
         }
     }
 
-    /// The name of the source for which one stands that the source does not have. Most file systems fold nothing.
+    /// The name of the source that an entry belongs to, though it is written otherwise. Most file systems fold nothing.
     pub(super) fn otherwise_written(
         &mut self,
         folder: &File,

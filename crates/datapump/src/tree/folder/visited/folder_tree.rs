@@ -29,7 +29,7 @@ impl FolderStates {
     }
 
     /// A folder was listed to its end once more. Folders that it does not have any more are forgotten with all below
-    /// them; what stands under a name of one and is another folder is not.
+    /// them; an existing folder of that name that is another one is not.
     pub(super) fn handle_walked_again(&mut self, folder: FolderKey, key_of: impl Fn(&OsStr) -> u64) {
         // They are dealt with once more.
         self.given_up.remove(&folder);
