@@ -39,11 +39,18 @@ mount -t tmpfs none /backup; night; is "$(ls -A /backup)" "" "written below the 
 is $STATUS 1 "the backup is not mounted"
 is "$(ls /backup/nightly/data)" "doc
 etc" "what is there then"
-. "$PAGE/snapshots"; is "$(readlink /backup/nightly/latest)" "$day" "a snapshot"
+. "$PAGE/first"; cp "$PAGE/snapshot" /usr/local/sbin/snapshot
+day=$(date +%F); snapshot() { STATUS=0; env -i /usr/local/sbin/snapshot || STATUS=$?; }
+snapshot; is "$STATUS $(readlink /backup/nightly/latest)" "0 $day" "a snapshot"
 mv /backup/nightly/$day /backup/nightly/2020-01-01; ln -sfn 2020-01-01 /backup/nightly/latest
 for DAY in $(seq 10 30); do mkdir /backup/nightly/2019-01-$DAY; done
+mount -t tmpfs none /srv/data; snapshot; umount /srv/data
+is "$STATUS $(readlink /backup/nightly/latest)" "1 2020-01-01" "nothing to take a snapshot of"
+rm /usr/local/bin/pump; ln -s /usr/bin/false /usr/local/bin/pump; snapshot; rm /usr/local/bin/pump
+is "$STATUS $(ls -d /backup/nightly/20* | wc -l)" "1 22" "a night that failed removes none"
+ln -s "$PUMP" /usr/local/bin/pump
 echo other > /srv/data/doc/1
-sed 1d "$PAGE/snapshots" > "$PAGE/daily"; . "$PAGE/daily"
+snapshot; is $STATUS 0 "the next snapshot"
 is "$(ls -d /backup/nightly/20* | wc -l)" 14 "days that stay"
 is "$(cat /backup/nightly/2020-01-01/doc/1 /backup/nightly/$day/doc/1)" "one
 other" "each its own"
@@ -63,12 +70,12 @@ fn the_page_holds_word_by_word() {
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/backup.md")).expect("the page");
     let home = Home::new();
     let blocks: Vec<&str> = page.split("```\n").skip(1).step_by(2).collect();
-    let names = ["once", "script", "cron", "service", "timer", "far", "snapshots", "restore"];
+    let names = ["once", "script", "cron", "service", "timer", "far", "first", "snapshot", "restore"];
     assert_eq!(blocks.len(), names.len(), "{blocks:?}");
     for (name, block) in names.into_iter().zip(&blocks) {
         fs::write(home.path(name), block).expect("room");
     }
-    set_mode(&home.path("script"), 0o755);
+    ["script", "snapshot"].iter().for_each(|name| set_mode(&home.path(name), 0o755));
     let mut command = Command::new("unshare");
     command.args(["-m", "--propagation", "private", "sh", "-c", &format!("{GIVEN}{FOLLOWED}")]);
     command.env("PUMP", PUMP).env("PAGE", home.path("")).current_dir(home.path(""));

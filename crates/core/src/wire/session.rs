@@ -178,7 +178,14 @@ pub enum SessionEvent {
     },
     /// Something that could not be kept.
     #[n(2)]
-    Warning(#[n(0)] String),
+    Warning(
+        /// The words for people.
+        #[n(0)]
+        String,
+        /// It is a notice, which is not for those who want quiet.
+        #[n(1)]
+        Option<bool>,
+    ),
     /// What was decided.
     #[n(3)]
     Note(#[n(0)] String),

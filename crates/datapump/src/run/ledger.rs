@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use datapump_core::verdict::Waits;
 use datapump_engine::Handle;
 
-use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
+use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, shown_path};
 use crate::report::AskedAndGot;
 use crate::report::cut_leaves::CutLeaves;
 use crate::report::watch::Watch;
@@ -187,10 +187,19 @@ impl Ledger<'_> {
         }
     }
 
-    /// Something is left out for what it is: told and counted.
+    /// Something is left out for what it is: reported and counted.
     pub(crate) fn leave_out(&self, words: &str) {
         self.tally().skipped += 1;
         self.warn(words.into());
+    }
+
+    /// A socket has no content: nobody expects a copy. The first is reported, unless `--quiet` is set, and all are counted.
+    pub(crate) fn leave_out_socket(&self, path: &Path) {
+        self.tally().skipped += 1;
+        if self.is_first_of("sockets") {
+            let words = "is a socket: it has no content and is left out, as is each further one";
+            (self.events)(Event::Notice(format!("'{}' {words}", shown_path(path))));
+        }
     }
 
     pub(crate) fn warn(&self, words: String) {

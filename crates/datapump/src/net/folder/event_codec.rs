@@ -90,8 +90,8 @@ pub(crate) fn to_wire(event: Event) -> wire::SessionEvent {
             lost: problem.lost.map(|lost| lost.kind.name().into()),
             names: problem.lost.and_then(|lost| lost.names),
         },
-        // There is no notice on the wire, and a note is for those who ask.
-        Event::Warning(text) | Event::Notice(text) => wire::SessionEvent::Warning(words(text)),
+        Event::Warning(text) => wire::SessionEvent::Warning(words(text), None),
+        Event::Notice(text) => wire::SessionEvent::Warning(words(text), Some(true)),
         Event::Note(text) => wire::SessionEvent::Note(words(text)),
         Event::Change(change) => {
             let kind = KINDS.iter().find(|(kind, _)| *kind == change.kind).map_or("copy", |(_, name)| name);
@@ -121,7 +121,7 @@ pub(crate) fn kept_bytes(message: &wire::Message) -> usize {
                 let kind = lost.as_ref().map_or(0, String::len);
                 class.len() + of(path) + operation.len() + message.len() + kind
             }
-            wire::SessionEvent::Warning(words) | wire::SessionEvent::Note(words) => words.len(),
+            wire::SessionEvent::Warning(words, _) | wire::SessionEvent::Note(words) => words.len(),
             wire::SessionEvent::Change { source, target, relative, leads_to, .. } => {
                 source.len() + target.len() + relative.len() + of(leads_to)
             }
@@ -160,7 +160,8 @@ pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
                 lost: kind.map(|kind| LostAttribute { kind, names }),
             })
         }
-        wire::SessionEvent::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
+        wire::SessionEvent::Warning(words, Some(true)) => Event::Notice(crate::shown(words.as_bytes())),
+        wire::SessionEvent::Warning(words, _) => Event::Warning(crate::shown(words.as_bytes())),
         wire::SessionEvent::Note(words) => Event::Note(crate::shown(words.as_bytes())),
         wire::SessionEvent::Change { kind, source, target, relative, bytes, what, itemized, leads_to } => {
             Event::Change(Box::new(Change {
@@ -311,12 +312,12 @@ mod tests {
         watch.opened(Path::new(&OsString::from_vec(vec![0xff; 1_000_000])), 1);
         let message = encode(&wire::Message::Progress(progress(&watch)));
         assert!(message.len() < 64 << 10, "{}", message.len());
-        let wire::SessionEvent::Warning(told) = to_wire(Event::Warning("w".repeat(1_000_000))) else {
+        let wire::SessionEvent::Warning(told, None) = to_wire(Event::Warning("w".repeat(1_000_000))) else {
             unreachable!()
         };
         assert!(told.contains("w[… 995904 bytes left out …]w"), "{}", told.len());
         let short = "x".repeat(TOLD_BYTES_MAX);
-        assert_eq!(to_wire(Event::Warning(short.clone())), wire::SessionEvent::Warning(short));
+        assert_eq!(to_wire(Event::Warning(short.clone())), wire::SessionEvent::Warning(short, None));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::job::options::Sync;
 use crate::net::folder::remote_host::RemoteFolder;
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked, Traits};
@@ -39,9 +39,7 @@ pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathA
     match meta.kind {
         kind if !is_here && kind != FileKind::Symlink => return Err(was_replaced(from)),
         FileKind::Socket => {
-            shared
-                .ledger
-                .warn(format!("'{}' is a socket: it has no content and is left out", shown_path(from)));
+            shared.ledger.leave_out_socket(from);
             return Ok(());
         }
         kind if matches!(kind, FileKind::Regular | FileKind::Folder) || is_unsafe(shared, &name) => {

@@ -19,7 +19,6 @@ use datapump_files::disk::{FileKind, Folder};
 use datapump_files::followed::leads_out;
 
 const UNFINISHED: &str = "is the list of an unfinished copy; run its command again";
-pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
 
 /// Whether a name is left out.
 pub(crate) fn is_left_out(
@@ -30,7 +29,10 @@ pub(crate) fn is_left_out(
 ) -> Result<bool, Problem> {
     let has_name_of_list = cursor.directory.parent.is_none() && name.name == LIST_NAME;
     let words = match kind {
-        FileKind::Socket => SOCKET,
+        FileKind::Socket => {
+            shared.ledger.leave_out_socket(&cursor.source_path(&name.name));
+            return Ok(true);
+        }
         FileKind::Symlink if leads_out_of_tree(shared, cursor, name)? => {
             shared.ledger.note(|| {
                 format!("'{}' leads out of its tree, left out", shown_path(&cursor.source_path(&name.name)))
@@ -65,7 +67,10 @@ pub(crate) fn tell_missing(
     let may_be_pumps = kind == FileKind::Regular && (is_list || (is_original && is_temporary(&name.name)));
     let is_pumps = may_be_pumps && side.origin()?.is_pumps(&name.name, || path.clone())?;
     let words = match kind {
-        FileKind::Socket => SOCKET,
+        FileKind::Socket => {
+            shared.ledger.leave_out_socket(&path);
+            return Ok(());
+        }
         _ if is_pumps && is_list => {
             shared.ledger.report(differs(&path, UNFINISHED));
             return Ok(());
