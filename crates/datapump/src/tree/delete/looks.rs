@@ -1,6 +1,7 @@
-//! FolderLooks at all folders of the source: which of them are not what they were when they were walked.
+//! Looks at all folders of the source: which of them are not what they were when they were walked.
 //!
-//! Of another host all are requested without waiting for an answer. Must not know: what follows on that.
+//! Of another host all are requested without waiting for an answer; those whose times leave them unverified are listed one
+//! after the other. Must not know: what follows on that.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! What each folder of a source was when it was walked, and its names: `--delete` acts on that, comparisons and backups
-//! ask it, and none of them asks the source for a name.
+//! ask it instead of the source, but for temporary files and on targets that fold names.
 //!
 //! A folder is known by the names that lead to it, and kept as a few numbers: what it was, and 16 bytes for each of its
 //! names (`datapump_core::walked`). A folder that was replaced, covered by a mount or uncovered since then, or that got
