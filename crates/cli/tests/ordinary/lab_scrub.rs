@@ -55,7 +55,7 @@ fn fault(number: u32, offset: u64, length: u64, kind: &str) -> Value {
 fn told(home: &Home) -> Value {
     let run = scrub(home, &["--json"]);
     let events = schema::checked(&run.out);
-    let faults = events[0]["faults"].as_array().expect("a list");
+    let faults = events[0]["faults"].as_array().unwrap_or_else(|| panic!("no list: {run:?}"));
     assert_eq!(run.status, i32::from(!faults.is_empty()), "{run:?}");
     assert_eq!(events[1]["exit_status"], run.status);
     events[0].clone()
