@@ -107,7 +107,7 @@ struct Extent {
 
 // Short: for every change, which has half an hour for all on two cores. Full: what a release needs.
 const SHORT: Extent = Extent {
-    seeds: 100_000,
+    seeds: 50_000,
     kills: 10,
     trees: 20,
     sessions: 40,
