@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use crate::support::running::{Running, eventually};
+use crate::support::serving::Serving;
 use crate::support::{Home, PUMP, expect, has_content, noise_file, outcome};
 use crate::wider_parts::mounts::{Kind, Mount};
 use crate::wider_parts::program;
@@ -131,6 +132,38 @@ fn nothing_goes_from_a_folder_of_a_source_that_shows_its_target() {
     assert!(run.status != 0 && run.err.contains("shows the files of the source"), "{run:?}");
     has_content(disk.at("upper/sub/b").as_ref(), b"b", "it is the only one");
     has_content(disk.at("upper/c").as_ref(), b"c", "it was copied");
+}
+
+/// The source's folder is on another file system by its number, and on another host by its name.
+#[test]
+fn a_mirror_removes_nothing_from_a_folder_that_its_source_shows() {
+    for mounts in ["bind", "bindfs", "overlay"] {
+        for is_pulled in [false, true] {
+            let (disk, home) = (layers(), Home::new());
+            for name in ["too much", "sub/too much"] {
+                std::fs::write(disk.at(&format!("upper/{name}")), "x").expect("room");
+            }
+            std::fs::create_dir_all(home.path("served/sub")).expect("room");
+            std::fs::write(home.path("served/a"), "a").expect("room");
+            let (shown, point) = (disk.at("upper/sub"), home.path("served/sub").display().to_string());
+            let below = format!("lowerdir={shown}:{}", disk.at("lower/sub"));
+            let _view = match mounts {
+                "bind" => View::mounted(&["mount", "--bind", &shown], &point),
+                "bindfs" => View::mounted(&["bindfs", &shown], &point),
+                _ => View::mounted(&["mount", "-t", "overlay", "overlay", "-o", &below], &point),
+            };
+            let serving = Serving::new(&home, &[]);
+            let (from, to) = (if is_pulled { serving.at("") } else { "served/".into() }, disk.at("upper"));
+            let ticket = if is_pulled { &["--ticket-file", "ticket"][..] } else { &[] };
+            let excluding = &["mirror", "--exclude=too much", "--delete-excluded"];
+            let words = [excluding, ticket, &[&*from, &*to]].concat();
+            let run = home.pump(&words);
+            let row = format!("{mounts} {is_pulled}: {run:?}");
+            assert_ne!(run.status, 0, "{row}");
+            has_content(disk.at("upper/sub/too much").as_ref(), b"x", &row);
+            has_content(disk.at("upper/sub/b").as_ref(), b"b", &row);
+        }
+    }
 }
 
 /// The folders of the copies keep the times of their sources, although names were made in them to find out.

@@ -62,6 +62,8 @@ struct TwoHosts {
     memory_bytes: u64,
     /// It compares, and writes nothing.
     compares: bool,
+    /// Both ends report that they are one host.
+    is_one_host: bool,
 }
 
 /// How a session went.
@@ -91,6 +93,7 @@ impl TwoHosts {
             reads_ahead: true,
             memory_bytes: 1 << 30,
             compares: false,
+            is_one_host: false,
         }
     }
 
@@ -230,7 +233,8 @@ impl TwoHosts {
             path => 2 * path.delay().as_nanos() as u64,
         };
         let reads_on = self.path == SteppedPath::Short || self.is_ahead();
-        PeerFacts { place: "far".into(), boot: None, round_trip_ns, requested: None, reads_on }
+        let boot = self.is_one_host.then(datapump_files::disk::boot);
+        PeerFacts { place: "far".into(), boot, round_trip_ns, requested: None, reads_on }
     }
 }
 

@@ -157,16 +157,19 @@ impl ChargedRoom {
     /// For so many.
     const TOGETHER: usize = 4096;
 
-    /// Makes room for one entry more than there are. `charge` charges bytes, or nothing where nobody else brought them.
+    /// Makes room for so many entries more than there are. `charge` is called once at most; it charges bytes, or
+    /// nothing where nobody else brought the entries.
     pub(crate) fn make<E>(
         &mut self,
-        len: usize,
+        (len, more): (usize, usize),
         entry_bytes: usize,
         charge: impl FnOnce(usize) -> Result<Option<Charge>, E>,
     ) -> Result<(), E> {
-        if len >= self.entries {
-            self.charges.extend(charge(ChargedRoom::TOGETHER * entry_bytes)?);
-            self.entries += ChargedRoom::TOGETHER;
+        let lacking = (len + more).saturating_sub(self.entries);
+        if lacking > 0 {
+            let added = lacking.next_multiple_of(ChargedRoom::TOGETHER);
+            self.charges.extend(charge(added * entry_bytes)?);
+            self.entries += added;
         }
         Ok(())
     }
@@ -198,6 +201,30 @@ mod tests {
             ChargedValue::new(Vec::<u8>::with_capacity(40 << 20), &share).is_err(),
             "room counts, not length"
         );
+    }
+
+    #[test]
+    fn room_for_a_batch_is_charged_at_once() {
+        let budget = budget();
+        let share = budget.share();
+        let _free = share.charge(1 << 20, 0).expect("it is free");
+        let (mut room, mut calls) = (ChargedRoom::default(), 0);
+        let mut make = |len, more| {
+            let made = room.make((len, more), 24, |bytes| {
+                calls += 1;
+                share.charge(bytes, 0).map(Some)
+            });
+            made.map(|()| calls)
+        };
+        assert_eq!(make(0, 0), Ok(0), "nothing needs no room");
+        for (len, more, calls) in [(0, 1, 1), (1, 4095, 1), (4096, 100_000, 2), (104_096, 1, 2)] {
+            assert_eq!(make(len, more), Ok(calls), "{len} {more}");
+        }
+        let refused = make(104_097, 10_000_000);
+        assert_eq!(refused, Err(OverBudget::Bytes(super::super::Holder::Server)));
+        assert_eq!(budget.taken().bytes, 26 * 4096 * 24, "what was refused is not held");
+        drop(room);
+        assert_eq!(budget.taken().bytes, 0, "all is given back");
     }
 
     #[test]

@@ -14,11 +14,15 @@ use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::moved::view::{self, ViewProbe};
 use datapump_files::disk::{self, Meta, file_meta};
+use datapump_files::identity::{FileId, id};
 
 impl DeletePass<'_> {
     /// Whether what is about to go from a folder would go from the source, too: it is shown there on another mount.
+    /// The source's folder is opened only where its numbers, as they were recorded, leave that open.
     pub(super) fn is_shown_in_source(&mut self, here: &DeletePlace, folder: &Arc<File>) -> bool {
-        let source = here.source.as_ref().filter(|_| self.removes() && self.is_source_here());
+        let recorded = here.root.visited.id_of(here.key);
+        let may_be_shown = |folder| recorded.is_none_or(|source| self.may_show(source, folder));
+        let source = here.source.as_ref().filter(|_| self.removes() && may_be_shown(folder));
         let Some(source) = source.and_then(|source| source.side().ok()) else { return false };
         let is_shown = self.shows(&source, folder);
         if is_shown {
@@ -31,14 +35,16 @@ impl DeletePass<'_> {
         self.shared.remote_host.as_ref().is_none_or(|host| host.is_here)
     }
 
+    /// Whether a folder of the target may be seen in one of the source, which is of this very host.
+    fn may_show(&self, source: FileId, folder: &File) -> bool {
+        let asks = self.is_source_here() && self.shared.settings.writes;
+        asks && file_meta(folder).is_ok_and(|meta| view::may_show(source, &meta, folder))
+    }
+
     /// Whether a folder of the target is seen in one of the source, of this very host, or may be. From one that takes no
     /// names at all nothing can be removed.
     fn shows(&self, source: &FolderSide, folder: &Arc<File>) -> bool {
-        let asks = self.is_source_here() && self.shared.settings.writes;
-        let Some(meta) = file_meta(folder).ok().filter(|_| asks) else {
-            return false;
-        };
-        if !view::may_show(&source.meta, &meta, folder) {
+        if !self.may_show(id(&source.meta), folder) {
             return false;
         }
         let mtime_ns = || match source.is_here() {

@@ -25,6 +25,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::disk::Meta;
 use datapump_files::identity::tick::SAME_TIME_NS;
+use datapump_files::identity::{FileId, id};
 pub(crate) use folder_tree::FolderStep;
 
 /// A folder by the names that lead to it.
@@ -90,9 +91,7 @@ struct WalkedFolder {
 
 impl FolderStates {
     fn make_room_for_names(&mut self, count: usize, source: &FolderSide) -> Result<(), Problem> {
-        for name in self.names..self.names + count {
-            self.names_room.make(name, NAME_BYTES, |bytes| source.charge_there(bytes))?;
-        }
+        self.names_room.make((self.names, count), NAME_BYTES, |bytes| source.charge_there(bytes))?;
         self.names += count;
         Ok(())
     }
@@ -101,8 +100,8 @@ impl FolderStates {
 /// A folder in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct FolderNumbers {
-    /// Its device and its number.
-    id: u64,
+    /// Its device and its number, as its host reports them.
+    id: FileId,
     mtime_ns: i64,
     /// The time of its attributes, which cannot be set back.
     changed: u64,
@@ -150,7 +149,7 @@ impl Visited {
         }
         let mut states = self.states();
         let FolderStates { of, room, .. } = &mut *states;
-        room.make(of.len(), FOLDER_BYTES + source.name.len(), |bytes| source.charge_there(bytes))
+        room.make((of.len(), 1), FOLDER_BYTES + source.name.len(), |bytes| source.charge_there(bytes))
     }
 
     /// The folder `name` in another is about to be listed, for the first time or again, and was this when it was opened.
@@ -267,6 +266,11 @@ impl Visited {
         self.states().of.contains_key(&folder)
     }
 
+    /// Device and inode number of the folder when it was walked.
+    pub(crate) fn id_of(&self, folder: FolderKey) -> Option<FileId> {
+        self.states().of.get(&folder).map(|walked| walked.numbers.id)
+    }
+
     /// Whether the folder was walked and is what it was then.
     pub(crate) fn is_as_walked(&self, folder: FolderKey, now: &Meta) -> AsWalked {
         let states = self.states();
@@ -332,7 +336,7 @@ impl Visited {
     /// A name that is added, removed or moved changes both times of its folder; the second cannot be set back.
     fn numbers(&self, meta: &Meta) -> FolderNumbers {
         FolderNumbers {
-            id: self.hasher.hash_one((meta.device, meta.inode)),
+            id: id(meta),
             mtime_ns: i64::try_from(meta.mtime_ns).unwrap_or(i64::MAX),
             changed: self.hasher.hash_one(meta.ctime_ns),
         }
@@ -376,6 +380,7 @@ mod tests {
             assert_eq!(visited.is_as_walked(folder, &now), expected, "{now:?}");
         }
         assert!(visited.has(folder) && !visited.has(other));
+        assert_eq!([folder, other].map(|folder| visited.id_of(folder)), [Some(id(&meta)), None]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use datapump_files::commit::reserved;
 use datapump_files::disk::{
     self, AttributeHolder, FileCalls, Folder, Meta, Outcome, file_meta, folder_of, kind, names,
 };
-use datapump_files::identity::id;
+use datapump_files::identity::{FileId, id};
 
 /// A folder that was opened, and its path for messages.
 type OpenedPath<'run> = (&'run Arc<File>, &'run Path);
@@ -96,7 +96,7 @@ pub(super) fn refuse(
 /// Whether one of two folders shows the other.
 fn shows(source: &Arc<File>, target: &Arc<File>) -> Outcome<bool> {
     let (from, to) = (file_meta(source)?, file_meta(target)?);
-    if !may_show(&from, &to, target) {
+    if !may_show(id(&from), &to, target) {
         return Ok(false);
     }
     let is_in_source = is_seen(target, || disk::mtime_from_disk(source), |probe| probe.is_in(source));
@@ -152,9 +152,9 @@ fn is_full(errno: Errno) -> bool {
 
 /// Whether a folder may be a view of another. Numbers tell within one file system, but for those that make up their
 /// own; and what is one folder is known.
-pub(crate) fn may_show(from: &Meta, to: &Meta, target: &File) -> bool {
-    let numbers_tell = from.device == to.device && kind::syncs_whole(disk::magic(target));
-    id(from) != id(to) && !numbers_tell
+pub(crate) fn may_show(from: FileId, to: &Meta, target: &File) -> bool {
+    let numbers_tell = from.0 == to.device && kind::syncs_whole(disk::magic(target));
+    from != id(to) && !numbers_tell
 }
 
 /// Refuses sources that are views of their targets, before anything is written. What lies deeper is looked at when

@@ -41,7 +41,7 @@ impl Twins {
     ) -> Result<bool, Problem> {
         let mut table = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let TwinTable { of, room } = &mut *table;
-        room.make(of.len(), TWINS_BYTES, |bytes| source.charge_there(bytes))?;
+        room.make((of.len(), 1), TWINS_BYTES, |bytes| source.charge_there(bytes))?;
         Ok(*of.entry(one).or_insert(other) == other)
     }
 
