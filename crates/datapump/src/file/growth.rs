@@ -6,20 +6,22 @@ use std::path::Path;
 
 use datapump_core::verdict::Phase;
 
+use crate::file::copied::CopiedContent;
 use crate::file::task::Task;
 use crate::open::held::{Held, Original};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
-use datapump_engine::{Errno, Handle};
+use datapump_engine::Errno;
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::FileCalls;
 use datapump_files::identity::{changed, cut_short, prefix};
 
 const REWRITTEN: &str = "was rewritten, and became longer,";
 
-/// Accepts what was copied of a source that only grew, and tells it; anything else is a change. Of another host the
-/// bytes are not there to be compared: in a tree what was copied is put in place, since a log is never quiet, and is
-/// told as what may be a mix, for which nothing is removed and the list stays; by itself it is a change.
+/// Accepts what was copied of a source that only grew, and reports it; anything else is a change. A file of another host
+/// is read by that host, which answers with digests. One that is too old for that leaves a file of a tree unverified:
+/// what was copied is put in place, since a log is never quiet, and is reported as possibly mixed, for which nothing is
+/// removed and the list stays; by itself it is a change.
 pub(crate) fn accept(
     shared: &Shared<'_>,
     task: &Task,
@@ -27,19 +29,18 @@ pub(crate) fn accept(
     words: &str,
 ) -> Result<(), Problem> {
     let change = |words: &str| Err(changed(&original.path, words, task.target_is_kept()));
-    match (&original.held, &task.tree_file) {
-        // A rehearsal writes a part, which gets no name.
-        _ if shared.settings.options.rehearsal_bytes.is_some() => {}
-        (Held::Here(source), _) if !begins_with_copy(shared, task, (source, staged))? => {
-            return change(REWRITTEN);
-        }
-        (Held::Here(_), _) => cut_off(staged, task.length())
-            .map_err(|errno| Problem::system(Operation::SetLength, &task.target_name, errno.0))?,
-        (Held::There(_), None) => return change(words),
-        (Held::There(_), Some(tree_file)) => {
-            let root = &tree_file.entry.directory.root;
-            root.report(&shared.ledger, may_be_mixed(&original.path, task.length()));
-            return Ok(());
+    // A rehearsal writes a part, which gets no name.
+    if shared.settings.options.rehearsal_bytes.is_none() {
+        match (begins_with_copy(shared, task, (original, staged))?, &task.tree_file) {
+            (Some(false), _) => return change(REWRITTEN),
+            (Some(true), _) => cut_off(staged, task.length())
+                .map_err(|errno| Problem::system(Operation::SetLength, &task.target_name, errno.0))?,
+            (None, None) => return change(words),
+            (None, Some(tree_file)) => {
+                let root = &tree_file.entry.directory.root;
+                root.report(&shared.ledger, may_be_mixed(&original.path, task.length()));
+                return Ok(());
+            }
         }
     }
     shared.ledger.report_grown(cut_short(&original.path, words, task.length()));
@@ -55,17 +56,24 @@ fn may_be_mixed(path: &Path, bytes: u64) -> Problem {
     Problem::new(Class::Changed, Operation::Copy, path, words)
 }
 
+/// `None` where the source cannot be read a second time.
 fn begins_with_copy(
     shared: &Shared<'_>,
     task: &Task,
-    (source, staged): (&Handle, &StagedFile),
-) -> Result<bool, Problem> {
+    (original, staged): (&Original, &StagedFile),
+) -> Result<Option<bool>, Problem> {
     if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
         shared.ledger.watch.enter(Phase::Verifying);
     }
     let copy = staged.reopen_to_read()?;
-    prefix::is_shared(source, &copy, task.length(), &shared.stop)
-        .map_err(|errno| Problem::system(Operation::Read, &task.source_name, errno.0))
+    match &original.held {
+        Held::Here(source) => prefix::is_shared(source, &copy, task.length(), &shared.stop)
+            .map(Some)
+            .map_err(|errno| Problem::system(Operation::Read, &task.source_name, errno.0)),
+        Held::There(file) => {
+            file.begins_with(original, &CopiedContent::Target(copy, task.length()), &shared.stop)
+        }
+    }
 }
 
 /// A clone has also what was appended between the look at the source and the clone.

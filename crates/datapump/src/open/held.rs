@@ -114,6 +114,15 @@ pub(crate) trait Elsewhere: Debug + Send + Sync {
     ) -> Result<Result<ReadAgain, SourceChange>, Problem> {
         Err(original.unsettled("it cannot be read a second time"))
     }
+    /// Whether it still begins with what was copied of it; `None` where it cannot be read a second time.
+    fn begins_with(
+        &self,
+        _original: &Original,
+        _copied: &CopiedContent<'_>,
+        _stop: &AtomicBool,
+    ) -> Result<Option<bool>, Problem> {
+        Ok(None)
+    }
 }
 
 impl Elsewhere for RemoteFile {
@@ -187,6 +196,22 @@ impl Elsewhere for RemoteFile {
         }
         let (meta, held) = (now, Held::There(Arc::new(RemoteFile::Open(again))));
         Ok(certain_change(before, &now, named.as_ref(), *look).map_or(Ok(ReadAgain { held, meta }), Err))
+    }
+
+    /// Its own host reads it, and answers with digests.
+    fn begins_with(
+        &self,
+        original: &Original,
+        copied: &CopiedContent<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Option<bool>, Problem> {
+        match self {
+            // It answers with a fault where the file became shorter again.
+            RemoteFile::Open(file) if file.tells_sums() => {
+                file.begins_with(copied, &original.path, stop).map(|begins| Some(begins == Some(true)))
+            }
+            _ => Ok(None),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_engine::Errno;
+use datapump_files::holes::ByteRanges;
 use datapump_transport::{Digest, NetFault};
 
 use super::remote_folder::remote_file::OpenedAs;
@@ -45,6 +46,27 @@ impl OpenFile {
         stop: &AtomicBool,
     ) -> Result<Option<bool>, Problem> {
         let Some(ranges) = self.ranges.clone() else { return Ok(None) };
+        self.has_in(ranges, copied, path, stop)
+    }
+
+    /// Whether it begins with what was copied, as long as it was when it was opened. Holes of then may be none by now.
+    /// `None` where the other side is too old to tell.
+    pub(crate) fn begins_with(
+        &self,
+        copied: &CopiedContent<'_>,
+        path: &Path,
+        stop: &AtomicBool,
+    ) -> Result<Option<bool>, Problem> {
+        self.has_in(vec![(0, self.meta.size_bytes)], copied, path, stop)
+    }
+
+    fn has_in(
+        &self,
+        ranges: ByteRanges,
+        copied: &CopiedContent<'_>,
+        path: &Path,
+        stop: &AtomicBool,
+    ) -> Result<Option<bool>, Problem> {
         let system = |errno: Errno| Problem::system(Operation::Read, path, errno.0);
         copied.is_same_by_sums(ranges, &mut |parts| self.remote_host.sums(self.number, parts), stop, system)
     }
