@@ -9,8 +9,10 @@
 
 mod folder_names;
 mod judgement;
+mod missed;
 mod passes;
 
 pub use folder_names::{FolderNames, RECORD_BYTES, WalkedName};
 pub use judgement::{NameFacts, NameVerdict, Recorded, judge};
-pub use passes::{FolderOfTree, MovingNames, NextPass, PASSES, PASSES_MAX, Passes};
+pub use missed::{MissedName, NameNow, judge_missed};
+pub use passes::{FolderOfTree, LooksFound, MovingNames, NextPass, PASSES, PASSES_MAX, Passes};

@@ -1,7 +1,9 @@
 //! Mirrors of a tree that lives: files come and go in one of its folders, and move there from another, as fast as the
-//! row says, while mirror after mirror runs.
+//! row says, while mirror after mirror runs. Or files change all the time that they are copied: a database that is
+//! written to in place, logs that grow, files that are removed before they are read to their ends.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -117,6 +119,20 @@ fn mirror_again_and_again(home: &Home, words: &[&str], (every, row): (Duration, 
     ends
 }
 
+/// Source and target of a way, and the words of a mirror between them.
+fn way_of(home: &Home, serving: &Serving, way: &str, flags: &[&str]) -> Vec<String> {
+    let top = home.path("").display().to_string();
+    let at = |name: &str| format!("{}/{name}", top.trim_end_matches('/'));
+    let places = match way {
+        "local" => [at("served/source/"), at("served/target")],
+        "pushed" => [at("served/source/"), serving.at("target")],
+        _ => [serving.at("source/"), at("served/target")],
+    };
+    let ticket = at("ticket");
+    let words = ["mirror", "--ticket-file", &ticket].into_iter().chain(flags.iter().copied());
+    words.map(String::from).chain(places).collect()
+}
+
 #[test]
 fn a_tree_that_lives_is_pruned_where_it_is_quiet_and_loses_nothing_that_moves() {
     for every_ms in [100, 2] {
@@ -124,17 +140,171 @@ fn a_tree_that_lives_is_pruned_where_it_is_quiet_and_loses_nothing_that_moves() 
             let home = Home::new();
             fs::create_dir_all(home.path("served/target")).expect("room");
             let serving = Serving::new(&home, &[]);
-            let [source, target, ticket] = ["served/source/", "served/target", "ticket"]
-                .map(|name| format!("{}/{name}", home.path("").display().to_string().trim_end_matches('/')));
-            let places = match way {
-                "local" => [source, target],
-                "pushed" => [source, serving.at("target")],
-                _ => [serving.at("source/"), target],
-            };
-            let words = ["mirror", "--ticket-file", &ticket, &places[0], &places[1]];
+            let words = way_of(&home, &serving, way, &[]);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let row = format!("{way}, a change each {every_ms} ms");
             let ends = mirror_again_and_again(&home, &words, (Duration::from_millis(every_ms), &row));
             println!("{row}: {} ended with 0, {} with 24", ends[0], ends[1]);
         }
+    }
+}
+
+/// Bytes of a file that changes while it is copied: a quarter of a second, as fast as these mirrors copy.
+const BUSY_BYTES: usize = 512 << 10;
+const SLOW: [&str; 2] = ["--bwlimit=2MiB", "--request-size=64KiB"];
+
+/// One change after the other, until it is over.
+fn until(is_over: &AtomicBool, every_ms: u64, mut change: impl FnMut(usize)) {
+    for step in 0.. {
+        if is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        change(step);
+        std::thread::sleep(Duration::from_millis(every_ms));
+    }
+}
+
+/// A database that is written to in place.
+fn rewrite(file: &Path, is_over: &AtomicBool) {
+    let file = fs::File::options().write(true).open(file).expect("it was made");
+    until(is_over, 1, |step| {
+        let at = (step * 4099 % BUSY_BYTES) as u64;
+        file.write_all_at(&step.to_le_bytes()[..1], at).expect("room");
+    });
+}
+
+fn grow(file: &Path, is_over: &AtomicBool) {
+    let file = fs::File::options().append(true).open(file).expect("it was made");
+    until(is_over, 1, |_| std::io::Write::write_all(&mut &file, b"a line more\n").expect("room"));
+}
+
+/// Each file is removed while it is read: it takes longer to be copied than it lives.
+fn come_and_go(folder: &Path, is_over: &AtomicBool) {
+    let new = folder.with_file_name("new");
+    until(is_over, 100, |step| {
+        fs::write(&new, vec![7; BUSY_BYTES]).expect("room");
+        fs::rename(&new, folder.join(format!("log-{step}"))).expect("its folder stays");
+        if step > 0 {
+            fs::remove_file(folder.join(format!("log-{}", step - 1))).expect("it was made");
+        }
+    });
+}
+
+/// The life of one folder of a source.
+type Life = fn(&Path, &AtomicBool);
+
+/// A home with a source of which `names` are files that will change, and its mirror.
+fn mirrored(home: &Home, names: &[&str], words: &[&str]) {
+    let source = home.path("served/source");
+    for name in ["elsewhere/stays", "quiet/stays"].iter().chain(names) {
+        let file = source.join(name);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("room");
+        let bytes = if name.ends_with("small") { 4000 } else { BUSY_BYTES };
+        fs::write(file, vec![1; bytes]).expect("room");
+    }
+    fs::create_dir_all(home.path("served/target")).expect("room");
+    expect(&Running::start(pump_command(words)).end(), 0, &[], "the first mirror");
+}
+
+fn too_much(home: &Home, names: &[&str]) {
+    for name in names {
+        let file = home.path("served/target").join(name);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("room");
+        fs::write(file, "old").expect("room");
+    }
+}
+
+/// Errors and warnings that name none of these folders.
+fn of_others<'err>(err: &'err str, folders: &[&str]) -> Vec<&'err str> {
+    let names_one = |line: &&str| folders.iter().any(|folder| line.contains(&format!("/{folder}")));
+    let is_said = |line: &&str| line.starts_with("pump: ") && line.contains('\'');
+    err.lines().filter(is_said).filter(|line| !names_one(line)).collect()
+}
+
+/// Mirrors twice while a file lives; gives the ends that named it.
+fn mirror_beside(home: &Home, (folder, words): (&str, &[&str]), life: Life, row: &str) -> usize {
+    let (is_over, mut named) = (AtomicBool::new(false), 0);
+    let source = home.path("served/source");
+    std::thread::scope(|scope| {
+        let ends = Ends(&is_over);
+        scope.spawn(|| life(&source, &is_over));
+        for mirror in 0..2 {
+            let elsewhere = ["elsewhere/old", "quiet/old", "gone/below/old"];
+            let own = format!("{folder}/old");
+            too_much(home, &elsewhere);
+            too_much(home, &[&own]);
+            let ended = Running::start(pump_command(words)).end();
+            let row = format!("{row}, mirror {mirror}: {ended:?}");
+            assert!([0, 24].contains(&ended.status), "{row}");
+            for name in elsewhere {
+                assert!(!home.path("served/target").join(name).exists(), "{name} stays: {row}");
+            }
+            let own_stays = home.path("served/target").join(own).exists();
+            assert!(ended.status == 24 || !own_stays, "it stays, and nobody says so: {row}");
+            assert_eq!(of_others(&ended.err, &[folder]), [""; 0], "{row}");
+            named += usize::from(ended.status == 24);
+        }
+        drop(ends);
+    });
+    let quiet = Running::start(pump_command(words)).end();
+    expect(&quiet, 0, &[], &format!("{row}: quiet"));
+    let places = ["served/source", "served/target"].map(|place| home.path(place));
+    let differ = std::process::Command::new("diff").arg("-r").args(&places).output().expect("diff");
+    assert!(differ.status.success(), "{row}: {}", String::from_utf8_lossy(&differ.stdout));
+    named
+}
+
+#[test]
+fn what_changes_while_it_is_copied_keeps_the_names_of_its_own_folder_alone() {
+    let lives: [(&str, &[&str], Life); 4] = [
+        ("db", &["db/data"], |source, is_over| rewrite(&source.join("db/data"), is_over)),
+        ("grows", &["grows/log"], |source, is_over| grow(&source.join("grows/log"), is_over)),
+        ("grows", &["grows/small"], |source, is_over| grow(&source.join("grows/small"), is_over)),
+        ("logs", &["logs/stays"], |source, is_over| come_and_go(&source.join("logs"), is_over)),
+    ];
+    for (folder, names, life) in lives {
+        let mut named = 0;
+        for way in ["local", "pushed", "pulled"] {
+            let home = Home::new();
+            fs::create_dir_all(home.path("served")).expect("room");
+            let serving = Serving::new(&home, &[]);
+            let words = way_of(&home, &serving, way, &SLOW);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            mirrored(&home, names, &words);
+            named += mirror_beside(&home, (folder, &words), life, &format!("{names:?} {way}"));
+        }
+        println!("{names:?}: {named} of 6 ended with 24");
+        assert!(named > 0, "{names:?}: it never changed while it was copied");
+    }
+}
+
+/// It may be one of the names that would be removed, under a new name: the target has no other copy of it.
+#[test]
+fn what_changes_each_time_and_has_no_copy_keeps_all() {
+    for way in ["local", "pushed", "pulled"] {
+        let home = Home::new();
+        fs::create_dir_all(home.path("served")).expect("room");
+        let serving = Serving::new(&home, &[]);
+        let words = way_of(&home, &serving, way, &SLOW);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        mirrored(&home, &["db/data"], &words);
+        let (source, target) = (home.path("served/source"), home.path("served/target"));
+        fs::rename(source.join("db/data"), source.join("elsewhere/renamed")).expect("it was made");
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let ends = Ends(&is_over);
+            scope.spawn(|| rewrite(&source.join("elsewhere/renamed"), &is_over));
+            let ended = Running::start(pump_command(&words)).end();
+            let parts = [
+                "nothing was removed, because '",
+                "/elsewhere/renamed' changed each time it was copied and the target has no copy of it",
+                "elsewhere/renamed': the source was rewritten",
+            ];
+            expect(&ended, 24, &parts, way);
+            assert!(target.join("db/data").exists(), "{way}: its only copy");
+            drop(ends);
+        });
+        expect(&Running::start(pump_command(&words)).end(), 0, &[], way);
+        assert!(!target.join("db/data").exists() && target.join("elsewhere/renamed").exists(), "{way}");
     }
 }

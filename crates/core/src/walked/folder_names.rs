@@ -72,6 +72,11 @@ impl FolderNames {
         }
     }
 
+    /// Whether a name was listed and not copied then.
+    pub fn is_missed(&self, key: u64) -> bool {
+        self.inode_of(key) == Some(MISSED)
+    }
+
     /// Whether it has this name for the same file.
     pub fn has_same(&self, name: WalkedName) -> bool {
         self.is_whole && name.inode != MISSED && self.names.binary_search(&name).is_ok()

@@ -12,6 +12,10 @@
 //! folders keep their own names; of the others those stay that some folder got or lost since it was walked first
 //! ([`MovingNames`]): they may be on their way.
 //!
+//! A file that changed while it was copied makes its folder a changed one, whatever the folder's times say. As long as
+//! the target has no copy of it there are further passes, up to [`PASSES_MAX`]; then nothing is removed, since an old
+//! name at the target may be its only copy.
+//!
 //! Must not know: how folders are looked at and walked.
 
 use std::collections::BTreeSet;
@@ -32,6 +36,15 @@ pub struct FolderOfTree {
     pub key: u64,
 }
 
+/// What looks at all folders of a source found behind a walk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LooksFound {
+    /// Folders that are not what they were when they were walked, and those with files that changed meanwhile.
+    pub changed: BTreeSet<FolderOfTree>,
+    /// Those of them with files that changed and of which the target has no copy.
+    pub uncopied: BTreeSet<FolderOfTree>,
+}
+
 /// The step behind a look at all folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextPass {
@@ -41,6 +54,8 @@ pub enum NextPass {
     Remove(BTreeSet<FolderOfTree>),
     /// Nothing may go: other folders change each time.
     Nothing(BTreeSet<FolderOfTree>),
+    /// Nothing may go: files in these folders change each time, and have no copy at the target.
+    Uncopied(BTreeSet<FolderOfTree>),
 }
 
 /// The passes of a command.
@@ -56,16 +71,28 @@ impl Passes {
         self.count
     }
 
-    /// All folders were looked at; these are not what they were when they were walked. A dry run walks nothing again.
-    pub fn handle_looks(&mut self, changed: BTreeSet<FolderOfTree>, walks_again: bool) -> NextPass {
+    /// All folders were looked at. A dry run walks nothing again.
+    pub fn handle_looks(&mut self, found: LooksFound, walks_again: bool) -> NextPass {
+        let LooksFound { mut changed, uncopied } = found;
+        changed.extend(&uncopied);
         if changed.is_empty() || !walks_again {
-            return NextPass::Remove(changed);
+            return if uncopied.is_empty() {
+                NextPass::Remove(changed)
+            } else {
+                NextPass::Uncopied(uncopied)
+            };
         }
-        if self.count >= PASSES && changed.is_subset(&self.walked_last) {
+        let is_quiet_elsewhere = changed.is_subset(&self.walked_last);
+        if self.count >= PASSES && is_quiet_elsewhere && uncopied.is_empty() {
             return NextPass::Remove(std::mem::take(&mut self.walked_last));
         }
         if self.count >= PASSES_MAX {
-            return NextPass::Nothing(changed);
+            let keeps_all = is_quiet_elsewhere && !uncopied.is_empty();
+            return if keeps_all { NextPass::Uncopied(uncopied) } else { NextPass::Nothing(changed) };
+        }
+        if self.count >= PASSES {
+            // Folders that change in turns are restless together.
+            changed.extend(&self.walked_last);
         }
         self.count += 1;
         self.walked_last.clone_from(&changed);
@@ -103,5 +130,49 @@ impl MovingNames {
     /// Whether none was met.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folders(keys: &[u64]) -> BTreeSet<FolderOfTree> {
+        keys.iter().map(|&key| FolderOfTree { tree: 0, key }).collect()
+    }
+
+    /// The last step, and the passes before it, where these are found changed and without a copy again and again.
+    fn ends(found: impl Fn(u32) -> (Vec<u64>, Vec<u64>)) -> (NextPass, u32) {
+        let mut passes = Passes::default();
+        loop {
+            let (changed, uncopied) = found(passes.count());
+            let found = LooksFound { changed: folders(&changed), uncopied: folders(&uncopied) };
+            match passes.handle_looks(found, true) {
+                NextPass::WalkAgain(_) => {}
+                end => return (end, passes.count()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_source_is_walked_until_it_is_quiet_or_known_to_be_restless() {
+        let none = Vec::new;
+        assert_eq!(ends(|_| (none(), none())), (NextPass::Remove(folders(&[])), 0), "quiet");
+        assert_eq!(ends(|_| (vec![1], none())), (NextPass::Remove(folders(&[1])), PASSES), "restless");
+        let in_turns = ends(|pass| (vec![u64::from(pass % 2)], none()));
+        assert_eq!(in_turns, (NextPass::Remove(folders(&[0, 1])), PASSES + 1), "restless in turns");
+        let all = (0..=u64::from(PASSES_MAX)).collect::<Vec<_>>();
+        let (end, count) = ends(|pass| (vec![u64::from(pass)], none()));
+        assert_eq!((end, count), (NextPass::Nothing(folders(&all[6..])), PASSES_MAX), "another each time");
+    }
+
+    #[test]
+    fn a_file_without_a_copy_has_all_passes_and_then_keeps_all() {
+        let changes = |until: u32| ends(move |pass| (vec![1], if pass < until { vec![2] } else { vec![] }));
+        assert_eq!(changes(1), (NextPass::Remove(folders(&[1])), PASSES), "copied in the first pass");
+        assert_eq!(changes(5), (NextPass::Remove(folders(&[1, 2])), 5), "copied late");
+        assert_eq!(changes(9), (NextPass::Uncopied(folders(&[2])), PASSES_MAX), "never copied");
+        let dry = LooksFound { changed: folders(&[1]), uncopied: folders(&[2]) };
+        assert_eq!(Passes::default().handle_looks(dry, false), NextPass::Uncopied(folders(&[2])));
     }
 }

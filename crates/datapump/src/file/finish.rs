@@ -13,13 +13,15 @@ use crate::file::changed;
 use crate::file::completing;
 use crate::file::fault;
 use crate::file::settled;
-use crate::file::task::{Finish, Task};
+use crate::file::task::{Finish, Task, TreeFile};
 use crate::file::verify;
 use crate::file::verify::locate;
 use crate::problem::{Class, Problem};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::Shared;
 use crate::tree;
+use crate::tree::folder::directory::NotCopied;
+use datapump_files::identity::id;
 
 /// What came of a step.
 enum StepOutcome {
@@ -233,7 +235,7 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
             shared.ledger.full.add_bytes(task.length());
         }
         match &task.tree_file {
-            Some(file) => file.entry.directory.report(&shared.ledger, &file.entry.name, problem),
+            Some(file) => file.entry.directory.report(&shared.ledger, not_copied(task, file), problem),
             None => shared.ledger.report(problem),
         }
         if let Some(written) = task.written() {
@@ -241,6 +243,12 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
         }
         settled::settle(shared, task, false);
     }
+}
+
+fn not_copied<'task>(task: &'task Task, file: &'task TreeFile) -> NotCopied<'task> {
+    let read = task.written().map_or(task, |written| written).original.as_ref();
+    let file_id = read.map(|original| id(&original.meta));
+    NotCopied { name: &file.entry.name, file: file_id, overwrites: task.overwrites_target() }
 }
 
 /// Whether a later run may go on with a file that this one gives up: it was cut, and nothing is wrong with it. What

@@ -254,7 +254,16 @@ impl Task {
         }
     }
 
-    /// The journal in which its blocks are told.
+    /// The copy is written over an existing file of the target.
+    pub(crate) fn overwrites_target(&self) -> bool {
+        match &self.finish {
+            Finish::Commit(staged) => staged.is_in_place(),
+            Finish::ReadBack(written) | Finish::Repair(written) => written.overwrites_target(),
+            _ => false,
+        }
+    }
+
+    /// The journal in which its blocks are reported.
     #[inline]
     pub(crate) fn journal(&self) -> Option<&Journal> {
         match &self.finish {

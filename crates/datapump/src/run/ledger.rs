@@ -31,7 +31,7 @@ pub(crate) struct Tally {
     pub(crate) lost: BTreeMap<AttributeKind, (Problem, u64)>,
     /// Those of the problems that are of files which only grew: what each held when it was opened is copied.
     pub(crate) files_grown: u64,
-    /// Problems with names that vanished or changed, and whose folders are walked again before anything is removed.
+    /// Problems with names that no walk copied, because they changed or vanished: what others have too much is removed.
     pub(crate) walked_again: u64,
     pub(crate) files: u64,
     pub(crate) bytes: u64,

@@ -57,7 +57,7 @@ impl Worker {
                 self.next(shared, waits)
             }
             Err((directory, walks, problem)) => {
-                directory.root.report(&shared.ledger, *problem);
+                directory.report_own(&shared.ledger, *problem);
                 put_down(shared, &directory, walks);
                 None
             }

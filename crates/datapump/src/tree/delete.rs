@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use datapump_core::verdict::{Phase, Waits};
 use datapump_core::walked::{FolderOfTree, NextPass};
 
-use crate::problem::{Class, Operation, Problem};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::state::pruning::PruneVerdict;
@@ -39,6 +39,7 @@ use pass::{DeletePass, DeleteStep, KeptNames};
 /// is done that they lead to.
 pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<Directory>]) -> bool {
     if shared.ledger.tally().keeps_all() || shared.stop.load(Ordering::Relaxed) {
+        report_missed(shared);
         return false;
     }
     let clock = &shared.settings.platform.clock;
@@ -55,11 +56,6 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
             each_tree(&folders, roots, |root, keys| again::walk_again(shared, root, keys));
             (PruneVerdict::Open, true)
         }
-        // A file that is not copied may be what is to go, under a new name.
-        Ok(Some(NextPass::Remove(_))) if has_given_up(roots) => {
-            shared.ledger.tally().walked_again = 0;
-            (PruneVerdict::Open, false)
-        }
         Ok(Some(NextPass::Remove(restless))) => {
             shared.trees.pruning().restless = restless;
             (PruneVerdict::Goes, false)
@@ -68,11 +64,18 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
             report_too_restless(shared, roots, &folders);
             (PruneVerdict::Refused, false)
         }
+        Ok(Some(NextPass::Uncopied(folders))) => {
+            report_uncopied(shared, roots, &folders);
+            (PruneVerdict::Refused, false)
+        }
         Err(problem) => {
             refuse(shared, problem);
             (PruneVerdict::Refused, false)
         }
     };
+    if !walks_again {
+        report_missed(shared);
+    }
     shared.trees.pruning().verdict = verdict;
     waits.deleting += clock.now_ns() - start_ns;
     walks_again
@@ -96,14 +99,17 @@ fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<Nex
         return Ok(None);
     }
     shared.ledger.watch.will_delete(count.found);
-    let changed = looks::changed(shared, roots)?;
+    let found = looks::find(shared, roots)?;
     let walks = shared.settings.writes && !shared.settings.options.dry_run;
-    Ok(Some(shared.trees.pruning().passes.handle_looks(changed, walks)))
+    Ok(Some(shared.trees.pruning().passes.handle_looks(found, walks)))
 }
 
-/// Whether files that changed while they were copied were given up each time.
-fn has_given_up(roots: &[Arc<Directory>]) -> bool {
-    roots.iter().any(|root| !root.root.visited.given_up().is_empty())
+/// Reports the names that no walk copied: from now on their problems count.
+pub(crate) fn report_missed(shared: &Shared<'_>) {
+    for root in shared.trees.roots() {
+        let problems = root.visited.take_problems();
+        problems.into_iter().for_each(|problem| root.report_missed(&shared.ledger, problem));
+    }
 }
 
 fn each_tree(
@@ -187,6 +193,23 @@ fn report_restless(
             counted(kept.on_their_way, "name")
         );
         changed(shared, &source_path(roots, folder), words);
+    }
+}
+
+/// The problem with the file itself is reported besides.
+fn report_uncopied(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTreeSet<FolderOfTree>) {
+    let file = |folder: &FolderOfTree| {
+        let name = roots[folder.tree].root.visited.first_that_keeps_all(folder.key)?;
+        Some(source_path(roots, folder).join(name))
+    };
+    if let Some(file) = folders.iter().find_map(file) {
+        let flag = if shared.settings.options.mirror { "" } else { " (--delete)" };
+        shared.ledger.warn(format!(
+            "nothing was removed{flag}, because '{}' changed each time it was copied and the target has no copy of \
+             it: one of the names that would be removed may be its old name; run the same command again when it is \
+             quiet",
+            shown_path(&file)
+        ));
     }
 }
 

@@ -44,6 +44,7 @@ enum ListEnd {
 /// the syncs went well the list says that nothing that stands there is in doubt.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
     let trees_done = std::mem::take(&mut *shared.trees.trees_done());
+    delete::report_missed(shared);
     if !is_complete {
         return;
     }

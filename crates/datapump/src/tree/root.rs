@@ -91,6 +91,12 @@ impl Root {
         ledger.report(problem);
     }
 
+    /// A name was not copied because it changed or vanished, in all walks of its folder: others need not stay for that.
+    pub(crate) fn report_missed(&self, ledger: &Ledger<'_>, problem: Problem) {
+        ledger.tally().walked_again += 1;
+        self.report(ledger, problem);
+    }
+
     pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::hash::RandomState;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use rustix::process::{getegid, getgroups};
 
@@ -26,6 +26,7 @@ use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::names::backup::like_backups::LikeBackupsOfFolders;
 use crate::tree::names::twins::Twins;
+use crate::tree::root::Root;
 use crate::tree::rules::decide::Rules;
 use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::BackupFolders;
@@ -54,7 +55,8 @@ pub(crate) struct Trees {
     source_roots: HashSet<FileId>,
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
-    trees_started: AtomicUsize,
+    /// The roots of all trees that were started.
+    roots: Mutex<Vec<Weak<Root>>>,
     /// Roots of which everything but the root itself is done.
     pub(crate) trees_done: Mutex<Vec<Arc<Directory>>>,
     /// A folder on each device that is written to, to sync it at the end.
@@ -133,7 +135,7 @@ impl Trees {
             written_places: WrittenPlaces::default(),
             source_roots: HashSet::default(),
             walking: AtomicUsize::new(0),
-            trees_started: AtomicUsize::new(0),
+            roots: Mutex::default(),
             trees_done: Mutex::default(),
             devices: Mutex::default(),
             backup_folders: BackupFolders::default(),
@@ -178,14 +180,20 @@ impl Trees {
         Err(Problem::new(Class::Refused, Operation::Enter, path, words))
     }
 
-    /// A tree was begun.
-    pub(crate) fn begin_tree(&self) {
-        self.trees_started.fetch_add(1, Ordering::Relaxed);
+    /// A tree was started.
+    pub(crate) fn begin_tree(&self, root: &Arc<Root>) {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(root));
     }
 
-    /// Trees that were begun.
+    /// Trees that were started.
     pub(crate) fn trees_started(&self) -> usize {
-        self.trees_started.load(Ordering::Relaxed)
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// The roots of all trees.
+    pub(crate) fn roots(&self) -> Vec<Arc<Root>> {
+        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        roots.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// So much more is to be walked.

@@ -18,9 +18,6 @@ const LISTED_AT_ONCE_MIN_BYTES: u64 = 1 << 20;
 
 /// A file of a tree is complete, or was given up: its other names go on, and its folder waits for one thing less.
 pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile, complete: bool) {
-    if task.has_failed() && !matches!(task.finish, Finish::Checked(_)) {
-        tree_file.entry.directory.root.fail();
-    }
     if complete {
         list(shared, task, tree_file);
         shared.ledger.tell(tree_file.change.clone());

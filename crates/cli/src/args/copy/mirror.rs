@@ -36,9 +36,9 @@ Make a folder the same as another: copy what differs, remove what the source doe
 That is `pump copy -T --update=differs --delete` of one folder. DST is the copy itself, never a folder to copy into, \
 with or without a slash at the end, and is made if it is not there. Files of equal size and time are left alone; what \
 differs is written over, also where DST has the newer file; what SRC does not have is removed in the end, and only if \
-all else went well; a file that grows meanwhile, as logs do, or vanishes, hinders nothing (status 24), and a folder \
-that still changes after three looks keeps its own names (status 24). A second run does nothing. Excluded names are \
-neither copied nor removed.
+all else went well. A file that grows meanwhile, as logs do, is copied as far as it was (status 24). A folder whose \
+names or files still change after three looks keeps its own names (status 24); all else is removed. A second run does \
+nothing. Excluded names are neither copied nor removed.
 
 A SRC that is missing is status 1, and nothing is removed. So is an empty one, if DST is not: a disk may not be \
 mounted. And nothing is removed from a DST that is a home folder or the root folder (status 2): `host:` alone is the \

@@ -78,15 +78,16 @@ pub struct TreeArguments {
     ///
     /// For a backup or a mirror there is `pump mirror`, which also writes over what is newer at the target.
     /// Only after the whole source was walked and copied without an error. A file that only grows meanwhile, as logs
-    /// do, is copied as far as it was when it was opened, and hinders nothing; nor does one that vanishes (status 24).
-    /// One that is rewritten does (status 24, too), and one of another host that grows, which may have been rewritten:
-    /// it may be what is to go, under another name. A folder whose names change meanwhile is walked again, up to three
-    /// times. If it still changes then, the names in it stay (status 24), and all else goes. An excluded name stays,
-    /// and so does what is mounted in the target where the source has nothing, and a temporary file that a running pump
-    /// uses or a later one can resume while the source has the file. A folder that is not empty gives way to a file of
-    /// the source only with --delete; an empty folder does without it, too, and so does a file to a folder. A folder as
-    /// source is needed. rsync's --delete-before, --delete-during, --delete-delay, --delete-after and --del say the
-    /// same. Has no environment variable, because it removes files. Default: off.
+    /// do, is copied as far as it was when it was opened (status 24); one that is rewritten is copied once more. A
+    /// folder whose names or files change meanwhile is walked again, up to three times. If it still changes then, the
+    /// names in it stay (status 24), and all else is removed. Only a file that changes each time it is copied, six
+    /// times, and that has no copy at the target keeps everything: it may be one of the names that would be removed,
+    /// under a new name. An excluded name stays, and so does what is mounted in the target where the source has
+    /// nothing, and a temporary file that a running pump uses or a later one can resume while the source has the file.
+    /// A folder that is not empty gives way to a file of the source only with --delete; an empty folder does without
+    /// it, too, and so does a file to a folder. A folder as source is needed. rsync's --delete-before, --delete-during,
+    /// --delete-delay, --delete-after and --del say the same. Has no environment variable, because it removes files.
+    /// Default: off.
     ///
     /// Example: pump copy -n --delete photos/ /backup/photos
     #[arg(long, help_heading = TREES)]

@@ -92,11 +92,10 @@ pub const DIFFERENCES: [(&str, &str); 47] = [
     ("cp warns of a source that is named twice", "It is copied once, with a notice (status 0)."),
     (
         "rsync removes while it copies (--delete-during), or before",
-        "Names are removed at the end, and only if all was copied: a file that was rewritten meanwhile may be one of \
-         them under another name. A file that only grew, as logs do, is copied as far as it was, and hinders nothing \
-         (status 24), unless it is of another host, where it may have been rewritten. Nor does one that vanished. A \
-         folder that still changes after three looks keeps its own names. --delete-before and the others are taken for \
-         --delete.",
+        "Names are removed at the end, and only if all was copied. A folder whose names or files still change after \
+         three looks keeps its own names (status 24). A file that changes each time and has no copy at the target may \
+         be one of the names that would be removed, under a new name: nothing is removed. A file that only grew, as \
+         logs do, is copied as far as it was (status 24). --delete-before and the others are taken for --delete.",
     ),
     (
         "rsync --delete empties the target of an empty source",

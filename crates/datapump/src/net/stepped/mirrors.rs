@@ -100,3 +100,54 @@ fn what_moves_while_it_is_mirrored_has_a_copy() {
     }
     assert!(ends[0] > 100, "{ends:?}: most see all of it");
 }
+
+type FileChange = fn(&Path);
+
+/// At every moment of a mirror a file is rewritten, removed, replaced or appended to: what others have too much is
+/// removed all the same, and a file that a further pass copies is no error.
+#[test]
+fn what_changes_while_it_is_mirrored_keeps_no_other_name() {
+    let changes: [(&str, FileChange); 4] = [
+        ("rewritten", |file| fs::write(file, "PRECIOUS").expect("room")),
+        ("removed", |file| fs::remove_file(file).expect("it was there")),
+        ("replaced", |file| {
+            let new = file.with_file_name("new");
+            fs::write(&new, "another").and_then(|()| fs::rename(&new, file)).expect("room");
+        }),
+        ("appended to", |file| {
+            let open = fs::File::options().append(true).open(file);
+            open.and_then(|mut open| open.write_all(b" more")).expect("room");
+        }),
+    ];
+    for trips in 0..16 {
+        for (change, act) in changes {
+            for (way, has_copy) in [Direction::Pull, Direction::Push].into_iter().zip([trips % 2 == 0, true])
+            {
+                let stage = TwoHosts::new();
+                mirrored(&stage, &["a", "b", "c"]);
+                fs::write(stage.path("to/c/too much"), "too much").expect("room");
+                let file = stage.path("from/b/changes");
+                write_source(&file, b"precious");
+                if has_copy {
+                    write_source(&stage.path("to/b/changes"), b"old");
+                }
+                happens(&stage, trips, move || {
+                    // The mirror may have ended before, and all of its stage.
+                    if file.exists() {
+                        act(&file);
+                    }
+                });
+                let outcome = stage.copy(way, ("from", "to"), mirror(&stage));
+                let row = format!("{way:?} {trips} {change} {has_copy}: {:?}", outcome.said);
+                let is_named = outcome.said.iter().all(|line| line.contains("b/changes"));
+                let is_grown = change == "appended to" && outcome.report.exit_status == 24 && is_named;
+                assert!(outcome.report.exit_status == 0 || is_grown, "{row}");
+                assert!(!stage.path("to/c/too much").exists(), "{row}");
+                stage.copy(way, ("from", "to"), mirror(&stage));
+                let quiet = stage.copy(way, ("from", "to"), mirror(&stage));
+                assert_eq!((quiet.report.exit_status, &quiet.said[..]), (0, &[][..]), "{row}");
+                same(&stage.path("from"), &stage.path("to"), &row);
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::walked::FolderOfTree;
+use datapump_core::walked::{FolderOfTree, LooksFound};
 
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
@@ -21,12 +21,10 @@ use datapump_files::identity::id;
 /// The outcome of a look: the folder, and whether its times could hide a name that comes right behind the look.
 pub(crate) type FolderLook = Result<(Meta, bool), Problem>;
 
-/// Folders of all trees that changed since they were walked. Those that are others by now are guarded.
-pub(super) fn changed(
-    shared: &Shared<'_>,
-    roots: &[Arc<Directory>],
-) -> Result<BTreeSet<FolderOfTree>, Problem> {
-    let mut changed = BTreeSet::new();
+/// Folders of all trees that changed since they were walked, and those with files that changed while they were copied.
+/// Those that are others by now are guarded.
+pub(super) fn find(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<LooksFound, Problem> {
+    let mut found = LooksFound::default();
     for (tree, root) in roots.iter().enumerate() {
         let mut looks = FolderLooks {
             shared,
@@ -46,10 +44,13 @@ pub(super) fn changed(
             Origin::Here(_) => looks.of_this_host()?,
         }
         looks.verify()?;
-        looks.changed.extend(root.root.visited.given_up());
-        changed.extend(looks.changed.into_iter().map(|key| FolderOfTree { tree, key }));
+        found.changed.extend(looks.changed.into_iter().map(|key| FolderOfTree { tree, key }));
+        for (key, keeps_all) in root.root.visited.with_missed() {
+            let folders = if keeps_all { &mut found.uncopied } else { &mut found.changed };
+            folders.insert(FolderOfTree { tree, key });
+        }
     }
-    Ok(changed)
+    Ok(found)
 }
 
 struct FolderLooks<'run> {

@@ -105,7 +105,7 @@ pub(crate) fn begin_tree(
 fn put_up(shared: &Shared<'_>, directory: Arc<Directory>) {
     directory.note_walk((&directory.source.meta, directory.source.is_young()));
     shared.trees.walk(1);
-    shared.trees.begin_tree();
+    shared.trees.begin_tree(&directory.root);
     shared.plan.add_first([Work::List(directory)].into_iter());
 }
 

@@ -6,6 +6,8 @@
 //!
 //! Must not know: what is done with a name, who does it.
 
+mod missed;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,8 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::journal::PathSum;
 
-use crate::problem::{Class, Operation, Problem};
-use crate::run::ledger::Ledger;
+use crate::problem::{Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::lister::listed_early::ListedEarly;
 use crate::tree::folder::lister::names_once::NamesOnce;
@@ -31,6 +32,7 @@ use datapump_files::commit::taken;
 use datapump_files::commit::temporary::Siblings;
 use datapump_files::disk::{Meta, names};
 use datapump_files::identity::id;
+pub(crate) use missed::NotCopied;
 
 /// A folder on its way.
 #[derive(Debug)]
@@ -311,14 +313,9 @@ impl Directory {
         self.folder_key
     }
 
-    /// A name of it was not copied, which is reported. One that vanished or changed is dealt with once more if the folder
-    /// is walked again before something is removed, and is no reason to keep what others have there.
-    pub(crate) fn report(&self, ledger: &Ledger<'_>, name: &OsStr, problem: Problem) {
-        let has_changed = problem.class == Class::Changed;
-        if has_changed && self.root.visited.miss(self.folder_key, name, !problem.is_vanished()) {
-            ledger.tally().walked_again += 1;
-        }
-        self.root.report(ledger, problem);
+    /// Whether a name was not copied when the folder was walked before.
+    pub(crate) fn was_missed(&self, name: &OsStr) -> bool {
+        self.root.visited.was_missed(self.folder_key, name)
     }
 
     /// By what a folder under this name is found again.

@@ -43,7 +43,7 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
             continue;
         }
         if let Err(problem) = sweep_folder(shared, &done).and_then(|()| finish_folder(shared, &done)) {
-            done.root.report(&shared.ledger, problem);
+            done.report_own(&shared.ledger, problem);
         }
         done = parent;
     }
@@ -107,7 +107,7 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Resul
 /// Whether it had others when it was found.
 fn put_attributes(shared: &Shared<'_>, directory: &Directory, tells: bool) -> Result<bool, Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
-    let (from, to) = (directory.source.origin()?, target.file()?.0);
+    let (from, to) = (directory.source.origin().map_err(Problem::vanished)?, target.file()?.0);
     let was_right = is_right(shared, directory, (&from, &to));
     // Looked at before they are set.
     let differed = differed(shared, directory, (&from, &to), was_right);
@@ -135,7 +135,8 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result
     // A file that was cut right now is gone on with.
     if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !directory.root.shares_target) {
         let given = shared.settings.options.keep.given;
-        sweep::sweep(&target.file()?.0, &directory.source.origin()?, (journal.begun_ns, given));
+        let source = directory.source.origin().map_err(Problem::vanished)?;
+        sweep::sweep(&target.file()?.0, &source, (journal.begun_ns, given));
     }
     Ok(())
 }

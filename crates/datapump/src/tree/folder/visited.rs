@@ -10,8 +10,9 @@
 //! Must not know: how trees are walked, what is removed.
 
 mod folder_tree;
+mod missed;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use datapump_files::disk::Meta;
 use datapump_files::identity::tick::SAME_TIME_NS;
 use datapump_files::identity::{FileId, id};
 pub(crate) use folder_tree::FolderStep;
+use missed::MissedNames;
 
 /// A folder by the names that lead to it.
 pub(crate) type FolderKey = u64;
@@ -67,8 +69,9 @@ struct FolderStates {
     met: MovingNames,
     /// Folders that held names and hold none any more, or are others than those that were walked.
     guarded: BTreeSet<FolderKey>,
-    /// Folders with names that changed while they were copied, and were given up.
-    given_up: BTreeSet<FolderKey>,
+    /// Names that were not copied because they changed, by their folders.
+    missed: BTreeMap<FolderKey, MissedNames>,
+    problems_kept: usize,
 }
 
 /// What a name takes here: a list of them grows by halves, and is cut to its length at its end.
@@ -135,6 +138,11 @@ impl Visited {
         self.keeps != Keeps::Nothing
     }
 
+    /// Whether folders may be walked again.
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.keeps == Keeps::All
+    }
+
     /// The folder `name` in another.
     pub(crate) fn below(&self, above: FolderKey, name: &OsStr) -> FolderKey {
         if self.keeps_some() { self.hasher.hash_one((above, name)) } else { ROOT }
@@ -165,6 +173,7 @@ impl Visited {
         let name = if folder == ROOT { OsString::new() } else { name.to_owned() };
         let numbers = self.numbers(meta);
         let mut states = self.states();
+        states.forget_missed(folder);
         let before = states.of.remove(&folder).map(|walked| walked.names).filter(FolderNames::is_whole);
         let walked = WalkedFolder { above, name, numbers, is_young, names: FolderNames::default(), before };
         states.of.insert(folder, walked);
@@ -206,27 +215,6 @@ impl Visited {
             return names;
         };
         names.into_iter().filter(|name| !before.has_same(self.walked_name(name))).collect()
-    }
-
-    /// A name of the folder vanished before it was copied, or changed and was given up: it is new once the folder is
-    /// walked again. False where no folder is.
-    pub(crate) fn miss(&self, folder: FolderKey, name: &OsStr, is_given_up: bool) -> bool {
-        if self.keeps != Keeps::All {
-            return false;
-        }
-        let mut states = self.states();
-        if let Some(state) = states.of.get_mut(&folder) {
-            state.names.miss(self.key_of(name));
-        }
-        if is_given_up {
-            states.given_up.insert(folder);
-        }
-        true
-    }
-
-    /// Folders with names that were given up, which are to be walked again.
-    pub(crate) fn given_up(&self) -> BTreeSet<FolderKey> {
-        self.states().given_up.clone()
     }
 
     fn walked_name(&self, name: &Name) -> WalkedName {
@@ -347,6 +335,7 @@ impl Visited {
 mod tests {
     use super::*;
     use crate::tree::folder::side::Keeper;
+    use datapump_core::walked::MissedName;
 
     fn noted(visited: &Visited, folder: FolderKey, is_young: bool) {
         visited.note((folder, ROOT), OsStr::new("folder"), (&Meta::nothing(), is_young));
@@ -433,11 +422,25 @@ mod tests {
         assert_eq!(new_ones(&again), ["b", "c"], "b is another file by now");
         assert!(["b", "c"].iter().all(|name| visited.may_be_on_its_way(OsStr::new(name))));
         assert!(!visited.may_be_on_its_way(OsStr::new("a")));
-        visited.miss(ROOT, OsStr::new("a"), true);
-        assert!(visited.given_up().contains(&ROOT));
+        let problem = || Problem::usage("it changed");
+        let miss = |name, missed| visited.miss((ROOT, OsStr::new(name)), missed, problem());
+        assert_eq!(miss("a", MissedName::Changed { keeps_all: true }), None, "it is kept for later");
+        assert_eq!(visited.with_missed(), [(ROOT, true)]);
+        assert_eq!(visited.first_that_keeps_all(ROOT), Some("a".into()));
+        assert!(!visited.was_missed(ROOT, OsStr::new("a")), "it is now, not before");
         walked(&again);
         assert_eq!(new_ones(&again), ["a"], "it changed before it was copied");
-        assert!(visited.given_up().is_empty(), "it has its turn again");
+        assert!(visited.was_missed(ROOT, OsStr::new("a")) && !visited.was_missed(ROOT, OsStr::new("b")));
+        assert!(
+            visited.with_missed().is_empty() && visited.take_problems().is_empty(),
+            "it has its turn again"
+        );
+        assert_eq!(miss("a", MissedName::Changed { keeps_all: false }), None);
+        assert_eq!(miss("b", MissedName::Vanished), None);
+        assert_eq!((visited.with_missed(), visited.take_problems().len()), (vec![(ROOT, false)], 2));
+        let kept = (0..1000).filter(|_| miss("a", MissedName::Vanished).is_none()).count();
+        assert_eq!(kept, 256, "they are bounded");
+        assert!(miss("a", MissedName::Vanished).is_some(), "others are reported at once");
         assert!(visited.guarded().is_empty());
         walked(&[]);
         assert!(visited.guarded().contains(&ROOT), "it held names and holds none");

@@ -47,19 +47,11 @@ pub(crate) fn list(shared: &Shared<'_>, directory: &Arc<Directory>) {
         }
         Ok(_) => folder_done::release(shared, directory),
         Err(problem) => {
-            report_unlisted(shared, directory, problem);
+            directory.report_own(&shared.ledger, problem);
             folder_done::release(shared, directory);
         }
     }
     shared.trees.walked(&shared.ledger.watch);
-}
-
-/// A folder that vanished is a name of the one above it.
-fn report_unlisted(shared: &Shared<'_>, directory: &Directory, problem: Problem) {
-    match &directory.parent {
-        Some(above) => above.report(&shared.ledger, &directory.source.name, problem),
-        None => directory.root.report(&shared.ledger, problem),
-    }
 }
 
 fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, Problem> {

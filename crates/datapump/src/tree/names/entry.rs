@@ -26,7 +26,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
-use crate::tree::folder::directory::{Batch, Beside, Looked};
+use crate::tree::folder::directory::{Batch, Beside, Looked, NotCopied};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::walk;
 use crate::tree::links::TreeEntry;
@@ -71,7 +71,7 @@ impl BatchCursor {
                     if problem.class == Class::NoSpace {
                         shared.ledger.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
                     }
-                    self.directory.report(&shared.ledger, &name.name, problem);
+                    self.directory.report(&shared.ledger, NotCopied::name(&name.name), problem);
                 }
             }
         }
@@ -318,7 +318,9 @@ impl BatchCursor {
         is_whole: bool,
     ) -> Result<(Held, Meta, TimeLook), Problem> {
         let now_ns = tick::now_ns();
-        let wholly = (shared.settings.shape.request_bytes.into(), is_whole);
+        // One that changed before is opened: what becomes longer while it is open can be compared with its copy.
+        let small_bytes = u64::from(shared.settings.shape.request_bytes);
+        let wholly = (if self.directory.was_missed(&name.name) { 0 } else { small_bytes }, is_whole);
         let path = self.source_path(&name.name);
         let opened = self.source.open_file(name, &path, wholly, &shared.stop);
         let (held, meta) = opened.map_err(Problem::vanished)?;

@@ -31,8 +31,6 @@ impl FolderStates {
     /// A folder was listed to its end once more. Folders that it does not have any more are forgotten with all below
     /// them; an existing folder of that name that is another one is not.
     pub(super) fn handle_walked_again(&mut self, folder: FolderKey, key_of: impl Fn(&OsStr) -> u64) {
-        // They are dealt with once more.
-        self.given_up.remove(&folder);
         let Some(state) = self.of.get(&folder) else { return };
         let (Some(before), now) = (&state.before, &state.names) else { return };
         self.met.handle_walked(before, now);
@@ -56,7 +54,7 @@ impl FolderStates {
             gone.extend(children.get(&folder).into_iter().flatten());
             self.of.remove(&folder);
             self.guarded.remove(&folder);
-            self.given_up.remove(&folder);
+            self.forget_missed(folder);
         }
     }
 }
