@@ -175,6 +175,54 @@ fn what_became_longer_in_a_tree_of_another_host_is_compared() {
     }
 }
 
+/// As the log of a web server: whenever it is opened it is so young that it is read again, and it grows meanwhile.
+#[test]
+fn a_new_log_that_gets_lines_all_the_time_is_copied_and_keeps_nothing() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let serving = Serving::new(&home, &[]);
+    let ways = [
+        ("local", String::from("served/from/"), String::from("served/to")),
+        ("pushed", String::from("served/from/"), serving.at("to")),
+        ("pulled", serving.at("from/"), String::from("served/to")),
+    ];
+    for (way, from, to) in &ways {
+        for round in 0..5 {
+            let row = format!("{way}, round {round}");
+            make_folder(&home, "served/from");
+            std::fs::write(home.path("served/from/stays"), "stays").expect("room");
+            let mirror = ["mirror", "--ticket-file", "ticket", from, to];
+            expect(&home.pump(&mirror), 0, &[], &row);
+            std::fs::write(home.path("served/to/old"), "too much").expect("room");
+            std::fs::write(home.path("served/from/log"), "the first line\n").expect("room");
+            let is_over = AtomicBool::new(false);
+            let ended = thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        append(&home.path("served/from/log"));
+                        thread::sleep(Duration::from_millis(2));
+                    }
+                });
+                let ended = home.pump(&mirror);
+                is_over.store(true, Ordering::Relaxed);
+                ended
+            });
+            assert!([0, 24].contains(&ended.status), "{row}: {ended:?}");
+            assert!(!home.path("served/to/old").exists(), "{row}: {ended:?}");
+            let [copy, log] = ["served/to/log", "served/from/log"].map(|log| std::fs::read(home.path(log)));
+            let copy = copy.unwrap_or_else(|error| panic!("{row}: {error}: {ended:?}"));
+            assert!(log.expect("the log").starts_with(&copy), "{row}: {ended:?}");
+            assert!(
+                ended.err.matches("log':").count() <= 2,
+                "{row}: one line, and one that sums up: {ended:?}"
+            );
+            for folder in ["served/from", "served/to"] {
+                std::fs::remove_dir_all(home.path(folder)).expect("it is ours");
+            }
+        }
+    }
+}
+
 /// Its copy is on the disk, and the next run doubts nothing. That one would go below it, as behind any other run that
 /// has ended.
 #[test]

@@ -12,6 +12,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::end::Sink;
 use crate::file::copied::CopiedContent;
+use crate::file::growth;
 use crate::file::task::{Finish, Task};
 use crate::open::held::{Held, Original, ReadAgain, rewritten};
 use crate::problem::{Operation, Problem, shown_path};
@@ -57,7 +58,8 @@ pub(crate) fn find_change(disk: &Disk, original: &Original) -> Result<Option<Sou
 }
 
 /// Reads the source once more and compares it with what was copied. What is equal is good: the attributes are those of
-/// now. Anything else is a change. False where an interrupt came first, and nothing is known.
+/// now. One that only grew is accepted as by the first look. Anything else is a change. False where an interrupt was
+/// first, and nothing is known.
 pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Problem> {
     let original = task.original.as_ref().expect("only a source that is watched is read again");
     if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
@@ -82,9 +84,11 @@ pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Probl
                 .note(|| format!("'{}' has the content that was copied", shown_path(&original.path)));
             Ok(true)
         }
-        Err(SourceChange::Grew(words) | SourceChange::Other(words)) => {
-            Err(changed(&original.path, &words, task.target_is_kept()))
-        }
+        Err(SourceChange::Grew(words)) => match &task.finish {
+            Finish::Commit(staged) => growth::accept(shared, task, (original, staged), &words).map(|()| true),
+            _ => Err(changed(&original.path, &words, task.target_is_kept())),
+        },
+        Err(SourceChange::Other(words)) => Err(changed(&original.path, &words, task.target_is_kept())),
         Err(SourceChange::Unverified(what)) => Err(original.unsettled(what)),
     }
 }

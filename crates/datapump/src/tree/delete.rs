@@ -139,7 +139,8 @@ pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<()
     remove.restless = std::mem::take(&mut shared.trees.pruning().restless);
     let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.tree(tree, root));
     report_guarded(shared, roots);
-    report_restless(shared, roots, &remove.kept, &remove.restless);
+    let found = if remove.removes() { remove.found } else { 0 };
+    report_restless(shared, roots, (&remove.kept, found), &remove.restless);
     removed
 }
 
@@ -172,7 +173,7 @@ fn report_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
 fn report_restless(
     shared: &Shared<'_>,
     roots: &[Arc<Directory>],
-    kept: &KeptNames,
+    (kept, removed): (&KeptNames, u64),
     restless: &BTreeSet<FolderOfTree>,
 ) {
     let own = |folder: &FolderOfTree| kept.own.get(folder).copied().unwrap_or(0);
@@ -184,15 +185,18 @@ fn report_restless(
         );
         changed(shared, &source_path(roots, folder), words);
     }
-    if kept.on_their_way > 0
-        && let Some(folder) = restless.first()
-    {
+    let Some(folder) = restless.first() else { return };
+    if kept.on_their_way > 0 {
         let words = format!(
             "changed each time it was looked at: {} elsewhere, which may have moved into it, stay at the target \
              (--delete); run the same command again when it is quiet",
             counted(kept.on_their_way, "name")
         );
         changed(shared, &source_path(roots, folder), words);
+    } else if removed > 0 && restless.iter().all(|folder| own(folder) == 0) {
+        let words = "changed each time it was looked at: a file that kept moving may have no copy, and names elsewhere \
+                     were removed (--delete); run the same command again when it is quiet";
+        changed(shared, &source_path(roots, folder), words.into());
     }
 }
 

@@ -216,7 +216,7 @@ impl<'run> DeletePass<'run> {
     /// Whether a name stays because the source was not quiet, which is counted.
     fn stays_for_now(&mut self, here: &DeletePlace, name: &OsStr) -> bool {
         let folder = FolderOfTree { tree: self.tree, key: here.key };
-        if here.source.is_none() || self.restless.is_empty() {
+        if self.restless.is_empty() {
             return false;
         }
         if self.restless.contains(&folder) {
