@@ -15,4 +15,4 @@ mod passes;
 pub use folder_names::{FolderNames, RECORD_BYTES, WalkedName};
 pub use judgement::{NameFacts, NameVerdict, Recorded, judge};
 pub use missed::{MissedName, NameNow, judge_missed};
-pub use passes::{FolderOfTree, LooksFound, MovingNames, NextPass, PASSES, PASSES_MAX, Passes};
+pub use passes::{FolderOfTree, LooksFound, MovingNames, NextPass, Passes};

@@ -5,14 +5,12 @@
 /// The record of a name in the source's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// The folder was listed to its end and has no such name.
+    /// The folder was listed to its end and has no such name, or the source has no folder here.
     No,
     /// It is a folder that was walked.
     Folder,
     /// It is there, and no folder that was walked.
     Other,
-    /// The source has no folder here: all in it is too much.
-    NoFolder,
     /// The folder was not listed to its end.
     Unlisted,
 }
@@ -41,10 +39,8 @@ pub enum NameVerdict {
     Stays,
     /// A folder of both: its names are judged.
     Enter,
-    /// A folder of the target alone: all in it is too much, and then it is itself.
-    EnterAlone,
-    /// It is too much.
-    Goes,
+    /// It is too much; of a folder all in it is, and then it is itself.
+    TooMuch,
 }
 
 /// Judges a name.
@@ -55,8 +51,7 @@ pub fn judge(facts: NameFacts) -> NameVerdict {
         Recorded::Folder if facts.is_folder => NameVerdict::Enter,
         Recorded::Folder | Recorded::Other if !facts.is_in_the_way => NameVerdict::Right,
         Recorded::Unlisted => NameVerdict::Right,
-        _ if facts.is_folder => NameVerdict::EnterAlone,
-        _ => NameVerdict::Goes,
+        _ => NameVerdict::TooMuch,
     }
 }
 
@@ -75,20 +70,19 @@ mod tests {
         };
         let folder = NameFacts { is_folder: true, ..facts };
         for (facts, expected) in [
-            (facts, NameVerdict::Goes),
-            (folder, NameVerdict::EnterAlone),
+            (facts, NameVerdict::TooMuch),
+            (folder, NameVerdict::TooMuch),
             (NameFacts { is_protected: true, ..facts }, NameVerdict::Stays),
             (NameFacts { recorded: Recorded::Other, ..facts }, NameVerdict::Right),
             (NameFacts { recorded: Recorded::Folder, ..folder }, NameVerdict::Enter),
             // A file comes where the folder is, or where a dry run left a file for a folder.
             (NameFacts { recorded: Recorded::Other, ..folder }, NameVerdict::Right),
-            (NameFacts { recorded: Recorded::Other, is_in_the_way: true, ..folder }, NameVerdict::EnterAlone),
+            (NameFacts { recorded: Recorded::Other, is_in_the_way: true, ..folder }, NameVerdict::TooMuch),
             (NameFacts { recorded: Recorded::Folder, ..facts }, NameVerdict::Right),
-            (NameFacts { recorded: Recorded::NoFolder, ..facts }, NameVerdict::Goes),
             (NameFacts { recorded: Recorded::Unlisted, ..folder }, NameVerdict::Right),
             // With --delete-excluded what is excluded goes, whatever the source has.
-            (NameFacts { recorded: Recorded::Folder, is_excluded: true, ..folder }, NameVerdict::EnterAlone),
-            (NameFacts { recorded: Recorded::Other, is_excluded: true, ..facts }, NameVerdict::Goes),
+            (NameFacts { recorded: Recorded::Folder, is_excluded: true, ..folder }, NameVerdict::TooMuch),
+            (NameFacts { recorded: Recorded::Other, is_excluded: true, ..facts }, NameVerdict::TooMuch),
             (NameFacts { is_excluded: true, is_protected: true, ..facts }, NameVerdict::Stays),
         ] {
             assert_eq!(judge(facts), expected, "{facts:?}");

@@ -6,14 +6,14 @@
 //! walk. If none changed since it was walked, the record is what the source was when the first look began: what it does
 //! not have was not there. What changed is walked again, and its new names are copied; then all are looked at again.
 //!
-//! After [`PASSES`] passes what the last of them walked is restless, if the looks behind it show no change elsewhere: all
+//! After `PASSES` passes what the last of them walked is restless, if the looks behind it show no change elsewhere: all
 //! other folders stayed as recorded from before that walk until after it, so that a file which none of them has was in
-//! a restless one, or gone. Else there is another pass, and after [`PASSES_MAX`] nothing is removed at all. Restless
+//! a restless one, or gone. Else there is another pass, and after `PASSES_MAX` nothing is removed at all. Restless
 //! folders keep their own names; of the others those stay that some folder got or lost since it was walked first
 //! ([`MovingNames`]): they may be on their way.
 //!
 //! A file that changed while it was copied makes its folder a changed one, whatever the folder's times say. As long as
-//! the target has no copy of it there are further passes, up to [`PASSES_MAX`]; then nothing is removed, since an old
+//! the target has no copy of it there are further passes, up to `PASSES_MAX`; then nothing is removed, since an old
 //! name at the target may be its only copy.
 //!
 //! Must not know: how folders are looked at and walked.
@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 use super::FolderNames;
 
 /// So many passes for the source to become quiet.
-pub const PASSES: u32 = 3;
+const PASSES: u32 = 3;
 /// So many where each finds other folders changed.
-pub const PASSES_MAX: u32 = 6;
+const PASSES_MAX: u32 = 6;
 
 /// A folder of one of the trees of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,11 +66,6 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// Passes so far.
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
     /// All folders were looked at. A dry run walks nothing again.
     pub fn handle_looks(&mut self, found: LooksFound, walks_again: bool) -> NextPass {
         let LooksFound { mut changed, uncopied } = found;
@@ -121,16 +116,6 @@ impl MovingNames {
     pub fn may_have(&self, key: u64) -> bool {
         self.0.contains(&key)
     }
-
-    /// Names that were met.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether none was met.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -145,11 +130,11 @@ mod tests {
     fn ends(found: impl Fn(u32) -> (Vec<u64>, Vec<u64>)) -> (NextPass, u32) {
         let mut passes = Passes::default();
         loop {
-            let (changed, uncopied) = found(passes.count());
+            let (changed, uncopied) = found(passes.count);
             let found = LooksFound { changed: folders(&changed), uncopied: folders(&uncopied) };
             match passes.handle_looks(found, true) {
                 NextPass::WalkAgain(_) => {}
-                end => return (end, passes.count()),
+                end => return (end, passes.count),
             }
         }
     }

@@ -32,7 +32,6 @@ use crate::run::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::state::pruning::PruneVerdict;
 use crate::units::counted;
-pub(crate) use looks::FolderLook;
 use pass::{DeletePass, DeleteStep, KeptNames};
 
 /// Finds out what may be removed. True where folders are walked again for that: then this is asked once more when all

@@ -66,7 +66,7 @@ impl DeletePass<'_> {
         path: impl Fn() -> PathBuf,
     ) -> bool {
         let is_shown =
-            || open().is_some_and(|folder| self.roots.iter().any(|source| self.shows(source, &folder)));
+            || open().is_some_and(|folder| self.all.iter().any(|root| self.shows(&root.source, &folder)));
         let is_source = self.shared.trees.is_source_root(there) || is_shown();
         if is_source {
             self.refuse_source(&path());

@@ -18,9 +18,6 @@ use crate::tree::folder::visited::{AsWalked, FolderKey, FolderStep, ROOT, Visite
 use datapump_files::disk::Meta;
 use datapump_files::identity::id;
 
-/// The outcome of a look: the folder, and whether its times could hide a name that comes right behind the look.
-pub(crate) type FolderLook = Result<(Meta, bool), Problem>;
-
 /// Folders of all trees that changed since they were walked, and those with files that changed while they were copied.
 /// Those that are others by now are guarded.
 pub(super) fn find(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<LooksFound, Problem> {
@@ -33,7 +30,7 @@ pub(super) fn find(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Look
             unverified: Vec::new(),
             unseen: BTreeSet::new(),
         };
-        looks.handle(ROOT, root.source.look_again())?;
+        looks.handle(ROOT, root.source.now())?;
         match root.source.origin()? {
             Origin::There(folder) => {
                 let host = Arc::clone(&folder.remote_host);
@@ -69,14 +66,14 @@ impl FolderLooks<'_> {
     }
 
     /// Errors: the session is lost.
-    fn handle(&mut self, key: FolderKey, look: FolderLook) -> Result<(), Problem> {
+    fn handle(&mut self, key: FolderKey, look: Result<Meta, Problem>) -> Result<(), Problem> {
         let above = self.visited().above(key);
         if key != ROOT && self.unseen.contains(&above) {
             self.unseen.insert(key);
             return Ok(());
         }
         match look.map_err(Problem::vanished) {
-            Ok((now, _)) => match self.visited().is_as_walked(key, &now) {
+            Ok(now) => match self.visited().is_as_walked(key, &now) {
                 AsWalked::Yes => {}
                 AsWalked::Unverified => self.unverified.push(key),
                 AsWalked::No => drop(self.changed.insert(key)),
@@ -118,7 +115,7 @@ impl FolderLooks<'_> {
                         open.push(None);
                         continue;
                     };
-                    let look = opened.as_ref().map(|side| (side.meta, side.is_young())).map_err(Clone::clone);
+                    let look = opened.as_ref().map(|side| side.meta).map_err(Clone::clone);
                     self.handle(key, look)?;
                     open.push(opened.ok().filter(|_| !self.unseen.contains(&key)));
                 }

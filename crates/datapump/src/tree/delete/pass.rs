@@ -46,9 +46,7 @@ pub(super) struct KeptNames {
 pub(super) struct DeletePass<'run> {
     pub(super) shared: &'run Shared<'run>,
     pub(super) step: DeleteStep,
-    /// The folders that are copied from.
-    pub(super) roots: Vec<Arc<FolderSide>>,
-    all: &'run [Arc<Directory>],
+    pub(super) all: &'run [Arc<Directory>],
     /// Folders that keep their own names.
     pub(super) restless: BTreeSet<FolderOfTree>,
     pub(super) kept: KeptNames,
@@ -103,7 +101,6 @@ impl<'run> DeletePass<'run> {
         DeletePass {
             shared,
             step,
-            roots: all.iter().map(|root| Arc::clone(&root.source)).collect(),
             all,
             restless: BTreeSet::new(),
             kept: KeptNames::default(),
@@ -182,8 +179,8 @@ impl<'run> DeletePass<'run> {
         let (kind, selected) = self.kind(here, folder, name)?;
         let visited = &here.root.visited;
         let key = visited.below(here.key, &name.name);
-        let recorded = match visited.has_name(here.key, &name.name).filter(|_| here.source.is_some()) {
-            _ if here.source.is_none() => Recorded::NoFolder,
+        let recorded = match visited.has_name(here.key, &name.name) {
+            _ if here.source.is_none() => Recorded::No,
             Some(true) if visited.has(key) => Recorded::Folder,
             Some(true) => Recorded::Other,
             Some(false) => Recorded::No,
@@ -201,7 +198,7 @@ impl<'run> DeletePass<'run> {
             NameVerdict::Stays => Ok(Fate::Kept),
             NameVerdict::Right => Ok(Fate::Right),
             NameVerdict::Enter => self.common(here, (&name.name, &name.name), key),
-            NameVerdict::EnterAlone | NameVerdict::Goes => {
+            NameVerdict::TooMuch => {
                 let is_written = recorded == Recorded::No && selected == Selected::Yes;
                 let written = if is_written { here.otherwise_written(folder, name)? } else { None };
                 match written {

@@ -14,9 +14,8 @@ use super::{RemoteFolder, RemoteHost};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::problem::Problem;
-use crate::tree::delete::FolderLook;
-use crate::tree::folder::visited::FolderKey;
-use crate::tree::folder::visited::FolderStep;
+use crate::tree::folder::visited::{FolderKey, FolderStep};
+use datapump_files::disk::Meta;
 
 impl RemoteHost {
     /// Looks at the folders of a way below an open one; `tell` hears of each in turn.
@@ -27,16 +26,14 @@ impl RemoteHost {
         root: &RemoteFolder,
         way: impl Iterator<Item = FolderStep>,
         path: &dyn Fn(FolderKey) -> PathBuf,
-        tell: &mut dyn FnMut(FolderKey, FolderLook) -> Result<(), Problem>,
+        tell: &mut dyn FnMut(FolderKey, Result<Meta, Problem>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         let (mut open, mut told) = (vec![root.number], Ok(()));
         let mut asks = way.map(|step| self.request_of(step, &mut open));
         self.ask_together(&mut asks, &mut |folder, answer| {
             let Some(folder) = folder else { return };
             let look = match answer {
-                Ok((Answer::Folder { meta, is_young, .. }, _)) => {
-                    Ok((from_wire(&meta), is_young == Some(true)))
-                }
+                Ok((Answer::Folder { meta, .. }, _)) => Ok(from_wire(&meta)),
                 Ok((Answer::Fault(fault), _)) => Err(problem_of(&fault, &path(folder)).on(&self.place)),
                 Ok(_) => Err(self.unexpected()),
                 Err(over) => Err(over_budget(over, &path(folder))),
