@@ -95,11 +95,10 @@ impl DeletePlace {
         folder: &File,
         name: &Name,
     ) -> Result<Option<OsString>, Problem> {
-        let Some(source) = self.source.as_ref().filter(|_| disk::may_fold_names(folder)) else {
-            return Ok(None);
-        };
+        let Some(source) = &self.source else { return Ok(None) };
         let folded = match &mut self.folded {
             Some(folded) => folded,
+            empty if !disk::may_fold_names(folder) => empty.insert(HashMap::new()),
             empty => {
                 let side = source.side()?;
                 empty.insert(folded::standing_otherwise_written(
