@@ -17,14 +17,19 @@ use datapump_files::disk::{self, Meta, file_meta};
 use datapump_files::identity::{FileId, id};
 
 impl DeletePass<'_> {
-    /// Whether what is about to go from a folder would go from the source, too: it is shown there on another mount.
-    /// The source's folder is opened only where its numbers, as they were recorded, leave that open.
+    /// Whether what is about to be removed from a folder would be removed from the source, too: it is the source's, or is
+    /// shown there on another mount. The source's folder is opened only where its numbers, as they were recorded, leave
+    /// that open.
     pub(super) fn is_shown_in_source(&mut self, here: &DeletePlace, folder: &Arc<File>) -> bool {
-        let recorded = here.root.visited.id_of(here.key);
-        let may_be_shown = |folder| recorded.is_none_or(|source| self.may_show(source, folder));
-        let source = here.source.as_ref().filter(|_| self.removes() && may_be_shown(folder));
-        let Some(source) = source.and_then(|source| source.side().ok()) else { return false };
-        let is_shown = self.shows(&source, folder);
+        let Some(source) = here.source.as_ref().filter(|_| self.step == DeleteStep::Remove) else {
+            return false;
+        };
+        let target = file_meta(folder).ok().map(|meta| id(&meta));
+        let is_shown = match here.root.visited.id_of(here.key) {
+            recorded if recorded.is_some() && recorded == target => self.is_source_here(),
+            Some(recorded) if !self.may_show(recorded, folder) => false,
+            _ => self.removes() && source.side().is_ok_and(|source| self.shows(&source, folder)),
+        };
         if is_shown {
             self.refuse_source(&here.target.path());
         }
