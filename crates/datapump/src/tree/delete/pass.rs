@@ -19,7 +19,7 @@ use crate::target::listed::{self, Name};
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{FolderKey, ROOT};
-use crate::tree::names::backup::{self, TakenName, UndoRename};
+use crate::tree::names::backup::{self, BackupSource, TakenName, UndoRename};
 use crate::units::counted;
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
@@ -304,10 +304,11 @@ impl<'run> DeletePass<'run> {
         if self.shared.settings.options.backup.is_none() {
             return true;
         }
-        let source = here.source.as_ref().and_then(|source| source.side().ok());
-        let tree = (&*here.root, &*here.target, source.as_deref());
         let lists = |name: &OsStr| here.root.visited.has_name(here.key, name);
-        let set_aside = || backup::aside_in_tree(self.shared, tree, &lists, TakenName::gone(folder, name));
+        let open = || here.source.as_ref()?.side().ok();
+        let source = here.source.as_ref().map(|_| BackupSource { lists: &lists, open: &open });
+        let tree = (&*here.root, &*here.target, source);
+        let set_aside = || backup::aside_in_tree(self.shared, tree, TakenName::gone(folder, name));
         let done = match set_aside() {
             Err(problem) if problem.class == Class::Denied && here.target.open_up() => set_aside(),
             done => done,

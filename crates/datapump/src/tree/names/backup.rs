@@ -171,12 +171,19 @@ pub(crate) fn deals_with(shared: &Shared<'_>, (folder, name): (&File, &OsStr)) {
     }
 }
 
-/// Sets aside the existing entry of a name of a tree's target. `source` has what is copied there, if anything, and `lists`
-/// tells whether it has a name, where that is known.
+/// The folder of the source that is copied to where a backup lies. It is opened only for what no record tells.
+#[derive(Clone, Copy)]
+pub(crate) struct BackupSource<'run> {
+    /// Whether it has a name, where that is known.
+    pub(crate) lists: &'run dyn Fn(&OsStr) -> Option<bool>,
+    /// `None` where it cannot be opened.
+    pub(crate) open: &'run dyn Fn() -> Option<Arc<FolderSide>>,
+}
+
+/// Sets aside the existing entry of a name of a tree's target. `source` has what is copied there, if anything.
 pub(crate) fn aside_in_tree(
     shared: &Shared<'_>,
-    (root, target, source): (&Root, &FolderSide, Option<&FolderSide>),
-    lists: &dyn Fn(&OsStr) -> Option<bool>,
+    (root, target, source): (&Root, &FolderSide, Option<BackupSource<'_>>),
     taken: TakenName<'_>,
 ) -> Result<UndoRename, Problem> {
     let TakenName { folder, name, .. } = taken;
@@ -195,7 +202,7 @@ pub(crate) fn aside_in_tree(
     let into = to.as_ref().unwrap_or(folder);
     let at = (folder, name, &stood);
     let source = source.filter(|_| is_beside);
-    let names = BackupNames { shared, root, target, source, lists, is_beside, at, into, is_unverified };
+    let names = BackupNames { shared, root, target, source, is_beside, at, into, is_unverified };
     let may_replace = |backup: &OsStr, there: &Meta| names.may_replace(backup, there);
     let is_needed = |backup: &OsStr| names.is_needed(backup);
     let aside = backup.set_aside(at, into, may_replace, is_needed).map_err(wrong)?;
@@ -214,10 +221,8 @@ struct BackupNames<'run> {
     shared: &'run Shared<'run>,
     root: &'run Root,
     target: &'run FolderSide,
-    /// The folder of the source that is copied to where the backup lies, if any.
-    source: Option<&'run FolderSide>,
-    /// Whether that has a name, where it is known.
-    lists: &'run dyn Fn(&OsStr) -> Option<bool>,
+    /// Where the backup lies beside what is copied.
+    source: Option<BackupSource<'run>>,
     is_beside: bool,
     at: (&'run File, &'run OsStr, &'run Meta),
     into: &'run File,
@@ -257,21 +262,25 @@ impl BackupNames<'_> {
     }
 
     fn source_has(&self, backup: &OsStr) -> Option<bool> {
-        let Some(side) = self.source else { return Some(false) };
-        let ask = || side.origin().ok().and_then(|origin| origin.has(backup, || side.path_of(backup)));
-        (self.lists)(backup).or_else(ask)
+        let Some(source) = self.source else { return Some(false) };
+        let ask = || {
+            let side = (source.open)()?;
+            side.origin().ok()?.has(backup, || side.path_of(backup))
+        };
+        (source.lists)(backup).or_else(ask)
     }
 
     /// Whether the source has a name that the target may take for the backup's.
     fn source_may_have(&self, backup: &OsStr) -> Option<bool> {
         let (shared, (folder, name, stood)) = (self.shared, self.at);
-        let (Some(side), Some(wish)) = (self.source, &shared.settings.options.backup) else {
+        let (Some(source), Some(wish)) = (self.source, &shared.settings.options.backup) else {
             return Some(false);
         };
         if !may_fold(folder, name, stood) {
             return Some(false);
         }
-        shared.trees.like_backups.of(wish, side, &shared.stop).map(|names| names.may_have(backup))
+        let side = (source.open)()?;
+        shared.trees.like_backups.of(wish, &side, &shared.stop).map(|names| names.may_have(backup))
     }
 
     /// Whether an earlier run that did not end well may have put the entry under the backup's name.
@@ -330,9 +339,10 @@ pub(crate) fn of_entry<T>(
         let path = target.path_of(taken.name);
         return of_file(shared, taken, (&*path, directory.root.named), replace);
     }
-    let tree = (&*directory.root, &**target, Some(&*directory.source));
     let lists = |name: &OsStr| listing::source_lists(shared, directory, name);
-    let aside = aside_in_tree(shared, tree, &lists, taken)?;
+    let open = || Some(Arc::clone(&directory.source));
+    let source = BackupSource { lists: &lists, open: &open };
+    let aside = aside_in_tree(shared, (&*directory.root, &**target, Some(source)), taken)?;
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }
 
