@@ -36,6 +36,17 @@ pub(crate) struct ListedEntry {
     pub(crate) _charge: Option<Arc<Charge>>,
 }
 
+/// A step of a way through the names of a list, each folder before those in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ListStep {
+    /// A name in the folder that the way is in.
+    Look(OsString),
+    /// Into the folder of this name.
+    Down(OsString),
+    /// Back to the one above.
+    Up,
+}
+
 /// A name as a folder lists it.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {

@@ -18,7 +18,7 @@ use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
-use crate::target::listed::Name;
+use crate::target::listed::{ListStep, Name};
 use crate::tree::folder::directory::{Batch, Directory, LinkDest, Looked, Traits};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::lister::{Lister, Next};
@@ -72,20 +72,53 @@ fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, P
     }
 }
 
-/// Names that no listing told of: another host is asked for them together.
+/// Names that no listing told of: another host is asked for them together, with names of the list below them.
 fn look_at_listed(
     shared: &Shared<'_>,
     directory: &Directory,
-    names: Vec<Name>,
+    mut names: Vec<Name>,
 ) -> Result<Vec<Name>, Problem> {
     let with_attributes = compares_attributes(shared, directory);
     let Origin::There(folder) = directory.source.origin().map_err(Problem::vanished)? else {
         return Ok(names);
     };
-    let backups = names_beside(shared, directory, names.iter().filter(|name| name.told.is_none()));
-    let backups = folder.look_at_all(backups, false)?;
-    directory.note_looked_at(&backups);
-    folder.look_at_all(names, with_attributes)
+    let untold = || names.iter().filter(|name| name.told.is_none());
+    let is_open = |name: &&Name| folder.has_entered(&name.name);
+    let below = steps_below(shared, directory, untold().filter(|name| !is_open(name)));
+    let backups = names_beside(shared, directory, untold());
+    let count = names.len();
+    names.extend(backups);
+    let mut names = folder.look_at_all(names, &below, with_attributes)?;
+    directory.note_looked_at(&names.split_off(count));
+    Ok(names)
+}
+
+/// A way through the names of a list below these.
+fn steps_below<'names>(
+    shared: &Shared<'_>,
+    directory: &Directory,
+    names: impl DoubleEndedIterator<Item = &'names Name>,
+) -> Vec<ListStep> {
+    let select = &shared.trees.select;
+    if !select.is_list() {
+        return Vec::new();
+    }
+    let beside = shared.settings.options.backup.as_ref().filter(|backup| backup.folder.is_none());
+    let ending = beside.filter(|_| directory.target.is_some()).map(|backup| &*backup.suffix);
+    select.steps_below(&directory.relative(), names, ending)
+}
+
+/// A folder of a list that was not looked at before its turn is, now, with those behind it.
+fn look_below_listed(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+    let Origin::There(folder) = &cursor.source else { return Ok(()) };
+    if !shared.trees.select.is_list() || folder.has_entered(&name.name) {
+        return Ok(());
+    }
+    let names = std::iter::once(name).chain(cursor.names.as_slice());
+    let names = names.filter(|name| !folder.has_entered(&name.name));
+    let below = steps_below(shared, &cursor.directory, names);
+    let with_attributes = compares_attributes(shared, &cursor.directory);
+    folder.look_at_all(Vec::new(), &below, with_attributes).map(drop)
 }
 
 fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
@@ -112,6 +145,7 @@ fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
 /// Goes into a folder: makes or opens its target and puts up the listing of its names.
 pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
     let above = &cursor.directory;
+    look_below_listed(shared, cursor, name)?;
     let source = above.source.child_of(name).map_err(Problem::vanished)?;
     let is_left_out =
         shared.settings.options.one_file_system && source.meta.device != above.root.source_device;

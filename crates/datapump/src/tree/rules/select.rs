@@ -2,6 +2,8 @@
 //!
 //! Must not know: how folders are listed, how patterns match (`filter`).
 
+mod below;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how requests are sent, what is done with names.
 
+pub(super) mod looked_early;
 pub(super) mod opened_early;
 pub(super) mod remote_file;
 
@@ -25,6 +26,7 @@ use crate::net::folder::refusal::problem_of;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{Attributes, ListedEntry, Name};
 use datapump_files::disk::{FileKind, Meta};
+use looked_early::LookedEarly;
 use opened_early::EarlyFile;
 
 /// A folder that was opened at the other side.
@@ -43,6 +45,8 @@ pub(crate) struct RemoteFolder {
     first_names: Mutex<Option<(Vec<Name>, u64)>>,
     /// Files that were opened before their turn.
     pub(super) early: Mutex<HashMap<OsString, EarlyFile>>,
+    /// Names of a list that were looked at before their turn, and folders that were opened.
+    looked: Mutex<LookedEarly>,
     _charge: Charge,
 }
 
@@ -64,6 +68,7 @@ impl RemoteFolder {
             comes_ahead,
             first_names: Mutex::default(),
             early: Mutex::default(),
+            looked: Mutex::default(),
             _charge,
         }
     }
@@ -89,6 +94,9 @@ impl RemoteFolder {
 
     /// Opens a folder in this one.
     pub(crate) fn enter(&self, name: &Name, path: &Path) -> Result<Arc<RemoteFolder>, Problem> {
+        if let Some(entered) = self.take_entered(&name.name) {
+            return Ok(entered);
+        }
         let (above, bytes) = (self.number, name.name.as_bytes().to_vec().into());
         let ask = |folder| PeerRequest::Enter { folder, above, name: bytes };
         self.remote_host.folder(name.follows().map(|follow| follow.number()), ask, path)
@@ -158,29 +166,6 @@ impl RemoteFolder {
     /// What a name is, links not followed.
     pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
         self.look_closely(name, None, path)
-    }
-
-    /// The names with what they are, where no listing told that: all are asked for together. What could not be told so is
-    /// asked for when it is dealt with.
-    pub(crate) fn look_at_all(
-        &self,
-        mut names: Vec<Name>,
-        with_attributes: bool,
-    ) -> Result<Vec<Name>, Problem> {
-        let with_attributes = with_attributes.then_some(true);
-        let untold = names.iter_mut().filter(|name| name.told.is_none());
-        let mut asks = untold.map(|name| {
-            let bytes = name.name.as_bytes().to_vec().into();
-            (name, PeerRequest::LookAt { above: self.number, name: bytes, with_attributes })
-        });
-        self.remote_host.ask_together(&mut asks, &mut |name, answer| {
-            let Ok((Answer::Names { mut entries, .. }, charge)) = answer else { return };
-            let told = entries.pop().and_then(|entry| self.name_of(entry, &Arc::new(charge)).told);
-            if told.as_ref().is_some_and(|told| told.meta.is_ok() || told.meta == Err(Errno::ENOENT)) {
-                name.told = told;
-            }
-        })?;
-        Ok(names)
     }
 
     /// The attributes of a name with which no listing told them; `None` if the other side is too old to tell. A link,
