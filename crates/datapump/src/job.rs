@@ -38,7 +38,7 @@ use crate::job::settings::{QueuedNulls, Settings};
 use crate::lane;
 use crate::lane::gate::LaneGate;
 use crate::net::folder::handle_table::HandleTable;
-use crate::net::folder::remote_host::{AheadWish, RemoteHost};
+use crate::net::folder::remote_host::{AheadWish, PlacesEarly, RemoteHost};
 use crate::net::server::served_connection;
 use crate::problem::Problem;
 use crate::report::charges::ThreadTime;
@@ -379,7 +379,7 @@ impl Job {
 
     /// Over a long path the other host begins at once.
     fn read_ahead(&self) {
-        let Some(remote_host) = self.remote_host.as_ref().filter(|host| host.reads_ahead()) else { return };
+        let Some(remote_host) = &self.remote_host else { return };
         let find = |path| PathAt::find(&self.platform.disk, path);
         let target = self.found.clone().or_else(|| self.target.local_path().map(find));
         let compares = self.work == JobKind::Compare;
@@ -409,6 +409,7 @@ impl Job {
             remote_host: self.remote_host.clone(),
             stop: Arc::clone(&self.stop),
             rates: self.rates(),
+            places_early: PlacesEarly::default(),
             live: std::sync::Mutex::default(),
             numbers: AtomicU32::new(0),
             trees,

@@ -59,7 +59,8 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
         .remote_host
         .as_ref()
         .ok_or_else(|| Problem::usage("there is no session with the other host"))?;
-    let file = Arc::new(remote_host.open_place(item.number, path)?);
+    let early = shared.places_early.take(item.number);
+    let file = Arc::new(early.map_or_else(|| remote_host.open_place(item.number, path), Ok)?);
     let (meta, tells_ranges) = match &*file {
         RemoteFile::Open(open) => (open.meta, open.ranges.is_some()),
         RemoteFile::Stream(stream) => {

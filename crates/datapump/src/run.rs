@@ -23,7 +23,7 @@ use crate::file::task::{Finish, Task};
 use crate::job::platform::EngineNeed;
 use crate::job::settings::Settings;
 use crate::lane::gate::LaneGate;
-use crate::net::folder::remote_host::RemoteHost;
+use crate::net::folder::remote_host::{PlacesEarly, RemoteHost};
 use crate::problem::{Class, Operation, Problem, class_of};
 use crate::report::AskedAndGot;
 use crate::run::ledger::Ledger;
@@ -56,6 +56,8 @@ pub(crate) struct Shared<'run> {
     pub(crate) ledger: Ledger<'run>,
     /// The host on which remote sources lie.
     pub(crate) remote_host: Option<Arc<RemoteHost>>,
+    /// Files of its places that were opened before their turn.
+    pub(crate) places_early: PlacesEarly,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) plan: Plan<Work>,
     /// Where lanes wait that a long path may need.

@@ -184,6 +184,10 @@ pub enum PeerRequest {
         /// The places are opened, and their names are left to requests. An older peer sends the names.
         #[n(5)]
         places_alone: Option<bool>,
+        /// Before the block of a place's file comes what the file is by then ([`Answer::Meta`]). An older peer leaves that
+        /// to a request.
+        #[n(6)]
+        looks: Option<bool>,
     },
     /// There is room for so many more bytes of frames. No answer.
     #[n(13)]

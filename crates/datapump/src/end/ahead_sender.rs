@@ -49,6 +49,11 @@ impl AheadSender {
         if self.credit.may_begin(under_way_bytes) { self.walk.poll() } else { None }
     }
 
+    /// See [`WalkAhead::looks`].
+    pub(super) fn looks(&self) -> bool {
+        self.walk.looks()
+    }
+
     /// An answer is about to be sent. Whether it opens a folder that nobody wants any more.
     pub(super) fn handle_answer(&mut self, number: u64, answer: &mut Answer) -> bool {
         let is_short = self.walk.room_left() < ROOM_LEFT_BYTES && matches!(answer, Answer::Names { .. });

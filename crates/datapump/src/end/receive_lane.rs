@@ -270,11 +270,12 @@ impl ReceiveLane {
         bytes: &mut [u8],
     ) -> Option<TakenAhead> {
         let (digest, came) = arrived.block?;
-        // The answer about a small file counts only with what came of it.
-        let told = || match file {
-            RemoteFile::Small(_) => {
+        // The answer about a file counts only with what came of it.
+        let told = || match (&*arrived.answer, file) {
+            (Answer::Meta { .. }, RemoteFile::Open(_)) | (_, RemoteFile::Small(_)) => {
                 let (answer, charge) = arrived.answer.into_parts();
-                before_block((file, 0), (answer, Some(charge)), request.block.len)
+                let looked_bytes = request.block.len.into();
+                before_block((file, looked_bytes), (answer, Some(charge)), request.block.len)
                     .is_ok_and(|before| matches!(before, BeforeBlock::Block))
             }
             _ => true,

@@ -40,13 +40,16 @@ pub(crate) struct SendLane {
     ahead: Option<AheadSender>,
     /// Blocks that were requested together, as far as they are not taken.
     run: Option<ReadRun>,
-    /// The last of blocks that were requested together, their file, and where in it they are.
-    looks: VecDeque<(u64, u64, (u64, u64))>,
+    /// Files that are looked at behind their blocks.
+    looks: VecDeque<BlockLook>,
     /// Bytes of the largest block that is read.
     request_bytes: u32,
     /// Nothing more will be requested.
     is_over: bool,
 }
+
+/// The last of blocks that were requested together, their file, and where in it they are.
+type BlockLook = (u64, u64, (u64, u64));
 
 /// What was requested, until it is answered.
 enum RequestTurn {
@@ -156,19 +159,31 @@ impl SendLane {
         let run = self.run.as_mut()?;
         let (ask, number, is_last) = run.next();
         if is_last {
-            self.looks.push_back((number, run.file, (run.first, run.end - run.first)));
-            // Those of blocks that are not answered yet are fewer.
-            if self.looks.len() > REQUESTED_MAX {
-                self.looks.pop_front();
-            }
+            let look = (number, run.file, (run.first, run.end - run.first));
             self.run = None;
+            self.put_look(look);
         }
         Some((ask, number))
     }
 
+    /// Those of blocks that are not answered yet are fewer than are kept.
+    fn put_look(&mut self, look: BlockLook) {
+        self.looks.push_back(look);
+        if self.looks.len() > REQUESTED_MAX {
+            self.looks.pop_front();
+        }
+    }
+
     fn next_ahead(&mut self) -> Option<(PeerRequest, u64)> {
         let under_way = self.under_way_bytes();
-        self.ahead.as_mut()?.poll(under_way).map(|(number, ask)| (ask, number))
+        let ahead = self.ahead.as_mut()?;
+        let (number, ask) = ahead.poll(under_way)?;
+        if let PeerRequest::Read { file, at, len, .. } = &ask
+            && ahead.looks()
+        {
+            self.put_look((number, *file, (at.0, u64::from(*len))));
+        }
+        Some((ask, number))
     }
 
     /// Bytes of blocks that are being read.
@@ -191,12 +206,19 @@ impl SendLane {
                     sums: sum,
                     empty_files,
                     places_alone,
+                    looks,
                 },
                 None,
             ) => {
                 let file_bytes_max = file_bytes_max.min(self.request_bytes);
-                let (empty_files, places_alone) = (empty_files == Some(true), places_alone == Some(true));
-                let scope = AheadScope { file_bytes_max, with_attributes, sum, empty_files, places_alone };
+                let scope = AheadScope {
+                    file_bytes_max,
+                    with_attributes,
+                    sum,
+                    empty_files: empty_files == Some(true),
+                    places_alone: places_alone == Some(true),
+                    looks: looks == Some(true),
+                };
                 let walk = WalkAhead::new(self.handles.places(), scope);
                 match AheadSender::new(walk, credit, self.handles.share()) {
                     Some(ahead) => self.ahead = Some(ahead),

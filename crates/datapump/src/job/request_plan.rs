@@ -256,14 +256,15 @@ pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool)
     }
 }
 
-/// What decides about its defaults. `far`: its sources lie at another host.
+/// What decides about its defaults. `remote_host`: its sources lie at another host, where many files are as a tree.
 pub(crate) fn reads(items: &[Item], remote_host: bool) -> Reads {
-    let of_item = |item: &Item| match (remote_host, item.is_tree()) {
+    let are_many = items.len() > Options::defaults(Reads::FarFiles).source_depth as usize;
+    let of_item = |item: &Item| match (remote_host, item.is_tree() || are_many) {
         (true, true) => Reads::FarTrees,
         (true, false) => Reads::FarFiles,
-        (false, true) => Reads::Trees,
-        (false, false) if matches!(item.source, Place::Web(_)) => Reads::Web,
-        (false, false) => Reads::Files,
+        (false, _) if item.is_tree() => Reads::Trees,
+        (false, _) if matches!(item.source, Place::Web(_)) => Reads::Web,
+        (false, _) => Reads::Files,
     };
     items.iter().map(of_item).max().unwrap_or(Reads::Files)
 }

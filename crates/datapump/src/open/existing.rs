@@ -3,6 +3,8 @@
 //!
 //! Must not know: how the rules decide, how files are opened and copied.
 
+pub(crate) mod early_places;
+
 use std::fs::File;
 use std::path::Path;
 
@@ -171,9 +173,11 @@ impl AttributeCarrier {
                 held.map(AttributeCarrier::Here)
                     .map_err(|errno| Problem::system(Operation::Open, path, errno.0))
             }
-            (Place::Remote(remote), Some(remote_host)) => remote_host
-                .open_place(item.number, &remote.path)
-                .map(|file| AttributeCarrier::There(Box::new(file))),
+            (Place::Remote(remote), Some(remote_host)) => {
+                let early = shared.places_early.take(item.number);
+                let file = early.map_or_else(|| remote_host.open_place(item.number, &remote.path), Ok);
+                file.map(|file| AttributeCarrier::There(Box::new(file)))
+            }
             _ => Ok(AttributeCarrier::Nothing),
         }
     }

@@ -131,6 +131,11 @@ impl<Work> Plan<Work> {
         if state.unsettled > 0 && !state.lane_lost { Claim::NotYet } else { self.last(&mut state) }
     }
 
+    /// What `look` finds in the next pieces of work, as far as they are known.
+    pub(crate) fn look_ahead<T>(&self, most: usize, look: impl FnMut(&Work) -> Option<T>) -> Vec<T> {
+        self.state().work.iter().take(most).filter_map(look).collect()
+    }
+
     /// A piece of an open file, for who requests it before it has room for it.
     pub(crate) fn claim_ahead(&self) -> Option<(Arc<Task>, Extent)> {
         match self.large(&mut self.state(), true) {

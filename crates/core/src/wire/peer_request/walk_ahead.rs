@@ -71,6 +71,8 @@ pub struct AheadScope {
     pub empty_files: bool,
     /// The places alone are opened, and their names are not walked.
     pub places_alone: bool,
+    /// Before the block of a place's file comes what the file is by then.
+    pub looks: bool,
 }
 
 /// A walk ahead of the requests.
@@ -186,6 +188,11 @@ impl WalkAhead {
     /// Whether there is something to be answered now.
     pub fn has_next(&self) -> bool {
         !self.current.is_empty() || (self.asked.is_empty() && !self.stack.is_empty())
+    }
+
+    /// Whether an open file is looked at behind its block.
+    pub fn looks(&self) -> bool {
+        self.scope.looks
     }
 
     /// Whether nothing is left.

@@ -7,6 +7,8 @@
 
 mod ask_together;
 mod look_below;
+mod place_looks;
+mod places_early;
 mod pools;
 mod read_again;
 mod read_ahead;
@@ -15,12 +17,12 @@ mod round_trips;
 
 use std::ffi::CString;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use datapump_core::wire::attributes::Attribute;
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::peer_request::walk_ahead::{AHEAD, number_of_look, number_of_root};
+use datapump_core::wire::peer_request::walk_ahead::{AHEAD, number_of_root};
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
@@ -33,8 +35,9 @@ use crate::net::folder::owners::Mapping;
 use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::problem::Problem;
 use crate::target::listed::Attributes;
-use datapump_files::disk::Meta;
 
+use place_looks::PlaceLooks;
+pub(crate) use places_early::PlacesEarly;
 pub(crate) use pools::{Pools, PurposePools};
 use read_ahead::ReadAhead;
 pub(crate) use read_ahead::{AheadWish, ArrivedItem};
@@ -79,8 +82,9 @@ pub(crate) struct RemoteHost {
     names_waited_ns: Arc<AtomicU64>,
     /// Folders and files that are not needed any more.
     gone: Mutex<Vec<PeerRequest>>,
-    /// The place that was looked at last, and what stood there.
-    last_look: Mutex<Option<(u32, Option<Meta>)>>,
+    /// So many places does the session have.
+    places: AtomicU32,
+    place_looks: Mutex<PlaceLooks>,
     /// An older version: it tells no attributes with names of files.
     tells_no_attributes: AtomicBool,
     /// An older version: empty files are opened.
@@ -145,7 +149,8 @@ impl RemoteHost {
             round_trip_ns: AtomicU64::new(round_trip_ns),
             names_waited_ns: Arc::default(),
             gone,
-            last_look: Mutex::default(),
+            places: AtomicU32::new(0),
+            place_looks: Mutex::default(),
             tells_no_attributes,
             tells_no_empty_files: AtomicBool::new(false),
             share,
@@ -156,6 +161,7 @@ impl RemoteHost {
     /// The other side begins to send what a walk of the session's places meets. Where it is too old for that, or this
     /// side has no room, everything is requested.
     pub(crate) fn read_ahead(&self, places: usize, wish: AheadWish) {
+        self.set_places(places);
         let Some(pool) = &self.ahead_pool else { return };
         let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX).and_then(|mut channel| {
             // Where it is refused everything is requested.
@@ -169,9 +175,9 @@ impl RemoteHost {
         }
     }
 
-    /// Whether the other side may send what is not requested.
-    pub(crate) fn reads_ahead(&self) -> bool {
-        self.ahead_pool.is_some()
+    /// Whether its places come without a request.
+    pub(crate) fn brings_places(&self) -> bool {
+        self.ahead().is_some_and(ReadAhead::comes)
     }
 
     fn ahead(&self) -> Option<&ReadAhead> {
@@ -389,31 +395,6 @@ impl RemoteHost {
 
     fn unexpected(&self) -> Problem {
         self.lost(&WireError::Unexpected("another answer than was asked for").into())
-    }
-
-    /// What stands at a place of the session, links followed unless kept; `None` for a pipe, or null. All that looks at
-    /// one place before the walk is told the same, by one request.
-    pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
-        let mut last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, looked)) = last.filter(|(looked, _)| *looked == place) {
-            return Ok(looked);
-        }
-        let looked =
-            match self.take_or_ask(Some(number_of_look(place)), |_| PeerRequest::Look(place), path)?.1 {
-                Answer::Meta { meta, .. } => Some(from_wire(&meta)),
-                Answer::Stream { .. } => None,
-                _ => return Err(self.unexpected()),
-            };
-        *last = Some((place, looked));
-        Ok(looked)
-    }
-
-    /// Whether a place is a temporary file that a pump uses or can resume.
-    pub(crate) fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
-        match self.ask(&PeerRequest::Look(place), path)?.0 {
-            Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
-            _ => Ok(false),
-        }
     }
 
     /// Opens the folder of a place.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::open;
 use crate::open::existing;
-use crate::open::existing::FileNext;
+use crate::open::existing::{FileNext, early_places};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::target::other_names;
@@ -61,6 +61,9 @@ fn passed_by<'item>(shared: &Shared<'_>, item: &'item Item) -> Option<(&'item Pa
 
 /// Opens a file that the user named, under the first of its names, unless what stands at its target stays.
 fn open_file(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    if let Err(problem) = early_places::open_early(shared, item) {
+        return shared.ledger.report(problem);
+    }
     if item.other_names.is_empty() || item.differs {
         return open_one(shared, waits, item);
     }

@@ -2,6 +2,8 @@
 //!
 //! Must not know: what is requested, what the answers are used for.
 
+use std::sync::atomic::Ordering;
+
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::turns::RequestTurns;
@@ -50,6 +52,7 @@ impl RemoteHost {
         tell: &mut dyn FnMut(What, OneAnswer),
     ) -> Result<(), NetFault> {
         let (mut asks, mut turns, mut under_way_bytes) = (asks.peekable(), RequestTurns::default(), 0);
+        let mut before_ns = Some(channel.waited_ns());
         while asks.peek().is_some() || !turns.is_empty() {
             if under_way_bytes < UNDER_WAY_BYTES / 2 {
                 while under_way_bytes < UNDER_WAY_BYTES
@@ -62,7 +65,11 @@ impl RemoteHost {
                 }
                 channel.flush()?;
             }
-            let answer = self.read(&body(channel, &turns)?)?;
+            let body = body(channel, &turns)?;
+            if let Some(before_ns) = before_ns.take() {
+                self.round_trip_ns.fetch_min(channel.waited_ns() - before_ns, Ordering::Relaxed);
+            }
+            let answer = self.read(&body)?;
             if answer.as_ref().map_or_else(|unheld| unheld.more, |answer| has_more(answer)) {
                 return Err(WireError::Unexpected("more than one answer").into());
             }

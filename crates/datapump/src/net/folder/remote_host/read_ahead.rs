@@ -63,6 +63,7 @@ impl AheadWish {
         let with_attributes = self.with_attributes.then_some(true);
         let (file_bytes_max, sums) = (self.file_bytes_max, self.sums.then_some(true));
         let (empty_files, places_alone) = (Some(true), self.places_alone.then_some(true));
+        let looks = Some(true);
         encode(&PeerRequest::Ahead {
             credit,
             file_bytes_max,
@@ -70,6 +71,7 @@ impl AheadWish {
             sums,
             empty_files,
             places_alone,
+            looks,
         })
     }
 }
@@ -149,6 +151,11 @@ impl ReadAhead {
         };
         self.free(host, item.frames_bytes)?;
         Ok(Some(item))
+    }
+
+    /// Whether anything comes still.
+    pub(super) fn comes(&self) -> bool {
+        !self.state().is_given_up()
     }
 
     /// Whether names of folders come.

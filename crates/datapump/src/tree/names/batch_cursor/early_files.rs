@@ -1,5 +1,5 @@
-//! Files of a batch that another host over a long path opens before their turn: the requests for them are sent
-//! together. What is expected wrongly costs a message; nothing that is decided depends on it.
+//! Files of a batch that another host opens before their turn: the requests for them are sent together. What is
+//! expected wrongly costs a message; nothing that is decided depends on it.
 //!
 //! Must not know: how files are opened, what becomes of them.
 
@@ -33,7 +33,7 @@ impl BatchCursor {
         let Origin::There(folder) = &self.source else { return Vec::new() };
         let (options, names) = (shared.settings.options, self.names.as_slice());
         let opens_none = options.dry_run || shared.ledger.full.is_full();
-        if names.len() < 2 || opens_none || folder.made_up || !folder.remote_host.is_long() {
+        if names.len() < 2 || opens_none || folder.made_up {
             return Vec::new();
         }
         let is_opened = |name: &&Name| self.is_opened_alone(shared, name);
@@ -54,6 +54,8 @@ impl BatchCursor {
         }
         let most = u64::from(shared.settings.shape.request_bytes);
         let (is_large, has_holes) = (meta.size_bytes > most, meta.allocated_bytes < meta.size_bytes);
+        // One that is opened long before its turn may change until then: others of the batch are soon read.
+        let is_soon_read = meta.size_bytes.min(meta.allocated_bytes) <= most;
         let (is_empty, tells_holes) = (meta.size_bytes == 0, has_holes && !shared.compares_by_sums());
         let stands = self.target.as_deref().filter(|_| !self.directory.traits.fresh);
         match stands.and_then(|target| names::metadata(target, &name.name).ok()) {
@@ -66,9 +68,9 @@ impl BatchCursor {
                 Action::Leave(_) | Action::Keep(_) => false,
                 Action::Adjust => shared.settings.options.keep.acl || shared.settings.options.keep.xattrs,
                 Action::Compare => is_large || tells_holes || is_empty,
-                _ => !is_large && (has_holes || is_empty),
+                _ => is_soon_read && (has_holes || is_empty),
             },
-            _ => !is_large && (has_holes || is_empty),
+            _ => is_soon_read && (has_holes || is_empty),
         }
     }
 

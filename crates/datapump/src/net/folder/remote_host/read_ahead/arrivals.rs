@@ -216,6 +216,7 @@ impl AheadState {
             Answer::File { meta, .. } if expected > 0 && meta.size_bytes.0 == u64::from(expected) => {
                 Ok(Some(expected))
             }
+            Answer::Meta { .. } if expected > 0 => Ok(Some(expected)),
             _ => Ok(None),
         }
     }
@@ -341,7 +342,8 @@ impl AheadState {
             Some(AheadItem::Came(_)) | None => true,
             Some(AheadItem::Awaited(bytes) | AheadItem::Unwanted(bytes)) => match answer {
                 Answer::Fault(_) | Answer::Done => true,
-                Answer::Meta { .. } => self.is_look(number),
+                // Or what a file is behind its block.
+                Answer::Meta { .. } => self.is_look(number) || *bytes > 0,
                 Answer::Stream { .. } => number < number_of_look(self.places),
                 Answer::Folder { .. } => *bytes == 0 && !self.is_look(number),
                 Answer::File { .. } => !self.is_look(number),

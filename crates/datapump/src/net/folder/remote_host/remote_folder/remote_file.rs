@@ -189,6 +189,13 @@ impl OpenFile {
                 .all(|&(start, end)| start <= end && end <= size && is_whole(start) && is_whole(end))
     }
 
+    /// Whether all that it holds is in this block.
+    fn is_all_in(&self, Block { at, len, .. }: Block) -> bool {
+        let end = at + u64::from(len);
+        let is_in = |ranges: &[(u64, u64)]| ranges.iter().all(|range| at <= range.0 && range.1 <= end);
+        (at == 0 && end == self.meta.size_bytes) || self.ranges.as_deref().is_some_and(is_in)
+    }
+
     fn looks(&self) -> MutexGuard<'_, Looks> {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -282,10 +289,11 @@ impl RemoteFile {
         follows.as_ref().map_or(Ok(None), |follows| host.take_ahead(follows.number(), true))
     }
 
-    /// How a block is asked for so that its file is looked at behind it: over a long path that spares a round trip.
+    /// How a block is requested so that its file is looked at behind it, which spares a round trip: over a long path, and
+    /// everywhere where it is all that the file holds.
     pub(crate) fn request_looked(&self, block: Block, is_sum: bool) -> Option<PeerRequest> {
         let RemoteFile::Open(open) = self else { return None };
-        if !open.remote_host.reads_on() {
+        if !(open.remote_host.reads_on() || open.remote_host.knows_read_on && open.is_all_in(block)) {
             return None;
         }
         let Block { at, len, .. } = block;

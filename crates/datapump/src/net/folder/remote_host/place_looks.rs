@@ -1,0 +1,94 @@
+//! Places of a session as they were looked at: those behind one that is looked at are requested with it.
+//!
+//! Must not know: what places are for, when they are opened.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use datapump_core::wire::peer_request::walk_ahead::number_of_look;
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
+use datapump_files::disk::Meta;
+
+use super::RemoteHost;
+use crate::net::folder::convert::from_wire;
+use crate::net::folder::refusal::{over_budget, problem_of};
+use crate::problem::Problem;
+
+/// Places that are looked at together, and kept: 50 kB.
+const TOGETHER: u32 = 256;
+
+/// What was looked at last; `None` for a pipe, or null.
+#[derive(Debug, Default)]
+pub(super) struct PlaceLooks(BTreeMap<u32, Result<Option<Meta>, Fault>>);
+
+impl PlaceLooks {
+    fn keep(&mut self, place: u32, looked: Result<Option<Meta>, Fault>) {
+        if self.0.len() >= TOGETHER as usize {
+            self.0.clear();
+        }
+        self.0.insert(place, looked);
+    }
+}
+
+impl RemoteHost {
+    /// The job has so many places.
+    pub(crate) fn set_places(&self, places: usize) {
+        self.places.store(u32::try_from(places).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    /// What stands at a place of the session, links followed unless kept; `None` for a pipe, or null. All that looks at
+    /// one place before the walk is told the same, by one request.
+    pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
+        let mut looks = self.place_looks.lock().unwrap_or_else(PoisonError::into_inner);
+        if !looks.0.contains_key(&place) {
+            match self.take_ahead(number_of_look(place), false).map_err(|fault| self.lost(&fault))? {
+                Some(item) => {
+                    let looked = self.looked(&item.answer)?;
+                    looks.keep(place, looked);
+                }
+                None => self.look_together(place, &mut looks, path)?,
+            }
+        }
+        match looks.0.get(&place) {
+            Some(looked) => looked.clone().map_err(|fault| problem_of(&fault, path).on(&self.place)),
+            None => Err(self.unexpected()),
+        }
+    }
+
+    /// Looks at a place and at those behind it, as far as nothing comes of them without a request.
+    fn look_together(&self, place: u32, looks: &mut PlaceLooks, path: &Path) -> Result<(), Problem> {
+        let places = self.places.load(Ordering::Relaxed);
+        let end = if self.brings_places() { 0 } else { places.min(place.saturating_add(TOGETHER)) };
+        let mut asks = (place..end.max(place + 1)).map(|place| (place, PeerRequest::Look(place)));
+        let (mut unheld, mut wrong) = (Ok(()), Ok(()));
+        looks.0.clear();
+        self.ask_together(&mut asks, &mut |asked, answer| match answer {
+            Ok((answer, _)) => match self.looked(&answer) {
+                Ok(looked) => looks.keep(asked, looked),
+                Err(problem) => wrong = Err(problem),
+            },
+            Err(over) if asked == place => unheld = Err(over_budget(over, path)),
+            Err(_) => {}
+        })?;
+        wrong.and(unheld)
+    }
+
+    fn looked(&self, answer: &Answer) -> Result<Result<Option<Meta>, Fault>, Problem> {
+        match answer {
+            Answer::Meta { meta, .. } => Ok(Ok(Some(from_wire(meta)))),
+            Answer::Stream { .. } => Ok(Ok(None)),
+            Answer::Fault(fault) => Ok(Err(fault.clone())),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Whether a place is a temporary file that a pump uses or can resume.
+    pub(crate) fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
+        match self.ask(&PeerRequest::Look(place), path)?.0 {
+            Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
+            _ => Ok(false),
+        }
+    }
+}
