@@ -65,51 +65,153 @@ fn trees(home: &Home) {
     fs::write(home.path("list"), listed + "link\nnone\n").expect("room");
 }
 
-/// What stands at a target. Folders that a list does not name keep no times: those of them are when they were made.
+/// Entries of a target. Folders that a list does not name keep no times: those of them are when they were made. Notes of a
+/// run that did not end well are in the order in which it went.
 fn target_of(home: &Home, name: &str) -> BTreeMap<PathBuf, Entry> {
     let mut target = listing(&home.path(name));
+    let is_note =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".pump-"));
+    target.retain(|path, _| !is_note(path));
     target.values_mut().filter(|entry| entry.kind == "folder").for_each(|entry| entry.mtime = (0, 0));
     target
 }
 
 /// The lines of a run in an order of their own, without those that tell how fast it was.
 fn lines(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = text
-        .lines()
-        .filter(|line| line.contains("many/") || line.contains("link"))
-        .map(String::from)
-        .collect();
+    let mut lines: Vec<String> =
+        text.lines().filter(|line| line.contains('/') || line.contains("link")).map(String::from).collect();
     lines.sort();
     lines
 }
 
+/// A list whose names lie in more folders than are looked at together; with names that are missing, folders that are
+/// none, links to folders, folders with all that lies in them, and one deep below others.
+fn listed_folders(home: &Home) {
+    for name in ["served", "served/from", "before"] {
+        make_folder(home, name);
+    }
+    let (deep, mut list) = (["deeper"; 70].join("/"), String::new());
+    for number in 0..600 {
+        let folder = format!("{:02}/{number}", number % 40);
+        fs::create_dir_all(home.path(format!("served/from/{folder}/below"))).expect("room");
+        for name in ["listed", "other", "below/listed~", "below/other"] {
+            fs::write(home.path(format!("served/from/{folder}/{name}")), format!("{name} {number}"))
+                .expect("room");
+        }
+        list += &format!("{folder}/listed\n{folder}/missing\n{folder}/below/listed~\n");
+    }
+    for root in ["served/from", "before"] {
+        fs::create_dir_all(home.path(format!("{root}/{deep}"))).expect("room");
+        fs::create_dir_all(home.path(format!("{root}/00/0/below"))).expect("room");
+    }
+    fs::write(home.path(format!("served/from/{deep}/file")), "deep").expect("room");
+    for name in ["before/00/0/listed", "before/00/0/below/listed~", "before/00/0/listed~"] {
+        fs::write(home.path(name), "older").expect("room");
+    }
+    fs::write(home.path("served/from/file"), "no folder").expect("room");
+    fs::write(home.path("before/01"), "no folder").expect("room");
+    make_symlink(home, "00/0", "served/from/link");
+    list += &format!(
+        "{deep}/file\nfile/below\nlink/listed\nnowhere/below\n02/2/\n03/3/below/\n03/3/below/other\n"
+    );
+    fs::write(home.path("list"), list).expect("room");
+}
+
+#[test]
+fn lists_of_names_in_many_folders_do_between_hosts_what_they_do_on_one() {
+    let flags: [&[&str]; 5] =
+        [&[], &["--update=differs"], &["--backup"], &["-n", "-i"], &["-c", "--exclude=4?"]];
+    let rows: Vec<Vec<&str>> = flags.iter().map(|flags| [&["--files-from=list"], *flags].concat()).collect();
+    compared(listed_folders, &["from/"], &rows);
+}
+
+/// Files that are named one by one, and what stands under their names at the target.
+fn named_files(home: &Home) {
+    for name in ["served", "served/from", "served/from/folder", "before"] {
+        make_folder(home, name);
+    }
+    for number in 0..NAMED {
+        noise_file(home, &format!("served/from/{number}"), 100 + 70 * (number % 9), number as u64);
+        if number % 3 == 0 {
+            noise_file(home, &format!("before/{number}"), 100 + 70 * (number % 9), (number % 2) as u64);
+        }
+        if number % 6 == 0 {
+            fs::copy(home.path(format!("served/from/{number}")), home.path(format!("before/{number}")))
+                .expect("room");
+            for place in ["served/from", "before"] {
+                set_mtime(&home.path(format!("{place}/{number}")), 1_000_000_000_000_000_000);
+            }
+        }
+    }
+    home.file("served/from/1", 0);
+    fs::remove_file(home.path("served/from/17")).expect("it was made");
+    fs::hard_link(home.path("served/from/30"), home.path("served/from/again")).expect("one file system");
+    fs::write(home.path("served/from/folder/in it"), "in it").expect("room");
+    noise_file(home, "served/from/large", 3_000_000, 7);
+    fs::File::create(home.path("served/from/holed")).and_then(|file| file.set_len(40_000)).expect("a hole");
+    make_symlink(home, "folder/in it", "served/from/link");
+    set_xattr(&home.path("served/from/6"), "user.kept", b"1");
+}
+
+const NAMED: usize = 80;
+
+#[test]
+fn files_named_one_by_one_do_between_hosts_what_they_do_on_one() {
+    let numbers = (0..NAMED).map(|number| format!("from/{number}"));
+    let others = ["again", "folder", "large", "holed", "link"].map(|name| format!("from/{name}"));
+    let names: Vec<String> = numbers.chain(others).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let flags: [&[&str]; 7] = [
+        &[],
+        &["--update=differs"],
+        &["--checksum"],
+        &["--backup"],
+        &["-i"],
+        &["-n", "-u"],
+        &["--min-size=200B"],
+    ];
+    let rows: Vec<Vec<&str>> = flags.iter().map(|flags| flags.to_vec()).collect();
+    compared(named_files, &names, &rows);
+}
+
 #[test]
 fn flags_do_between_hosts_what_they_do_on_one() {
+    let rows: Vec<Vec<&str>> = FLAGS.iter().map(|flags| flags.to_vec()).collect();
+    compared(trees, &["from/"], &rows);
+}
+
+/// Copies these of the source with each row of flags, here and from and to another host.
+fn compared(make: fn(&Home), sources: &[&str], rows: &[Vec<&str>]) {
     let home = Home::new();
-    trees(&home);
+    make(&home);
     let begin = |target: &str| {
         let _ = fs::remove_dir_all(home.path(target));
         expect(&home.pump(&["copy", "-q", "--sync=none", "before/", target]), 0, &[], target);
     };
     for session in ["--read-ahead=never", "--read-ahead=always"] {
         let serving = Serving::new(&home, &[]);
-        for flags in FLAGS {
+        for flags in rows {
             let row = format!("{session} {flags:?}");
-            let copy = |words: &[&str], from: &str, to: &str| {
-                home.pump(&[&["copy", "--sync=none"], words, flags, &[from, to]].concat())
+            let copy = |words: &[&str], place: &dyn Fn(&str) -> String, to: &str| {
+                let from: Vec<String> = sources.iter().map(|source| place(source)).collect();
+                let from: Vec<&str> = from.iter().map(String::as_str).collect();
+                home.pump(&[&["copy", "--sync=none"], words, flags, &from, &[to]].concat())
             };
+            let local = |source: &str| format!("served/{source}");
             ["here", "pulled", "served/pushed"].into_iter().for_each(begin);
             let words = ["--ticket-file=ticket", session];
-            let here = copy(&[], "served/from/", "here");
-            let pulled = copy(&words, &serving.at("from/"), "pulled");
-            let pushed = copy(&words, "served/from/", &serving.at("pushed"));
+            let here = copy(&[], &local, "here");
+            let pulled = copy(&words, &|source| serving.at(source), "pulled");
+            let pushed = copy(&words, &local, &serving.at("pushed"));
             let target = target_of(&home, "here");
             for (run, to) in [(pulled, "pulled"), (pushed, "served/pushed")] {
-                expect(&run, here.status, &[], &row);
+                expect(&run, here.status, &[], &format!("{row} {to}"));
                 let found = differences(&target, &target_of(&home, to));
                 assert_eq!(found, [""; 0], "{row} {to}");
                 let own = |text: &str| {
-                    let text = text.replace(&serving.at("pushed"), "here").replace(to, "here");
+                    let text =
+                        text.replace(&serving.at("pushed"), "here").replace(&serving.at("from"), "from");
+                    let text = text.replace(to, "here");
                     lines(&text.replace("served/from", "from").replace("'pushed/", "'here/"))
                 };
                 assert_eq!(own(&run.out), own(&here.out), "{row} {to}");

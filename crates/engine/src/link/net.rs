@@ -57,6 +57,8 @@ struct Net {
 /// The bytes in flight in one direction.
 #[derive(Debug, Default)]
 struct NetWay {
+    /// Bytes take so long.
+    delay_ps: u64,
     bytes: VecDeque<u8>,
     /// When how many of them arrive, the oldest first.
     arrivals: VecDeque<(u64, usize)>,
@@ -96,9 +98,19 @@ impl SimNet {
 
     /// A new connection.
     pub fn pair(&self) -> (SimLink, SimLink) {
+        let delay_ps = self.net().delay_ps;
+        self.pair_of(delay_ps)
+    }
+
+    /// A new connection within a host: nothing takes any time.
+    pub fn local_pair(&self) -> (SimLink, SimLink) {
+        self.pair_of(0)
+    }
+
+    fn pair_of(&self, delay_ps: u64) -> (SimLink, SimLink) {
         let mut net = self.net();
         let (one, other) = (net.ways.len(), net.ways.len() + 1);
-        net.ways.extend([NetWay::default(), NetWay::default()]);
+        net.ways.extend([0, 1].map(|_| NetWay { delay_ps, ..NetWay::default() }));
         let end = |incoming, outgoing| SimLink { net: self.clone(), incoming, outgoing };
         (end(one, other), end(other, one))
     }
@@ -109,7 +121,9 @@ impl SimNet {
 
     /// Something else happens, not later than `until_ps`; false if that time has come, or nothing ever will.
     fn go_on(&self, until_ps: u64) -> bool {
-        if others_go_on() {
+        let sent = self.net().sent;
+        // What one of them sent within a host is there at once, for another.
+        if others_go_on() || self.net().sent != sent {
             return true;
         }
         let net = self.net();
@@ -158,7 +172,7 @@ impl Net {
     }
 
     fn put(&mut self, way: usize, bytes: &[u8]) {
-        let at_ps = self.clock.now_ps() + self.delay_ps;
+        let at_ps = self.clock.now_ps() + self.ways[way].delay_ps;
         self.sent += bytes.len() as u64;
         self.ways[way].bytes.extend(bytes);
         self.ways[way].arrivals.push_back((at_ps, bytes.len()));

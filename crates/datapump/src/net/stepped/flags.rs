@@ -234,7 +234,7 @@ fn names_of_a_list_are_asked_for_together() {
             files,
             other_files,
             |o, t, c| simple(half_of_names(o, t, c), t, c),
-            [6, 7],
+            [5, 6],
         ),
     ]);
 }

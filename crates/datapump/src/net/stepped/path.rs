@@ -1,17 +1,23 @@
-//! What lies between the two hosts: a long path, a short one, or a client that forwards frames between both.
+//! What lies between the two hosts: a long path, ssh alone, a short one, or a client that forwards frames between both.
 //!
 //! Must not know: what is copied.
 
+use super::within_ssh::SteppedSsh;
 use super::*;
 use crate::net::client::remote_job::relay::Forwarding;
 
 /// Of a short path.
 const SHORT_DELAY: Duration = Duration::from_millis(1);
 
+/// Makes connections, and gives both ends.
+pub(super) type ConnectionPairs = Arc<dyn Fn() -> Result<[Channel; 2], NetFault> + Send + std::marker::Sync>;
+
 /// What lies between the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SteppedPath {
     Long,
+    /// The same, through ssh alone: all connections are streams of one pipe.
+    WithinSsh,
     /// Everything is requested.
     Short,
     /// A client that has a session with each: everything is requested.
@@ -30,8 +36,22 @@ impl SteppedPath {
         2 * parts * self.delay().as_nanos() as u64
     }
 
-    /// A connection between the host that writes and the one that is read.
-    pub(super) fn connection(self, net: &SimNet) -> Result<[Channel; 2], NetFault> {
+    /// Something is sent before it is requested.
+    pub(super) fn is_far(self) -> bool {
+        matches!(self, SteppedPath::Long | SteppedPath::WithinSsh)
+    }
+
+    /// Connections between the host that writes and the one that is read, for a session.
+    pub(super) fn connections(self, net: &SimNet) -> ConnectionPairs {
+        let net = net.clone();
+        if self != SteppedPath::WithinSsh {
+            return Arc::new(move || self.connection(&net));
+        }
+        let ssh = SteppedSsh::new(&net);
+        Arc::new(move || ssh.connection())
+    }
+
+    fn connection(self, net: &SimNet) -> Result<[Channel; 2], NetFault> {
         let pair = || -> Result<[Channel; 2], NetFault> {
             let (one, other) = net.pair();
             Ok([open(one, CancelToken::default())?, open(other, CancelToken::default())?])

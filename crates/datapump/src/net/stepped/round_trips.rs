@@ -52,6 +52,8 @@ struct TripRow {
     sizes: [TreeSize; 2],
     /// Where something is sent ahead.
     ahead: Trips,
+    /// The same through ssh alone, if that is something else.
+    within_ssh: Option<Trips>,
     /// Where all is requested.
     requested: Trips,
     /// The same through a client, if that is something else.
@@ -77,6 +79,7 @@ impl TripRow {
     fn trips(&self, path: SteppedPath) -> &Trips {
         match path {
             SteppedPath::Long => &self.ahead,
+            SteppedPath::WithinSsh => self.within_ssh.as_ref().unwrap_or(&self.ahead),
             SteppedPath::Short => &self.requested,
             SteppedPath::Relayed => self.relayed.as_ref().unwrap_or(&self.requested),
         }
@@ -132,6 +135,11 @@ fn what_is_sent_ahead_costs_what_the_table_says() {
 }
 
 #[test]
+fn what_goes_through_ssh_alone_costs_what_the_table_says() {
+    check(SteppedPath::WithinSsh);
+}
+
+#[test]
 fn what_is_requested_costs_what_the_table_says() {
     check(SteppedPath::Short);
 }
@@ -148,11 +156,13 @@ const END: &str = "<!-- end -->\n";
 
 fn document_table() -> String {
     let mut table =
-        "| command | what it finds | sent ahead | requested | relayed |\n|---|---|---|---|---|\n".to_owned();
-    for TripRow { command, when, ahead, requested, relayed, .. } in rows() {
-        let relayed = relayed.as_ref().map_or("the same".into(), |trips| trips.words());
+        "| command | what it finds | sent ahead | within ssh | requested | relayed |\n".to_owned();
+    table += "|---|---|---|---|---|---|\n";
+    for TripRow { command, when, ahead, within_ssh, requested, relayed, .. } in rows() {
+        let or_same = |trips: &Option<Trips>| trips.as_ref().map_or("the same".into(), Trips::words);
+        let (within_ssh, relayed) = (or_same(within_ssh), or_same(relayed));
         let (ahead, requested) = (ahead.words(), requested.words());
-        table += &format!("| `{command}` | {when} | {ahead} | {requested} | {relayed} |\n");
+        table += &format!("| `{command}` | {when} | {ahead} | {within_ssh} | {requested} | {relayed} |\n");
     }
     table
 }

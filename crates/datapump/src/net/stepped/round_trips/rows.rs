@@ -41,11 +41,14 @@ const FILES_FROM: RowOptions = |_, size, options| {
     let names = trees::changed_of(size).join("\n");
     Options { selection: vec![Selection::Names(names.into(), false)], ..options }
 };
+const BACKUP_FILES_FROM: RowOptions =
+    |stage, size, options| FILES_FROM(stage, size, BACKUP(stage, size, options));
 const UPDATE_FILES_FROM: RowOptions =
     |stage, size, options| FILES_FROM(stage, size, UPDATE(stage, size, options));
 const BACKWARDS: RowOptions = |_, _, options| Options { compares_backwards: true, ..options };
 const ATTRIBUTES: RowOptions = |_, _, options| Options { compare_attributes: true, ..options };
 const INTO: RowOptions = |_, _, options| Options { target_is_name: false, target_is_folder: true, ..options };
+const UPDATE_INTO: RowOptions = |stage, size, options| INTO(stage, size, UPDATE(stage, size, options));
 
 const NOTHING: fn(&TreeSize) -> [u64; 2] = |_| [0, 0];
 const ONE: fn(&TreeSize) -> [u64; 2] = |_| [1, 0];
@@ -66,6 +69,7 @@ const COPY: TripRow = TripRow {
     ahead: trips!(|size| 3),
     requested: trips!(|size| 4 + 3 * (size.folders + 1)),
     relayed: None,
+    within_ssh: None,
 };
 
 const MANY: [TreeSize; 2] = [

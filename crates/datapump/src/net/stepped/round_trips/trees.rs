@@ -165,6 +165,16 @@ pub(super) fn named_files(stage: &TwoHosts, size: &TreeSize) {
     }
 }
 
+/// That were copied.
+pub(super) fn named_files_same(stage: &TwoHosts, size: &TreeSize) {
+    named_files(stage, size);
+    std::thread::sleep(YOUNG);
+    let named = names_of(size).iter().map(|name| Place::Path(stage.path(name))).collect();
+    let into = Options { target_is_name: false, target_is_folder: true, ..stage.options() };
+    let report = Job::copy(named, Place::Path(stage.path(TO))).options(into).run(&|_| {});
+    assert_eq!(report.exit_status, 0);
+}
+
 pub(super) fn names_of(size: &TreeSize) -> Vec<String> {
     (0..size.files).map(|number| format!("{FROM}/file-{number}")).collect()
 }

@@ -10,8 +10,9 @@ pub(super) const FILES: &[TripRow] = &[
         when: "one file",
         make: trees::file,
         done: ONE,
-        ahead: trips!(|size| 4),
-        requested: trips!(|size| 6),
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 5),
+        relayed: Some(trips!(|size| 6)),
         ..COPY
     },
     TripRow {
@@ -22,6 +23,7 @@ pub(super) const FILES: &[TripRow] = &[
         ahead: trips!(|size| 5),
         requested: trips!(|size| 5 + rounds(size.files, 4)),
         relayed: Some(trips!(|size| 6)),
+        within_ssh: Some(trips!(|size| 4 + rounds(size.files, 31))),
         ..COPY
     },
     TripRow {
@@ -29,8 +31,9 @@ pub(super) const FILES: &[TripRow] = &[
         when: "one file that is there",
         make: trees::file_same,
         done: ONE,
-        ahead: trips!(|size| 4),
-        requested: trips!(|size| 6),
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 5),
+        relayed: Some(trips!(|size| 6)),
         ..COPY
     },
     TripRow {
@@ -50,7 +53,8 @@ pub(super) const FILES: &[TripRow] = &[
         options: UPDATE,
         done: ONE,
         ahead: trips!(|size| 4),
-        requested: trips!(|size| 6),
+        requested: trips!(|size| 5),
+        relayed: Some(trips!(|size| 6)),
         ..COPY
     },
     TripRow {
@@ -59,8 +63,9 @@ pub(super) const FILES: &[TripRow] = &[
         make: trees::file_same,
         options: CHECKSUM,
         done: NOTHING,
-        ahead: trips!(|size| 5),
-        requested: trips!(|size| 7),
+        ahead: trips!(|size| 4),
+        requested: trips!(|size| 6),
+        relayed: Some(trips!(|size| 7)),
         ..COPY
     },
     TripRow {
@@ -69,8 +74,20 @@ pub(super) const FILES: &[TripRow] = &[
         make: trees::named_files,
         options: INTO,
         work: RowWork::CopyNamed,
-        ahead: trips!(|size| 3 + size.files),
-        requested: trips!(|size| 3 + 3 * size.files),
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 3 + rounds(size.files, 32) + rounds(size.files, 16)),
+        relayed: Some(trips!(|size| 4 + size.files + rounds(size.files, 32))),
+        ..COPY
+    },
+    TripRow {
+        command: "pump copy --update=differs",
+        when: "files that are named one by one, nothing to do",
+        make: trees::named_files_same,
+        options: UPDATE_INTO,
+        work: RowWork::CopyNamed,
+        done: NOTHING,
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 3 + rounds(size.files, 32)),
         ..COPY
     },
 ];
@@ -259,9 +276,9 @@ pub(super) const TREES: &[TripRow] = &[
         make: trees::new,
         options: FILES_FROM,
         done: CHANGED,
-        ahead: trips!(|size| 3 + 2 * least(size.changed, size.folders + 1) + windows(size.changed)),
-        requested: trips!(|size| 4 + 2 * least(size.changed, size.folders + 1) + windows(size.changed)),
-        relayed: Some(trips!(|size| 4 + 2 * least(size.changed, size.folders + 1))),
+        ahead: trips!(|size| 5 + windows(size.changed)),
+        requested: trips!(|size| 5 + rounds(size.changed, 16)),
+        relayed: Some(trips!(|size| 6)),
         ..COPY
     },
     TripRow {
@@ -270,8 +287,19 @@ pub(super) const TREES: &[TripRow] = &[
         make: trees::same,
         options: UPDATE_FILES_FROM,
         done: NOTHING,
-        ahead: trips!(|size| 2 + 2 * least(size.changed, size.folders + 1)),
-        requested: trips!(|size| 3 + 2 * least(size.changed, size.folders + 1)),
+        ahead: trips!(|size| 4),
+        requested: trips!(|size| 5),
+        ..COPY
+    },
+    TripRow {
+        command: "pump copy --backup --files-from",
+        when: "names of changed files",
+        make: trees::changed,
+        options: BACKUP_FILES_FROM,
+        done: CHANGED,
+        ahead: trips!(|size| 5 + windows(size.changed)),
+        requested: trips!(|size| 5 + rounds(size.changed, 16)),
+        relayed: Some(trips!(|size| 6)),
         ..COPY
     },
 ];

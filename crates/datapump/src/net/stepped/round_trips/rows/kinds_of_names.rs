@@ -10,8 +10,7 @@ pub(super) const ROWS: &[TripRow] = &[
         when: "empty files",
         make: trees::empty_files,
         ahead: trips!(|size| 3),
-        requested: trips!(|size| 3 + size.files + 3 * (size.folders + 1)),
-        relayed: Some(trips!(|size| 3 + 4 * (size.folders + 1))),
+        requested: trips!(|size| 3 + 4 * (size.folders + 1)),
         ..COPY
     },
     TripRow {
@@ -31,8 +30,7 @@ pub(super) const ROWS: &[TripRow] = &[
         options: CHECKSUM,
         done: NOTHING,
         ahead: trips!(|size| 3),
-        requested: trips!(|size| 3 + size.files + 3 * (size.folders + 1)),
-        relayed: Some(trips!(|size| 3 + 4 * (size.folders + 1))),
+        requested: trips!(|size| 3 + 4 * (size.folders + 1)),
         ..COPY
     },
     TripRow {
@@ -57,8 +55,12 @@ pub(super) const ROWS: &[TripRow] = &[
         command: "pump copy",
         when: "holes in changed files",
         make: trees::holes,
-        ahead: trips!(|size| 4 + size.changed + windows(size.changed)),
-        requested: trips!(|size| 4 + 2 * size.changed + 3 * (size.folders + 1)),
+        ahead: trips!(|size| 4 + least(size.changed, size.folders + 1) + windows(size.changed)),
+        requested: trips!(|size| 4 + least(size.changed, size.folders + 1) + 3 * (size.folders + 1)),
+        relayed: Some(trips!(|size| 4
+            + size.changed
+            + least(size.changed, size.folders + 1)
+            + 3 * (size.folders + 1))),
         ..COPY
     },
     TripRow {

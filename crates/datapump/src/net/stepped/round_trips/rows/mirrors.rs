@@ -80,8 +80,8 @@ pub(super) const MIRRORS: &[TripRow] = &[
         make: trees::changed_and_too_many,
         options: BACKUP_MIRROR,
         done: BOTH,
-        ahead: trips!(|size| 5 + least(size.deleted, size.folders + 1) + windows(size.changed)),
-        requested: trips!(|size| 6 + 3 * (size.folders + 1) + least(size.deleted, size.folders + 1)),
+        ahead: trips!(|size| 6 + windows(size.changed)),
+        requested: trips!(|size| 7 + 3 * (size.folders + 1)),
         ..COPY
     },
     TripRow {
@@ -113,8 +113,9 @@ pub(super) const COMPARISONS: &[TripRow] = &[
         make: trees::file_same,
         work: RowWork::Compare(0),
         done: ONE,
-        ahead: trips!(|size| 4),
-        requested: trips!(|size| 6),
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 5),
+        relayed: Some(trips!(|size| 6)),
         ..COPY
     },
     TripRow {
