@@ -156,6 +156,12 @@ pub(super) fn large_file(stage: &TwoHosts, size: &TreeSize) {
     write_source(&stage.path(FROM), &noise(size.files as usize * super::REQUEST_BYTES as usize));
 }
 
+/// The changed ones are as long as four requests.
+pub(super) fn long_files(stage: &TwoHosts, size: &TreeSize) {
+    new(stage, size);
+    each_changed(stage, size, |path| write_source(path, &noise(4 * super::REQUEST_BYTES as usize)));
+}
+
 /// Files that are named one by one, in a folder.
 pub(super) fn named_files(stage: &TwoHosts, size: &TreeSize) {
     fs::create_dir(stage.path(FROM)).expect("room");
@@ -204,7 +210,7 @@ pub(super) fn holes(stage: &TwoHosts, size: &TreeSize) {
     new(stage, size);
     each_changed(stage, size, |path| {
         let file = fs::File::options().write(true).open(path).expect("it was made");
-        file.set_len(1 << 18).expect("a hole");
+        file.set_len(1 << 15).expect("a hole");
     });
 }
 

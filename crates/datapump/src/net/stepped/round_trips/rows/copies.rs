@@ -271,6 +271,14 @@ pub(super) const TREES: &[TripRow] = &[
         ..COPY
     },
     TripRow {
+        command: "pump copy",
+        when: "changed files of four requests each",
+        make: trees::long_files,
+        ahead: trips!(|size| 4 + size.changed + windows(size.changed)),
+        requested: trips!(|size| 4 + 2 * size.changed + 3 * (size.folders + 1)),
+        ..COPY
+    },
+    TripRow {
         command: "pump copy --files-from",
         when: "names of changed files",
         make: trees::new,
