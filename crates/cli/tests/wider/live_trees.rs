@@ -187,8 +187,8 @@ fn grow(file: &Path, is_over: &AtomicBool) {
 }
 
 /// Each file is removed while it is read: it takes longer to be copied than it lives.
-fn come_and_go(folder: &Path, is_over: &AtomicBool) {
-    let new = folder.with_file_name("new");
+fn come_and_go(source: &Path, is_over: &AtomicBool) {
+    let (new, folder) = (source.with_file_name("new"), source.join("logs"));
     until(is_over, 100, |step| {
         fs::write(&new, vec![7; BUSY_BYTES]).expect("room");
         fs::rename(&new, folder.join(format!("log-{step}"))).expect("its folder stays");
@@ -269,7 +269,7 @@ fn what_changes_while_it_is_copied_keeps_the_names_of_its_own_folder_alone() {
         ("db", &["db/data"], |source, is_over| rewrite(&source.join("db/data"), is_over)),
         ("grows", &["grows/log"], |source, is_over| grow(&source.join("grows/log"), is_over)),
         ("grows", &["grows/small"], |source, is_over| grow(&source.join("grows/small"), is_over)),
-        ("logs", &["logs/stays"], |source, is_over| come_and_go(&source.join("logs"), is_over)),
+        ("logs", &["logs/stays"], |source, is_over| come_and_go(source, is_over)),
     ];
     for (folder, names, life) in lives {
         let mut named = 0;
