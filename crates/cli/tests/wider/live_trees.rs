@@ -269,7 +269,7 @@ fn what_changes_while_it_is_copied_keeps_the_names_of_its_own_folder_alone() {
         ("db", &["db/data"], |source, is_over| rewrite(&source.join("db/data"), is_over)),
         ("grows", &["grows/log"], |source, is_over| grow(&source.join("grows/log"), is_over)),
         ("grows", &["grows/small"], |source, is_over| grow(&source.join("grows/small"), is_over)),
-        ("logs", &["logs/stays"], |source, is_over| come_and_go(source, is_over)),
+        ("logs", &["logs/stays"], come_and_go),
     ];
     for (folder, names, life) in lives {
         let mut named = 0;
