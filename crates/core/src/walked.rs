@@ -11,8 +11,10 @@ mod folder_names;
 mod judgement;
 mod missed;
 mod passes;
+mod stored_names;
 
 pub use folder_names::{FolderNames, RECORD_BYTES, WalkedName};
 pub use judgement::{NameFacts, NameVerdict, Recorded, judge};
 pub use missed::{MissedName, NameNow, judge_missed};
 pub use passes::{FolderOfTree, LooksFound, MovingNames, NextPass, Passes};
+pub use stored_names::{RecordDecoder, RecordEncoder, RecordPlace, StoredNames};

@@ -348,8 +348,8 @@ pub struct ServeArguments {
     ///
     /// A session takes connections x depths x request size, usually 36 MiB, or 12 MiB where there is less; one that
     /// finds no room tries again. Several together take seven eighths at most: the rest is for names. What clients have
-    /// open counts, too, and what is kept of trees that they push: many files with hard links need more. Default:
-    /// 256MiB.
+    /// open counts, too, and what is kept of trees that they push: many files with hard links need more. Names that a
+    /// mirror keeps are written to a file without a name at the target where they do not fit. Default: 256MiB.
     ///
     /// Example: pump serve --memory 1GiB /data
     #[arg(long, value_name = "SIZE", env = "PUMP_MEMORY", help_heading = HOW, value_parser = parse_bytes)]

@@ -37,8 +37,9 @@ pub struct TuneArguments {
     ///
     /// A size, for small machines. With another host half of it is for the slots of blocks: fewer requests are under
     /// way, and smaller ones. The other half is for what that host sends (names, attributes, files with several names,
-    /// what comes before it is requested): what does not fit is refused, or requested later. Default: 256MiB of slots
-    /// for --tune; what is usual, and a quarter of this machine's memory for what another host sends.
+    /// what comes before it is requested): what does not fit is refused, or requested later; names that a mirror keeps
+    /// are written to a file without a name at the target (with -n in $TMPDIR, else in /var/tmp). Default: 256MiB of
+    /// slots for --tune; what is usual, and a quarter of this machine's memory for what another host sends.
     ///
     /// Example: pump copy --tune --memory 16MiB big.bin host:backup/
     #[arg(long, value_name = "SIZE", env = "PUMP_MEMORY", help_heading = TUNING)]

@@ -39,6 +39,7 @@ mod long_path;
 mod made;
 mod mapped;
 mod moved;
+mod names_on_disk;
 mod network;
 mod owners;
 mod report;

@@ -97,22 +97,9 @@ impl FolderNames {
         &self.names
     }
 
-    /// The names of a whole record as bytes, little endian.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        for name in &self.names {
-            out.extend_from_slice(&name.key.to_le_bytes());
-            out.extend_from_slice(&name.inode.to_le_bytes());
-        }
-    }
-
-    /// The record that was written as these bytes; `None` of bytes that no whole record is written as.
-    pub fn decode(bytes: &[u8]) -> Option<FolderNames> {
-        let number = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
-        let name = |chunk: &[u8]| Some(WalkedName { key: number(&chunk[..8])?, inode: number(&chunk[8..])? });
-        let chunks = bytes.chunks_exact(RECORD_BYTES);
-        let is_cut = !chunks.remainder().is_empty();
-        let names: Vec<WalkedName> = chunks.map(name).collect::<Option<_>>()?;
-        (!is_cut && names.is_sorted()).then_some(FolderNames { names, is_whole: true })
+    /// The names of a whole record; `None` of names in no order, which no whole record has.
+    pub(super) fn whole(names: Vec<WalkedName>) -> Option<FolderNames> {
+        names.is_sorted().then_some(FolderNames { names, is_whole: true })
     }
 }
 
@@ -138,16 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_read_as_it_was_written_or_not_at_all() {
-        let mut names = FolderNames::default();
-        names.add((0..100).map(|at| name(at * 7919 % 101, at)));
-        names.end();
-        let mut bytes = Vec::new();
-        names.encode(&mut bytes);
-        assert_eq!(bytes.len(), 100 * RECORD_BYTES);
-        assert_eq!(FolderNames::decode(&bytes), Some(names));
-        assert_eq!(FolderNames::decode(&bytes[1..]), None, "cut");
-        bytes.rotate_left(RECORD_BYTES);
-        assert_eq!(FolderNames::decode(&bytes), None, "in no order");
+    fn a_record_in_no_order_is_none() {
+        assert!(FolderNames::whole(vec![name(1, 1), name(2, 1)]).is_some_and(|names| names.is_whole()));
+        assert_eq!(FolderNames::whole(vec![name(2, 1), name(1, 1)]), None);
     }
 }

@@ -145,15 +145,27 @@ impl Share {
     /// Holds something more.
     pub(crate) fn charge(self: &Arc<Share>, bytes: usize, files: u64) -> Result<Charge, OverBudget> {
         let amount = Amount { bytes: bytes as u64, files };
-        self.hold(amount)?;
+        self.hold(amount, 0)?;
         Ok(Charge { share: Arc::clone(self), amount })
     }
 
-    fn hold(&self, amount: Amount) -> Result<(), OverBudget> {
+    /// Holds memory that can be had otherwise: only if the session may hold so much besides.
+    pub(crate) fn charge_beside(
+        self: &Arc<Share>,
+        bytes: usize,
+        besides: usize,
+    ) -> Result<Charge, OverBudget> {
+        let amount = Amount { bytes: bytes as u64, files: 0 };
+        self.hold(amount, besides as u64)?;
+        Ok(Charge { share: Arc::clone(self), amount })
+    }
+
+    fn hold(&self, amount: Amount, besides_bytes: u64) -> Result<(), OverBudget> {
         let (mut taken, mut held) = (self.budget.taken(), self.held());
         let (before, after) = (held.charged(), held.plus(amount).charged());
         let (others, limit) = (taken.minus(before), self.budget.limit);
-        if after.bytes > before.bytes && after.bytes > limit.bytes.saturating_sub(others.bytes) / 2 {
+        let most = held.plus(amount).plus(Amount { bytes: besides_bytes, files: 0 }).charged();
+        if most.bytes > before.bytes && most.bytes > limit.bytes.saturating_sub(others.bytes) / 2 {
             return Err(OverBudget::Bytes(self.budget.holder));
         }
         if after.files > before.files && after.files > limit.files.saturating_sub(others.files) / 2 {
@@ -183,7 +195,7 @@ impl Charge {
     /// More memory for the same.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), OverBudget> {
         let amount = Amount { bytes: bytes as u64, files: 0 };
-        self.share.hold(amount)?;
+        self.share.hold(amount, 0)?;
         self.amount = self.amount.plus(amount);
         Ok(())
     }
@@ -302,6 +314,21 @@ mod tests {
         assert_eq!(one.charge(0, 1).err(), Some(OverBudget::Files(Holder::Server)));
         assert!(one.charge(1, 0).is_ok(), "memory is there");
         assert_eq!(fill(&other, 0, 1).len(), 8 + 128);
+        drop(held);
+        assert_eq!(*budget.taken(), Amount::default(), "all is given back");
+    }
+
+    #[test]
+    fn what_can_be_had_otherwise_is_charged_if_as_much_is_free_besides() {
+        let budget = budget();
+        let share = budget.share();
+        let held: Vec<Charge> = std::iter::successors(share.charge_beside(MIB, MIB).ok(), |_| {
+            let bytes = usize::try_from(share.held().bytes).expect("it fits");
+            share.charge_beside(MIB, bytes + MIB).ok()
+        })
+        .collect();
+        assert_eq!(held.len(), 16, "half of what the session may hold, less what is free");
+        assert_eq!(fill(&share, MIB, 0).len(), 17, "the rest is for what cannot");
         drop(held);
         assert_eq!(*budget.taken(), Amount::default(), "all is given back");
     }

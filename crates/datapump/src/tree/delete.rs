@@ -82,14 +82,8 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
 
 /// `None` where nothing is too much: then nothing is asked.
 fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<NextPass>, Problem> {
-    if let Some(problem) = roots.iter().find_map(|root| root.root.visited.lacks()) {
-        let words = format!(
-            "the names of the source do not all fit in memory, and without them nothing is removed (--delete): {}",
-            problem.message
-        );
-        return Err(Problem { message: words, operation: Operation::Delete, ..problem });
-    }
     let mut count = DeletePass::new(shared, DeleteStep::Count, roots);
+    count.refuse_lacking()?;
     roots.iter().enumerate().try_for_each(|(tree, root)| count.tree(tree, root))?;
     if count.is_refused {
         return Ok(Some(NextPass::Nothing(BTreeSet::new())));
@@ -99,6 +93,7 @@ fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<Nex
     }
     shared.ledger.watch.will_delete(count.found);
     let found = looks::find(shared, roots)?;
+    count.refuse_lacking()?;
     let walks = shared.settings.writes && !shared.settings.options.dry_run;
     Ok(Some(shared.trees.pruning().passes.handle_looks(found, walks)))
 }

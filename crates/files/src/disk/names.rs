@@ -244,6 +244,15 @@ pub fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {
     fs::openat(folder, c".", flags, Mode::from_raw_mode(mode)).map(File::from).map_err(errno)
 }
 
+/// Makes a file for what does not fit in memory; it has no name when this returns.
+pub fn make_spare(folder: &File, spare: &OsStr) -> Outcome<File> {
+    make_unnamed(folder, 0o600).or_else(|_| {
+        let file = os::create_new(folder, spare)?;
+        os::remove(folder, spare)?;
+        Ok(file)
+    })
+}
+
 /// What a new file in a folder tells, which is made for that and removed.
 fn ask_new_one<T>(folder: &File, spare: &OsStr, ask: impl FnOnce(&File) -> T) -> Outcome<T> {
     if let Ok(file) = make_unnamed(folder, 0o600) {

@@ -157,6 +157,11 @@ impl ChargedRoom {
     /// For so many.
     const TOGETHER: usize = 4096;
 
+    /// Entries that have room.
+    pub(crate) fn entries(&self) -> usize {
+        self.entries
+    }
+
     /// Makes room for so many entries more than there are. `charge` is called once at most; it charges bytes, or
     /// nothing where nobody else brought the entries.
     pub(crate) fn make<E>(

@@ -115,6 +115,20 @@ impl<'run> DeletePass<'run> {
         self.step == DeleteStep::Remove && !self.shared.settings.options.dry_run
     }
 
+    /// What the source has must be known of all its folders.
+    pub(super) fn refuse_lacking(&self) -> Result<(), Problem> {
+        let Some(problem) = self.all.iter().find_map(|root| root.root.visited.lacks()) else { return Ok(()) };
+        let removed = match self.step {
+            DeleteStep::Count => "nothing is removed",
+            DeleteStep::Remove => "nothing more is removed",
+        };
+        let words = format!(
+            "the names of the source do not all fit in memory, and without them {removed} (--delete): {}",
+            problem.message
+        );
+        Err(Problem { message: words, operation: Operation::Delete, ..problem })
+    }
+
     pub(super) fn tree(&mut self, tree: usize, root: &Directory) -> Result<(), Problem> {
         (self.tree, self.guarded) = (tree, root.root.visited.guarded());
         let Some(target) = root.target.as_ref().filter(|_| !self.guarded.contains(&ROOT)) else {
@@ -152,6 +166,8 @@ impl<'run> DeletePass<'run> {
     ) -> Result<Option<Vec<DeletePlace>>, Problem> {
         let fates: Vec<Fate> =
             names.iter().map(|name| self.fate(here, folder, name)).collect::<Result<_, _>>()?;
+        // Names that could not be read again were not judged.
+        self.refuse_lacking()?;
         let is_final = fates.iter().any(Fate::is_final);
         if is_final && self.is_shown_in_source(here, folder) {
             return Ok(None);

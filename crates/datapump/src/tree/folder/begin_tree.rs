@@ -22,7 +22,7 @@ use crate::target::change::{Change, ChangeKind};
 use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::directory::{Directory, LinkDest, Traits};
 use crate::tree::folder::side::FolderSide;
-use crate::tree::folder::visited::{Keeps, Visited};
+use crate::tree::folder::visited::{Keeps, TreeRoom, Visited};
 use crate::tree::folder::walk;
 use crate::tree::list::List;
 use crate::tree::list::doubt::Doubt;
@@ -95,7 +95,7 @@ pub(crate) fn begin_tree(
     root.shares_target = shared.trees.targets_overlap;
     root.patterns_above = item.patterns_above.clone();
     root.made_in = made_in;
-    root.visited = visited(shared);
+    root.visited = visited(shared, &source, Some(&target));
     root.backups = backups;
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
     put_up(shared, directory);
@@ -201,7 +201,7 @@ fn look_at(
     let traits = Traits { fresh: target.is_none(), source_magic, doubt, ..Traits::default() };
     let mut root =
         Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
-    root.visited = visited(shared);
+    root.visited = visited(shared, &source, None);
     root.shares_target = shared.trees.targets_overlap;
     root.is_copied = !shared.settings.compares;
     root.patterns_above = patterns_above.to_path_buf();
@@ -266,7 +266,7 @@ fn list_of(
 }
 
 /// Folders are kept in mind where something is removed by that, or asked of it.
-fn visited(shared: &Shared<'_>) -> Visited {
+fn visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Arc<FolderSide>>) -> Visited {
     let options = shared.settings.options;
     let keeps = match shared.settings.compares {
         true => Keeps::WorkedOn,
@@ -274,7 +274,8 @@ fn visited(shared: &Shared<'_>) -> Visited {
         false if options.backup.is_some() => Keeps::WorkedOn,
         false => Keeps::Nothing,
     };
-    Visited::keeping(keeps, &shared.trees.name_hasher)
+    let room = TreeRoom { source: Arc::clone(source), target: target.cloned() };
+    Visited::keeping(keeps, &shared.trees.name_hasher).in_room(Box::new(room))
 }
 
 /// A root that is made, or gets other attributes, is a change like any other.

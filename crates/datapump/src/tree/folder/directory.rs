@@ -247,7 +247,7 @@ impl Directory {
 
     /// Names of it were listed, from this place on.
     pub(crate) fn note_names(&self, cookie: u64, names: &[Name]) {
-        self.root.visited.note_names((self.folder_key, &self.source), (cookie, names));
+        self.root.visited.note_names(self.folder_key, (cookie, names));
     }
 
     /// Names that were listed before it is their turn. Locked while the folder is listed.

@@ -11,6 +11,8 @@
 
 mod folder_tree;
 mod missed;
+mod record_room;
+mod record_store;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -18,7 +20,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datapump_core::walked::{FolderNames, MovingNames, RECORD_BYTES, WalkedName};
+use datapump_core::walked::{FolderNames, MovingNames, StoredNames, WalkedName};
 
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
@@ -29,6 +31,8 @@ use datapump_files::identity::tick::SAME_TIME_NS;
 use datapump_files::identity::{FileId, id};
 pub(crate) use folder_tree::FolderStep;
 use missed::MissedNames;
+pub(crate) use record_room::{RecordRoom, TreeRoom};
+use record_store::{RecordStore, WhichWalk};
 
 /// A folder by the names that lead to it.
 pub(crate) type FolderKey = u64;
@@ -60,9 +64,8 @@ pub(crate) struct Visited {
 struct FolderStates {
     of: HashMap<FolderKey, WalkedFolder>,
     room: ChargedRoom,
-    /// Names of all folders, and room for them.
-    names: usize,
-    names_room: ChargedRoom,
+    /// Names of all folders.
+    records: RecordStore,
     /// Why not all names are recorded.
     lacks: Option<Problem>,
     /// Names that folders got or lost between two walks.
@@ -74,8 +77,6 @@ struct FolderStates {
     problems_kept: usize,
 }
 
-/// What a name takes here: a list of them grows by halves, and is cut to its length at its end.
-const NAME_BYTES: usize = RECORD_BYTES + RECORD_BYTES / 2;
 /// What a folder takes here, while the table moves, too.
 const FOLDER_BYTES: usize = 4 * size_of::<(FolderKey, WalkedFolder)>();
 
@@ -87,17 +88,9 @@ struct WalkedFolder {
     name: OsString,
     numbers: FolderNumbers,
     is_young: bool,
-    names: FolderNames,
+    names: StoredNames,
     /// Its names when it was walked before, while it is walked again.
-    before: Option<FolderNames>,
-}
-
-impl FolderStates {
-    fn make_room_for_names(&mut self, count: usize, source: &FolderSide) -> Result<(), Problem> {
-        self.names_room.make((self.names, count), NAME_BYTES, |bytes| source.charge_there(bytes))?;
-        self.names += count;
-        Ok(())
-    }
+    before: Option<Box<StoredNames>>,
 }
 
 /// A folder in numbers.
@@ -132,6 +125,12 @@ impl Visited {
     /// Keeps what folders are for so long.
     pub(crate) fn keeping(keeps: Keeps, hasher: &RandomState) -> Visited {
         Visited { keeps, states: Mutex::default(), hasher: hasher.clone() }
+    }
+
+    /// The same, with room for names. Those that are kept until the end are written where they do not fit in memory.
+    pub(crate) fn in_room(self, room: Box<dyn RecordRoom>) -> Visited {
+        self.states().records = RecordStore::new(room, self.keeps == Keeps::All);
+        self
     }
 
     fn keeps_some(&self) -> bool {
@@ -174,46 +173,45 @@ impl Visited {
         let numbers = self.numbers(meta);
         let mut states = self.states();
         states.forget_missed(folder);
-        let before = states.of.remove(&folder).map(|walked| walked.names).filter(FolderNames::is_whole);
-        let walked = WalkedFolder { above, name, numbers, is_young, names: FolderNames::default(), before };
+        let earlier = states.of.remove(&folder);
+        let len_before = earlier.as_ref().map_or(0, WalkedFolder::len_in_memory);
+        let before = earlier.map(|walked| walked.names).filter(StoredNames::is_whole).map(Box::new);
+        states.records.recount(len_before, before.as_ref().map_or(0, |before| before.len_in_memory()));
+        let walked = WalkedFolder { above, name, numbers, is_young, names: StoredNames::default(), before };
         states.of.insert(folder, walked);
     }
 
     /// These of its names were listed, from `cookie` on; none at the end. Where this side may not hold more of them the
     /// folder is as one that was not listed to its end.
-    pub(crate) fn note_names(
-        &self,
-        (folder, source): (FolderKey, &FolderSide),
-        (cookie, names): (u64, &[Name]),
-    ) {
+    pub(crate) fn note_names(&self, folder: FolderKey, (cookie, names): (u64, &[Name])) {
         if !self.keeps_some() {
             return;
         }
         let walked: Vec<WalkedName> = names.iter().map(|name| self.walked_name(name)).collect();
         let mut states = self.states();
-        if let Err(problem) = states.make_room_for_names(walked.len(), source) {
+        if let Err(problem) = states.make_room_for_names(walked.len()) {
             states.lacks.get_or_insert(problem);
-            states.of.remove(&folder);
+            states.forget(folder);
         }
-        let Some(state) = states.of.get_mut(&folder) else { return };
-        if cookie == 0 {
-            state.names = FolderNames::default();
-        }
-        if !walked.is_empty() {
-            return state.names.add(walked);
-        }
-        state.names.end();
-        if state.before.is_some() {
+        let is_end = walked.is_empty();
+        states.change(folder, |state| {
+            if cookie == 0 {
+                state.names = StoredNames::default();
+            }
+            match is_end {
+                true => state.names.end(),
+                false => state.names.add(walked),
+            }
+        });
+        if is_end {
             states.handle_walked_again(folder, |name| self.key_of(name));
         }
     }
 
     /// Of names that were listed, those that are new since the folder was walked before; all, if it was not.
     pub(crate) fn new_ones(&self, folder: FolderKey, names: Vec<Name>) -> Vec<Name> {
-        let states = self.states();
-        let Some(before) = states.of.get(&folder).and_then(|state| state.before.as_ref()) else {
-            return names;
-        };
+        let mut states = self.states();
+        let Some(before) = states.names(folder, WhichWalk::Before) else { return names };
         names.into_iter().filter(|name| !before.has_same(self.walked_name(name))).collect()
     }
 
@@ -231,21 +229,15 @@ impl Visited {
         if !self.keeps_some() {
             return None;
         }
-        self.states().of.get(&folder)?.names.has(self.key_of(name))
+        self.states().names(folder, WhichWalk::Last)?.has(self.key_of(name))
     }
 
     /// The folder is done.
     pub(crate) fn done(&self, folder: FolderKey) {
         match self.keeps {
             Keeps::Nothing => {}
-            Keeps::WorkedOn => {
-                let mut states = self.states();
-                let names = states.of.remove(&folder).map_or(0, |state| state.names.len());
-                states.names -= names.min(states.names);
-            }
-            Keeps::All => {
-                self.states().of.get_mut(&folder).map(|state| state.before.take());
-            }
+            Keeps::WorkedOn => self.states().forget(folder),
+            Keeps::All => self.states().change(folder, |state| state.before = None),
         }
     }
 
@@ -284,9 +276,8 @@ impl Visited {
         listed.add(names.iter().map(|name| self.walked_name(name)));
         listed.end();
         let mut states = self.states();
-        let Some(walked) = states.of.get_mut(&folder) else { return false };
-        let is_same = walked.names == listed;
-        if is_same {
+        let is_same = states.names(folder, WhichWalk::Last) == Some(&listed);
+        if let Some(walked) = states.of.get_mut(&folder).filter(|_| is_same) {
             (walked.numbers, walked.is_young) = (self.numbers(now), is_young);
         }
         is_same
@@ -334,7 +325,6 @@ impl Visited {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::folder::side::Keeper;
     use datapump_core::walked::MissedName;
 
     fn noted(visited: &Visited, folder: FolderKey, is_young: bool) {
@@ -342,10 +332,7 @@ mod tests {
     }
 
     fn list(visited: &Visited, cookie: u64, names: &[Name]) {
-        let room = tempfile::tempdir().expect("room");
-        let open = std::fs::File::open(room.path()).expect("it was made");
-        let side = FolderSide::root(room.path(), open, &Keeper::new(4)).expect("it is open");
-        visited.note_names((ROOT, &side), (cookie, names));
+        visited.note_names(ROOT, (cookie, names));
     }
 
     #[test]

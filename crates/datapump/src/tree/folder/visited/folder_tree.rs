@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 
+use datapump_core::walked::{FolderNames, StoredNames};
+
 use super::{FolderKey, FolderStates, ROOT, Visited};
 
 /// A step of a way through all folders, each before those in it.
@@ -31,9 +33,32 @@ impl FolderStates {
     /// A folder was listed to its end once more. Folders that it does not have any more are forgotten with all below
     /// them; an existing folder of that name that is another one is not.
     pub(super) fn handle_walked_again(&mut self, folder: FolderKey, key_of: impl Fn(&OsStr) -> u64) {
-        let Some(state) = self.of.get(&folder) else { return };
-        let (Some(before), now) = (&state.before, &state.names) else { return };
+        let Some(state) = self.of.get_mut(&folder).filter(|state| state.before.is_some()) else { return };
+        // What is compared is taken out, so that it stays in memory.
+        let (mut before, now) = (state.before.take(), std::mem::take(&mut state.names));
+        if let Some(before) = &mut before {
+            self.read(folder, before);
+        }
+        if let (Some(before), Some(now)) =
+            (before.as_deref().and_then(StoredNames::in_memory), now.in_memory())
+        {
+            self.compare_walks(folder, (before, now), key_of);
+        }
+        if let Some(state) = self.of.get_mut(&folder) {
+            (state.before, state.names) = (before, now);
+        }
+    }
+
+    fn compare_walks(
+        &mut self,
+        folder: FolderKey,
+        (before, now): (&FolderNames, &FolderNames),
+        key_of: impl Fn(&OsStr) -> u64,
+    ) {
         self.met.handle_walked(before, now);
+        if let Err(problem) = self.records.make_room_for_met(self.met.len()) {
+            self.lacks.get_or_insert(problem);
+        }
         if !before.is_empty() && now.is_empty() {
             self.guarded.insert(folder);
         }
@@ -52,7 +77,7 @@ impl FolderStates {
         self.guarded.extend(others);
         while let Some(folder) = gone.pop() {
             gone.extend(children.get(&folder).into_iter().flatten());
-            self.of.remove(&folder);
+            self.forget(folder);
             self.guarded.remove(&folder);
             self.forget_missed(folder);
         }

@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 
 use datapump_core::walked::MissedName;
 
+use super::record_store::WhichWalk;
 use super::{FolderKey, FolderStates, Visited};
 use crate::problem::Problem;
 
@@ -42,8 +43,13 @@ impl Visited {
         problem: Problem,
     ) -> Option<Problem> {
         let mut states = self.states();
-        let Some(state) = states.of.get_mut(&folder) else { return Some(problem) };
-        state.names.miss(self.key_of(name));
+        if !states.of.contains_key(&folder) {
+            return Some(problem);
+        }
+        // It must be read before it changes.
+        if states.names(folder, WhichWalk::Last).is_some() {
+            states.change(folder, |state| state.names.miss(self.key_of(name)));
+        }
         let has_room = states.problems_kept < PROBLEMS_MAX;
         states.problems_kept += usize::from(has_room);
         let names = states.missed.entry(folder).or_default();
@@ -62,8 +68,8 @@ impl Visited {
 
     /// Whether a name was not copied when its folder was walked before.
     pub(crate) fn was_missed(&self, folder: FolderKey, name: &OsStr) -> bool {
-        let states = self.states();
-        let before = states.of.get(&folder).and_then(|state| state.before.as_ref());
+        let mut states = self.states();
+        let before = states.names(folder, WhichWalk::Before);
         before.is_some_and(|before| before.is_missed(self.key_of(name)))
     }
 
