@@ -20,6 +20,7 @@ mod box_path;
 mod changed_trees;
 mod coarse_clocks;
 mod coarse_resume;
+mod cut_mirrors;
 mod dead_addresses;
 mod devices;
 mod differential;
