@@ -112,6 +112,11 @@ impl MovingNames {
         self.0.extend(only_in(before, now));
     }
 
+    /// Names that were met.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether a name of the target may be on its way in the source.
     pub fn may_have(&self, key: u64) -> bool {
         self.0.contains(&key)

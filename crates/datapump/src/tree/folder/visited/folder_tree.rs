@@ -56,7 +56,7 @@ impl FolderStates {
         key_of: impl Fn(&OsStr) -> u64,
     ) {
         self.met.handle_walked(before, now);
-        if let Err(problem) = self.records.make_room_for_met(self.met.len()) {
+        if let Err(problem) = self.records.make_room_for_met(self.met.count()) {
             self.lacks.get_or_insert(problem);
         }
         if !before.is_empty() && now.is_empty() {
