@@ -121,6 +121,53 @@ fn below_a_folder_that_was_swapped_or_emptied_nothing_is_removed() {
     }
 }
 
+/// A source that was named is looked at by its path: another folder may have that by now, or be mounted there.
+#[test]
+fn below_a_source_that_was_replaced_or_covered_nothing_is_removed() {
+    for is_covered in [false, true] {
+        let home = Home::new();
+        mirrored(&home.path(""));
+        let (one, row) = (home.path("one"), format!("covered {is_covered}"));
+        fs::create_dir(home.path("new")).expect("room");
+        let mut bind = None;
+        let run = copy_around(&home.path(""), &["--update", "--delete"], || match is_covered {
+            false => {
+                fs::rename(&one, home.path("was one")).expect("one file system");
+                fs::rename(home.path("new"), &one).expect("one file system");
+            }
+            true => {
+                let [new, one] = [home.path("new"), one.clone()].map(|path| path.display().to_string());
+                bind = Some(Bind::new(&new, &one));
+            }
+        });
+        expect(&run, 24, &["one': is not the folder that was copied"], &row);
+        assert!(home.path("copy/one/too much").exists(), "{row}: another folder is in its place");
+        assert!(!home.path("copy/two/too much").exists(), "{row}: two is quiet");
+    }
+}
+
+/// ext4 gives the lowest free inode number, so that a name that is removed and made anew has the number of the old one.
+#[test]
+fn a_name_that_is_made_anew_with_the_number_of_the_old_one_is_copied() {
+    let mount = Mount::ext4(64, &[]);
+    let folder = Path::new(&mount.point()).to_path_buf();
+    mirrored(&folder);
+    let [one, two] = ["one/moved", "two/moved"].map(|name| folder.join(name));
+    fs::write(&one, "old").expect("room");
+    fs::write(folder.join("copy/one/moved"), "old").expect("room");
+    let number = || fs::metadata(&one).expect("it is there").ino();
+    let run = copy_around(&folder, &["--update=differs", "--delete"], || {
+        let before = number();
+        fs::remove_file(&one).expect("it was there");
+        fs::write(&one, fs::read(&two).expect("it was there")).expect("room");
+        fs::remove_file(&two).expect("it was there");
+        assert_eq!(number(), before, "the number is used again");
+    });
+    expect(&run, 0, &[], "made anew");
+    has_content(&folder.join("copy/one/moved"), b"backed up", "it is no file that was walked");
+    assert!(!folder.join("copy/two/moved").exists(), "it has moved");
+}
+
 #[test]
 fn a_mount_that_goes_away_behind_its_copy_keeps_its_backup() {
     let home = Home::new();

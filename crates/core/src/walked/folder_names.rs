@@ -11,6 +11,9 @@ pub const RECORD_BYTES: usize = size_of::<WalkedName>();
 /// No file system gives this number to a file.
 const MISSED: u64 = u64::MAX;
 
+/// The number that a listing of FUSE reports where it knows none (`FUSE_UNKNOWN_INO` of libfuse).
+const UNKNOWN: u64 = 0xffff_ffff;
+
 /// A name of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WalkedName {
@@ -26,6 +29,8 @@ pub struct FolderNames {
     /// In order once the folder was listed to its end.
     names: Vec<WalkedName>,
     is_whole: bool,
+    /// All names have one number, which is of no use then: some file systems give it to every file.
+    is_of_one_number: bool,
 }
 
 impl FolderNames {
@@ -41,6 +46,7 @@ impl FolderNames {
         self.names.dedup();
         self.names.shrink_to_fit();
         self.is_whole = true;
+        self.is_of_one_number = is_of_one_number(&self.names);
     }
 
     /// Whether the folder was listed to its end.
@@ -77,9 +83,18 @@ impl FolderNames {
         self.inode_of(key) == Some(MISSED)
     }
 
-    /// Whether it has this name for the same file.
+    /// Whether it has this name for the same file, as far as the numbers identify files.
     pub fn has_same(&self, name: WalkedName) -> bool {
-        self.is_whole && name.inode != MISSED && self.names.binary_search(&name).is_ok()
+        self.is_whole && self.identifies(name) && self.names.binary_search(&name).is_ok()
+    }
+
+    fn identifies(&self, name: WalkedName) -> bool {
+        ![MISSED, UNKNOWN].contains(&name.inode) && !self.is_of_one_number
+    }
+
+    /// Whether all its names are those of the other record, for the same files.
+    pub fn is_same(&self, other: &FolderNames) -> bool {
+        self == other && self.names.iter().all(|name| self.identifies(*name))
     }
 
     /// The inode number under a name of this key, where the folder was listed to its end and has one.
@@ -99,8 +114,13 @@ impl FolderNames {
 
     /// The names of a whole record; `None` of names in no order, which no whole record has.
     pub(super) fn whole(names: Vec<WalkedName>) -> Option<FolderNames> {
-        names.is_sorted().then_some(FolderNames { names, is_whole: true })
+        let is_of_one_number = is_of_one_number(&names);
+        names.is_sorted().then_some(FolderNames { names, is_whole: true, is_of_one_number })
     }
+}
+
+fn is_of_one_number(names: &[WalkedName]) -> bool {
+    names.len() > 1 && names[0].inode != 0 && names.iter().all(|name| name.inode == names[0].inode)
 }
 
 #[cfg(test)]
@@ -122,6 +142,24 @@ mod tests {
         assert!(names.has_same(name(3, 30)) && !names.has_same(name(3, 31)));
         assert_eq!(names.len(), 3, "a listing may give a name twice");
         assert_eq!(RECORD_BYTES, 16);
+    }
+
+    #[test]
+    fn numbers_that_identify_no_file_make_no_name_the_same() {
+        for (numbers, is_same) in [
+            ([7, 8], true),
+            ([7, 7], false),
+            ([UNKNOWN, UNKNOWN], false),
+            ([UNKNOWN, 8], false),
+            ([0, 0], true),
+        ] {
+            let mut names = FolderNames::default();
+            names.add([name(1, numbers[0]), name(2, numbers[1])]);
+            names.end();
+            assert_eq!(names.has_same(name(1, numbers[0])), is_same, "{numbers:?}");
+            assert_eq!(names.is_same(&names.clone()), is_same, "{numbers:?}");
+            assert_eq!(names.has(1), Some(true), "{numbers:?}");
+        }
     }
 
     #[test]

@@ -131,6 +131,8 @@ pub(crate) fn has_none(shared: &Shared<'_>) -> bool {
 pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<(), Problem> {
     let mut remove = DeletePass::new(shared, DeleteStep::Remove, roots);
     remove.restless = std::mem::take(&mut shared.trees.pruning().restless);
+    let is_guarded = roots.iter().any(|root| !root.root.visited.guarded().is_empty());
+    remove.keeps_moving = is_guarded || !remove.restless.is_empty();
     let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.tree(tree, root));
     report_guarded(shared, roots);
     let found = if remove.removes() { remove.found } else { 0 };
@@ -150,7 +152,7 @@ fn source_path(roots: &[Arc<Directory>], folder: &FolderOfTree) -> PathBuf {
 }
 
 fn changed(shared: &Shared<'_>, path: &std::path::Path, words: String) {
-    shared.ledger.report(Problem::new(Class::Changed, Operation::Delete, path, words));
+    shared.ledger.report(Problem::new(Class::Changed, Operation::LookAt, path, words));
 }
 
 fn report_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {

@@ -44,6 +44,8 @@ pub(crate) struct Root {
     pub(crate) shares_target: bool,
     /// Paths that patterns are matched against begin with this: mostly nothing.
     pub(crate) patterns_above: PathBuf,
+    /// The number of its source among those that the user named.
+    pub(crate) number: u32,
     /// The source of an entry that the user named. The root is then no tree: the folder around that one name.
     pub(crate) named: Option<FileId>,
     failed: AtomicBool,
@@ -65,6 +67,7 @@ impl Root {
             is_copied: true,
             shares_target: false,
             patterns_above: PathBuf::new(),
+            number: 0,
             named: None,
             failed: AtomicBool::new(false),
         }

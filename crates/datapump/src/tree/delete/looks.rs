@@ -11,6 +11,7 @@ use datapump_core::walked::{FolderOfTree, LooksFound};
 
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
+use crate::tree::folder::begin_tree;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
@@ -23,24 +24,21 @@ use datapump_files::identity::id;
 pub(super) fn find(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<LooksFound, Problem> {
     let mut found = LooksFound::default();
     for (tree, root) in roots.iter().enumerate() {
+        let now = begin_tree::source_of(shared, root.root.number, &root.source.path());
+        let look = now.as_ref().map(|now| now.meta).map_err(Clone::clone);
         let mut looks = FolderLooks {
             shared,
             root,
+            now: now.ok(),
             changed: BTreeSet::new(),
             unverified: Vec::new(),
             unseen: BTreeSet::new(),
         };
-        looks.handle(ROOT, root.source.now())?;
-        match root.source.origin()? {
-            Origin::There(folder) => {
-                let host = Arc::clone(&folder.remote_host);
-                let (visited, top) = (&root.root.visited, root.source.path());
-                let path = |key| visited.path_of(key, &top);
-                host.look_below(&folder, visited.way(), &path, &mut |key, look| looks.handle(key, look))?;
-            }
-            Origin::Here(_) => looks.of_this_host()?,
+        looks.handle(ROOT, look)?;
+        if !looks.unseen.contains(&ROOT) {
+            looks.below()?;
+            looks.verify()?;
         }
-        looks.verify()?;
         found.changed.extend(looks.changed.into_iter().map(|key| FolderOfTree { tree, key }));
         for (key, keeps_all) in root.root.visited.with_missed() {
             let folders = if keeps_all { &mut found.uncopied } else { &mut found.changed };
@@ -53,6 +51,8 @@ pub(super) fn find(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Look
 struct FolderLooks<'run> {
     shared: &'run Shared<'run>,
     root: &'run Arc<Directory>,
+    /// The root as its path leads to it now: another folder may have its name by now, or be mounted on it.
+    now: Option<Arc<FolderSide>>,
     changed: BTreeSet<FolderKey>,
     /// Their names tell.
     unverified: Vec<FolderKey>,
@@ -98,8 +98,17 @@ impl FolderLooks<'_> {
         self.unseen.insert(key);
     }
 
-    fn of_this_host(&mut self) -> Result<(), Problem> {
-        let mut open = vec![Some(Arc::clone(&self.root.source))];
+    fn below(&mut self) -> Result<(), Problem> {
+        let Some(now) = self.now.clone() else { return Ok(()) };
+        let Origin::There(folder) = now.origin()? else { return self.of_this_host(now) };
+        let (root, top) = (self.root, now.path());
+        let path = |key| root.root.visited.path_of(key, &top);
+        let mut handle = |key, look| self.handle(key, look);
+        folder.remote_host.look_below(&folder, root.root.visited.way(), &path, &mut handle)
+    }
+
+    fn of_this_host(&mut self, now: Arc<FolderSide>) -> Result<(), Problem> {
+        let mut open = vec![Some(now)];
         let steps: Vec<FolderStep> = self.root.root.visited.way().collect();
         for step in steps {
             if self.shared.stop.load(Ordering::Relaxed) {
@@ -138,7 +147,7 @@ impl FolderLooks<'_> {
     }
 
     fn side(&self, key: FolderKey) -> Result<Arc<FolderSide>, Problem> {
-        let mut side = Arc::clone(&self.root.source);
+        let mut side = self.now.clone().unwrap_or_else(|| Arc::clone(&self.root.source));
         for (_, name) in self.visited().chain(key) {
             side = side.child(&name)?;
         }

@@ -49,6 +49,8 @@ pub(super) struct DeletePass<'run> {
     pub(super) all: &'run [Arc<Directory>],
     /// Folders that keep their own names.
     pub(super) restless: BTreeSet<FolderOfTree>,
+    /// What moved meanwhile may be where nobody looked: in a restless folder, or in one that is another by now.
+    pub(super) keeps_moving: bool,
     pub(super) kept: KeptNames,
     /// Folders of the tree at hand below which nothing goes.
     guarded: BTreeSet<FolderKey>,
@@ -103,6 +105,7 @@ impl<'run> DeletePass<'run> {
             step,
             all,
             restless: BTreeSet::new(),
+            keeps_moving: false,
             kept: KeptNames::default(),
             guarded: BTreeSet::new(),
             tree: 0,
@@ -229,7 +232,7 @@ impl<'run> DeletePass<'run> {
     /// Whether a name stays because the source was not quiet, which is counted.
     fn stays_for_now(&mut self, here: &DeletePlace, name: &OsStr) -> bool {
         let folder = FolderOfTree { tree: self.tree, key: here.key };
-        if self.restless.is_empty() {
+        if !self.keeps_moving {
             return false;
         }
         if self.restless.contains(&folder) {

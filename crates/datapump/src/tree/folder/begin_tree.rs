@@ -96,6 +96,7 @@ pub(crate) fn begin_tree(
     root.patterns_above = item.patterns_above.clone();
     root.made_in = made_in;
     root.visited = visited(shared, &source, Some(&target));
+    root.number = item.number;
     root.backups = backups;
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
     put_up(shared, directory);
@@ -109,7 +110,12 @@ fn put_up(shared: &Shared<'_>, directory: Arc<Directory>) {
     shared.plan.add_first([Work::List(directory)].into_iter());
 }
 
-fn source_of(shared: &Shared<'_>, number: u32, from: &Path) -> Result<Arc<FolderSide>, Problem> {
+/// The root of a source as its path leads to it now.
+pub(in crate::tree) fn source_of(
+    shared: &Shared<'_>,
+    number: u32,
+    from: &Path,
+) -> Result<Arc<FolderSide>, Problem> {
     match &shared.remote_host {
         Some(remote_host) => Ok(FolderSide::remote_root(from, remote_host.root(number, from)?)),
         None => {

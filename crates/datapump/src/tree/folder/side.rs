@@ -25,7 +25,7 @@ use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
-use datapump_files::disk::{AttributeHolder, Meta, file_meta, magic};
+use datapump_files::disk::{AttributeHolder, Meta, file_meta, magic, names};
 use datapump_files::followed::{FollowLinks, OriginFolder, own_name};
 use datapump_files::identity::tick;
 
@@ -69,7 +69,7 @@ enum SidePlace {
 #[derive(Debug)]
 enum RootFile {
     /// It stays open.
-    Open(Arc<File>),
+    Open(Mutex<Arc<File>>),
     /// One of many: it is closed and opened again like any other folder.
     Again(Arc<dyn OpensRoot>),
 }
@@ -96,7 +96,8 @@ impl FolderSide {
         file: Arc<File>,
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
-        FolderSide::root_with(path, &file, (Mutex::default(), RootFile::Open(Arc::clone(&file))), keeper)
+        let root = RootFile::Open(Mutex::new(Arc::clone(&file)));
+        FolderSide::root_with(path, &file, (Mutex::default(), root), keeper)
     }
 
     /// The root of one tree of many, which was just opened and does not stay open.
@@ -318,9 +319,22 @@ impl FolderSide {
             unreachable!("a folder of another host is no open file")
         };
         match root {
-            Some(RootFile::Open(file)) => Some(OpenedFolder(Arc::clone(file))),
+            Some(RootFile::Open(file)) => Some(OpenedFolder(Arc::clone(&locked(file)))),
             Some(RootFile::Again(_)) | None => locked(open).upgrade().map(OpenedFolder),
         }
+    }
+
+    /// Opens a root of this host once more before it is listed again: some file systems (sshfs) give the names of an open
+    /// folder once.
+    pub(crate) fn rewind(&self) -> Result<(), Problem> {
+        if let SidePlace::Here { root: Some(RootFile::Open(file)), .. } = &self.place {
+            let mut file = locked(file);
+            *file = Arc::new(
+                names::open_folder(&file, OsStr::new("."))
+                    .map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?,
+            );
+        }
+        Ok(())
     }
 
     fn root_opened_again(&self) -> Result<OpenedFolder, Problem> {

@@ -89,8 +89,12 @@ struct WalkedFolder {
     numbers: FolderNumbers,
     is_young: bool,
     names: StoredNames,
+    /// Its names got into it before this.
+    since_ns: i128,
     /// Its names when it was walked before, while it is walked again.
     before: Option<Box<StoredNames>>,
+    /// They got into it before this.
+    since_before_ns: i128,
 }
 
 /// A folder in numbers.
@@ -175,9 +179,13 @@ impl Visited {
         states.forget_missed(folder);
         let earlier = states.of.remove(&folder);
         let len_before = earlier.as_ref().map_or(0, WalkedFolder::len_in_memory);
+        let since_before_ns = earlier.as_ref().map_or(i128::MAX, |earlier| earlier.since_ns);
         let before = earlier.map(|walked| walked.names).filter(StoredNames::is_whole).map(Box::new);
         states.records.recount(len_before, before.as_ref().map_or(0, |before| before.len_in_memory()));
-        let walked = WalkedFolder { above, name, numbers, is_young, names: StoredNames::default(), before };
+        let since_ns = meta.mtime_ns.min(meta.ctime_ns);
+        let names = StoredNames::default();
+        let walked =
+            WalkedFolder { above, name, numbers, is_young, names, since_ns, before, since_before_ns };
         states.of.insert(folder, walked);
     }
 
@@ -208,11 +216,23 @@ impl Visited {
         }
     }
 
-    /// Of names that were listed, those that are new since the folder was walked before; all, if it was not.
-    pub(crate) fn new_ones(&self, folder: FolderKey, names: Vec<Name>) -> Vec<Name> {
+    /// Of names that were listed, those that are new since the folder was walked before; all, if it was not. The number of
+    /// a file that is gone is used again, by ext4 at once: what changed since then, by the time of its attributes, is new.
+    pub(crate) fn new_ones(
+        &self,
+        folder: FolderKey,
+        names: Vec<Name>,
+        changed_ns: impl Fn(&Name) -> Option<i128>,
+    ) -> Vec<Name> {
         let mut states = self.states();
+        let since_ns = states.of.get(&folder).map_or(i128::MIN, |state| state.since_before_ns);
         let Some(before) = states.names(folder, WhichWalk::Before) else { return names };
-        names.into_iter().filter(|name| !before.has_same(self.walked_name(name))).collect()
+        let same: Vec<bool> = names.iter().map(|name| before.has_same(self.walked_name(name))).collect();
+        drop(states);
+        let is_new = |(name, is_same): &(Name, bool)| {
+            !is_same || changed_ns(name).is_none_or(|changed_ns| changed_ns >= since_ns)
+        };
+        names.into_iter().zip(same).filter(is_new).map(|(name, _)| name).collect()
     }
 
     fn walked_name(&self, name: &Name) -> WalkedName {
@@ -276,7 +296,7 @@ impl Visited {
         listed.add(names.iter().map(|name| self.walked_name(name)));
         listed.end();
         let mut states = self.states();
-        let is_same = states.names(folder, WhichWalk::Last) == Some(&listed);
+        let is_same = states.names(folder, WhichWalk::Last).is_some_and(|names| names.is_same(&listed));
         if let Some(walked) = states.of.get_mut(&folder).filter(|_| is_same) {
             (walked.numbers, walked.is_young) = (self.numbers(now), is_young);
         }
@@ -400,13 +420,15 @@ mod tests {
             list(&visited, 9, &[]);
         };
         let new_ones = |names: &[Name]| -> Vec<OsString> {
-            visited.new_ones(ROOT, names.to_vec()).into_iter().map(|name| name.name).collect()
+            let changed_ns = |name: &Name| Some(if name.name == "d" { 0 } else { -1 });
+            visited.new_ones(ROOT, names.to_vec(), changed_ns).into_iter().map(|name| name.name).collect()
         };
-        let (first, again) = ([name("a", 1), name("b", 2)], [name("a", 1), name("b", 3), name("c", 4)]);
+        let first = [name("a", 1), name("b", 2), name("d", 5)];
+        let again = [name("a", 1), name("b", 3), name("c", 4), name("d", 5)];
         walked(&first);
-        assert_eq!(new_ones(&first), ["a", "b"], "all are new the first time");
+        assert_eq!(new_ones(&first), ["a", "b", "d"], "all are new the first time");
         walked(&again);
-        assert_eq!(new_ones(&again), ["b", "c"], "b is another file by now");
+        assert_eq!(new_ones(&again), ["b", "c", "d"], "b is another file by now, and d may be");
         assert!(["b", "c"].iter().all(|name| visited.may_be_on_its_way(OsStr::new(name))));
         assert!(!visited.may_be_on_its_way(OsStr::new("a")));
         let problem = || Problem::usage("it changed");
@@ -416,7 +438,7 @@ mod tests {
         assert_eq!(visited.first_that_keeps_all(ROOT), Some("a".into()));
         assert!(!visited.was_missed(ROOT, OsStr::new("a")), "it is now, not before");
         walked(&again);
-        assert_eq!(new_ones(&again), ["a"], "it changed before it was copied");
+        assert_eq!(new_ones(&again), ["a", "d"], "it changed before it was copied");
         assert!(visited.was_missed(ROOT, OsStr::new("a")) && !visited.was_missed(ROOT, OsStr::new("b")));
         assert!(
             visited.with_missed().is_empty() && visited.take_problems().is_empty(),

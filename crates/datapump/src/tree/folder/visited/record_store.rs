@@ -344,7 +344,7 @@ mod tests {
         }
         for folder in 0..FOLDERS {
             let folder_key = stage.key(folder);
-            let new = stage.visited.new_ones(folder_key, again.clone());
+            let new = stage.visited.new_ones(folder_key, again.clone(), |_| Some(i128::MIN));
             let new: Vec<String> = new.into_iter().map(|name| name.name.display().to_string()).collect();
             let missed = if folder == 0 { vec!["7".to_owned()] } else { vec![] };
             assert_eq!(new, [missed, vec![NAMES.to_string()]].concat(), "{folder}");
