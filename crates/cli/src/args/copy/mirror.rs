@@ -37,7 +37,7 @@ That is `pump copy -T --update=differs --delete` of one folder. DST is the copy 
 with or without a slash at the end, and is made if it is not there. Files of equal size and time are left alone; what \
 differs is written over, also where DST has the newer file; what SRC does not have is removed in the end, and only if \
 all else went well. A file that grows meanwhile, as logs do, is copied as far as it was (status 24). A folder whose \
-names or files still change after three looks keeps its own names (status 24); all else is removed. A second run does \
+names or files still change after three further walks keeps its own names (status 24); all else is removed. A second run does \
 nothing. Excluded names are neither copied nor removed.
 
 A SRC that is missing is status 1, and nothing is removed. So is an empty one, if DST is not: a disk may not be \

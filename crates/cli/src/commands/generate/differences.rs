@@ -93,7 +93,7 @@ pub const DIFFERENCES: [(&str, &str); 47] = [
     (
         "rsync removes while it copies (--delete-during), or before",
         "Names are removed at the end, and only if all was copied. A folder whose names or files still change after \
-         three looks keeps its own names (status 24). A file that changes each time and has no copy at the target may \
+         three further walks keeps its own names (status 24). A file that changes each time and has no copy at the target may \
          be one of the names that would be removed, under a new name: nothing is removed. A file that only grew, as \
          logs do, is copied as far as it was (status 24). --delete-before and the others are taken for --delete.",
     ),

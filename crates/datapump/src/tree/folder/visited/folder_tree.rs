@@ -34,7 +34,7 @@ impl FolderStates {
     /// them; an existing folder of that name that is another one is not.
     pub(super) fn handle_walked_again(&mut self, folder: FolderKey, key_of: impl Fn(&OsStr) -> u64) {
         let Some(state) = self.of.get_mut(&folder).filter(|state| state.before.is_some()) else { return };
-        // What is compared is taken out, so that it stays in memory.
+        // Both records are taken out, so that they stay in memory while they are compared.
         let (mut before, now) = (state.before.take(), std::mem::take(&mut state.names));
         if let Some(before) = &mut before {
             self.read(folder, before);

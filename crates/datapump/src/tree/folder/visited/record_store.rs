@@ -165,7 +165,7 @@ impl FolderStates {
             // The copy needs the rest.
             return made.map_err(|_| refusal.clone());
         }
-        // What is worked on must fit.
+        // The folder that is worked on must fit.
         made.or_else(|_| self.records.make_room(count, Besides::Nothing))
     }
 
