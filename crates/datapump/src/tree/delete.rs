@@ -5,7 +5,8 @@
 //! source is not asked, but for temporary files and on targets that fold names. If something does, all folders of the
 //! source are looked at once more, and those that changed since they were walked are walked again, with what is new in
 //! them copied (`datapump_core::walked`): what is missing in one folder may have been moved to another. What still
-//! changes then keeps its own names, and all else that is too much goes. Below a folder that is another by now, or that was emptied, nothing goes.
+//! changes then keeps its own names, and all else that is too much goes.
+//! Below a folder that is another by now, or that was emptied, nothing goes.
 //!
 //! Names are counted before the first is removed, so that too many are refused. What a pattern excludes is left alone
 //! at the target too. A folder goes when nothing is left in it.
