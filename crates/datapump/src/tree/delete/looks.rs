@@ -170,5 +170,6 @@ fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -
         cookie = next;
     }
     let (now, _) = source.look_again()?;
-    Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, (&before, is_young), &all))
+    Ok(id(&before) == id(&now)
+        && visited.is_listed_as_walked(key, (&before, is_young), &all, |name| origin.changed_ns(name)))
 }

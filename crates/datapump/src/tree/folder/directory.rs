@@ -30,7 +30,7 @@ use crate::tree::root::Root;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary::Siblings;
-use datapump_files::disk::{FileKind, Meta, names};
+use datapump_files::disk::{Meta, names};
 use datapump_files::identity::id;
 pub(crate) use missed::NotCopied;
 
@@ -273,12 +273,7 @@ impl Directory {
     /// Of names that were listed, those that did not come before.
     pub(crate) fn not_dealt_with(&self, names: Vec<Name>) -> Result<Vec<Name>, Problem> {
         let origin = self.source.origin().map_err(Problem::vanished)?;
-        // Another folder under a name shows when it is looked at itself.
-        let changed_ns = |name: &Name| {
-            let meta = origin.metadata(name, || self.source.path_of(&name.name)).ok()?;
-            Some(if meta.kind == FileKind::Folder { i128::MIN } else { meta.ctime_ns })
-        };
-        let names = self.root.visited.new_ones(self.folder_key, names, changed_ns);
+        let names = self.root.visited.new_ones(self.folder_key, names, |name| origin.changed_ns(name));
         Ok(self.listed.lock().unwrap_or_else(PoisonError::into_inner).new_ones(&origin, names))
     }
 

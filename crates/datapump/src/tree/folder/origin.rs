@@ -90,6 +90,16 @@ impl Origin {
         found.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))
     }
 
+    /// The time of the attributes of a name, as far as it costs no request. Of a folder the earliest of all: that it is
+    /// another one shows when it is looked at itself.
+    pub(crate) fn changed_ns(&self, name: &Name) -> Option<i128> {
+        let meta = match self {
+            Origin::Here(folder) => folder.metadata(&name.name).ok()?,
+            Origin::There(_) => name.told.as_ref()?.meta.ok()?,
+        };
+        Some(if meta.kind == FileKind::Folder { i128::MIN } else { meta.ctime_ns })
+    }
+
     /// The same of a name that may not stand there: `None`.
     pub(crate) fn if_there(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<Option<Meta>, Problem> {
         let found = match self {

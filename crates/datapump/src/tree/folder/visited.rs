@@ -285,20 +285,31 @@ impl Visited {
     }
 
     /// The folder was listed once more and has these names. Whether they are those that were walked: then it is from now
-    /// on what it was when this listing began.
+    /// on what it was when this listing began. Where the times of the folder moved, a name that changed since may be
+    /// another file, with the number of one that is gone.
     pub(crate) fn is_listed_as_walked(
         &self,
         folder: FolderKey,
         (now, is_young): (&Meta, bool),
         names: &[Name],
+        changed_ns: impl Fn(&Name) -> Option<i128>,
     ) -> bool {
         let mut listed = FolderNames::default();
         listed.add(names.iter().map(|name| self.walked_name(name)));
         listed.end();
+        let numbers = self.numbers(now);
+        let since_ns = |state: &WalkedFolder| match state.numbers == numbers {
+            true => i128::MAX,
+            false => state.since_ns,
+        };
+        let since_ns = self.states().of.get(&folder).map_or(i128::MIN, since_ns);
+        let is_old = since_ns == i128::MAX
+            || names.iter().filter_map(changed_ns).all(|changed_ns| changed_ns < since_ns);
         let mut states = self.states();
-        let is_same = states.names(folder, WhichWalk::Last).is_some_and(|names| names.is_same(&listed));
+        let is_same =
+            is_old && states.names(folder, WhichWalk::Last).is_some_and(|names| names.is_same(&listed));
         if let Some(walked) = states.of.get_mut(&folder).filter(|_| is_same) {
-            (walked.numbers, walked.is_young) = (self.numbers(now), is_young);
+            (walked.numbers, walked.is_young) = (numbers, is_young);
         }
         is_same
     }
@@ -385,7 +396,12 @@ mod tests {
         let name = |name: &str| Name::here(name.into(), None);
         let (a, b, c) = (name("a"), name("b"), name("c"));
         noted(&visited, ROOT, true);
-        let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, (&meta, false), names);
+        let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, (&meta, false), names, |_| Some(9));
+        let later = Meta { ctime_ns: 1, ..meta };
+        let moved = |changed_ns| {
+            let names = [a.clone(), b.clone(), c.clone()];
+            visited.is_listed_as_walked(ROOT, (&later, false), &names, |_| Some(changed_ns))
+        };
         assert!(!listed(&[]), "it was not listed");
         list(&visited, 0, &[a.clone(), b.clone()]);
         list(&visited, 2, std::slice::from_ref(&c));
@@ -396,8 +412,10 @@ mod tests {
         assert_eq!(has, [Some(true), Some(true), Some(false)]);
         assert_eq!(visited.is_as_walked(ROOT, &meta), AsWalked::Unverified, "it was young");
         assert!(!listed(&[a.clone(), b.clone()]) && !listed(&[a.clone(), b.clone(), c.clone(), name("d")]));
-        assert!(listed(&[c, a, b]), "in any order");
+        assert!(listed(&[c.clone(), a.clone(), b.clone()]), "in any order");
         assert_eq!(visited.is_as_walked(ROOT, &meta), AsWalked::Yes, "it is old by now");
+        assert!(!moved(0), "its times moved, and a name changed since");
+        assert!(moved(-1), "its times moved, and no name changed");
     }
 
     #[test]
