@@ -75,6 +75,8 @@ const LONG: &[&str] = &[
     "long_path::where_buffers_bound",
     "long_path::a_copy_over_a_path_that_loses",
     "trees_bad_luck::two_pumps",
+    "cut_mirrors::",
+    "names_on_disk::",
 ];
 
 /// Systems for which `core` and `engine` are checked, not run.
