@@ -103,12 +103,14 @@ fn a_running_process_is_watched_and_told_of() {
     let cat = Running::start(&["cp", "/dev/zero", "/dev/null"]);
     let words = ["explain", "--for", "700ms", "--pid", &cat.pid()];
     let row = "cp that copies memory";
-    expect(
-        &home.pump(&words),
-        0,
-        &["cp (", "limited by cpu", "try: the kernel copies bytes from memory"],
-        row,
-    );
+    let run = home.pump(&words);
+    expect(&run, 0, &["cp (", "limited by cpu"], row);
+    // On a machine whose processors others use, that is what limits it.
+    let expected = match format!("{}{}", run.out, run.err).contains("(waiting for a cpu)") {
+        true => "try: others use the CPUs",
+        false => "try: the kernel copies bytes from memory",
+    };
+    expect(&run, 0, &[expected], row);
     let json = home.pump(&[&words[..], &["--json"]].concat());
     let events = schema::checked(&json.out);
     let [watched, report] = &events[..] else { panic!("{row}: {events:?}") };
