@@ -291,6 +291,11 @@ fn what_a_link_leads_to_keeps_its_owner_and_times_on_sshfs() {
         expect(&run, 23, &["this file system gives them to what a link leads to"], round);
         assert_eq!(state("outside"), before, "{round}: it is no part of the copy");
         assert_eq!(state("far/tree/copy/a").1, 1_600_000_000, "{round}: its own time");
-        assert_eq!(std::fs::read_dir(home.path("far/tree/copy")).expect("a folder").count(), 3, "{round}");
+        // A file that is removed before it is closed has such a name until its daemon hears of the close.
+        let entries = std::fs::read_dir(home.path("far/tree/copy")).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text"));
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with(".fuse_hidden")).collect();
+        names.sort();
+        assert_eq!(names, ["a", "out", "to_a"], "{round}");
     }
 }
