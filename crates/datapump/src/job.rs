@@ -38,7 +38,7 @@ use crate::job::settings::{QueuedNulls, Settings};
 use crate::lane;
 use crate::lane::gate::LaneGate;
 use crate::net::folder::handle_table::HandleTable;
-use crate::net::folder::remote_host::{AheadWish, PlacesEarly, RemoteHost};
+use crate::net::folder::remote_host::{AheadRequest, PlacesEarly, RemoteHost};
 use crate::net::server::served_connection;
 use crate::problem::Problem;
 use crate::report::charges::ThreadTime;
@@ -385,7 +385,7 @@ impl Job {
         let compares = self.work == JobKind::Compare;
         let wish = request_plan::ahead(&self.options, compares, target.as_ref());
         // An older version tells no digests: its blocks are compared.
-        let wish = AheadWish { sums: wish.sums && (remote_host.tells_sums() || !compares), ..wish };
+        let wish = AheadRequest { sums: wish.sums && (remote_host.tells_sums() || !compares), ..wish };
         remote_host.read_ahead(self.sources.len(), wish);
     }
 

@@ -125,7 +125,7 @@ fn lists_of_names_in_many_folders_do_between_hosts_what_they_do_on_one() {
     compared(listed_folders, &["from/"], &rows);
 }
 
-/// Files that are named one by one, and what stands under their names at the target.
+/// Files that are named one by one, and existing files under their names at the target.
 fn named_files(home: &Home) {
     for name in ["served", "served/from", "served/from/folder", "before"] {
         make_folder(home, name);

@@ -127,6 +127,15 @@ fn mirror_again_and_again(home: &Home, words: &[&str], (every, row): (Duration, 
     ends
 }
 
+/// A home whose folder is served, and the words of a slow mirror in it.
+fn served(way: &str) -> (Home, Serving, Vec<String>) {
+    let home = Home::new();
+    fs::create_dir_all(home.path("served")).expect("room");
+    let serving = Serving::new(&home, &[]);
+    let words = way_of(&home, &serving, way, &SLOW);
+    (home, serving, words)
+}
+
 /// Source and target of a way, and the words of a mirror between them.
 fn way_of(home: &Home, serving: &Serving, way: &str, flags: &[&str]) -> Vec<String> {
     let top = home.path("").display().to_string();
@@ -274,10 +283,7 @@ fn what_changes_while_it_is_copied_keeps_the_names_of_its_own_folder_alone() {
     for (folder, names, life) in lives {
         let mut named = 0;
         for way in ["local", "pushed", "pulled"] {
-            let home = Home::new();
-            fs::create_dir_all(home.path("served")).expect("room");
-            let serving = Serving::new(&home, &[]);
-            let words = way_of(&home, &serving, way, &SLOW);
+            let (home, _serving, words) = served(way);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             mirrored(&home, names, &words);
             named += mirror_beside(&home, (folder, &words), life, &format!("{names:?} {way}"));
@@ -291,10 +297,7 @@ fn what_changes_while_it_is_copied_keeps_the_names_of_its_own_folder_alone() {
 #[test]
 fn what_changes_each_time_and_has_no_copy_keeps_all() {
     for way in ["local", "pushed", "pulled"] {
-        let home = Home::new();
-        fs::create_dir_all(home.path("served")).expect("room");
-        let serving = Serving::new(&home, &[]);
-        let words = way_of(&home, &serving, way, &SLOW);
+        let (home, _serving, words) = served(way);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         mirrored(&home, &["db/data"], &words);
         let (source, target) = (home.path("served/source"), home.path("served/target"));

@@ -36,7 +36,7 @@ pub struct FolderOfTree {
     pub key: u64,
 }
 
-/// What looks at all folders of a source found behind a walk.
+/// Changes that looks at all folders of a source found behind a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LooksFound {
     /// Folders that are not what they were when they were walked, and those with files that changed meanwhile.

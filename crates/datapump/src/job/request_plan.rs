@@ -9,7 +9,7 @@ use datapump_core::{Shape, StripeMap};
 use crate::job::defaults::Reads;
 use crate::job::options::{Options, Selection};
 use crate::job::settings::Settings;
-use crate::net::folder::remote_host::AheadWish;
+use crate::net::folder::remote_host::AheadRequest;
 use crate::target::place::{Fill, Place};
 use crate::target::{Item, Target};
 use crate::tree::rules::decide::Rules;
@@ -177,7 +177,7 @@ pub(crate) fn for_path(shape: Shape, is_far: bool, (lanes, most): (u32, u32), po
 
 /// What another host sends before it is requested: all small files, unless some of them may stay as they are, as those
 /// of an earlier run. Then a request for each that is wanted costs less than the bytes of those that are not.
-pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadWish {
+pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadRequest {
     let (rules, list) = (Rules::new(options, false), OsStr::new(LIST_NAME));
     let stands = target.is_some_and(|target| target.metadata().is_ok());
     let holds_a_list = |target: &PathAt| target.is_folder() && target.child(list).metadata().is_ok();
@@ -193,7 +193,7 @@ pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) 
     let tells = options.keep.acl || options.keep.xattrs;
     let looks = rules.leaves_unread() || options.changes || options.dry_run;
     let updates = (looks && stands) || !options.link_dest.is_empty();
-    AheadWish {
+    AheadRequest {
         file_bytes_max: if looks_only { 0 } else { options.request_bytes.unwrap_or(usual) },
         sums: sums && !looks_only,
         places_alone,
@@ -256,7 +256,7 @@ pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool)
     }
 }
 
-/// What decides about its defaults. `remote_host`: its sources lie at another host, where many files are as a tree.
+/// Facts that decide about its defaults. `remote_host`: its sources lie at another host, where many files are as a tree.
 pub(crate) fn reads(items: &[Item], remote_host: bool) -> Reads {
     let are_many = items.len() > Options::defaults(Reads::FarFiles).source_depth as usize;
     let of_item = |item: &Item| match (remote_host, item.is_tree() || are_many) {

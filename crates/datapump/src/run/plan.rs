@@ -131,7 +131,7 @@ impl<Work> Plan<Work> {
         if state.unsettled > 0 && !state.lane_lost { Claim::NotYet } else { self.last(&mut state) }
     }
 
-    /// What `look` finds in the next pieces of work, as far as they are known.
+    /// Results of `look` in the next pieces of work, as far as they are known.
     pub(crate) fn look_ahead<T>(&self, most: usize, look: impl FnMut(&Work) -> Option<T>) -> Vec<T> {
         self.state().work.iter().take(most).filter_map(look).collect()
     }

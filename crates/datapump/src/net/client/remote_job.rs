@@ -28,7 +28,7 @@ use crate::net::folder::event_codec;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::remote_host::{AheadWish, PeerFacts, RemoteHost};
+use crate::net::folder::remote_host::{AheadRequest, PeerFacts, RemoteHost};
 use crate::net::server::control::Follows;
 use crate::net::server::served_connection::ServedEnd;
 use crate::problem::{Class, Operation, Problem, Status};
@@ -273,7 +273,7 @@ impl RemoteCopy {
     }
 
     /// The read-ahead to request before the job begins.
-    fn ahead_wish(&self) -> AheadWish {
+    fn ahead_wish(&self) -> AheadRequest {
         let target = self.target.local_path().map(|path| PathAt::find(&Disk::Os, path));
         request_plan::ahead(&self.options, self.compares, target.as_ref())
     }

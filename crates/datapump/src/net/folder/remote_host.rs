@@ -40,7 +40,7 @@ use place_looks::PlaceLooks;
 pub(crate) use places_early::PlacesEarly;
 pub(crate) use pools::{Pools, PurposePools};
 use read_ahead::ReadAhead;
-pub(crate) use read_ahead::{AheadWish, ArrivedItem};
+pub(crate) use read_ahead::{AheadRequest, ArrivedItem};
 pub(crate) use remote_folder::RemoteFolder;
 pub(crate) use remote_folder::opened_early::OpenedEarly;
 pub(crate) use remote_folder::remote_file::{OpenFile, RemoteFile, SmallFile};
@@ -73,7 +73,7 @@ pub(crate) struct RemoteHost {
     /// Where the connection comes from over which the other side sends what was not requested, if it does.
     ahead_pool: Option<Arc<Pool>>,
     ahead: OnceLock<ReadAhead>,
-    requested: Option<AheadWish>,
+    requested: Option<AheadRequest>,
     pub(crate) trips: Arc<TripCounter>,
     next: AtomicU64,
     /// The shortest wait for an answer, in nanoseconds: the path's round trip and what the other side did.
@@ -103,7 +103,7 @@ pub(crate) struct PeerFacts {
     /// The shortest round trip that was seen; none: `u64::MAX`.
     pub(crate) round_trip_ns: u64,
     /// What it was requested to send ahead, behind the greeting of that connection.
-    pub(crate) requested: Option<AheadWish>,
+    pub(crate) requested: Option<AheadRequest>,
     /// Over a long path blocks may be requested of it before they have slots.
     pub(crate) reads_on: bool,
 }
@@ -160,7 +160,7 @@ impl RemoteHost {
 
     /// The other side begins to send what a walk of the session's places meets. Where it is too old for that, or this
     /// side has no room, everything is requested.
-    pub(crate) fn read_ahead(&self, places: usize, wish: AheadWish) {
+    pub(crate) fn read_ahead(&self, places: usize, wish: AheadRequest) {
         self.set_places(places);
         let Some(pool) = &self.ahead_pool else { return };
         let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX).and_then(|mut channel| {

@@ -23,7 +23,7 @@ fn a_mirror_costs_what_an_update_costs_and_one_look_if_something_goes() {
     costs_one_look(TwoHosts::new());
 }
 
-/// What of the source may be seen at the target is judged by what is recorded of it.
+/// Whether the source may be seen at the target is judged by the record.
 #[test]
 fn a_mirror_within_one_host_costs_no_look_at_the_folders_in_which_something_goes() {
     costs_one_look(TwoHosts { is_one_host: true, ..TwoHosts::new() });

@@ -16,7 +16,7 @@ pub(super) type ConnectionPairs = Arc<dyn Fn() -> Result<[Channel; 2], NetFault>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SteppedPath {
     Long,
-    /// The same, through ssh alone: all connections are streams of one pipe.
+    /// Through ssh alone: all connections are streams of one pipe.
     WithinSsh,
     /// Everything is requested.
     Short,

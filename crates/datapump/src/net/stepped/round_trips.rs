@@ -52,7 +52,7 @@ struct TripRow {
     sizes: [TreeSize; 2],
     /// Where something is sent ahead.
     ahead: Trips,
-    /// The same through ssh alone, if that is something else.
+    /// The formula through ssh alone, if that is something else.
     within_ssh: Option<Trips>,
     /// Where all is requested.
     requested: Trips,

@@ -65,7 +65,7 @@ impl SteppedSsh {
 }
 
 impl PipeEnd {
-    /// What users say goes into the pipe, as there is credit, and what came moves on. Whether anything did.
+    /// Bytes of users are written to the pipe, as there is credit, and received ones move on. Whether anything did.
     fn step(&mut self) -> bool {
         let mut went = false;
         for (number, stream) in &mut self.streams {
@@ -88,7 +88,7 @@ impl PipeEnd {
         went | self.receive()
     }
 
-    /// What came through the pipe moves on.
+    /// Bytes received through the pipe move on.
     fn receive(&mut self) -> bool {
         let mut bytes = vec![0; 1 << 20];
         let Ok(len @ 1..) = self.pipe.receive(&mut bytes, Until::Now) else { return false };

@@ -49,7 +49,7 @@ pub(super) struct DeletePass<'run> {
     pub(super) all: &'run [Arc<Directory>],
     /// Folders that keep their own names.
     pub(super) restless: BTreeSet<FolderOfTree>,
-    /// What moved meanwhile may be where nobody looked: in a restless folder, or in one that is another by now.
+    /// A name that moved meanwhile may be where nobody looked: in a restless folder, or in one that is another by now.
     pub(super) keeps_moving: bool,
     pub(super) kept: KeptNames,
     /// Folders of the tree at hand below which nothing goes.
@@ -118,7 +118,7 @@ impl<'run> DeletePass<'run> {
         self.step == DeleteStep::Remove && !self.shared.settings.options.dry_run
     }
 
-    /// What the source has must be known of all its folders.
+    /// The names of the source must be known of all its folders.
     pub(super) fn refuse_lacking(&self) -> Result<(), Problem> {
         let Some(problem) = self.all.iter().find_map(|root| root.root.visited.lacks()) else { return Ok(()) };
         let removed = match self.step {

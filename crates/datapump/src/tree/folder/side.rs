@@ -228,7 +228,7 @@ impl FolderSide {
         folder.remote_host.charge(bytes).map(Some).map_err(|over| over_budget(over, &self.path()))
     }
 
-    /// The same of memory that can be had otherwise: only if so much more may be charged besides.
+    /// Charges memory that can be had otherwise: only if so much more may be charged besides.
     pub(crate) fn charge_beside(&self, bytes: usize, besides: usize) -> Result<Option<Charge>, Problem> {
         let SidePlace::There(folder) = &self.place else { return Ok(None) };
         let charged = folder.remote_host.share().charge_beside(bytes, besides);

@@ -131,7 +131,7 @@ impl Visited {
         Visited { keeps, states: Mutex::default(), hasher: hasher.clone() }
     }
 
-    /// The same, with room for names. Those that are kept until the end are written where they do not fit in memory.
+    /// With room for names. Those that are kept until the end are written where they do not fit in memory.
     pub(crate) fn in_room(self, room: Box<dyn RecordRoom>) -> Visited {
         self.states().records = RecordStore::new(room, self.keeps == Keeps::All);
         self
@@ -216,7 +216,7 @@ impl Visited {
         }
     }
 
-    /// Of names that were listed, those that are new since the folder was walked before; all, if it was not. The number of
+    /// The listed names that are new since the folder was walked before; all, if it was not. The number of
     /// a file that is gone is used again, by ext4 at once: what changed since then, by the time of its attributes, is new.
     pub(crate) fn new_ones(
         &self,

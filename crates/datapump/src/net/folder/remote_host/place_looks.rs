@@ -19,7 +19,7 @@ use crate::problem::Problem;
 /// Places that are looked at together, and kept: 50 kB.
 const TOGETHER: u32 = 256;
 
-/// What was looked at last; `None` for a pipe, or null.
+/// The place that was looked at last; `None` for a pipe, or null.
 #[derive(Debug, Default)]
 pub(super) struct PlaceLooks(BTreeMap<u32, Result<Option<Meta>, Fault>>);
 
@@ -38,7 +38,7 @@ impl RemoteHost {
         self.places.store(u32::try_from(places).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
-    /// What stands at a place of the session, links followed unless kept; `None` for a pipe, or null. All that looks at
+    /// The attributes of a place of the session, links followed unless kept; `None` for a pipe, or null. All that looks at
     /// one place before the walk is told the same, by one request.
     pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
         let mut looks = self.place_looks.lock().unwrap_or_else(PoisonError::into_inner);

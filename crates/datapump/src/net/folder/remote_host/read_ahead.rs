@@ -37,7 +37,7 @@ const WINDOW_MIN_BYTES: u64 = 256 << 10;
 
 /// The request to the side that sends ahead.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AheadWish {
+pub(crate) struct AheadRequest {
     /// Files up to this length come with their content; 0 for none.
     pub(crate) file_bytes_max: u32,
     /// Names of files come with their attributes.
@@ -48,10 +48,10 @@ pub(crate) struct AheadWish {
     pub(crate) places_alone: bool,
 }
 
-impl AheadWish {
+impl AheadRequest {
     /// Of a side that knows no digests: names alone.
-    pub(super) fn of_names(self) -> AheadWish {
-        AheadWish { file_bytes_max: 0, sums: false, ..self }
+    pub(super) fn of_names(self) -> AheadRequest {
+        AheadRequest { file_bytes_max: 0, sums: false, ..self }
     }
 
     /// The message that requests it, with the window that this side has at first.
@@ -97,7 +97,7 @@ impl ReadAhead {
         host: &RemoteHost,
         mut channel: Channel,
         places: u32,
-        (wish, was_requested): (AheadWish, bool),
+        (wish, was_requested): (AheadRequest, bool),
     ) -> Result<Option<ReadAhead>, NetFault> {
         // What was requested is what it may send.
         let fits = |window: &(u64, Charge)| !was_requested || window.0 == WINDOW_BYTES;
@@ -114,7 +114,7 @@ impl ReadAhead {
         }
         let (state, came, channel) = (Mutex::new(state), Condvar::new(), Mutex::new(channel));
         let requested_at = (!was_requested).then(Instant::now);
-        let AheadWish { sums: brings_sums, places_alone, .. } = wish;
+        let AheadRequest { sums: brings_sums, places_alone, .. } = wish;
         Ok(Some(ReadAhead { state, came, channel, brings_sums, places_alone, requested_at }))
     }
 

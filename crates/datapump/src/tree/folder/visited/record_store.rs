@@ -18,9 +18,9 @@ use super::{FolderKey, FolderStates, WalkedFolder};
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::{Class, Operation, Problem, system_words};
 
-/// What a name takes in memory: a list of them grows by halves, and is cut to its length at its end.
+/// Memory of a name: a list of them grows by halves, and is cut to its length at its end.
 const NAME_BYTES: usize = RECORD_BYTES + RECORD_BYTES / 2;
-/// What the key of a name takes in a tree of them.
+/// Memory of the key of a name in a tree of them.
 const MET_BYTES: usize = 24;
 
 /// Memory and a file for names of folders.
@@ -28,7 +28,7 @@ const MET_BYTES: usize = 24;
 pub(super) struct RecordStore {
     /// Without it all names are in memory, and nothing is charged.
     room: Option<Box<dyn RecordRoom>>,
-    /// What does not fit in memory is written.
+    /// Names that do not fit in memory are written.
     writes: bool,
     /// Names in memory, and room for them.
     names: usize,

@@ -20,7 +20,7 @@ use crate::net::folder::remote_host::named;
 use crate::problem::Problem;
 use crate::target::listed::{ListStep, ListedEntry, Name};
 
-/// What the answer to a step takes, about. Names below are looked at early where the session may hold that easily.
+/// Memory that the answer to a step takes, about. Names below are looked at early where the session may hold that easily.
 const STEP_BYTES: usize = 1 << 10;
 
 /// Names of a folder that were looked at before their turn, and folders in it that were opened.
@@ -30,7 +30,7 @@ pub(super) struct LookedEarly {
     folders: HashMap<OsString, Arc<RemoteFolder>>,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 enum LookRequest<'names> {
     Own(&'names mut Name),
     /// A folder that gets this number.
@@ -43,7 +43,7 @@ type PlacedName = (u64, OsString);
 
 impl RemoteFolder {
     /// The names with what they are, where no listing told that: all are requested together, and those below with them.
-    /// What could not be told so is requested when it is dealt with.
+    /// A name that gets no answer so is requested when it is dealt with.
     pub(crate) fn look_at_all(
         &self,
         mut names: Vec<Name>,
@@ -94,10 +94,10 @@ impl RemoteFolder {
         let host = &self.remote_host;
         let (number, (above, name), found) = match (what, answer) {
             (LookRequest::Own(name), Ok(answer)) => {
-                name.told = self.told_of(answer);
+                name.told = self.entry_of(answer);
                 return;
             }
-            (LookRequest::Below(place), Ok(answer)) => (None, place, self.told_of(answer).map(Err)),
+            (LookRequest::Below(place), Ok(answer)) => (None, place, self.entry_of(answer).map(Err)),
             (
                 LookRequest::Folder(number, place),
                 Ok((Answer::Folder { meta, attributes, made_up, is_young, .. }, charge)),
@@ -125,8 +125,8 @@ impl RemoteFolder {
         }
     }
 
-    /// What a name is, as far as that can be kept.
-    fn told_of(&self, (answer, charge): (Answer, Charge)) -> Option<Box<ListedEntry>> {
+    /// The entry of a name, as far as it can be kept.
+    fn entry_of(&self, (answer, charge): (Answer, Charge)) -> Option<Box<ListedEntry>> {
         let Answer::Names { mut entries, .. } = answer else { return None };
         let told = self.name_of(entries.pop()?, &Arc::new(charge)).told?;
         (told.meta.is_ok() || told.meta == Err(Errno::ENOENT)).then_some(told)
