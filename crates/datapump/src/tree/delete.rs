@@ -45,34 +45,31 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
     let clock = &shared.settings.platform.clock;
     let start_ns = clock.now_ns();
     shared.ledger.watch.enter(Phase::Deleting);
-    let next = next_pass(shared, roots);
-    let (verdict, walks_again) = match next {
+    let verdict = match next_pass(shared, roots) {
         Ok(None) => {
             report_guarded(shared, roots);
-            (PruneVerdict::Nothing, false)
+            PruneVerdict::Nothing
         }
         Ok(Some(NextPass::WalkAgain(folders))) => {
             shared.ledger.watch.enter(Phase::Copying);
             each_tree(&folders, roots, |root, keys| again::walk_again(shared, root, keys));
-            (PruneVerdict::Open, true)
+            PruneVerdict::Open
         }
-        Ok(Some(NextPass::Remove(restless))) => {
-            shared.trees.pruning().restless = restless;
-            (PruneVerdict::Goes, false)
-        }
+        Ok(Some(NextPass::Remove(restless))) => PruneVerdict::Removes(restless),
         Ok(Some(NextPass::Nothing(folders))) => {
             report_too_restless(shared, roots, &folders);
-            (PruneVerdict::Refused, false)
+            PruneVerdict::Nothing
         }
         Ok(Some(NextPass::Uncopied(folders))) => {
             report_uncopied(shared, roots, &folders);
-            (PruneVerdict::Refused, false)
+            PruneVerdict::Nothing
         }
         Err(problem) => {
             refuse(shared, problem);
-            (PruneVerdict::Refused, false)
+            PruneVerdict::Nothing
         }
     };
+    let walks_again = matches!(verdict, PruneVerdict::Open);
     if !walks_again {
         report_missed(shared);
     }
@@ -81,15 +78,12 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
     walks_again
 }
 
-/// `None` where nothing is too much: then nothing is asked.
+/// `None` where nothing is too much, or it was reported why nothing is removed: then nothing is requested.
 fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<NextPass>, Problem> {
     let mut count = DeletePass::new(shared, DeleteStep::Count, roots);
     count.refuse_lacking()?;
     roots.iter().enumerate().try_for_each(|(tree, root)| count.tree(tree, root))?;
-    if count.is_refused {
-        return Ok(Some(NextPass::Nothing(BTreeSet::new())));
-    }
-    if count.found == 0 || shared.stop.load(Ordering::Relaxed) {
+    if count.is_refused || count.found == 0 || shared.stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     shared.ledger.watch.will_delete(count.found);
@@ -120,18 +114,20 @@ fn each_tree(
 
 /// Whether something is too much and may go.
 pub(crate) fn has_some(shared: &Shared<'_>) -> bool {
-    shared.trees.pruning().verdict == PruneVerdict::Goes
+    matches!(shared.trees.pruning().verdict, PruneVerdict::Removes(_))
 }
 
-/// Whether it is known that nothing goes.
+/// Whether it is known that nothing is removed.
 pub(crate) fn has_none(shared: &Shared<'_>) -> bool {
-    matches!(shared.trees.pruning().verdict, PruneVerdict::Nothing | PruneVerdict::Refused)
+    matches!(shared.trees.pruning().verdict, PruneVerdict::Nothing)
 }
 
 /// Removes what is too much in these trees.
 pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<(), Problem> {
     let mut remove = DeletePass::new(shared, DeleteStep::Remove, roots);
-    remove.restless = std::mem::take(&mut shared.trees.pruning().restless);
+    if let PruneVerdict::Removes(restless) = &mut shared.trees.pruning().verdict {
+        remove.restless = std::mem::take(restless);
+    }
     let is_guarded = roots.iter().any(|root| !root.root.visited.guarded().is_empty());
     remove.keeps_moving = is_guarded || !remove.restless.is_empty();
     let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.tree(tree, root));

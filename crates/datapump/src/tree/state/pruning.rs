@@ -10,21 +10,17 @@ use datapump_core::walked::{FolderOfTree, Passes};
 #[derive(Debug, Default)]
 pub(crate) struct Pruning {
     pub(in crate::tree) passes: Passes,
-    /// Folders that changed each time they were looked at.
-    pub(in crate::tree) restless: BTreeSet<FolderOfTree>,
     pub(in crate::tree) verdict: PruneVerdict,
 }
 
 /// All that is too much, as far as it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(in crate::tree) enum PruneVerdict {
-    /// Not yet, or something failed because of which nothing goes.
+    /// Not yet, or something failed because of which nothing is removed.
     #[default]
     Open,
-    /// Nothing is too much.
+    /// Nothing is removed: nothing is too much, or it was reported why not.
     Nothing,
-    /// It may go.
-    Goes,
-    /// Nothing may go, which was reported.
-    Refused,
+    /// It may be removed, but for names of these folders, which changed each time they were looked at.
+    Removes(BTreeSet<FolderOfTree>),
 }
