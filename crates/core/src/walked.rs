@@ -14,7 +14,7 @@ mod passes;
 mod stored_names;
 
 pub use folder_names::{FolderNames, RECORD_BYTES, WalkedName};
-pub use judgement::{NameFacts, NameVerdict, Recorded, judge};
+pub use judgement::{NameFacts, NameVerdict, Recorded, StayReason, judge, judge_staying};
 pub use missed::{MissedName, NameNow, judge_missed};
 pub use passes::{FolderOfTree, LooksFound, MovingNames, NextPass, Passes};
 pub use stored_names::{RecordDecoder, RecordEncoder, RecordPlace, StoredNames};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use datapump_core::walked::{
     FolderNames, FolderOfTree, LooksFound, MissedName, MovingNames, NameNow, NextPass, Passes, WalkedName,
-    judge_missed,
+    judge_missed, judge_staying,
 };
 
 const SEEDS: u64 = 20_000;
@@ -183,9 +183,11 @@ impl Mirror {
                     }
                 }
                 NextPass::Remove(restless) => {
+                    let keeps_moving = !restless.is_empty();
                     for (folder, key) in self.too_much() {
-                        let is_restless = restless.contains(&FolderOfTree { tree: 0, key: folder });
-                        if !is_restless && (restless.is_empty() || !met.may_have(key)) {
+                        let tree_folder = FolderOfTree { tree: 0, key: folder };
+                        let is_on_its_way = || met.may_have(key);
+                        if judge_staying(tree_folder, restless, keeps_moving, is_on_its_way).is_none() {
                             self.target.remove(&(folder, key));
                         }
                     }

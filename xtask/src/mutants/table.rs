@@ -99,4 +99,22 @@ pub const MUTANTS: &[Mutant] = &[
         find: "SourceCheck::Unverified => FileStep::ReadAgain,",
         replacement: "SourceCheck::Unverified => self.after(FileStep::CheckSource),",
     },
+    Mutant {
+        name: "restless-folder-loses-its-names",
+        place: CORE,
+        find: "    match restless.contains(&folder) {",
+        replacement: "    match false {",
+    },
+    Mutant {
+        name: "name-on-its-way-removed",
+        place: CORE,
+        find: "(keeps_moving && may_be_on_its_way())",
+        replacement: "(keeps_moving && restless.is_empty() && may_be_on_its_way())",
+    },
+    Mutant {
+        name: "names-removed-though-other-folders-changed",
+        place: CORE,
+        find: "self.count >= PASSES && is_quiet_elsewhere && uncopied.is_empty()",
+        replacement: "self.count >= PASSES && uncopied.is_empty()",
+    },
 ];

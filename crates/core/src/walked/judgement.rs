@@ -2,6 +2,10 @@
 //!
 //! Must not know: how names are removed, patterns, paths.
 
+use std::collections::BTreeSet;
+
+use super::FolderOfTree;
+
 /// The record of a name in the source's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
@@ -52,6 +56,29 @@ pub fn judge(facts: NameFacts) -> NameVerdict {
         Recorded::Folder | Recorded::Other if !facts.is_in_the_way => NameVerdict::Right,
         Recorded::Unlisted => NameVerdict::Right,
         _ => NameVerdict::TooMuch,
+    }
+}
+
+/// Why a name that is too much stays: the source was not quiet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StayReason {
+    /// Its folder is restless.
+    Restless,
+    /// It may have moved to where nobody looked.
+    OnItsWay,
+}
+
+/// Judges a name that is too much in a folder. `keeps_moving`: some folder is restless, or another one by now, so that
+/// a name that moved meanwhile may be in it.
+pub fn judge_staying(
+    folder: FolderOfTree,
+    restless: &BTreeSet<FolderOfTree>,
+    keeps_moving: bool,
+    may_be_on_its_way: impl FnOnce() -> bool,
+) -> Option<StayReason> {
+    match restless.contains(&folder) {
+        true => Some(StayReason::Restless),
+        false => (keeps_moving && may_be_on_its_way()).then_some(StayReason::OnItsWay),
     }
 }
 

@@ -8,7 +8,9 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::walked::{FolderOfTree, NameFacts, NameVerdict, Recorded, judge};
+use datapump_core::walked::{
+    FolderOfTree, NameFacts, NameVerdict, Recorded, StayReason, judge, judge_staying,
+};
 use datapump_engine::Errno;
 
 use super::place::{DeletePlace, PlacedSource, open};
@@ -232,16 +234,14 @@ impl<'run> DeletePass<'run> {
     /// Whether a name stays because the source was not quiet, which is counted.
     fn stays_for_now(&mut self, here: &DeletePlace, name: &OsStr) -> bool {
         let folder = FolderOfTree { tree: self.tree, key: here.key };
-        if !self.keeps_moving {
-            return false;
+        let is_on_its_way = || self.all.iter().any(|root| root.root.visited.may_be_on_its_way(name));
+        let reason = judge_staying(folder, &self.restless, self.keeps_moving, is_on_its_way);
+        match reason {
+            Some(StayReason::Restless) => *self.kept.own.entry(folder).or_default() += 1,
+            Some(StayReason::OnItsWay) => self.kept.on_their_way += 1,
+            None => {}
         }
-        if self.restless.contains(&folder) {
-            *self.kept.own.entry(folder).or_default() += 1;
-            return true;
-        }
-        let is_on_its_way = self.all.iter().any(|root| root.root.visited.may_be_on_its_way(name));
-        self.kept.on_their_way += u64::from(is_on_its_way);
-        is_on_its_way
+        reason.is_some()
     }
 
     /// A name that the source does not have.
