@@ -170,10 +170,12 @@ fn report_restless(
     restless: &BTreeSet<FolderOfTree>,
 ) {
     let own = |folder: &FolderOfTree| kept.own.get(folder).copied().unwrap_or(0);
+    let when =
+        if shared.settings.options.dry_run { "since it was listed" } else { "each time it was looked at" };
     for folder in restless.iter().filter(|folder| own(folder) > 0) {
         let words = format!(
-            "changed each time it was looked at: {} in it, which it may not have any more, stay at the target \
-             (--delete); run the same command again when it is quiet",
+            "changed {when}: {} in it, which it may not have any more, stay at the target (--delete); run the same \
+             command again when it is quiet",
             counted(own(folder), "name")
         );
         changed(shared, &source_path(roots, folder), words);
@@ -181,8 +183,8 @@ fn report_restless(
     let Some(folder) = restless.first() else { return };
     if kept.on_their_way > 0 {
         let words = format!(
-            "changed each time it was looked at: {} elsewhere, which may have moved into it, stay at the target \
-             (--delete); run the same command again when it is quiet",
+            "changed {when}: {} elsewhere, which may have moved into it, stay at the target (--delete); run the same \
+             command again when it is quiet",
             counted(kept.on_their_way, "name")
         );
         changed(shared, &source_path(roots, folder), words);

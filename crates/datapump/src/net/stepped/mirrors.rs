@@ -151,3 +151,29 @@ fn what_changes_while_it_is_mirrored_keeps_no_other_name() {
         }
     }
 }
+
+/// A dry run walks nothing again: it says of a folder that it changed since it was listed, not that it did each time.
+#[test]
+fn a_dry_run_says_what_changed_since_it_was_listed() {
+    let mut found = 0;
+    for trips in 0..8 {
+        for way in [Direction::Pull, Direction::Push] {
+            let stage = TwoHosts::new();
+            mirrored(&stage, &["a", "b"]);
+            fs::write(stage.path("to/a/too much"), "too much").expect("room");
+            let new = stage.path("from/a/new");
+            // The mirror may have ended before, and all of its stage.
+            happens(&stage, trips, move || drop(fs::write(&new, "new")));
+            let dry = Options { dry_run: true, ..mirror(&stage) };
+            let outcome = stage.copy(way, ("from", "to"), dry);
+            let row = format!("{way:?} {trips}: {:?}", outcome.said);
+            assert!(stage.path("to/a/too much").exists(), "{row}");
+            let is_right =
+                |line: &String| line.contains("from/a': changed since it was listed: 1 name in it");
+            assert!(outcome.said.iter().all(is_right), "{row}");
+            assert_eq!(outcome.report.exit_status, if outcome.said.is_empty() { 0 } else { 24 }, "{row}");
+            found += outcome.said.len();
+        }
+    }
+    assert!(found > 0, "no look found a change");
+}
