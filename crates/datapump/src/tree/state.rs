@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::hash::RandomState;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use rustix::process::{getegid, getgroups};
@@ -42,6 +42,8 @@ pub(crate) struct Trees {
     pub(crate) links: Links,
     /// Files at the target of which a dry run told that their attributes would be set.
     adjusted: Mutex<BTreeSet<FileId>>,
+    /// Some file whose content was right was opened for its attributes: others may be, too.
+    pub(crate) opens_for_attributes: AtomicBool,
     pub(crate) select: Select,
     /// Files of one tree and the other that are compared, both ways.
     pub(crate) twins: Twins,
@@ -130,6 +132,7 @@ impl Trees {
             links: Links::new(rules.newer_by_ns(), options.remove_sources),
             rules,
             adjusted: Mutex::default(),
+            opens_for_attributes: AtomicBool::new(false),
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
             written_places: WrittenPlaces::default(),

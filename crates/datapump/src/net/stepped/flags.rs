@@ -249,9 +249,9 @@ fn files_that_are_opened_are_opened_together() {
         ("holes", holed, nothing, plain, [5, 7]),
         ("holes, same", holed, same_tree, differs, [3, 3]),
         ("large, compared", large, same_tree, checksum, [5, 5]),
-        ("modes", files, same_but_mode, differs, [4, 5]),
+        ("modes", files, same_but_mode, differs, [5, 6]),
         ("modes without attributes", files, same_but_mode, no_attributes, [3, 3]),
-        ("attributes and modes", with_attributes, same_but_mode, differs, [4, 5]),
+        ("attributes and modes", with_attributes, same_but_mode, differs, [5, 6]),
     ]);
 }
 

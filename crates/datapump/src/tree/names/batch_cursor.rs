@@ -19,6 +19,7 @@ use crate::tree::links::TreeEntry;
 use datapump_engine::Errno;
 use datapump_files::commit::taken;
 use datapump_files::disk::{FileKind, Meta, names};
+use early_files::Early;
 
 /// A batch in a lane's hands, with its folders open.
 pub(crate) struct BatchCursor {
@@ -32,7 +33,7 @@ pub(crate) struct BatchCursor {
     pub(crate) walks: bool,
     /// Files that were opened before their turn, once they were.
     early: Vec<OpenedEarly>,
-    has_opened_early: bool,
+    opened_early: Early,
 }
 
 impl BatchCursor {
@@ -53,7 +54,7 @@ impl BatchCursor {
                     looked,
                     walks,
                     early: Vec::new(),
-                    has_opened_early: false,
+                    opened_early: Early::Nothing,
                 })
             }
             (Err(problem), _) | (_, Err(problem)) => Err((directory, walks, Box::new(problem))),

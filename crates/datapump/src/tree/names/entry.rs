@@ -61,8 +61,8 @@ pub(crate) type Ready = (Arc<Task>, Extent);
 impl BatchCursor {
     /// Deals with names until one is a small file to be moved, or none is left.
     pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
-        self.open_early(shared);
         while !shared.stop.load(Ordering::Relaxed) {
+            self.open_early(shared);
             let name = self.names.next()?;
             match self.deal_with(shared, waits, &name) {
                 Ok(Some(ready)) => return Some(ready),
@@ -289,6 +289,8 @@ impl BatchCursor {
                 update_existing::kept(shared, &entry, (&meta, there), why).map(|()| Stays::Yes)
             }
             Action::Adjust => {
+                let keep = &shared.settings.options.keep;
+                shared.trees.opens_for_attributes.fetch_or(keep.acl || keep.xattrs, Ordering::Relaxed);
                 update_existing::adjust(shared, (&entry, name), &meta, there).map(|()| Stays::Yes)
             }
             Action::Compare => Ok(Stays::Perhaps),
