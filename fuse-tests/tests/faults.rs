@@ -67,6 +67,37 @@ fn a_read_error_names_the_place() {
     }
 }
 
+/// The folder in its place was removed, and nothing else: the old name of the file may be its only copy.
+#[test]
+fn a_file_that_cannot_be_read_in_the_place_of_a_folder_keeps_all_else() {
+    for way in ["local", "pulled", "pushed"] {
+        let (fuse, home) = (Fuse::new(), Home::new());
+        let content = noise(70_000, 6);
+        fuse.put("moved", &content);
+        fuse.fail(Some(Fault::Read(65_536, EIO)));
+        let target = home.path("served/target");
+        std::fs::create_dir_all(target.join("moved")).expect("room");
+        std::fs::write(target.join("moved/in it"), "old").expect("room");
+        std::fs::write(target.join("old name"), &content).expect("room");
+        let is_served = if way == "pulled" { fuse.at("") } else { home.path("served").display().to_string() };
+        let serving = Serving::start(home.command(&["serve", &is_served, "--ticket-file", "ticket"]));
+        let ticket = home.path("ticket").display().to_string();
+        let (from, to) = match way {
+            "local" => (fuse.at(""), target.display().to_string()),
+            "pulled" => (serving.at(""), target.display().to_string()),
+            _ => (fuse.at(""), serving.at("target")),
+        };
+        let mirror = || pump(&["mirror", "--ticket-file", &ticket, &from, &to]);
+        let said = ["moved' at byte ", "Input/output error", "nothing else was removed"];
+        expect(&mirror(), 23, &said, way);
+        assert!(target.join("old name").exists() && !target.join("moved").exists(), "{way}");
+        fuse.fail(None);
+        expect(&mirror(), 0, &[], way);
+        support::has_content(&target.join("moved"), &content, way);
+        assert!(!target.join("old name").exists(), "{way}");
+    }
+}
+
 #[test]
 fn an_error_of_a_short_file_and_of_the_last_of_several() {
     let (fuse, mount) = (Fuse::new(), Mount::of(Kind::Ext4, 64));

@@ -249,7 +249,8 @@ impl Round<'_> {
         let is_orderly = self.asked.hosts == Hosts::One || !self.asked.compares_content();
         let planned = planned.filter(|_| pump.status == 0 && !known.has_tangle() && is_orderly);
         wrong.extend(planned.and_then(|planned| self.other_lines("-n -i", &planned, &pump)));
-        if rsync.status == 0 {
+        // A file that is refused in the place of a folder keeps all from being removed.
+        if rsync.status == 0 && pump.status == 0 {
             let [one, other] = self.ground.arenas.each_ref().map(|arena| listing(arena));
             let (one, other) = known.comparable(one, other);
             wrong.extend(compared(&one, &other));

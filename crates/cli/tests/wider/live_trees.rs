@@ -12,6 +12,7 @@ use crate::support::running::Running;
 use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, expect};
 use crate::wider_parts::pump_command;
+use rustix::process::Signal;
 
 /// Files that move while mirrors run.
 const MOVING: usize = 2000;
@@ -302,6 +303,9 @@ fn what_changes_each_time_and_has_no_copy_keeps_all() {
         mirrored(&home, &["db/data"], &words);
         let (source, target) = (home.path("served/source"), home.path("served/target"));
         fs::rename(source.join("db/data"), source.join("elsewhere/renamed")).expect("it was made");
+        // A file in the place of a folder, which therefore stays.
+        fs::write(source.join("quiet/folder"), "a file").expect("room");
+        too_much(&home, &["quiet/folder/in it"]);
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let ends = Ends(&is_over);
@@ -309,14 +313,80 @@ fn what_changes_each_time_and_has_no_copy_keeps_all() {
             let ended = Running::start(pump_command(&words)).end();
             let parts = [
                 "nothing was removed, because '",
-                "/elsewhere/renamed' changed each time it was copied and the target has no copy of it",
+                "/elsewhere/renamed' could not be copied while the source changed and the target has no copy of it",
                 "elsewhere/renamed': the source was rewritten",
+                "quiet/folder'",
+                "is a folder, and the source is none: it stays because the source changed meanwhile",
             ];
             expect(&ended, 24, &parts, way);
             assert!(target.join("db/data").exists(), "{way}: its only copy");
+            assert!(target.join("quiet/folder/in it").exists(), "{way}: nothing was removed");
             drop(ends);
         });
         expect(&Running::start(pump_command(&words)).end(), 0, &[], way);
         assert!(!target.join("db/data").exists() && target.join("elsewhere/renamed").exists(), "{way}");
+        assert!(target.join("quiet/folder").is_file(), "{way}: nothing keeps it from being copied");
+    }
+}
+
+/// A file has the name of a folder that the target has, and gets another name while that folder is removed.
+#[test]
+fn what_moves_while_the_folder_in_its_place_is_removed_has_a_copy() {
+    const MANY: usize = 20_000;
+    for way in ["local", "pushed", "pulled"] {
+        let home = Home::new();
+        let (source, target) = (home.path("served/source"), home.path("served/target"));
+        for folder in [&source, &target.join("moved")] {
+            fs::create_dir_all(folder).expect("room");
+        }
+        (0..MANY).for_each(|at| fs::write(target.join(format!("moved/{at}")), "").expect("room"));
+        fs::write(source.join("moved"), "precious").expect("room");
+        fs::write(target.join("old name"), "precious").expect("room");
+        let serving = Serving::new(&home, &[]);
+        let words = way_of(&home, &serving, way, &["--sync=none"]);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let folder = target.join("moved");
+        let changed = || fs::metadata(&folder).and_then(|meta| meta.modified()).ok();
+        let before = changed();
+        let mut running = Running::start(pump_command(&words));
+        while changed() == before && !running.has_ended() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        running.signal(Signal::STOP);
+        fs::rename(source.join("moved"), source.join("new name")).expect("it was made");
+        running.signal(Signal::CONT);
+        let ended = running.end();
+        assert!([0, 24].contains(&ended.status), "{way}: {ended:?}");
+        let content = fs::read(target.join("new name")).ok();
+        assert_eq!(content.as_deref(), Some(&b"precious"[..]), "{way}: {ended:?}");
+        assert!(!target.join("moved").exists() && !target.join("old name").exists(), "{way}: {ended:?}");
+    }
+}
+
+/// A folder in the way lies in one that is not quiet, which keeps its own names.
+#[test]
+fn a_folder_in_the_way_in_a_restless_folder_stays_until_it_is_quiet() {
+    for way in ["local", "pushed", "pulled"] {
+        let (home, _serving, words) = served(way);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        mirrored(&home, &["logs/stays"], &words);
+        let (source, target) = (home.path("served/source"), home.path("served/target"));
+        fs::write(source.join("logs/folder"), "a file").expect("room");
+        too_much(&home, &["logs/folder/in it", "elsewhere/old name"]);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let ends = Ends(&is_over);
+            scope.spawn(|| come_and_go(&source, &is_over));
+            let ended = Running::start(pump_command(&words)).end();
+            assert!([0, 24].contains(&ended.status), "{way}: {ended:?}");
+            let is_copied = target.join("logs/folder").is_file();
+            assert_ne!(is_copied, target.join("logs/folder/in it").exists(), "{way}: {ended:?}");
+            assert!(is_copied || target.join("elsewhere/old name").exists(), "{way}: {ended:?}");
+            assert!(is_copied || ended.err.contains("logs/folder'"), "{way}: {ended:?}");
+            println!("{way}: status {}, copied: {is_copied}", ended.status);
+            drop(ends);
+        });
+        expect(&Running::start(pump_command(&words)).end(), 0, &[], way);
+        assert!(target.join("logs/folder").is_file() && !target.join("elsewhere/old name").exists(), "{way}");
     }
 }

@@ -30,7 +30,7 @@ pub struct NameFacts {
     pub is_protected: bool,
     /// A pattern leaves the source's out: what the source has under it is none of what is copied.
     pub is_excluded: bool,
-    /// A name of the source waits for the folder to go.
+    /// It is a folder, and a name of the source waits for it to be removed.
     pub is_in_the_way: bool,
 }
 

@@ -79,7 +79,7 @@ impl Passes {
         }
         let is_quiet_elsewhere = changed.is_subset(&self.walked_last);
         if self.count >= PASSES && is_quiet_elsewhere && uncopied.is_empty() {
-            return NextPass::Remove(std::mem::take(&mut self.walked_last));
+            return NextPass::Remove(self.walked_last.clone());
         }
         if self.count >= PASSES_MAX {
             let keeps_all = is_quiet_elsewhere && !uncopied.is_empty();
@@ -154,6 +154,21 @@ mod tests {
         let all = (0..=u64::from(PASSES_MAX)).collect::<Vec<_>>();
         let (end, count) = ends(|pass| (vec![u64::from(pass)], none()));
         assert_eq!((end, count), (NextPass::Nothing(folders(&all[6..])), PASSES_MAX), "another each time");
+    }
+
+    /// Names were removed and others copied behind that: all is looked at once more, before more is removed.
+    #[test]
+    fn a_further_look_finds_the_same_folders_restless() {
+        let mut passes = Passes::default();
+        let mut look = |changed: &[u64]| {
+            passes.handle_looks(LooksFound { changed: folders(changed), ..LooksFound::default() }, true)
+        };
+        (0..PASSES).for_each(|_| drop(look(&[1])));
+        for _ in 0..2 {
+            assert_eq!(look(&[1]), NextPass::Remove(folders(&[1])));
+        }
+        assert_eq!(look(&[1, 2]), NextPass::WalkAgain(folders(&[1, 2])), "another changed meanwhile");
+        assert_eq!(look(&[1]), NextPass::Remove(folders(&[1, 2])));
     }
 
     #[test]

@@ -15,10 +15,12 @@
 
 mod again;
 mod elsewhere;
+pub(crate) mod in_the_way;
 mod leftover;
 mod looks;
 mod pass;
 mod place;
+pub(crate) mod ways;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -33,13 +35,14 @@ use crate::run::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::state::pruning::PruneVerdict;
 use crate::units::counted;
+use in_the_way::FoldersInTheWay;
 use pass::{DeletePass, DeleteStep, KeptNames};
 
 /// Finds out what may be removed. True where folders are walked again for that: then this is asked once more when all
 /// is done that they lead to.
 pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<Directory>]) -> bool {
     if shared.ledger.tally().keeps_all() || shared.stop.load(Ordering::Relaxed) {
-        report_missed(shared);
+        shared.trees.pruning().verdict = PruneVerdict::Open;
         return false;
     }
     let clock = &shared.settings.platform.clock;
@@ -58,11 +61,11 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
         Ok(Some(NextPass::Remove(restless))) => PruneVerdict::Removes(restless),
         Ok(Some(NextPass::Nothing(folders))) => {
             report_too_restless(shared, roots, &folders);
-            PruneVerdict::Nothing
+            PruneVerdict::TooRestless
         }
         Ok(Some(NextPass::Uncopied(folders))) => {
             report_uncopied(shared, roots, &folders);
-            PruneVerdict::Nothing
+            PruneVerdict::TooRestless
         }
         Err(problem) => {
             refuse(shared, problem);
@@ -70,9 +73,6 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
         }
     };
     let walks_again = matches!(verdict, PruneVerdict::Open);
-    if !walks_again {
-        report_missed(shared);
-    }
     shared.trees.pruning().verdict = verdict;
     waits.deleting += clock.now_ns() - start_ns;
     walks_again
@@ -119,21 +119,44 @@ pub(crate) fn has_some(shared: &Shared<'_>) -> bool {
 
 /// Whether it is known that nothing is removed.
 pub(crate) fn has_none(shared: &Shared<'_>) -> bool {
-    matches!(shared.trees.pruning().verdict, PruneVerdict::Nothing)
+    matches!(shared.trees.pruning().verdict, PruneVerdict::Nothing | PruneVerdict::TooRestless)
 }
 
-/// Removes what is too much in these trees.
-pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<(), Problem> {
-    let mut remove = DeletePass::new(shared, DeleteStep::Remove, roots);
-    if let PruneVerdict::Removes(restless) = &mut shared.trees.pruning().verdict {
-        remove.restless = std::mem::take(restless);
+/// A walk over the target by what the looks found.
+fn pass_by_looks<'run>(
+    shared: &'run Shared<'run>,
+    step: DeleteStep,
+    roots: &'run [Arc<Directory>],
+) -> DeletePass<'run> {
+    let mut pass = DeletePass::new(shared, step, roots);
+    if let PruneVerdict::Removes(restless) = &shared.trees.pruning().verdict {
+        pass.restless.clone_from(restless);
     }
     let is_guarded = roots.iter().any(|root| !root.root.visited.guarded().is_empty());
-    remove.keeps_moving = is_guarded || !remove.restless.is_empty();
+    pass.keeps_moving = is_guarded || !pass.restless.is_empty();
+    pass
+}
+
+/// Whether nothing is removed because the source was not quiet.
+fn has_too_restless(shared: &Shared<'_>) -> bool {
+    matches!(shared.trees.pruning().verdict, PruneVerdict::TooRestless)
+}
+
+/// Removes what is too much in these trees; with `ways` folders in the way alone, with what is in them.
+pub(crate) fn delete(
+    shared: &Shared<'_>,
+    roots: &[Arc<Directory>],
+    ways: Option<&FoldersInTheWay>,
+) -> Result<(), Problem> {
+    let mut remove = pass_by_looks(shared, DeleteStep::Remove, roots);
+    remove.ways = ways;
     let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.tree(tree, root));
-    report_guarded(shared, roots);
-    let found = if remove.removes() { remove.found } else { 0 };
-    report_restless(shared, roots, (&remove.kept, found), &remove.restless);
+    shared.trees.pruning().removed = remove.found;
+    if ways.is_none() {
+        report_guarded(shared, roots);
+        let found = if remove.removes() { remove.found } else { 0 };
+        report_restless(shared, roots, (&remove.kept, found), &remove.restless);
+    }
     removed
 }
 
@@ -204,9 +227,9 @@ fn report_uncopied(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTre
     if let Some(file) = folders.iter().find_map(file) {
         let flag = if shared.settings.options.mirror { "" } else { " (--delete)" };
         shared.ledger.warn(format!(
-            "nothing was removed{flag}, because '{}' changed each time it was copied and the target has no copy of \
-             it: one of the names that would be removed may be its old name; run the same command again when it is \
-             quiet",
+            "nothing was removed{flag}, because '{}' could not be copied while the source changed and the target has \
+             no copy of it: one of the names that would be removed may be its old name; run the same command again \
+             when it is quiet",
             shown_path(&file)
         ));
     }

@@ -14,6 +14,7 @@ use datapump_engine::{CpuStage, Errno, meter::within};
 use crate::job::options::Sync;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::Shared;
+use crate::tree::delete::in_the_way::FoldersInTheWay;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
 use crate::tree::folder::side::WRITABLE;
@@ -43,7 +44,8 @@ enum ListEnd {
 /// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on. Where
 /// the syncs went well the list says that nothing that stands there is in doubt.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
-    let trees_done = std::mem::take(&mut *shared.trees.trees_done());
+    let mut trees_done = std::mem::take(&mut *shared.trees.trees_done());
+    trees_done.sort_by_key(|directory| directory.root.number);
     delete::report_missed(shared);
     if !is_complete {
         return;
@@ -55,8 +57,8 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         shared.ledger.report(Problem::of(Class::Io, Operation::Finish, words));
     }
     trees_done.iter().for_each(|directory| close_list(shared, directory));
-    if shared.settings.options.delete && !shared.settings.compares && !shared.trees.was_made_way() {
-        delete_rest(shared, waits, &trees_done);
+    if shared.settings.options.delete && !shared.settings.compares {
+        delete_rest(shared, waits, &trees_done, None);
         if !shared.plan.is_exhausted() {
             return;
         }
@@ -103,11 +105,16 @@ fn close_list(shared: &Shared<'_>, directory: &Directory) {
     }
 }
 
-/// Removes what is too much, if all was copied; of a file that only grew that is what it held when it was opened. False
-/// if nothing was to be removed.
-pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[Arc<Directory>]) -> bool {
+/// Removes what is too much, if all was copied; of a file that only grew that is what it held when it was opened. With
+/// `ways` folders in the way alone, with what is in them.
+pub(crate) fn delete_rest(
+    shared: &Shared<'_>,
+    waits: &mut Waits,
+    trees_done: &[Arc<Directory>],
+    ways: Option<&FoldersInTheWay>,
+) {
     if delete::has_none(shared) {
-        return false;
+        return;
     }
     let clock = &shared.settings.platform.clock;
     let start_ns = clock.now_ns();
@@ -120,23 +127,24 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[
         // Of a copy that was refused as a whole nothing else is expected.
         if !shared.ledger.failed_whole.load(Ordering::Relaxed) {
             let flag = if shared.settings.options.mirror { "" } else { " (--delete)" };
-            let words = format!("nothing was removed{flag}, because not everything was copied");
+            let what = if shared.trees.pruning().removed > 0 { "nothing else" } else { "nothing" };
+            let words = format!("{what} was removed{flag}, because not everything was copied");
             shared.ledger.warn_once(words);
         }
-        return false;
+        return;
     }
     let synced_ns = clock.now_ns();
     waits.sync += synced_ns - start_ns;
     if !delete::has_some(shared) {
-        return false;
+        return;
     }
     shared.ledger.watch.enter(Phase::Deleting);
-    let deleted = delete::delete(shared, trees_done);
+    let deleted = delete::delete(shared, trees_done, ways);
     waits.deleting += clock.now_ns() - synced_ns;
     if shared.stop.load(Ordering::Relaxed) {
         shared.plan.cut();
     }
-    deleted.map_err(|problem| delete::refuse(shared, problem)).is_ok()
+    let _ = deleted.map_err(|problem| delete::refuse(shared, problem));
 }
 
 fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {

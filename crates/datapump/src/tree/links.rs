@@ -24,7 +24,6 @@ pub(crate) mod followed_links;
 pub(crate) mod linking;
 pub(crate) mod lost_content;
 pub(crate) mod own_attributes;
-pub(crate) mod waiting;
 pub(crate) mod written_places;
 
 use std::collections::BTreeMap;

@@ -2,11 +2,11 @@
 //!
 //! Must not know: what lies in it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::problem::Problem;
 use crate::run::ledger::Ledger;
@@ -17,6 +17,27 @@ use crate::tree::list::List;
 use crate::tree::list::journal::TreeJournal;
 use datapump_files::disk::Meta;
 use datapump_files::identity::FileId;
+
+/// A folder at the target in whose place a name of the source is to be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InTheWay {
+    /// The name waits.
+    Waits,
+    /// It was removed, or would be by a dry run.
+    Clear,
+    Stays(StayCause),
+}
+
+/// Why a folder in the way stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StayCause {
+    /// Not all in it may be removed, or could be.
+    Held,
+    /// Something else was not copied.
+    NotAllCopied,
+    /// The source was not quiet.
+    Restless,
+}
 
 /// A tree.
 #[derive(Debug)]
@@ -30,8 +51,8 @@ pub(crate) struct Root {
     pub(crate) list: List,
     /// What its folders were when they were walked.
     pub(crate) visited: Visited,
-    /// Folders at the target that go before names of the source can be copied there.
-    pub(crate) in_the_way: Mutex<HashSet<FolderKey>>,
+    /// Folders at the target that are removed before names of the source can be copied there.
+    in_the_way: Mutex<HashMap<FolderKey, InTheWay>>,
     /// Its folders that are on their way.
     pub(crate) alive: Alive,
     /// The folder that the target's root was made in.
@@ -75,12 +96,18 @@ impl Root {
 
     /// Whether a folder at the target is in the way of a name that waits for it to go.
     pub(crate) fn is_in_the_way(&self, key: FolderKey) -> bool {
-        self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+        self.in_the_way().get(&key) == Some(&InTheWay::Waits)
     }
 
-    /// One is gone.
-    pub(crate) fn is_out_of_the_way(&self, key: FolderKey) {
-        self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    /// The wait for a folder is over.
+    pub(crate) fn end_wait(&self, key: FolderKey, end: InTheWay) {
+        if let Some(state) = self.in_the_way().get_mut(&key) {
+            *state = end;
+        }
+    }
+
+    pub(crate) fn in_the_way(&self) -> MutexGuard<'_, HashMap<FolderKey, InTheWay>> {
+        self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was committed. `None` where nothing is written, or not yet.

@@ -18,10 +18,10 @@ use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::target::Item;
+use crate::target::listed::Name;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
-use crate::tree::links::waiting::WaitingNames;
 use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::names::backup::like_backups::LikeBackupsOfFolders;
@@ -69,8 +69,8 @@ pub(crate) struct Trees {
     pub(crate) put_names: PutNames,
     /// Of folders of the source, for targets that take two names for one.
     pub(crate) like_backups: LikeBackupsOfFolders,
-    /// Names that wait for a folder in their place to go.
-    pub(crate) waiting: Mutex<WaitingNames>,
+    /// Names that wait for a folder in their place to be removed.
+    waiting: Mutex<Vec<(Arc<Directory>, Name)>>,
     /// How far it is known what may be removed.
     pruning: Mutex<Pruning>,
     /// For records of names; of all trees, since a name may move from one to another.
@@ -239,12 +239,11 @@ impl Trees {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn pruning(&self) -> MutexGuard<'_, Pruning> {
-        self.pruning.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn waiting(&self) -> MutexGuard<'_, Vec<(Arc<Directory>, Name)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether what is too much was removed, or refused, already.
-    pub(crate) fn was_made_way(&self) -> bool {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made
+    pub(crate) fn pruning(&self) -> MutexGuard<'_, Pruning> {
+        self.pruning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -120,7 +120,10 @@ fn model(source: &Tree, target: &Tree, asked: &Asked) -> (Tree, bool) {
             (_, Some(_)) => drop(after.insert(path.clone(), node.clone())),
         }
     }
-    if asked.delete {
+    // Where a folder in the way holds what is excluded nothing is removed.
+    let has_excluded =
+        |path: &PathBuf| target.keys().any(|other| other.starts_with(path) && is_excluded(asked, other));
+    if asked.delete && !waiting.iter().any(has_excluded) {
         let rest: Vec<PathBuf> = target
             .keys()
             .filter(|path| !source.contains_key(*path) && !is_excluded(asked, path))

@@ -84,8 +84,9 @@ pub struct TreeArguments {
     /// times, and that has no copy at the target keeps everything: it may be one of the names that would be removed,
     /// under a new name. An excluded name stays, and so does what is mounted in the target where the source has
     /// nothing, and a temporary file that a running pump uses or a later one can resume while the source has the file.
-    /// A folder that is not empty gives way to a file of the source only with --delete; an empty folder does without
-    /// it, too, and so does a file to a folder. A folder as source is needed. rsync's --delete-before, --delete-during,
+    /// A folder that is not empty is replaced by a file of the source only with --delete: it is removed before that file
+    /// is copied, by itself, and only if nothing in it must stay. An empty folder is replaced without --delete, too,
+    /// and so is a file by a folder. A folder as source is needed. rsync's --delete-before, --delete-during,
     /// --delete-delay, --delete-after and --del say the same. Has no environment variable, because it removes files.
     /// Default: off.
     ///

@@ -92,7 +92,8 @@ pub const DIFFERENCES: [(&str, &str); 47] = [
     ("cp warns of a source that is named twice", "It is copied once, with a notice (status 0)."),
     (
         "rsync removes while it copies (--delete-during), or before",
-        "Names are removed at the end, and only if all was copied. A folder whose names or files still change after \
+        "Names are removed at the end, and only if all was copied; before that only a folder in whose place a file is \
+         to be copied, if nothing in it must stay. A folder whose names or files still change after \
          three further walks keeps its own names (status 24). A file that changes each time and has no copy at the target may \
          be one of the names that would be removed, under a new name: nothing is removed. A file that only grew, as \
          logs do, is copied as far as it was (status 24). --delete-before and the others are taken for --delete.",

@@ -13,6 +13,7 @@ use datapump_core::walked::{
 };
 use datapump_engine::Errno;
 
+use super::in_the_way::FoldersInTheWay;
 use super::place::{DeletePlace, PlacedSource, open};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
@@ -22,6 +23,7 @@ use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{FolderKey, ROOT};
 use crate::tree::names::backup::{self, BackupSource, TakenName, UndoRename};
+use crate::tree::root::InTheWay;
 use crate::units::counted;
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
@@ -54,6 +56,14 @@ pub(super) struct DeletePass<'run> {
     /// A name that moved meanwhile may be where nobody looked: in a restless folder, or in one that is another by now.
     pub(super) keeps_moving: bool,
     pub(super) kept: KeptNames,
+    /// The pass deals with folders in the way alone, and with what is in them.
+    pub(super) ways: Option<&'run FoldersInTheWay>,
+    /// Those from which all may be removed, as this pass found.
+    pub(super) clear: BTreeSet<FolderOfTree>,
+    /// Something stays whether the source is quiet or not.
+    pub(super) holds: bool,
+    /// Something stays because the source was not quiet.
+    pub(super) keeps_for_now: bool,
     /// Folders of the tree at hand below which nothing goes.
     guarded: BTreeSet<FolderKey>,
     tree: usize,
@@ -78,6 +88,8 @@ pub(super) enum Fate {
     Right,
     /// It is nobody's business here, and what it lies in stays.
     Kept,
+    /// The source was not quiet: it stays, and what it lies in.
+    KeptForNow,
     Goes(FileKind),
     /// It is what a cut copy left, of something that the source does not have (any more).
     Leftover,
@@ -91,7 +103,7 @@ impl Fate {
         match self {
             Fate::Goes(_) | Fate::Leftover => true,
             Fate::Enter(below) => below.source.is_none(),
-            Fate::Right | Fate::Kept => false,
+            Fate::Right | Fate::Kept | Fate::KeptForNow => false,
         }
     }
 }
@@ -109,9 +121,13 @@ impl<'run> DeletePass<'run> {
             restless: BTreeSet::new(),
             keeps_moving: false,
             kept: KeptNames::default(),
+            ways: None,
+            clear: BTreeSet::new(),
+            holds: false,
+            keeps_for_now: false,
             guarded: BTreeSet::new(),
             tree: 0,
-            found: 0,
+            found: shared.trees.pruning().removed,
             is_refused: false,
         }
     }
@@ -136,9 +152,10 @@ impl<'run> DeletePass<'run> {
 
     pub(super) fn tree(&mut self, tree: usize, root: &Directory) -> Result<(), Problem> {
         (self.tree, self.guarded) = (tree, root.root.visited.guarded());
-        let Some(target) = root.target.as_ref().filter(|_| !self.guarded.contains(&ROOT)) else {
+        if self.is_guarded(ROOT) {
             return Ok(());
-        };
+        }
+        let Some(target) = &root.target else { return Ok(()) };
         let sides = (Some(PlacedSource::root(&root.source)), Arc::clone(target));
         let mut open = vec![DeletePlace::new(&root.root, sides, ROOT)];
         while let Some(here) = open.last_mut() {
@@ -181,7 +198,11 @@ impl<'run> DeletePass<'run> {
         for (name, fate) in names.iter().zip(fates) {
             match fate {
                 Fate::Right => {}
-                Fate::Kept => here.keeps_some = true,
+                Fate::Kept => (here.keeps_some, self.holds) = (true, true),
+                Fate::Goes(_) if self.has_backups_beside() => {
+                    (here.keeps_some, self.holds) = (true, true);
+                }
+                Fate::KeptForNow => (here.keeps_some, self.keeps_for_now) = (true, true),
                 Fate::Enter(place) => below.push(*place),
                 Fate::Leftover => self.remove_leftover(here, folder, &name.name)?,
                 Fate::Goes(_) if self.removes() && !self.is_set_aside(here, folder, &name.name) => {
@@ -196,10 +217,21 @@ impl<'run> DeletePass<'run> {
         Ok(Some(below))
     }
 
+    /// Whether what is to be removed from a folder in the way would stay in it as a backup.
+    fn has_backups_beside(&self) -> bool {
+        let backup = self.shared.settings.options.backup.as_ref();
+        let judges_ways = self.ways.is_some() && self.step == DeleteStep::Count;
+        judges_ways && backup.is_some_and(|backup| backup.folder.is_none())
+    }
+
     fn fate(&mut self, here: &mut DeletePlace, folder: &Arc<File>, name: &Name) -> Result<Fate, Problem> {
-        let (kind, selected) = self.kind(here, folder, name)?;
         let visited = &here.root.visited;
         let key = visited.below(here.key, &name.name);
+        let ways = self.ways.filter(|_| here.source.is_some());
+        if ways.is_some_and(|ways| !ways.lead_to(FolderOfTree { tree: self.tree, key })) {
+            return Ok(Fate::Right);
+        }
+        let (kind, selected) = self.kind(here, folder, name)?;
         let recorded = match visited.has_name(here.key, &name.name) {
             _ if here.source.is_none() => Recorded::No,
             Some(true) if visited.has(key) => Recorded::Folder,
@@ -213,22 +245,33 @@ impl<'run> DeletePass<'run> {
             is_protected: selected == Selected::Never,
             // Whatever the source has under an excluded name is none of what is copied.
             is_excluded: selected == Selected::No,
-            is_in_the_way: here.root.is_in_the_way(key),
+            is_in_the_way: kind == FileKind::Folder && here.root.is_in_the_way(key),
         });
         match judgement {
             NameVerdict::Stays => Ok(Fate::Kept),
             NameVerdict::Right => Ok(Fate::Right),
             NameVerdict::Enter => self.common(here, (&name.name, &name.name), key),
+            // The source has the folder no more that leads to one in the way.
+            NameVerdict::TooMuch if ways.is_some() && !here.root.is_in_the_way(key) => {
+                self.keeps_for_now = true;
+                Ok(Fate::Right)
+            }
             NameVerdict::TooMuch => {
                 let is_written = recorded == Recorded::No && selected == Selected::Yes;
                 let written = if is_written { here.otherwise_written(folder, name)? } else { None };
                 match written {
                     Some(written) => self.both(here, name, &written, kind),
-                    None if self.stays_for_now(here, &name.name) => Ok(Fate::Kept),
+                    None if self.stays_for_now(here, &name.name) => Ok(Fate::KeptForNow),
                     None => self.too_much(here, folder, (name, kind), key),
                 }
             }
         }
+    }
+
+    fn is_guarded(&mut self, key: FolderKey) -> bool {
+        let is_guarded = self.guarded.contains(&key);
+        self.keeps_for_now |= is_guarded;
+        is_guarded
     }
 
     /// Whether a name stays because the source was not quiet, which is counted.
@@ -290,7 +333,7 @@ impl<'run> DeletePass<'run> {
         (name, written): (&OsStr, &OsStr),
         key: FolderKey,
     ) -> Result<Fate, Problem> {
-        if self.guarded.contains(&key) {
+        if self.is_guarded(key) {
             return Ok(Fate::Right);
         }
         let target = here.target.child(name)?;
@@ -307,7 +350,12 @@ impl<'run> DeletePass<'run> {
     fn too_many(&self) -> Problem {
         let most = counted(self.found, "name");
         let copied = if self.shared.settings.options.dry_run { "would be copied" } else { "was copied" };
+        let removed = self.shared.trees.pruning().removed;
         let words = match self.step {
+            DeleteStep::Count if removed > 0 => format!(
+                "{} removed, with the rest it would be more than {most} (--max-delete)",
+                counted(removed, "name")
+            ),
             DeleteStep::Count => {
                 format!(
                     "more than {most} would be removed (--max-delete); none is, and all the rest {copied}"
@@ -418,11 +466,14 @@ impl<'run> DeletePass<'run> {
     fn leave(&mut self, done: &DeletePlace, above: Option<&mut DeletePlace>) -> Result<(), Problem> {
         match (&done.source, above) {
             (None, Some(above)) if done.keeps_some => above.keeps_some = true,
+            (None, Some(_)) if self.ways.is_some() && self.step == DeleteStep::Count => {
+                self.clear.insert(FolderOfTree { tree: self.tree, key: done.key });
+            }
             (None, Some(above)) => {
                 let folder = above.target.file()?.0;
                 self.remove((&above.target, &folder), &done.target.name, FileKind::Folder)?;
                 if self.step == DeleteStep::Remove {
-                    above.root.is_out_of_the_way(done.key);
+                    above.root.end_wait(done.key, InTheWay::Clear);
                 }
                 above.removed_some = true;
             }

@@ -1,15 +1,17 @@
 //! What stands at the target and is of another kind than the source: a folder in the place of a file, or the reverse.
 //!
-//! An entry that is no folder gives way, as a file does to another file, and so does a folder in which nothing is. Any
-//! other goes with `--delete` alone, and as all that goes: when the rest of the copy is done without an error. Until
-//! then the name waits. In the place of what was named itself, beside trees, it stays.
+//! An entry that is no folder is replaced, as a file is by another file, and so is a folder in which nothing is. Any
+//! other is removed with `--delete` alone, when the rest of the copy is done without an error, and by itself: all else
+//! that is too much stays until the names that waited for it are copied, too. In the place of what was named itself,
+//! beside trees, it stays.
 //!
-//! Must not know: how folders are removed with what is in them (`delete`).
+//! Must not know: how folders are removed with what is in them, from which all may be removed (`delete`).
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::Errno;
@@ -17,42 +19,63 @@ use datapump_engine::Errno;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
+use crate::tree::delete::in_the_way::FoldersInTheWay;
+use crate::tree::delete::ways;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::folder_done;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
+use crate::tree::root::{InTheWay, StayCause};
 use crate::tree::{delete, finish};
 use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
 
 const MOVE_IT_AWAY: &str = "is a folder that is not empty, and the source is none; move the folder away, or remove it, \
                             and copy again";
 
-/// Whether nothing stands any more where a folder stood; if not, the name waits.
+/// Whether the folder in the place of a name is gone; if not, the name waits.
 pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
+    let wait_end = end_of_wait(cursor, name);
     let is_free = match shared.settings.options.dry_run {
         // What would be removed is still there.
-        true => (cursor.looked != Looked::NotYet && !is_in_the_way(cursor, name)) || is_empty(cursor, name)?,
+        true => wait_end == Some(InTheWay::Clear) || is_empty(cursor, name)?,
         false => remove(cursor, name, FileKind::Folder)?,
     };
     // What was named itself lies in no tree from which something is removed.
     let is_named = cursor.directory.root.named.is_some();
-    if is_free || (shared.settings.options.delete && !is_named && wait(shared, cursor, name)) {
-        return Ok(is_free);
+    if !is_free && wait_end.is_none() && shared.settings.options.delete && !is_named {
+        wait(shared, cursor, name);
+    } else if !is_free {
+        let (class, words) = why_it_stays(shared, is_named, wait_end);
+        return Err(Problem::new(class, Operation::Replace, &cursor.target_path(&name.name), words));
     }
-    let words = why_it_stays(shared, is_named);
-    Err(Problem::new(Class::Refused, Operation::Replace, &cursor.target_path(&name.name), words))
+    Ok(is_free)
+}
+
+/// What became of the folder that a name waited for; `None` if it has not waited, or waits still.
+fn end_of_wait(cursor: &BatchCursor, name: &Name) -> Option<InTheWay> {
+    let (mut in_the_way, key) = (cursor.directory.root.in_the_way(), cursor.directory.key_of(&name.name));
+    in_the_way.get(&key).is_some_and(|state| *state != InTheWay::Waits).then(|| in_the_way.remove(&key))?
 }
 
 /// Why the folder stays, and what helps: --delete only where it is not refused.
-fn why_it_stays(shared: &Shared<'_>, is_named: bool) -> &'static str {
+fn why_it_stays(shared: &Shared<'_>, is_named: bool, wait_end: Option<InTheWay>) -> (Class, &'static str) {
     let options = shared.settings.options;
     let is_delete_refused =
         shared.trees.targets_overlap || shared.trees.select.is_list() || options.remove_sources;
-    match is_named || is_delete_refused {
-        true => MOVE_IT_AWAY,
-        false if options.delete => "is a folder from which not all could be removed, and the source is none",
-        false => "is a folder that is not empty, and the source is none; --delete removes it",
-    }
+    let words = match wait_end {
+        Some(InTheWay::Stays(StayCause::Restless)) => {
+            let words = "is a folder, and the source is none: it stays because the source changed meanwhile; run the \
+                         same command again when it is quiet";
+            return (Class::Changed, words);
+        }
+        Some(InTheWay::Stays(StayCause::NotAllCopied)) => {
+            "is a folder, and the source is none: it stays because not everything else was copied"
+        }
+        _ if is_named || is_delete_refused => MOVE_IT_AWAY,
+        _ if options.delete => "is a folder from which not all could be removed, and the source is none",
+        _ => "is a folder that is not empty, and the source is none; --delete removes it",
+    };
+    (Class::Refused, words)
 }
 
 /// Removes a file where a folder comes, behind a backup of it.
@@ -74,10 +97,6 @@ pub(crate) fn remove(cursor: &BatchCursor, name: &Name, kind: FileKind) -> Resul
         Err(Errno::EEXIST | Errno::ENOTEMPTY) => Ok(false),
         Err(errno) => Err(Problem::system(Operation::Remove, &cursor.target_path(&name.name), errno.0)),
     }
-}
-
-fn is_in_the_way(cursor: &BatchCursor, name: &Name) -> bool {
-    cursor.directory.root.is_in_the_way(cursor.directory.key_of(&name.name))
 }
 
 fn is_empty(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
@@ -103,46 +122,55 @@ pub(crate) fn refuse_folder(at: &PathAt) -> Result<(), Problem> {
     }
 }
 
-/// Puts a name off; false if its turn has come.
-fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
-    let mut waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-    if waiting.is_over {
-        return false;
-    }
+/// Has a name wait for the folder in its place to be removed.
+fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) {
     let directory = Arc::clone(&cursor.directory);
     directory.hold();
     shared.trees.walk(1);
-    directory
-        .root
-        .in_the_way
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(directory.key_of(&name.name));
-    waiting.names.push((directory, name.clone()));
-    true
+    let (root, key) = (Arc::clone(&directory.root), directory.key_of(&name.name));
+    let is_first = root.in_the_way().insert(key, InTheWay::Waits).is_none();
+    let mut waiting = shared.trees.waiting();
+    let is_same = |(directory, name): &(Arc<Directory>, Name)| {
+        Arc::ptr_eq(&directory.root, &root) && directory.key_of(&name.name) == key
+    };
+    let earlier = if is_first { None } else { waiting.iter().position(is_same) };
+    let earlier = earlier.map(|at| waiting.swap_remove(at));
+    waiting.push((directory, name.clone()));
+    drop(waiting);
+    // Its folder was walked again, and what it is now counts.
+    if let Some((directory, _)) = earlier {
+        shared.trees.walked(&shared.ledger.watch);
+        folder_done::release(shared, &directory);
+    }
 }
 
-/// All else is done: it is found out what is too much. Folders that are in the way go, with all that is too much, and then
-/// it is the turn of the names.
+/// All else is done, and it is found out what is too much. Folders in the way are removed, if all that they hold may be,
+/// and the names that wait are dealt with. Then all is looked at once more, before the rest is removed.
 pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
-    if has_put_off(shared) || delete::walks_again(shared, waits, &roots(shared)) {
+    let roots = roots(shared);
+    if has_put_off(shared) || delete::walks_again(shared, waits, &roots) {
         return shared.plan.put_behind(Work::MakeWay);
     }
-    let roots = roots(shared);
-    let waiting = {
-        let mut waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.is_over = true;
-        std::mem::take(&mut waiting.names)
-    };
+    let waiting = std::mem::take(&mut *shared.trees.waiting());
     if waiting.is_empty() {
         return;
     }
-    let was_made = finish::delete_rest(shared, waits, &roots);
+    let ways = FoldersInTheWay::of_names(&roots, &waiting);
+    let clock = &shared.settings.platform.clock;
+    let start_ns = clock.now_ns();
+    let may_clear = ways::may_clear(shared, &roots, (&waiting, &ways));
+    waits.deleting += clock.now_ns() - start_ns;
+    if may_clear {
+        finish::delete_rest(shared, waits, &roots, Some(&ways));
+        ways::end_waits(&waiting, StayCause::Held);
+    }
+    if !delete::has_none(shared) && !shared.stop.load(Ordering::Relaxed) {
+        shared.plan.put_behind(Work::MakeWay);
+    }
     shared.ledger.watch.enter(Phase::Copying);
-    shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made = true;
     shared.ledger.watch.compares_again(waiting.len());
-    let looked = if was_made { Looked::Replaces } else { Looked::NotYet };
-    let batch = |(directory, name)| Batch { directory, names: vec![name], looked, walks: true };
+    let batch =
+        |(directory, name)| Batch { directory, names: vec![name], looked: Looked::NotYet, walks: true };
     let batches: Vec<Work> = waiting.into_iter().map(batch).map(Work::Batch).collect();
     shared.plan.add_first(batches.into_iter());
 }
@@ -150,9 +178,9 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
 /// Gives their turn to names that are dealt with last in a folder that a waiting name keeps from being done: what they
 /// are is known before anything is removed. One of each folder at a time; false if none is left.
 fn has_put_off(shared: &Shared<'_>) -> bool {
-    let waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    let waiting = shared.trees.waiting();
     let (mut seen, mut batches) = (HashSet::new(), Vec::new());
-    for (directory, _) in &waiting.names {
+    for (directory, _) in waiting.iter() {
         let mut next = Some(directory);
         while let Some(directory) = next.filter(|directory| seen.insert(Arc::as_ptr(directory))) {
             batches.extend(
@@ -166,11 +194,11 @@ fn has_put_off(shared: &Shared<'_>) -> bool {
     has_some
 }
 
-/// The roots of all trees: those that are done, and those that names wait in.
+/// The roots of all trees: those that are done, and those that names wait in. Their order is the same each time.
 fn roots(shared: &Shared<'_>) -> Vec<Arc<Directory>> {
     let mut roots = shared.trees.trees_done().clone();
-    let waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-    for (directory, _) in &waiting.names {
+    let waiting = shared.trees.waiting();
+    for (directory, _) in waiting.iter() {
         let mut root = directory;
         while let Some(parent) = &root.parent {
             root = parent;
@@ -179,5 +207,7 @@ fn roots(shared: &Shared<'_>) -> Vec<Arc<Directory>> {
             roots.push(Arc::clone(root));
         }
     }
+    drop(waiting);
+    roots.sort_by_key(|root| root.root.number);
     roots
 }

@@ -11,6 +11,8 @@ use datapump_core::walked::{FolderOfTree, Passes};
 pub(crate) struct Pruning {
     pub(in crate::tree) passes: Passes,
     pub(in crate::tree) verdict: PruneVerdict,
+    /// Names that were removed already, because they were in the way.
+    pub(in crate::tree) removed: u64,
 }
 
 /// All that is too much, as far as it is known.
@@ -21,6 +23,8 @@ pub(in crate::tree) enum PruneVerdict {
     Open,
     /// Nothing is removed: nothing is too much, or it was reported why not.
     Nothing,
+    /// Nothing is removed, because the source changed each time it was looked at: it was reported.
+    TooRestless,
     /// It may be removed, but for names of these folders, which changed each time they were looked at.
     Removes(BTreeSet<FolderOfTree>),
 }

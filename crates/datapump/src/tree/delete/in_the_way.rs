@@ -1,0 +1,43 @@
+//! Folders at the target in whose place names of the source wait to be copied, as a walk over the target meets them.
+//!
+//! Must not know: when names wait, what may be removed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use datapump_core::walked::FolderOfTree;
+
+use crate::target::listed::Name;
+use crate::tree::folder::directory::Directory;
+
+/// Names that wait, and the folders that they lie in.
+pub(crate) type NamesWaiting = [(Arc<Directory>, Name)];
+
+/// Folders in the way, and those that lead to them.
+#[derive(Debug, Default)]
+pub(crate) struct FoldersInTheWay(BTreeSet<FolderOfTree>);
+
+impl FoldersInTheWay {
+    pub(crate) fn of_names(roots: &[Arc<Directory>], waiting: &NamesWaiting) -> FoldersInTheWay {
+        let mut ways = FoldersInTheWay::default();
+        for (directory, name) in waiting {
+            let Some(tree) = tree_of(roots, directory) else { continue };
+            ways.0.insert(FolderOfTree { tree, key: directory.key_of(&name.name) });
+            let mut next = Some(directory);
+            while let Some(here) = next.filter(|here| ways.0.insert(FolderOfTree { tree, key: here.key() })) {
+                next = here.parent.as_ref();
+            }
+        }
+        ways
+    }
+
+    /// Whether a folder is in the way, or leads to one that is.
+    pub(super) fn lead_to(&self, folder: FolderOfTree) -> bool {
+        self.0.contains(&folder)
+    }
+}
+
+/// The number of the tree that a folder lies in.
+pub(super) fn tree_of(roots: &[Arc<Directory>], directory: &Directory) -> Option<usize> {
+    roots.iter().position(|root| Arc::ptr_eq(&root.root, &directory.root))
+}
