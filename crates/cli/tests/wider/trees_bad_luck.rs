@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::listing::{leftovers_below, paths, stamps};
+use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, as_ordinary_user, expect, has_content, noise, outcome, set_mode};
 use crate::wider_parts::dress::set_times;
 use crate::wider_parts::judge::{same_tree, same_tree_apart_from_owners, whatever_is_there_is_whole};
@@ -389,6 +390,41 @@ fn a_mirror_does_not_remove_its_source_that_a_mount_shows_elsewhere() {
         let run = home.pump(&["mirror", "--exclude=x", "--max-size", "5B", "m", "s"]);
         expect(&run, 0, &[], &row);
         has_content(&home.path(place).join("big"), b"BIGBIGBIG", &row);
+    }
+}
+
+/// A folder of both sides that shows another folder of the source: what it has not itself is no name that is too much.
+#[test]
+fn a_mirror_removes_nothing_from_another_folder_of_its_source() {
+    for (way, flag) in [
+        ("local", "-v"),
+        ("local", "-n"),
+        ("pushed", "-v"),
+        ("pulled", "-v"),
+        ("pulled", "--delete-excluded"),
+    ] {
+        let home = Home::new();
+        for folder in ["served/s/a/deep", "served/s/b/deep", "served/t/b", "served/t/c"] {
+            std::fs::create_dir_all(home.path(folder)).expect("room");
+        }
+        for file in ["s/a/f", "s/a/deep/f", "s/b/h", "t/c/old"] {
+            std::fs::write(home.path("served").join(file), "precious").expect("room");
+        }
+        std::fs::create_dir(home.path("served/s/c")).expect("room");
+        let bound = ["served/s/a", "served/t/b"].map(|name| home.path(name).display().to_string());
+        let _bind = Bind::new(&bound[0], &bound[1]);
+        let serving = Serving::new(&home, &[]);
+        let (from, to) = match way {
+            "local" => ("served/s/".to_string(), "served/t".to_string()),
+            "pushed" => ("served/s/".to_string(), serving.at("t")),
+            _ => (serving.at("s/"), "served/t".to_string()),
+        };
+        let run = home.pump(&["mirror", flag, "--ticket-file", "ticket", &from, &to]);
+        let row = format!("{way} {flag}");
+        assert!(run.status == 23 && run.err.contains("is copied from"), "{row}: {run:?}");
+        for file in ["s/a/f", "s/a/deep/f"] {
+            has_content(&home.path("served").join(file), b"precious", &row);
+        }
     }
 }
 

@@ -17,16 +17,16 @@ use datapump_files::disk::{self, Meta, file_meta};
 use datapump_files::identity::{FileId, id};
 
 impl DeletePass<'_> {
-    /// Whether what is about to be removed from a folder would be removed from the source, too: it is the source's, or is
-    /// shown there on another mount. The source's folder is opened only where its numbers, as they were recorded, leave
-    /// that open.
+    /// Whether what is about to be removed from a folder would be removed from the source, too: it is one of the folders
+    /// that were walked, whichever, or its own is shown there on another mount. The source's folder is opened only where
+    /// its numbers, as they were recorded, leave that open.
     pub(super) fn is_shown_in_source(&mut self, here: &DeletePlace, folder: &Arc<File>) -> bool {
         let Some(source) = here.source.as_ref().filter(|_| self.step == DeleteStep::Remove) else {
             return false;
         };
         let target = file_meta(folder).ok().map(|meta| id(&meta));
         let is_shown = match here.root.visited.id_of(here.key) {
-            recorded if recorded.is_some() && recorded == target => self.is_source_here(),
+            _ if target.is_some_and(|target| self.is_walked(target)) => true,
             Some(recorded) if !self.may_show(recorded, folder) => false,
             _ => self.removes() && source.side().is_ok_and(|source| self.shows(&source, folder)),
         };
@@ -34,6 +34,20 @@ impl DeletePass<'_> {
             self.refuse_source(&here.target.path());
         }
         is_shown
+    }
+
+    /// Whether it is a folder of the source that was walked. Their numbers are sorted once, when something is removed.
+    fn is_walked(&mut self, target: FileId) -> bool {
+        if !self.is_source_here() {
+            return false;
+        }
+        let all = self.all;
+        let walked = self.walked_ids.get_or_insert_with(|| {
+            let mut ids: Vec<FileId> = all.iter().flat_map(|root| root.root.visited.ids()).collect();
+            ids.sort_unstable();
+            ids
+        });
+        walked.binary_search(&target).is_ok()
     }
 
     fn is_source_here(&self) -> bool {

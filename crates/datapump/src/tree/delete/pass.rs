@@ -28,6 +28,7 @@ use crate::units::counted;
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{AttributeHolder, FileKind, names};
+use datapump_files::identity::FileId;
 
 /// The purpose of a walk over the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,8 @@ pub(super) struct DeletePass<'run> {
     pub(super) found: u64,
     /// A folder of the source lies in what is to go. It was reported.
     pub(super) is_refused: bool,
+    /// Device and inode numbers of all folders of the source, sorted; found out when something is removed.
+    pub(super) walked_ids: Option<Vec<FileId>>,
 }
 
 /// Whether a name is one of those that a copy deals with.
@@ -129,6 +132,7 @@ impl<'run> DeletePass<'run> {
             tree: 0,
             found: shared.trees.pruning().removed,
             is_refused: false,
+            walked_ids: None,
         }
     }
 

@@ -271,6 +271,11 @@ impl Visited {
         self.states().of.get(&folder).map(|walked| walked.numbers.id)
     }
 
+    /// Device and inode numbers of all folders that were walked.
+    pub(crate) fn ids(&self) -> Vec<FileId> {
+        self.states().of.values().map(|walked| walked.numbers.id).collect()
+    }
+
     /// Whether the folder was walked and is what it was then.
     pub(crate) fn is_as_walked(&self, folder: FolderKey, now: &Meta) -> AsWalked {
         let states = self.states();
