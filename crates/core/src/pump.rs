@@ -291,6 +291,7 @@ impl Pump {
         match settled {
             _ if self.stopped || self.failed.contains(&entry.block.file) => self.drop_read(slot),
             Settled::Moved(bytes) => self.read_moved(slot, bytes),
+            Settled::Whole(bytes) => self.read_whole(slot, bytes),
             Settled::Retry => self.post_again(slot),
             Settled::Cancelled => self.drop_read(slot),
             Settled::EndOfData if entry.open_ended => self.read_ended(slot),
@@ -300,6 +301,20 @@ impl Pump {
                 unreachable!("only a sink takes parts or compares, only a copy is unable")
             }
         }
+    }
+
+    /// The one block of a file has another length than was requested.
+    #[cold]
+    fn read_whole(&mut self, slot: u32, bytes: u32) -> PumpEvent {
+        let file = self.slots[slot as usize].block.file;
+        debug_assert!(bytes <= self.shape.request_bytes, "{bytes} bytes in a slot");
+        if bytes == 0 {
+            self.drop_read(slot);
+            return PumpEvent::Ended { file, at: 0 };
+        }
+        self.slots[slot as usize].block.len = bytes;
+        self.read_finished(slot);
+        PumpEvent::Filled { slot, block: self.slots[slot as usize].block, ended: Some(bytes.into()) }
     }
 
     #[inline]
@@ -394,7 +409,9 @@ impl Pump {
                 self.slots[slot as usize].done += behind;
                 self.write_failed(slot, FaultKind::Differs)
             }
-            Settled::Unable => unreachable!("only a copy is unable"),
+            Settled::Unable | Settled::Whole(_) => {
+                unreachable!("only a copy is unable, only a source is whole")
+            }
         }
     }
 

@@ -249,3 +249,42 @@ fn data_behind_the_end_are_a_fault() {
         assert_eq!(failed, fault, "older {older}, younger {younger}");
     }
 }
+
+/// A small file of another host is read whole by one request, and may be of another length by then.
+#[test]
+fn a_block_that_is_all_of_a_file_has_its_length() {
+    let shape = Shape {
+        request_bytes: 10,
+        source_depth: 2,
+        source_depth_max: 2,
+        sink_depth: 1,
+        in_order: false,
+        source_serial: false,
+        sink_serial: false,
+        assemble: true,
+    };
+    for bytes in [0, 3, 10] {
+        let mut pump = Pump::new(shape);
+        let extent = Extent { file: 3, at: 0, length: Length::Bytes(7), way: BlockRoute::Slots };
+        assert_eq!(pump.poll(), Step::Claim);
+        pump.handle_claim(Claimed::Extent(extent));
+        let Step::Post(read) = pump.poll() else { panic!("a read") };
+        assert_eq!(read.block.len, 7);
+        let event = pump.handle_completion(read.slot, Settled::Whole(bytes));
+        if bytes == 0 {
+            assert_eq!(event, PumpEvent::Ended { file: 3, at: 0 });
+        } else {
+            let PumpEvent::Filled { block, ended, .. } = event else { panic!("{event:?}") };
+            assert_eq!((block.len, ended), (bytes, Some(bytes.into())));
+            assert_eq!(pump.poll(), Step::Claim);
+            pump.handle_claim(Claimed::Never);
+            let Step::Post(write) = pump.poll() else { panic!("a write") };
+            assert_eq!((write.transfer, write.block), (Transfer::Write, block));
+            assert_eq!(
+                pump.handle_completion(write.slot, Settled::Moved(bytes)),
+                PumpEvent::Landed { block }
+            );
+        }
+        assert_eq!(pump.counts().bytes, u64::from(bytes));
+    }
+}

@@ -22,7 +22,7 @@ pub(crate) use copy::{copied, copy};
 pub(crate) use file::FileEnd;
 pub(crate) use performer::{Answered, Completed, Connection, Performer, Posted};
 pub(crate) use receive_lane::{ReceiveLane, TRIES_MAX, Trouble};
-pub(crate) use send_lane::{Reading, SendLane};
+pub(crate) use send_lane::{Reading, SendLane, changed};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
 pub(crate) use stripe::StripeEnd;

@@ -251,3 +251,60 @@ fn a_log_that_grew_is_not_removed_from_the_source() {
     expect(&ended, 24, &[GREW, "nothing was removed from the source"], "named");
     assert_eq!(home.path("a").metadata().expect("it stays").len(), BYTES as u64 + 10);
 }
+
+/// A log that gets lines all the time, and a file that is renamed over all the time: each is copied as it is when it is
+/// read, in the first pass, with or without names to be removed.
+#[test]
+fn small_files_that_change_all_the_time_are_copied_as_they_are_when_they_are_read() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let serving = Serving::new(&home, &[]);
+    let tree = |bytes: &[u8], name: &str| {
+        let file = std::fs::File::create(home.path(name)).expect("room");
+        // Blocks that are there before their bytes: else a look may report holes, and the file is opened for them.
+        let _ = rustix::fs::fallocate(
+            &file,
+            rustix::fs::FallocateFlags::empty(),
+            0,
+            4096.min(bytes.len() as u64),
+        );
+        (&file).write_all(bytes).expect("room");
+    };
+    let ways = [("served/from/", serving.at("to")), (&*serving.at("from/"), String::from("served/to"))];
+    for (from, to) in &ways {
+        for round in 0..5 {
+            let row = format!("{from}, round {round}");
+            make_folder(&home, "served/from");
+            for number in 0..100 {
+                tree(b"quiet", &format!("served/from/{number}"));
+            }
+            tree(b"the first line\n", "served/from/log");
+            tree(b"0", "served/from/status");
+            let is_over = AtomicBool::new(false);
+            let ended = thread::scope(|scope| {
+                scope.spawn(|| {
+                    for count in 1.. {
+                        append(&home.path("served/from/log"));
+                        tree(&vec![b'0' + count % 10; 100 + usize::from(count % 7)], "status");
+                        std::fs::rename(home.path("status"), home.path("served/from/status")).expect("room");
+                        if is_over.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        thread::sleep(Duration::from_millis(2));
+                    }
+                });
+                let ended = home.pump(&["copy", "-T", "--ticket-file", "ticket", from, to]);
+                is_over.store(true, Ordering::Relaxed);
+                ended
+            });
+            expect(&ended, 0, &[], &row);
+            let [copy, log] = ["served/to/log", "served/from/log"].map(|log| std::fs::read(home.path(log)));
+            assert!(log.expect("the log").starts_with(&copy.expect("it was copied")), "{row}");
+            let status = std::fs::read(home.path("served/to/status")).expect("it was copied");
+            assert!(status.iter().all(|byte| *byte == status[0]), "{row}: a mix: {status:?}");
+            for folder in ["served/from", "served/to"] {
+                std::fs::remove_dir_all(home.path(folder)).expect("it is ours");
+            }
+        }
+    }
+}

@@ -91,6 +91,9 @@ pub enum Settled {
     Moved(u32),
     /// The same of a sink that takes its requests in parts by itself.
     Part(u32),
+    /// So many bytes were read, which are all that the file has: its length changed since its one block was requested. At
+    /// most what a slot holds.
+    Whole(u32),
     /// The source has no more data. (At the sink: it took nothing, which is a fault.)
     EndOfData,
     /// Nothing happened; the same request is to be posted again (`EINTR`).
@@ -144,7 +147,7 @@ pub enum PumpEvent {
         slot: u32,
         /// The block.
         block: Block,
-        /// Length of the file, when it was unknown and this was the last read to find it out.
+        /// Length of the file, when it was unknown or changed, and this was the last read to find it out.
         ended: Option<u64>,
     },
     /// The block was written, or copied inside the kernel.
@@ -152,7 +155,8 @@ pub enum PumpEvent {
         /// The block.
         block: Block,
     },
-    /// The length of a file was unknown, and the last read of it found it out. It is told once, here or with a block.
+    /// The length of a file was unknown or changed, and the last read of it found it out: reported once, here or with a
+    /// block.
     Ended {
         /// The file's number in the plan.
         file: u32,

@@ -104,13 +104,17 @@ pub enum PeerRequest {
         /// Its name there.
         #[n(1)]
         name: ByteVec,
-        /// The bytes that are expected; if there are others the block is left out. With 0 bytes it may be requested over a
-        /// connection for names, too: an older peer answers with a fault.
+        /// The bytes that are expected; if there are others the block is omitted, unless `len_max` admits them. With 0 bytes
+        /// it may be requested over a connection for names, too: an older peer answers with a fault.
         #[n(2)]
         len: u32,
         /// Instead of the block comes its digest: [`Answer::Sum`].
         #[n(3)]
         sum: Option<bool>,
+        /// A file of another length than expected, and no longer than this, is sent as it is by now ([`Answer::File`],
+        /// `block_len`). An older peer omits the block.
+        #[n(4)]
+        len_max: Option<u32>,
     },
     /// What a name in a folder is, links not followed. Answer: [`Answer::Names`] with this one. Of an empty name: what
     /// the folder itself is now. Answer: [`Answer::Meta`].
@@ -188,6 +192,10 @@ pub enum PeerRequest {
         /// to a request.
         #[n(6)]
         looks: Option<bool>,
+        /// Files of a folder are sent as they are by now, if no longer than `file_bytes_max`
+        /// ([`PeerRequest::Fetch`], `len_max`). An older peer omits those whose length is another than it listed.
+        #[n(7)]
+        any_length: Option<bool>,
     },
     /// There is room for so many more bytes of frames. No answer.
     #[n(13)]
@@ -304,6 +312,9 @@ pub enum Answer {
         /// that a change right after that would not show. A side that is older does not tell.
         #[n(5)]
         is_young: Option<bool>,
+        /// Of a small file that is not as long as expected: the length of its block, which follows unless it is 0.
+        #[n(6)]
+        block_len: Option<u32>,
     },
     /// A source without a name and attributes stands there: a pipe, or null.
     #[n(6)]
@@ -335,9 +346,15 @@ impl Answer {
         Answer::Folder { meta, attributes, made_up: false, owners: None, is_young: None }
     }
 
-    /// A small file, whose block follows.
-    pub fn file(meta: WireMeta, attributes: Vec<Attribute>) -> Answer {
-        Answer::File { meta, attributes, ranges: None, owners: None, follows: None, is_young: None }
+    /// A small file, whose block follows: as long as expected, or as reported here.
+    pub fn file(meta: WireMeta, attributes: Vec<Attribute>, block_len: Option<u32>) -> Answer {
+        let (ranges, owners, follows, is_young) = (None, None, None, None);
+        Answer::File { meta, attributes, ranges, owners, follows, is_young, block_len }
+    }
+
+    /// Of a small file that is not as long as expected, the length of its block.
+    pub fn block_len(&self) -> Option<u32> {
+        if let Answer::File { block_len, .. } = self { *block_len } else { None }
     }
 }
 

@@ -313,7 +313,8 @@ fn messages_are_read_as_they_were_written() {
         PeerRequest::LookAgain(1),
         PeerRequest::LookAt { above: 1, name: bytes(b"x"), with_attributes: None },
         PeerRequest::Close(1),
-        PeerRequest::Fetch { above: 1, name: bytes(b"x"), len: 9, sum: Some(true) },
+        PeerRequest::Fetch { above: 1, name: bytes(b"x"), len: 9, sum: Some(true), len_max: None },
+        PeerRequest::Fetch { above: 1, name: bytes(b"x"), len: 9, sum: None, len_max: Some(1 << 20) },
         PeerRequest::Read { file: 1, at: FileSize(1 << 40), len: 9, sum: None },
         PeerRequest::ReadOn { file: 1, at: FileSize(0), len: FileSize(9), block_len: 2, sum: Some(true) },
     ] {
@@ -343,6 +344,7 @@ fn messages_are_read_as_they_were_written() {
             owners: None,
             follows: None,
             is_young: Some(false),
+            block_len: Some(7),
         },
     ] {
         assert_eq!(decode::<Answer>(&encode(&answer)), Ok(answer));
@@ -418,7 +420,7 @@ fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
 
 fn file_of(attributes: Vec<Attribute>, ranges: Vec<Range>) -> Answer {
     let (meta, ranges) = (meta(), Some(ranges));
-    Answer::File { meta, attributes, ranges, owners: None, follows: None, is_young: None }
+    Answer::File { meta, attributes, ranges, owners: None, follows: None, is_young: None, block_len: None }
 }
 
 /// Each of these ended the program once, or would make a sum of it overflow.

@@ -307,17 +307,18 @@ impl<'run> Performer<'run> {
         let Some(arrived) = arrived else { return Ok(None) };
         self.charge(PumpSide::Source, arrived_ns - start_ns);
         let Connection::Receive(lane) = &mut self.connection else { return Ok(None) };
-        let bytes = &mut self.engine.bytes_mut(Slot(slot))[..block.len as usize];
+        let bytes = self.engine.bytes_mut(Slot(slot));
         let taken = lane.take_ahead(arrived, &request, (file, is_sum), bytes);
         self.waits.hashing += self.clock.now_ns() - arrived_ns;
-        Ok(taken.map(|taken| {
-            match taken {
-                TakenAhead::Block(hash) => {
-                    (self.hashes[slot as usize], self.sums[slot as usize]) = (hash, None);
-                }
-                TakenAhead::Sum(digest) => self.sums[slot as usize] = Some(digest),
+        Ok(taken.map(|taken| match taken {
+            TakenAhead::Block(hash, len) => {
+                (self.hashes[slot as usize], self.sums[slot as usize]) = (hash, None);
+                if len == block.len { Settled::Moved(len) } else { Settled::Whole(len) }
             }
-            Settled::Moved(block.len)
+            TakenAhead::Sum(digest) => {
+                self.sums[slot as usize] = Some(digest);
+                Settled::Moved(block.len)
+            }
         }))
     }
 

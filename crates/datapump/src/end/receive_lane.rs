@@ -89,7 +89,8 @@ pub(super) enum Came {
 
 /// What came without a request.
 pub(super) enum TakenAhead {
-    Block(Option<BlockHash>),
+    /// With its length, which may be another than was listed.
+    Block(Option<BlockHash>, u32),
     /// Of a block that is compared.
     Sum(Digest),
 }
@@ -261,7 +262,7 @@ impl ReceiveLane {
     }
 
     /// Takes a block that came without a request into its slot. `None` where it is not as it should be: then it is
-    /// requested, and what is wrong is told.
+    /// requested, and what is wrong is reported. The slot has room for any block.
     pub(super) fn take_ahead(
         &mut self,
         arrived: ArrivedItem,
@@ -269,33 +270,34 @@ impl ReceiveLane {
         (file, is_sum): (&RemoteFile, bool),
         bytes: &mut [u8],
     ) -> Option<TakenAhead> {
-        let (digest, came) = arrived.block?;
-        // The answer about a file counts only with what came of it.
-        let told = || match (&*arrived.answer, file) {
+        let (digest, block) = arrived.block?;
+        // The answer about a file counts only with what it is followed by.
+        let reported_len = || match (&*arrived.answer, file) {
             (Answer::Meta { .. }, RemoteFile::Open(_)) | (_, RemoteFile::Small(_)) => {
                 let (answer, charge) = arrived.answer.into_parts();
                 let looked_bytes = request.block.len.into();
-                before_block((file, looked_bytes), (answer, Some(charge)), request.block.len)
-                    .is_ok_and(|before| matches!(before, BeforeBlock::Block))
+                match before_block((file, looked_bytes), (answer, Some(charge)), request.block.len) {
+                    Ok(BeforeBlock::Block(len, None)) => Some(len),
+                    _ => None,
+                }
             }
-            _ => true,
+            _ => Some(request.block.len),
         };
-        if is_sum && came.is_empty() {
-            return told().then_some(TakenAhead::Sum(digest));
+        if is_sum && block.is_empty() {
+            return reported_len().map(|_| TakenAhead::Sum(digest));
         }
-        if came.len() != bytes.len() {
-            return None;
-        }
-        bytes.copy_from_slice(&came);
+        let len = block.len() as u32;
+        let bytes = bytes.get_mut(..block.len())?;
+        bytes.copy_from_slice(&block);
         let hash = {
             let _stage = within(CpuStage::Hash);
-            self.is_hashed.then(|| BlockHash::of(request.block, bytes))
+            self.is_hashed.then(|| BlockHash::of(Block { len, ..request.block }, bytes))
         };
         if hash.as_ref().is_some_and(|hash| hash.digest() != digest) {
-            self.again_bytes += u64::from(request.block.len);
+            self.again_bytes += u64::from(len);
             return None;
         }
-        told().then_some(TakenAhead::Block(hash))
+        (reported_len() == Some(len)).then_some(TakenAhead::Block(hash, len))
     }
 
     /// Waits for the next answer.
@@ -313,7 +315,8 @@ impl ReceiveLane {
             self.window.handle_reply(now_ns());
             return Ok(Came::Again);
         };
-        let (mut head, mut over) = (self.answer()?, None);
+        let failed = |trouble| Came::Failed(request, trouble);
+        let (mut head, mut len, mut trouble) = (self.answer()?, block.len, None);
         let replied_ns = now_ns();
         self.window.handle_reply(replied_ns);
         self.trips.answered(stamp, TripPhase::Data);
@@ -331,23 +334,28 @@ impl ReceiveLane {
             match before_block((&file, looked_bytes), (answer, None), block.len)? {
                 BeforeBlock::Nothing(fault) => {
                     self.handle_end();
-                    return Ok(Came::Failed(request, Trouble::Fault(fault)));
+                    return Ok(failed(Trouble::Fault(fault)));
                 }
-                BeforeBlock::Block => {}
-                BeforeBlock::Over(refusal) => over = Some(refusal),
+                BeforeBlock::Block(bytes, why) => (len, trouble) = (bytes, why),
+            }
+            if len == 0 {
+                self.handle_end();
+                return Ok(trouble.map_or(Came::Ended(request, Settled::Whole(0), None), failed));
             }
             head = self.answer()?;
         }
         if is_sum {
-            return self.sum_of(request, head, (&file, over));
+            return self.sum_of(request, head, (&file, trouble));
         }
-        let (hash, digest) = self.block(engine, head, &request, &file)?;
+        let (hash, digest) =
+            self.block(engine, head, &Request { block: Block { len, ..block }, ..request }, &file)?;
         self.handle_end();
-        if let Some(refusal) = over {
-            return Ok(Came::Failed(request, Trouble::Over(refusal)));
+        if let Some(trouble) = trouble {
+            return Ok(failed(trouble));
         }
         if hash.as_ref().is_none_or(|hash| hash.digest() == digest) {
-            return Ok(Came::Ended(request, Settled::Moved(head.len), hash));
+            let settled = if len == block.len { Settled::Moved } else { Settled::Whole };
+            return Ok(Came::Ended(request, settled(head.len), hash));
         }
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
@@ -361,11 +369,11 @@ impl ReceiveLane {
         &mut self,
         request: Request,
         head: Head,
-        (file, over): (&RemoteFile, Option<OverBudget>),
+        (file, trouble): (&RemoteFile, Option<Trouble>),
     ) -> Result<Came, NetFault> {
         let digest = self.sum(head, file)?;
         self.handle_end();
-        Ok(over.map_or(Came::Sum(request, digest), |over| Came::Failed(request, Trouble::Over(over))))
+        Ok(trouble.map_or(Came::Sum(request, digest), |trouble| Came::Failed(request, trouble)))
     }
 
     /// The digest that is sent instead of a block.

@@ -207,6 +207,7 @@ impl SendLane {
                     empty_files,
                     places_alone,
                     looks,
+                    any_length,
                 },
                 None,
             ) => {
@@ -218,6 +219,7 @@ impl SendLane {
                     empty_files: empty_files == Some(true),
                     places_alone: places_alone == Some(true),
                     looks: looks == Some(true),
+                    any_length: any_length == Some(true),
                 };
                 let walk = WalkAhead::new(self.handles.places(), scope);
                 match AheadSender::new(walk, credit, self.handles.share()) {
@@ -421,7 +423,8 @@ impl SendLane {
     }
 }
 
-fn changed() -> Fault {
+/// A small file did not stand still while it was read.
+pub(crate) fn changed() -> Fault {
     let words = Some("changed while it was read; copy again when the source is quiet".into());
     Fault { operation: Operation::Read.words().into(), errno: None, words, class: None }
 }

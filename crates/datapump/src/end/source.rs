@@ -109,6 +109,11 @@ impl Source {
         matches!(self, Source::RemoteHost(_) | Source::RemoteSums(_))
     }
 
+    /// It is given whole, as it is when it is opened, or not at all.
+    pub(crate) fn is_read_whole(&self) -> bool {
+        matches!(self, Source::RemoteHost(file) if matches!(**file, RemoteFile::Small(_)))
+    }
+
     /// Digests come of it instead of blocks.
     pub(crate) fn gives_sums(&self) -> bool {
         matches!(self, Source::RemoteSums(_))

@@ -215,10 +215,12 @@ fn enqueue(shared: &Shared<'_>, file: &Task) {
     }
 }
 
-/// A block of a file came to nothing: the file is given up, or, if it only was compared, copied after all. Where digests
-/// were compared the place is not known yet.
+/// A block of a file came to nothing: the file is given up. If it was only compared, and differs or is another than was
+/// listed, it is copied after all. Where digests were compared the place is not known yet.
 pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: PumpFault) {
-    if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked(_)) {
+    let has_changed = || task.trouble.get().is_some_and(|problem| problem.class == Class::Changed);
+    let differs = fault.kind == FaultKind::Differs || has_changed();
+    if differs && matches!(task.finish, Finish::Checked(_)) {
         return tree::rules::checked::copy_after_all(shared, task);
     }
     if fault.kind == FaultKind::Differs && locate::locate(shared, task, fault.at) {

@@ -50,8 +50,8 @@ pub(crate) fn accept(
 /// The problem of a file of another host that became longer: nobody looked whether it still begins with its copy.
 fn may_be_mixed(path: &Path, bytes: u64) -> Problem {
     let words = format!(
-        "the source became longer on the other host while it was copied, and may have been rewritten: what is copied, \
-         {bytes} bytes, may be of both states; copy again when the source is quiet"
+        "the source became longer while it was copied, and may have been rewritten: what is copied, {bytes} bytes, may \
+         be of both states; copy again when the source is quiet"
     );
     Problem::new(Class::Changed, Operation::Copy, path, words)
 }

@@ -292,9 +292,13 @@ impl Task {
         self.is_endless
     }
 
-    /// What was written, to be read back.
+    /// What was written, to be read back: of a small file of another host the length that it had when it was opened.
     pub(crate) fn ranges_to_read_back(&self) -> Vec<(u64, u64)> {
-        self.ranges.clone().unwrap_or_else(|| vec![(0, self.length())])
+        match &self.ranges {
+            Some(ranges) if !self.source.is_read_whole() => ranges.clone(),
+            Some(_) if self.length() == 0 => Vec::new(),
+            _ => vec![(0, self.length())],
+        }
     }
 
     /// Length of the file in bytes, once known.

@@ -68,8 +68,7 @@ pub(crate) fn compare(written: &Task, pass: &Task) -> PassesCompared {
 /// Puts up what came back damaged, to be written again. Gives the pass that does it, if that has no blocks.
 pub(crate) fn repair(shared: &Shared<'_>, written: &Arc<Task>, pass: &Task) -> Option<Arc<Task>> {
     let ranges = match &written.source {
-        // It is given whole or not at all.
-        Source::RemoteHost(file) if matches!(**file, RemoteFile::Small(_)) => written.ranges_to_read_back(),
+        source if source.is_read_whole() => written.ranges_to_read_back(),
         _ => damaged(written, pass),
     };
     let bytes = ranges.iter().map(|(start, end)| end - start).sum();

@@ -13,12 +13,11 @@ use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, is_wanted};
 use datapump_core::{BlockRoute, Extent, FileGoal, Length};
 use datapump_transport::NetFault;
 
-use crate::end::{FileEnd, Reading, SendLane, Sink, Source};
+use crate::end::{FileEnd, Reading, SendLane, Sink, Source, changed};
 use crate::file::task::{Finish, Parts, Task};
-use crate::job::budget::Charge;
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::Flow;
-use crate::net::folder::handle_table::Taken;
+use crate::net::folder::handle_table::{HandleTable, Taken};
 use crate::run::plan::Claim;
 use crate::run::{Shared, Work};
 use datapump_engine::TransferFlags;
@@ -69,15 +68,11 @@ impl ReadServer {
                     let found = lane.handles().fetch_empty(above, &name);
                     Err(Box::new(found.unwrap_or_else(Answer::Fault)))
                 }
-                PeerRequest::Fetch { above, name, len, sum } => match lane.handles().fetch(above, &name, len)
-                {
-                    Ok((answer, charge, Some(given))) => {
-                        let found = small_block(shared, Arc::new(given), (answer, charge), len);
-                        found.map(|found| summed(found, sum))
-                    }
-                    Ok((answer, ..)) => Err(Box::new(answer)),
-                    Err(fault) => Err(Box::new(Answer::Fault(fault))),
-                },
+                PeerRequest::Fetch { above, name, len, sum, len_max } => {
+                    let len_max = len_max.map_or(len, |most| most.min(shared.settings.shape.request_bytes));
+                    let found = fetched(shared, lane.handles(), (above, &name), (len, len_max));
+                    found.map(|found| summed(found, sum))
+                }
                 ask => {
                     lane.look_up(number, ask)?;
                     continue;
@@ -166,15 +161,24 @@ fn block(shared: &Shared<'_>, given: &GivenFile, (at, len): (u64, u32)) -> Found
     Ok((task, extent, reading))
 }
 
-/// A small file: its attributes, and the one block that it has.
-fn small_block(
+/// A small file: its attributes, and the one block that it has, if it has one.
+fn fetched(
     shared: &Shared<'_>,
-    given: Arc<GivenFile>,
-    (answer, _charge): (Answer, Option<Charge>),
-    len: u32,
+    handles: &HandleTable,
+    (above, name): (u64, &[u8]),
+    lens: (u32, u32),
 ) -> FoundBlock {
-    let (task, extent, reading) = block(shared, &given, (0, len))?;
-    Ok((task, extent, Reading { head: Some(Box::new(answer)), small: Some(given), _charge, ..reading }))
+    let found = handles.fetch(above, name, lens).map_err(|fault| Box::new(Answer::Fault(fault)))?;
+    let (answer, _charge, given) = found;
+    let Some(given) = given else { return Err(Box::new(answer)) };
+    // It was not empty when it was listed.
+    if given.meta.size_bytes == 0 {
+        let answer = handles.still_empty(&given, answer);
+        return Err(Box::new(answer.unwrap_or_else(|| Answer::Fault(changed()))));
+    }
+    let (task, extent, reading) = block(shared, &given, (0, given.meta.size_bytes as u32))?;
+    let small = Some(Arc::new(given));
+    Ok((task, extent, Reading { head: Some(Box::new(answer)), small, _charge, ..reading }))
 }
 
 fn unwanted() -> Box<Answer> {

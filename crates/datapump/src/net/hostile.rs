@@ -157,7 +157,8 @@ fn strange_requests_for_blocks_are_refused_one_by_one() {
         let answer = ask(&mut blocks, &PeerRequest::Read { file, at: FileSize(at), len, sum: None });
         assert!(matches!(answer, Answer::Fault(_)), "{file} {at} {len}: {answer:?}");
     }
-    let fetch = PeerRequest::Fetch { above: 9, name: b"../file".to_vec().into(), len: 10, sum: None };
+    let fetch =
+        PeerRequest::Fetch { above: 9, name: b"../file".to_vec().into(), len: 10, sum: None, len_max: None };
     assert!(matches!(ask(&mut blocks, &fetch), Answer::Fault(_)));
     // It is still a good connection.
     blocks

@@ -7,6 +7,7 @@
 //! Must not know: sockets, threads, TLS.
 
 mod answers;
+mod as_read;
 mod flags;
 mod mirrors;
 mod path;
@@ -310,8 +311,13 @@ fn gives(connection: &mut Option<ServedConnection<'static>>) -> bool {
 
 /// What happens at the host that is read, when so many one-way trips have passed.
 fn happens(stage: &TwoHosts, trips: u32, act: impl FnOnce() + 'static) {
+    happens_after(stage, trips * DELAY, act);
+}
+
+/// The same after so much time.
+fn happens_after(stage: &TwoHosts, time: Duration, act: impl FnOnce() + 'static) {
     let (clock, mut act) = (stage.clock.clone(), Some(act));
-    let due_ns = clock.now_ns() + u64::from(trips) * DELAY.as_nanos() as u64;
+    let due_ns = clock.now_ns() + time.as_nanos() as u64;
     go_on_meanwhile(move || {
         let due = if clock.now_ns() >= due_ns { act.take() } else { None };
         due.map(|act| act()).is_some()

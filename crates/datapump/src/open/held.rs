@@ -16,7 +16,7 @@ use crate::target::listed::Attributes;
 use datapump_files::disk::{FileKind, Folder, Meta};
 use datapump_files::holes::ByteRanges;
 use datapump_files::identity::tick::TimeLook;
-use datapump_files::identity::{SourceChange, certain_change, change, unsettled};
+use datapump_files::identity::{SourceChange, certain_change, change, id, unsettled};
 
 /// The source as it was when the copy began, to see later whether it changed.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Original {
     pub(crate) folder: Option<Folder>,
     /// Files of the kernel (`/proc`, `/sys`) have no stable size and times.
     pub(crate) watched: bool,
-    /// It was read again, and had the content that was copied.
+    /// It was read again, and had the content that was copied; or what a small file of another host was when it was read.
     pub(crate) again: OnceLock<ReadAgain>,
 }
 
@@ -138,12 +138,18 @@ impl Elsewhere for RemoteFile {
         RemoteFile::ranges(self, meta, ignore_holes)
     }
 
-    /// A small one was looked at there before and after it was read, and read again where that left a doubt.
+    /// A small one was looked at there before and after it was read, and read again where that left it unverified: its
+    /// bytes and attributes are of one state. One that is copied is taken as it was then, whatever was listed, and that
+    /// is from then on what is known of it.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
         let Original { path, meta: before, look, .. } = original;
         let (now, named, is_young) = match self {
             RemoteFile::Open(file) => file.look_again(path)?,
             RemoteFile::Small(file) => match file.told.get() {
+                Some((now, _)) if file.len_max > 0 && !is_another_of_several(before, now) => {
+                    let _ = original.again.set(ReadAgain { held: original.held.clone(), meta: *now });
+                    return Ok(None);
+                }
                 Some((now, _)) => (*now, Some(*now), false),
                 None => (*before, Some(*before), false),
             },
@@ -153,7 +159,6 @@ impl Elsewhere for RemoteFile {
         Ok(match (change(before, &now, named.as_ref(), look), self) {
             // Its attributes are those of afterwards.
             (Some(SourceChange::Grew(words)), RemoteFile::Small(_)) => Some(SourceChange::Other(words)),
-            // Its bytes and attributes are of one state, which the other side has made sure of.
             (Some(SourceChange::Unverified(_)), RemoteFile::Small(_)) => None,
             (change, _) => change,
         })
@@ -182,7 +187,7 @@ impl Elsewhere for RemoteFile {
             return Ok(Err(change));
         }
         let is_same = || match again.is_same(copied, path, stop)? {
-            None => Err(original.unsettled("the other host is too old to read it again")),
+            None => Err(original.unsettled("the host of the source is too old to read it again")),
             Some(is_same) => Ok(is_same),
         };
         if !is_same()? {
@@ -213,6 +218,12 @@ impl Elsewhere for RemoteFile {
             _ => Ok(None),
         }
     }
+}
+
+/// Whether another file has the name by now, where the other names of the one that was listed wait to be linked to its
+/// copy.
+fn is_another_of_several(listed: &Meta, now: &Meta) -> bool {
+    listed.links > 1 && id(listed) != id(now)
 }
 
 /// It was read again, and has other bytes than were copied.

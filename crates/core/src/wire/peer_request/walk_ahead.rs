@@ -73,6 +73,8 @@ pub struct AheadScope {
     pub places_alone: bool,
     /// Before the block of a place's file comes what the file is by then.
     pub looks: bool,
+    /// Files of folders are sent as they are by now, whatever length was listed.
+    pub any_length: bool,
 }
 
 /// A walk ahead of the requests.
@@ -281,7 +283,9 @@ impl WalkAhead {
         match meta.kind {
             EntryKind::Folder => Some(PeerRequest::Enter { folder: AHEAD | self.next, above, name }),
             EntryKind::Regular if meta.links == 1 && self.is_sent(size, allocated) => {
-                Some(PeerRequest::Fetch { above, name, len: size as u32, sum: self.scope.sum })
+                let AheadScope { file_bytes_max, sum, any_length, .. } = self.scope;
+                let len_max = (any_length && sum != Some(true)).then_some(file_bytes_max);
+                Some(PeerRequest::Fetch { above, name, len: size as u32, sum, len_max })
             }
             _ => None,
         }

@@ -11,8 +11,8 @@ use datapump_core::{Block, Subtree};
 use datapump_engine::{Errno, Handle};
 use datapump_files::disk::{Access, FileCalls, Meta, Outcome, names, open_cached};
 use datapump_files::holes::mapped;
-use datapump_files::identity::certain_change;
 use datapump_files::identity::tick::{self, TimeLook};
+use datapump_files::identity::{SourceChange, certain_change, id};
 use datapump_transport::Digest;
 
 use crate::file::copied::read_part;
@@ -45,6 +45,8 @@ pub(crate) struct GivenFile {
 pub(crate) enum Still {
     /// What it was.
     Unchanged,
+    /// It was appended to, and begins with its block: that is what it was when it was opened.
+    Grew,
     /// A doubt was settled: what has its name now was read, and is what its block is.
     ReadAgain(Handle, Meta),
     Changed,
@@ -102,8 +104,9 @@ impl GivenFile {
         }
     }
 
-    /// Whether a small file is still what it was when it was opened, and this block of it. What is in doubt is read
-    /// again.
+    /// Whether this block is what a small file was when it was opened: one state of it. What is unverified is read again,
+    /// once a further change would show. A file whose name another one has by now counts as long as it is unchanged
+    /// itself: it was copied before it was replaced. One whose name is gone has vanished.
     pub(crate) fn check(&self, block: &[u8], stop: &AtomicBool) -> Still {
         match self.settle(block, stop) {
             Ok(still) => still,
@@ -118,22 +121,28 @@ impl GivenFile {
         if is_same && !self.look.is_young && !mapped::was_stored_to(&self.handle, &self.meta) {
             return Ok(Still::Unchanged);
         }
-        let handle = self.open_named()?;
+        let named = self.open_named()?;
+        let is_replaced = id(&named.meta()?) != id(&self.meta);
+        let handle = if is_replaced { open_cached(&self.handle)? } else { named };
         tick::wait_until_settled(self.magic, &self.meta, stop);
         let before = mapped::believed(&handle, handle.meta()?, stop)?;
-        if self.is_changed(&before) || !holds(&handle, block)? {
+        if !holds(&handle, block)? {
             return Ok(Still::Changed);
         }
         let now = handle.meta()?;
-        let is_same_state = self.look.is_same_time(before.mtime_ns, now.mtime_ns);
-        match self.is_changed(&now) || !is_same_state || mapped::was_stored_to(&handle, &now) {
-            true => Ok(Still::Changed),
-            false => Ok(Still::ReadAgain(handle, now)),
-        }
+        let is_same_state =
+            self.look.is_same_time(before.mtime_ns, now.mtime_ns) && !mapped::was_stored_to(&handle, &now);
+        Ok(match (self.change_to(&before), self.change_to(&now)) {
+            (None | Some(SourceChange::Grew(_)), Some(SourceChange::Grew(_))) => Still::Grew,
+            // Its attributes are those that it had with its name.
+            (None, None) if is_same_state && is_replaced => Still::Unchanged,
+            (None, None) if is_same_state => Still::ReadAgain(handle, now),
+            _ => Still::Changed,
+        })
     }
 
-    fn is_changed(&self, now: &Meta) -> bool {
-        certain_change(&self.meta, now, Some(now), self.look).is_some()
+    fn change_to(&self, now: &Meta) -> Option<SourceChange> {
+        certain_change(&self.meta, now, Some(now), self.look)
     }
 
     fn open_named(&self) -> Outcome<Handle> {

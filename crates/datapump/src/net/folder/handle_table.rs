@@ -365,7 +365,18 @@ impl HandleTable {
         let given = GivenFile::new(handle, meta, (magic, look), above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
         let is_young = Some(look.is_young);
-        Ok((Answer::File { meta: answer, attributes, ranges, owners: None, follows: None, is_young }, taken))
+        Ok((
+            Answer::File {
+                meta: answer,
+                attributes,
+                ranges,
+                owners: None,
+                follows: None,
+                is_young,
+                block_len: None,
+            },
+            taken,
+        ))
     }
 
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> ShelfOutcome<Answer> {
@@ -395,12 +406,12 @@ impl HandleTable {
     }
 
     /// A small file, to be read once: what it is, with what that takes if it is much, and the file if it is as long as
-    /// expected.
+    /// expected, or no longer than the most that is taken.
     pub(crate) fn fetch(
         &self,
         above: u64,
         name: &[u8],
-        len: u32,
+        (len, len_max): (u32, u32),
     ) -> ShelfOutcome<(Answer, Option<Charge>, Option<GivenFile>)> {
         let now_ns = tick::now_ns();
         let (handle, side, name) = self.opened(above, name)?;
@@ -409,12 +420,14 @@ impl HandleTable {
         let magic = self.magics.of(&handle, &meta);
         refuse_more(&handle, &meta, magic)?;
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
-        let is_it = meta.size_bytes == u64::from(len);
-        // Of another length it is not taken, whatever it carries.
+        let is_as_listed = meta.size_bytes == u64::from(len);
+        let is_it = is_as_listed || meta.size_bytes <= u64::from(len_max);
+        // A longer one is not taken, whatever it carries.
         let attributes = if is_it { attributes } else { Vec::new() };
         let bytes = weight::of_attributes(&attributes);
         let charge = (bytes > UNCHARGED_BYTES).then(|| self.charge(bytes, 0)).transpose()?;
-        let answer = Answer::file(to_wire(&meta), attributes);
+        let block_len = (is_it && !is_as_listed).then_some(meta.size_bytes as u32);
+        let answer = Answer::file(to_wire(&meta), attributes, block_len);
         let given = GivenFile::new(handle, meta, (magic, TimeLook::new(now_ns, magic, &meta)), above);
         Ok((answer, charge, is_it.then_some(given)))
     }
@@ -422,11 +435,16 @@ impl HandleTable {
     /// An empty file, which stood still meanwhile. One that is not empty, or of which only its end tells, is a fault: it
     /// is opened.
     pub(crate) fn fetch_empty(&self, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
-        let (answer, _charge, given) = self.fetch(above, name, 0)?;
-        let given = given.filter(|given| !is_made_up(&given.handle));
-        let given = given.ok_or_else(|| fault(Operation::Read, ESTALE))?;
-        let head = self.check_small(&given, &[], Some(Box::new(answer)));
-        head.ok().flatten().map(|head| *head).ok_or_else(|| fault(Operation::Read, ESTALE))
+        let (answer, _charge, given) = self.fetch(above, name, (0, 0))?;
+        given.and_then(|given| self.still_empty(&given, answer)).ok_or_else(|| fault(Operation::Read, ESTALE))
+    }
+
+    /// The answer about a file that is empty, if it stood still meanwhile and its size is believed.
+    pub(crate) fn still_empty(&self, given: &GivenFile, answer: Answer) -> Option<Answer> {
+        if is_made_up(&given.handle) {
+            return None;
+        }
+        self.check_small(given, &[], Some(Box::new(answer))).ok().flatten().map(|head| *head)
     }
 }
 

@@ -29,6 +29,17 @@ pub(crate) enum Origin {
     There(Arc<RemoteFolder>),
 }
 
+/// Which files of another host are read with the request that opens them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SmallRead {
+    /// Those up to this length.
+    pub(crate) bytes_max: u32,
+    /// With holes only if they are read whole all the same.
+    pub(crate) is_whole: bool,
+    /// A file is taken as it is when it is opened, whatever was listed: it is copied, not compared.
+    pub(crate) any_length: bool,
+}
+
 /// A question about one name of a folder, with the path for messages.
 fn system<T>(operation: Operation, path: &Path, answer: Result<T, Errno>) -> Result<T, Problem> {
     answer.map_err(|errno| Problem::system(operation, path, errno.0))
@@ -150,12 +161,12 @@ impl Origin {
     }
 
     /// Opens a regular file to read it, and looks at what is open. A small one at another host is opened with its
-    /// only request; with holes only if it is read whole all the same (`is_whole`).
+    /// only request.
     pub(crate) fn open_file(
         &self,
         name: &Name,
         path: &Path,
-        (small_bytes, is_whole): (u64, bool),
+        small: SmallRead,
         stop: &AtomicBool,
     ) -> Result<(Held, Meta), Problem> {
         match self {
@@ -173,12 +184,13 @@ impl Origin {
                     return Ok((Held::There(Arc::new(file)), meta));
                 }
                 // Holes are told only of a file that is opened.
-                let is_small = (1..=small_bytes).contains(&meta.size_bytes);
-                let is_whole = is_whole || meta.allocated_bytes >= meta.size_bytes;
+                let is_small = (1..=u64::from(small.bytes_max)).contains(&meta.size_bytes);
+                let is_whole = small.is_whole || meta.allocated_bytes >= meta.size_bytes;
+                let len_max = if small.any_length { small.bytes_max } else { 0 };
                 if meta.kind == FileKind::Regular && is_small && is_whole {
                     let (folder, follows) = (Arc::clone(folder), name.follows().cloned());
                     let (name, told, charge) = (name.name.clone(), Default::default(), Default::default());
-                    let small = SmallFile { folder, name, follows, told, charge };
+                    let small = SmallFile { folder, name, follows, len_max, told, charge };
                     return Ok((Held::There(Arc::new(RemoteFile::Small(small))), meta));
                 }
                 let file = folder.open(&name.name, path)?;

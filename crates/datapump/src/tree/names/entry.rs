@@ -28,6 +28,7 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Beside, Looked, NotCopied};
 use crate::tree::folder::folder_done;
+use crate::tree::folder::origin::SmallRead;
 use crate::tree::folder::walk;
 use crate::tree::links::TreeEntry;
 use crate::tree::links::followed_links;
@@ -321,10 +322,11 @@ impl BatchCursor {
     ) -> Result<(Held, Meta, TimeLook), Problem> {
         let now_ns = tick::now_ns();
         // One that changed before is opened: what becomes longer while it is open can be compared with its copy.
-        let small_bytes = u64::from(shared.settings.shape.request_bytes);
-        let wholly = (if self.directory.was_missed(&name.name) { 0 } else { small_bytes }, is_whole);
+        let small_bytes = shared.settings.shape.request_bytes;
+        let bytes_max = if self.directory.was_missed(&name.name) { 0 } else { small_bytes };
+        let small = SmallRead { bytes_max, is_whole, any_length: true };
         let path = self.source_path(&name.name);
-        let opened = self.source.open_file(name, &path, wholly, &shared.stop);
+        let opened = self.source.open_file(name, &path, small, &shared.stop);
         let (held, meta) = opened.map_err(Problem::vanished)?;
         if meta.kind != FileKind::Regular {
             let words = "is no file any more; copy again when the source is quiet";

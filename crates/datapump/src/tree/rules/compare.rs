@@ -14,7 +14,7 @@ use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change;
 use crate::target::listed::Name;
-use crate::tree::folder::origin::Origin;
+use crate::tree::folder::origin::{Origin, SmallRead};
 use crate::tree::links::TreeEntry;
 use crate::tree::links::equal;
 use crate::tree::names::batch_cursor::BatchCursor;
@@ -123,8 +123,9 @@ fn content(
             format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
         return Err(differs(&path, words));
     }
-    let wholly = (shared.settings.shape.request_bytes.into(), shared.compares_by_sums());
-    let (held, _) = cursor.source().open_file(name, &path, wholly, &shared.stop)?;
+    let (bytes_max, is_whole) = (shared.settings.shape.request_bytes, shared.compares_by_sums());
+    let small = SmallRead { bytes_max, is_whole, any_length: false };
+    let (held, _) = cursor.source().open_file(name, &path, small, &shared.stop)?;
     let other = names::open_source(cursor.target()?, &name.name, true);
     let other = other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?;
     let (look, other) = (cursor.look(now_ns, &held, meta), Arc::new(Handle::Os(other)));

@@ -105,6 +105,7 @@ fn walked(walk: &mut WalkAhead, names: impl Fn(&str, u64) -> Vec<Entry>) -> Vec<
                     owners: None,
                     follows: None,
                     is_young: None,
+                    block_len: None,
                 }
             }
             _ => Answer::Done,

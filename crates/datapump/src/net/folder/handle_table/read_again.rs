@@ -71,13 +71,114 @@ impl HandleTable {
     ) -> SmallHead {
         match given.check(block, &self.stop) {
             Still::Unchanged => Ok(head),
+            // One that got its first bytes meanwhile is better opened.
+            Still::Grew if block.is_empty() => Err(()),
+            Still::Grew => Ok(head),
             Still::Changed => Err(()),
             Still::ReadAgain(handle, meta) => {
                 let meta = named(&given.above, meta).map_err(drop)?;
                 let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
                 let meta = to_wire(&meta);
-                Ok(Some(Box::new(Answer::file(meta, attributes))))
+                let block_len = head.as_deref().and_then(Answer::block_len);
+                Ok(Some(Box::new(Answer::file(meta, attributes, block_len))))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::FileExt;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use datapump_core::wire::peer_request::PeerRequest;
+
+    use super::*;
+    use crate::job::budget::Budget;
+    use crate::job::options::FollowLinks;
+    use crate::net::folder::handle_place::HandlePlace;
+
+    const LINE: &[u8] = b"a line\n";
+
+    fn append(path: &Path) {
+        let open = fs::File::options().append(true).open(path);
+        open.and_then(|mut open| open.write_all(LINE)).expect("room");
+    }
+
+    fn rename_over(path: &Path) {
+        let new = path.with_extension("new");
+        fs::write(&new, "new").and_then(|()| fs::rename(&new, path)).expect("room");
+    }
+
+    fn rotate(path: &Path) {
+        let old = path.with_extension("1");
+        fs::rename(path, &old).and_then(|()| fs::write(path, "")).expect("room");
+        append(&old);
+    }
+
+    fn rename_over_and_rewrite(path: &Path) {
+        let old = fs::File::options().write(true).open(path);
+        rename_over(path);
+        old.and_then(|old| old.write_all_at(b"A", 0)).expect("room");
+    }
+
+    /// Each file is younger than its tick when it is opened, so that it is read again. What its block is of a state is
+    /// sent, whatever became of its name since; a mix is not.
+    #[test]
+    fn a_block_is_sent_that_is_one_state_of_what_had_the_name() {
+        type Change = fn(&Path);
+        let rows: [(&str, Change, bool); 8] = [
+            ("nothing", |_| (), true),
+            ("appended to", append, true),
+            ("replaced", rename_over, true),
+            ("rotated, and written to", rotate, true),
+            ("replaced and rewritten", rename_over_and_rewrite, false),
+            ("rewritten", |path| fs::write(path, "A LINE\n").expect("room"), false),
+            ("rewritten and longer", |path| fs::write(path, "A LINE\nand another").expect("room"), false),
+            ("removed", |path| fs::remove_file(path).expect("it is there"), false),
+        ];
+        for (change, act, is_sent) in rows {
+            let home = tempfile::tempdir().expect("room");
+            let path = home.path().join("log");
+            fs::write(&path, LINE).expect("room");
+            let places = (vec![HandlePlace::Path(home.path().into())], FollowLinks::Never);
+            let table = HandleTable::of(places, Arc::default(), Budget::of_client(None).share(), None);
+            table.answer(PeerRequest::Root { folder: 1, place: 0 }, &mut |_| Ok(())).expect("a folder");
+            let (answer, _, given) =
+                table.fetch(1, b"log", (3, 100)).unwrap_or_else(|fault| panic!("{fault:?}"));
+            assert_eq!(answer.block_len(), Some(LINE.len() as u32), "{change}");
+            act(&path);
+            let given = given.expect("it is not too long");
+            let head = table.check_small(&given, LINE, Some(Box::new(answer)));
+            assert_eq!(head.is_ok(), is_sent, "{change}");
+            let Ok(Some(head)) = head else { continue };
+            assert_eq!(head.block_len(), Some(LINE.len() as u32), "{change}");
+            let Answer::File { meta, .. } = *head else { panic!("{change}") };
+            assert_eq!(meta.size_bytes.0, LINE.len() as u64, "{change}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_length_is_sent_if_it_is_not_too_long() {
+        let home = tempfile::tempdir().expect("room");
+        fs::write(home.path().join("file"), [7; 50]).expect("room");
+        let places = (vec![HandlePlace::Path(home.path().into())], FollowLinks::Never);
+        let table = HandleTable::of(places, Arc::default(), Budget::of_client(None).share(), None);
+        table.answer(PeerRequest::Root { folder: 1, place: 0 }, &mut |_| Ok(())).expect("a folder");
+        // The last two are older peers, which expect what was listed.
+        for (lens, is_given, block_len) in [
+            ((3, 50), true, Some(50)),
+            ((50, 100), true, None),
+            ((3, 49), false, None),
+            ((3, 3), false, None),
+            ((50, 50), true, None),
+        ] {
+            let (answer, _, given) =
+                table.fetch(1, b"file", lens).unwrap_or_else(|fault| panic!("{fault:?}"));
+            assert_eq!((given.is_some(), answer.block_len()), (is_given, block_len), "{lens:?}");
         }
     }
 }

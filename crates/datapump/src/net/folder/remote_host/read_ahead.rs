@@ -72,6 +72,7 @@ impl AheadRequest {
             empty_files,
             places_alone,
             looks,
+            any_length: Some(true),
         })
     }
 }

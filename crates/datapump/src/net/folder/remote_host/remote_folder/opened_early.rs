@@ -126,7 +126,7 @@ impl RemoteFolder {
         let Some((meta, attributes, charge)) = found else { return Ok(None) };
         let (folder, name) = (Arc::clone(self), name.name.clone());
         let (told, charge) = (OnceLock::from((meta, attributes)), OnceLock::from(charge));
-        let small = SmallFile { folder, name, follows: None, told, charge };
+        let small = SmallFile { folder, name, follows: None, len_max: 0, told, charge };
         // Which of several names it is was reported with the listing.
         let Meta { generation, handle, .. } = *listed;
         Ok(Some((RemoteFile::Small(small), Meta { generation, handle, ..meta })))
@@ -147,7 +147,7 @@ impl RemoteFolder {
 
     fn fetch_request(&self, name: &OsStr) -> PeerRequest {
         let name = name.as_bytes().to_vec().into();
-        PeerRequest::Fetch { above: self.number, name, len: 0, sum: None }
+        PeerRequest::Fetch { above: self.number, name, len: 0, sum: None, len_max: None }
     }
 
     fn open_request(&self, file: u64, name: &OsStr) -> PeerRequest {

@@ -98,6 +98,8 @@ pub(crate) struct SmallFile {
     pub(crate) name: OsString,
     /// It comes before it is requested.
     pub(crate) follows: Option<Arc<dyn Coming>>,
+    /// It is taken as it is by now, whatever was listed, if it is no longer than this; with 0 it must be as it was listed.
+    pub(crate) len_max: u32,
     /// What came with its block.
     pub(crate) told: OnceLock<(Meta, Attributes)>,
     pub(crate) charge: OnceLock<Charge>,
@@ -262,7 +264,8 @@ impl RemoteFile {
             RemoteFile::Small(file) => {
                 let (folder, name) = (Arc::clone(&file.folder), file.name.clone());
                 let (told, charge) = Default::default();
-                Arc::new(RemoteFile::Small(SmallFile { folder, name, follows: None, told, charge }))
+                let (follows, len_max) = (None, 0);
+                Arc::new(RemoteFile::Small(SmallFile { folder, name, follows, len_max, told, charge }))
             }
             RemoteFile::Open(_) | RemoteFile::Stream(_) => Arc::clone(self),
         }
@@ -315,6 +318,7 @@ impl RemoteFile {
                 name: file.name.as_bytes().to_vec().into(),
                 len,
                 sum,
+                len_max: Some(file.len_max).filter(|most| *most > 0 && !is_sum),
             },
         }
     }

@@ -113,7 +113,7 @@ fn blocks_beyond_the_window_are_requested() {
     assert!(come(&mut state, &share, (2, names(3..30, (EntryKind::Regular, 1000)))).is_ok());
     let file = || {
         let meta = meta(EntryKind::Regular, 1000);
-        Answer::file(meta, Vec::new())
+        Answer::file(meta, Vec::new(), None)
     };
     for number in 3..20 {
         let came = come_with(&mut state, &share, (number, file()), Some(vec![0; 1000]));
@@ -122,4 +122,23 @@ fn blocks_beyond_the_window_are_requested() {
     let taken = (3..20).map(|number| state.take(number).expect("it came").is_some());
     assert_eq!(taken.filter(|is_here| *is_here).count(), 10);
     assert_eq!((state.dropped_bytes(), state.blocks_bytes), (7000, 0));
+}
+
+#[test]
+fn a_file_may_have_another_length_than_was_listed_and_no_more_than_is_taken() {
+    let budget = Budget::new(64 * MIB);
+    let (mut state, share) = state(&budget, 10_000);
+    assert!(come(&mut state, &share, (2, names(3..9, (EntryKind::Regular, 1000)))).is_ok());
+    let file = |size, block_len| Answer::file(meta(EntryKind::Regular, size), Vec::new(), block_len);
+    let most = state.file_bytes_max;
+    for (row, answer, expected) in [
+        ("as listed", file(1000, None), Ok(Some(1000))),
+        ("shorter", file(900, Some(900)), Ok(Some(900))),
+        ("emptied", file(0, Some(0)), Ok(None)),
+        ("an older peer", file(1200, None), Ok(None)),
+    ] {
+        assert_eq!(state.expected_block(3, &answer, false), expected, "{row}");
+    }
+    let too_long = file(u64::from(most) + 1, Some(most + 1));
+    assert!(state.expected_block(3, &too_long, false).is_err());
 }
