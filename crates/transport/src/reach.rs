@@ -97,7 +97,7 @@ pub fn reach(
         }
         (Host::Served(address), WayIn::Open) => called(with, of(Route::Called(address.clone()), None), None),
         (Host::Ssh(host), WayIn::Ssh(shell)) => {
-            over_ssh(with, RemoteEnd::start(shell, host, with.stop)?, &of, notice)
+            over_ssh(with, RemoteEnd::start(shell, host, with.patience, with.stop)?, &of, notice)
         }
         (Host::Ssh(_), _) => Err(NetFault::Refused("is reached over ssh, not with a ticket".into())),
         (Host::Served(_) | Host::Caller, _) => Err(NetFault::Refused("needs a ticket".into())),

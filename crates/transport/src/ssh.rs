@@ -114,23 +114,23 @@ struct SshCall<'shell> {
     shell: &'shell Shell,
     host: &'shell SshHost,
     /// Options for ssh that replace settings of the user's.
-    instead: Vec<&'static str>,
+    instead: Vec<Cow<'static, str>>,
 }
 
 impl<'shell> SshCall<'shell> {
-    fn new(shell: &'shell Shell, host: &'shell SshHost, stop: &AtomicBool) -> SshCall<'shell> {
+    fn new((shell, host): (&'shell Shell, &'shell SshHost), patience: Duration, stop: &AtomicBool) -> Self {
         let plain = SshCall { shell, host, instead: Vec::new() };
-        let instead = settings::instead(&plain.words(), stop);
+        let instead = settings::instead(&plain.words(), patience, stop);
         SshCall { instead, ..plain }
     }
 
     /// The words that run a command on the host, but for that command. The port stands right before the host: what is
     /// in front may be another program that starts ssh. Of two settings ssh takes the first.
-    fn words(&self) -> Vec<Cow<'shell, str>> {
+    fn words(&self) -> Vec<Cow<'_, str>> {
         let port = self.host.port.map(|port| ["-p".into(), port.to_string().into()]);
         let mut command = self.shell.command.iter().map(|word| Cow::Borrowed(word.as_str()));
         let program = command.next();
-        let instead = self.instead.iter().flat_map(|it| [Cow::Borrowed("-o"), Cow::Borrowed(*it)]);
+        let instead = self.instead.iter().flat_map(|it| [Cow::Borrowed("-o"), Cow::Borrowed(&**it)]);
         let words = program.into_iter().chain(instead).chain(command);
         words.chain(port.into_iter().flatten()).chain([self.host.name.as_str().into()]).collect()
     }
@@ -204,20 +204,22 @@ impl std::fmt::Debug for RemoteEnd {
 }
 
 impl RemoteEnd {
-    /// Starts it and hears its line. Takes as long as the user needs for a password; ends early with `stop`.
+    /// Starts it and hears its line. Takes as long as the user needs for a password; ends early with `stop`, or where the
+    /// host does not answer for as long as `patience`.
     ///
     /// Errors: `Refused` where another try would end the same.
     pub(crate) fn start(
         shell: &Shell,
         host: &SshHost,
+        patience: Duration,
         stop: &Arc<AtomicBool>,
     ) -> Result<RemoteEnd, NetFault> {
         if shell.names_another_port(host) {
             let words = "the place and --ssh both name a port; drop one";
             return Err(NetFault::Refused(words.into()));
         }
-        let call = SshCall::new(shell, host, stop);
-        let (mut child, output, mut input, mut wait) = spawn(&call)?;
+        let call = SshCall::new((shell, host), patience, stop);
+        let (mut child, output, mut input, mut wait) = spawn(&call, patience)?;
         let said = Said::relay(child.stderr.take().expect("it was asked for"));
         let mut search = Search::default();
         let heard = hear(&mut input, &mut search, (&mut wait, stop));
@@ -291,7 +293,7 @@ fn end(child: &mut Child, patience: Duration, stop: &AtomicBool) -> Option<ExitS
 }
 
 /// Starts the command, with what goes to it and comes from it, and the wait for its answer.
-fn spawn(call: &SshCall<'_>) -> Result<(Child, File, File, StartWait), NetFault> {
+fn spawn(call: &SshCall<'_>, patience: Duration) -> Result<(Child, File, File, StartWait), NetFault> {
     let (shell, words) = (call.shell, call.words());
     let (to_ssh, output) = pipe().map_err(|error| NetFault::of_io("make a pipe", &error))?;
     let ours = to_ssh.try_clone().map_err(|error| NetFault::of_io("make a pipe", &error))?;
@@ -303,7 +305,7 @@ fn spawn(call: &SshCall<'_>) -> Result<(Child, File, File, StartWait), NetFault>
         NetFault::Refused(format!("{name} cannot be started: {error}; --ssh names another command"))
     })?;
     let input = File::from(OwnedFd::from(child.stdout.take().expect("it was asked for")));
-    let wait = StartWait::new(ours, child.id());
+    let wait = StartWait::new(ours, child.id(), patience);
     Ok((child, File::from(OwnedFd::from(output)), input, wait))
 }
 
@@ -466,7 +468,7 @@ mod tests {
         let host = SshHost { name: "user@host".into(), port: Some(2222) };
         assert!(Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&host));
         assert!(!Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&at("host")));
-        let call = SshCall { shell: &shell, host: &host, instead: vec!["StdinNull=no"] };
+        let call = SshCall { shell: &shell, host: &host, instead: vec!["StdinNull=no".into()] };
         let expected = "ssh -o StdinNull=no -J jump -o 'User Known' -p 2222 user@host";
         assert_eq!(call.words()[5..], ["-o", "User Known", "-p", "2222", "user@host"]);
         assert_eq!(call.shown(), expected);
@@ -478,7 +480,7 @@ mod tests {
     fn started(script: &str) -> Result<RemoteEnd, NetFault> {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         let shell = Shell { command, remote_bin: "far pump".into(), ..Shell::default() };
-        RemoteEnd::start(&shell, &at("user@host"), &Arc::default())
+        RemoteEnd::start(&shell, &at("user@host"), END_MAX, &Arc::default())
     }
 
     #[test]
@@ -507,10 +509,10 @@ mod tests {
             }
         }
         let missing = Shell::new("/nowhere/ssh", "pump").expect("words");
-        let fault = RemoteEnd::start(&missing, &at("host"), &Arc::default()).expect_err("there is none");
+        let fault = RemoteEnd::start(&missing, &at("host"), END_MAX, &Arc::default());
         assert!(format!("{fault:?}").contains("--ssh"), "{fault:?}");
         let silent = Shell::new("sh -c 'sleep 60'", "pump").expect("words");
-        let stopped = RemoteEnd::start(&silent, &at("host"), &Arc::new(AtomicBool::new(true)));
+        let stopped = RemoteEnd::start(&silent, &at("host"), END_MAX, &Arc::new(AtomicBool::new(true)));
         assert_eq!(stopped.expect_err("it stops"), NetFault::Stopped);
     }
 }

@@ -142,7 +142,8 @@ pub struct ReachArguments {
     /// Silence after which the other host, or a server on the web, is taken for dead
     ///
     /// A slow one is not silent. A connection over which nothing comes for so long of what was sent is made again, also
-    /// while the host lives. At least 1s. Default: 30s.
+    /// while the host lives. ssh, too, waits so long for an answer (ConnectTimeout), but not while it asks for a
+    /// password. At least 1s. Default: 30s.
     ///
     /// Example: pump copy --peer-timeout 5s big.bin pump://host:4000/
     #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOSTS, value_parser = parse_silence)]

@@ -14,7 +14,7 @@ use crate::support::{Home, PUMP, expect, has_content, is_root, make_folder, nois
 const QUICK: Duration = Duration::from_secs(4);
 
 /// An address of loopback that answers nothing at this port: its queue is full.
-fn dead(port: u16) -> (TcpListener, Vec<TcpStream>) {
+pub fn dead(port: u16) -> (TcpListener, Vec<TcpStream>) {
     let listener = TcpListener::bind(("127.0.0.2", port)).expect("the port is free there");
     rustix::net::listen(&listener, 0).expect("a short queue");
     let address = listener.local_addr().expect("its address");

@@ -1,7 +1,9 @@
 //! Start files of the far shell that never get to the far command, over a real sshd and beside it.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
+use crate::dead_addresses::dead;
 use crate::support::programs::script;
 use crate::support::running::Running;
 use crate::support::{Home, PUMP, expect, noise_file};
@@ -10,6 +12,8 @@ use crate::wider_parts::sshd::Sshd;
 /// What a start file does before, or instead of, the far command.
 const STARTS: [&str; 3] = ["read -r x;", "cat >/dev/null;", "exec sleep 1000;"];
 const WORDS: &str = "did not run";
+/// Behind six calls that nobody answers (tcp(7), tcp_syn_retries).
+const TCP_GIVES_UP: Duration = Duration::from_secs(127);
 
 fn started(home: &Home, ssh: &str) -> Running {
     let words = ["copy", "--ssh", ssh, "--remote-bin", PUMP, "file", "loop:x"];
@@ -54,4 +58,19 @@ fn a_password_is_waited_for_longer() {
     let run = Running::start(command).end();
     expect(&run, 0, &[], "it was asked for a while");
     assert!(home.path("x").exists(), "{run:?}");
+}
+
+/// TCP gives such a call up after two minutes. The same time holds for each call of a copy that lost its connection.
+#[test]
+fn a_host_that_does_not_answer_is_waited_for_as_long_as_the_user_says() {
+    let home = Home::new();
+    noise_file(&home, "file", 10, 1);
+    let (listener, _taken) = dead(0);
+    let port = listener.local_addr().expect("its address").port();
+    let ssh = format!("ssh -F none -o BatchMode=yes -p {port}");
+    let begun = Instant::now();
+    let run =
+        home.pump(&["copy", "--peer-timeout=1s", "--retry-for=1s", "--ssh", &ssh, "file", "127.0.0.2:x"]);
+    expect(&run, 10, &["nobody answers there", "timed out"], "a dead address");
+    assert!(begun.elapsed() < TCP_GIVES_UP / 2, "{:?}", begun.elapsed());
 }

@@ -12,9 +12,10 @@ use std::time::Duration;
 const KEPT_BYTES: usize = 4096;
 /// Behind the end of ssh: whoever it left running may hold its standard error open.
 const REST_MAX: Duration = Duration::from_millis(300);
-/// OpenSSH's words where there is no such host, and where nothing listens (ssh.c, sshconnect.c). They are not
-/// translated; of whoever was let in nowhere they are not said.
-const UNREACHED: [&str; 2] = ["Could not resolve hostname", "ssh: connect to host "];
+/// OpenSSH's words where there is no such host, where nothing listens, and where nothing comes behind a jump host (ssh.c,
+/// sshconnect.c, kex.c). They are not translated; of whoever was let in nowhere they are not said.
+const UNREACHED: [&str; 3] =
+    ["Could not resolve hostname", "ssh: connect to host ", "timed out during banner exchange"];
 
 /// What was said so far.
 pub(crate) struct Said {

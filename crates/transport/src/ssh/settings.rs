@@ -2,11 +2,14 @@
 //! input, the background, forwards that another log-in has taken. `ssh -G` says which hold for a host (ssh(1)). Only
 //! those are set otherwise, and nothing where the program is not OpenSSH.
 //!
+//! ssh gives a host that does not answer up after the time that the user gives silent hosts.
+//!
 //! A master that exists is used: who logs in by one-time passwords has one. None is made: it would outlive the copy,
 //! and hold its pipes.
 //!
 //! Must not know: what runs at the far end, why ssh is started.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -49,12 +52,27 @@ const SETTINGS: [Setting; 11] = [
 ];
 const CLEAR_FORWARDS: &str = "ClearAllForwardings=yes";
 
-/// Settings for a command that would reach a host, instead of those in the way; the words go from ssh to the host.
-pub(super) fn instead(words: &[impl AsRef<str>], stop: &AtomicBool) -> Vec<&'static str> {
+/// Settings for a command that would reach a host, instead of those in the way, and how long ssh waits for the host; the
+/// words go from ssh to the host.
+pub(super) fn instead(
+    words: &[impl AsRef<str>],
+    patience: Duration,
+    stop: &AtomicBool,
+) -> Vec<Cow<'static, str>> {
     let told = asked(words, stop).unwrap_or_default();
     let mut all: Vec<_> = in_the_way(&told).map(|(setting, _)| setting.instead).collect();
     all.dedup();
-    all
+    all.into_iter().map(Cow::Borrowed).chain(connect_timeout(&told, patience).map(Cow::Owned)).collect()
+}
+
+/// A host that does not answer is waited for as long as a silent one, where ssh's own settings do not say less: TCP gives
+/// a call up after 130 s. The clock of ssh does not run while it asks somebody for a password or about a host key.
+fn connect_timeout(told: &[u8], patience: Duration) -> Option<String> {
+    let mut lines = told.split(|byte| *byte == b'\n');
+    let own = lines.find_map(|line| line.strip_prefix(b"connecttimeout "))?;
+    let most = patience.as_secs() + u64::from(patience.subsec_nanos() > 0);
+    let own = std::str::from_utf8(own).ok().and_then(|own| own.parse::<u64>().ok());
+    own.is_none_or(|own| own > most).then(|| format!("ConnectTimeout={most}"))
 }
 
 /// For people: settings that are in the way although it was set otherwise, where anything does.
@@ -131,11 +149,26 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_does_not_answer_is_waited_for_as_long_as_the_user_says() {
+        let of = |told: &str, ms| connect_timeout(told.as_bytes(), Duration::from_millis(ms));
+        for (told, ms, expected) in [
+            ("hostname h\nconnecttimeout none\n", 30_000, Some("ConnectTimeout=30")),
+            ("connecttimeout none\n", 3_001, Some("ConnectTimeout=4")),
+            ("connecttimeout 60\n", 30_000, Some("ConnectTimeout=30")),
+            ("connecttimeout 5\n", 30_000, None),
+            // Another program.
+            ("", 30_000, None),
+        ] {
+            assert_eq!(of(told, ms).as_deref(), expected, "{told} {ms}");
+        }
+    }
+
+    #[test]
     fn another_program_is_not_asked() {
         let stop = AtomicBool::new(false);
         assert_eq!(asked(&["sh", "-c", "echo requesttty force"], &stop), None);
         assert_eq!(asked(&["/nowhere/ssh", "h"], &stop), None);
-        assert_eq!(instead(&["rsh", "h"], &stop), [""; 0]);
+        assert_eq!(instead(&["rsh", "h"], Duration::from_secs(30), &stop), [""; 0]);
         assert_eq!(left(&["rsh", "h"], &stop), "");
     }
 }

@@ -16,9 +16,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// A far shell that is silent for so long behind the log-in does not run what it was told to.
 pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// An ssh that can ask nobody connects and logs in within this time: a call without an answer takes TCP 130 s, and
+/// An ssh that can ask nobody connects and logs in within so many times the patience for a silent host: 150 s by default;
 /// sshd's LoginGraceTime is 120 s.
-const LOG_IN_MAX: Duration = Duration::from_secs(150);
+const LOG_IN_PATIENCES: u32 = 5;
 /// Processes are looked at so often.
 const LOOK_EACH: Duration = Duration::from_secs(1);
 /// Programs that log in and may ask.
@@ -48,14 +48,16 @@ pub(crate) struct StartWait {
     seen: Instant,
     /// Somebody, or a program that he has for it, can be asked.
     has_user: bool,
+    log_in_max: Duration,
 }
 
 impl StartWait {
-    /// Begins when the command was started.
-    pub(crate) fn new(input: PipeReader, pid: u32) -> StartWait {
+    /// Begins when the command was started. `patience`: silence after which the host is taken for dead.
+    pub(crate) fn new(input: PipeReader, pid: u32, patience: Duration) -> StartWait {
         let now = Instant::now();
-        let (logs_in, has_user) = (false, has_user());
-        StartWait { input, pid, began: now, opened: None, looked: now, logs_in, seen: now, has_user }
+        let (logs_in, has_user, opened) = (false, has_user(), None);
+        let log_in_max = patience * LOG_IN_PATIENCES;
+        StartWait { input, pid, began: now, opened, looked: now, logs_in, seen: now, has_user, log_in_max }
     }
 
     /// Why the wait is over, if it is.
@@ -80,7 +82,7 @@ impl StartWait {
     fn verdict(&self, now: Instant) -> Option<Silent> {
         let waits = |since: Instant, most| now.duration_since(since) >= most;
         match self.logs_in {
-            true => (!self.has_user && waits(self.began, LOG_IN_MAX)).then_some(Silent::Ssh),
+            true => (!self.has_user && waits(self.began, self.log_in_max)).then_some(Silent::Ssh),
             false => waits(self.seen, ANSWER_MAX).then_some(Silent::Shell),
         }
     }
@@ -142,9 +144,12 @@ pub(crate) fn end_below(pid: u32) {
 mod tests {
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const LOG_IN_MAX: Duration = Duration::from_secs(150);
+
     fn wait(has_user: bool) -> StartWait {
         let (input, _output) = std::io::pipe().expect("a pipe");
-        StartWait { has_user, ..StartWait::new(input, std::process::id()) }
+        StartWait { has_user, ..StartWait::new(input, std::process::id(), PATIENCE) }
     }
 
     #[test]
