@@ -4,10 +4,10 @@
 
 use super::*;
 
-type FileChange = fn(&Path);
+type ActOnFile = fn(&Path);
 
 const BEFORE: &[u8] = b"as it was listed";
-const CHANGES: [(&str, FileChange, &[u8]); 5] = [
+const CHANGES: [(&str, ActOnFile, &[u8]); 5] = [
     ("appended to", append, b"as it was listed, and longer"),
     (
         "replaced by a longer one",
@@ -20,7 +20,7 @@ const CHANGES: [(&str, FileChange, &[u8]); 5] = [
 ];
 
 /// The copy may have ended before, and all of its stage.
-fn act_on(file: &Path, act: FileChange) {
+fn act_on(file: &Path, act: ActOnFile) {
     if file.exists() {
         act(file);
     }
