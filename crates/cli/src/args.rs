@@ -60,7 +60,7 @@ pub const STATUSES: &str = "\
 Exit status:
   0   everything asked is done, whole, with attributes, on stable storage (unless --sync=none)
   1   failed as a whole
-  2   asked wrongly; nothing was written
+  2   usage error; nothing was written
   5   refused by the other host (ticket, scope, version, full for longer than --retry-for), or by ssh
   10  connection lost, or the other host silent for longer than --peer-timeout; can be resumed
   20  interrupted; no half file has a name, and the same command goes on
@@ -68,8 +68,8 @@ Exit status:
   24  a source vanished or changed while it was copied
   26  content did not match and could not be mended
 
-Flags --some-flag can be set by the environment variable PUMP_SOME_FLAG, but for those that give up a safety; the
-command line wins. Of a flag that is typed several times the last one counts, but for those that take a list.";
+Flags --some-flag can be set by the environment variable PUMP_SOME_FLAG, except flags that give up a safety; the
+command line wins. Of a flag that is typed several times the last one counts, except flags that take a list.";
 
 /// Moves data between disks as fast as the slowest part allows, and says which part that is
 ///

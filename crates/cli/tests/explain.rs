@@ -115,7 +115,12 @@ fn people_get_a_paragraph() {
     let home = Home::new();
     noise_file(&home, "source", 2_000_000, 1);
     let run = home.pump(&["explain", "--bwlimit=400kB", "source", "new"]);
-    let said = ["The copy ran at ", "Alone they do: the source ", "What would help: ", "predicted: "];
+    let said = [
+        "The copy ran at ",
+        "limited by --bwlimit. Predicted ",
+        "Each part alone: the source ",
+        "predicted: ",
+    ];
     expect(&run, 0, &said, "words");
     assert_eq!(run.out.lines().count(), 1, "one paragraph on standard output: {}", run.out);
     assert!(run.out.ends_with(".\n"), "a line ends: {:?}", run.out);

@@ -164,7 +164,7 @@ impl StagedFile {
         let (path, (folder, name)) = (&target.path, open_parent(target)?);
         let made = StagedFile::unnamed(&folder, &name, path, 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
-            let words = "this file system has no files without a name, and its folder is not to be littered";
+            let words = "this file system has no unnamed temporary files (O_TMPFILE), and its folder is not to be littered";
             Problem::new(Class::Io, Operation::Measure, path, words)
         })
     }

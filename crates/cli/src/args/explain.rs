@@ -20,8 +20,8 @@ use crate::args::watch::WatchArguments;
 /// Measures each part alone for a few seconds (the source to nothing, nothing to the target, nothing over the network
 /// to nothing, nothing to nothing; both ends at once, where they share a device or a machine), writes down what they
 /// allow together, copies as `pump copy` does, and compares. Of the part that limits it measures what might help. That
-/// adds half a minute at most, and writes 2 GiB or one in twenty of the free bytes at most besides the copy, into files
-/// without a name in the target's folder. Of a copy that would be refused nothing is measured.
+/// adds half a minute at most, and writes 2 GiB or one in twenty of the free bytes at most besides the copy, into unnamed
+/// temporary files in the target's folder. Of a copy that would be refused nothing is measured.
 ///
 /// With --pid it copies nothing, and says what limits a program that runs already.
 #[derive(Debug, Args)]

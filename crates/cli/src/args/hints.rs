@@ -26,7 +26,7 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["-J"], "a jump host goes into --ssh 'ssh -J HOST' (scp's -J); times of links are kept (rsync's)"),
     (
         &["-C"],
-        "compression by ssh is --ssh 'ssh -C' (scp's -C); names to leave out go into --exclude-from FILE (rsync's)",
+        "compression by ssh is --within-ssh --ssh 'ssh -C' (scp's -C); names to exclude are in --exclude-from FILE (rsync's)",
     ),
     (
         &["-l"],
@@ -104,7 +104,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["-z", "--compress", "--compress-level", "--zl", "--compress-choice", "--zc", "--skip-compress"],
-        "nothing is compressed on the way in this version; over a slow path try --ssh 'ssh -C'",
+        "nothing is compressed on the way in this version; over a slow path try --within-ssh --ssh 'ssh -C'",
     ),
     (
         &["--fake-super"],

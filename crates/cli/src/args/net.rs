@@ -139,7 +139,7 @@ pub struct ReachArguments {
     #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOSTS)]
     pub ticket_file: Option<PathBuf>,
 
-    /// Silence after which the other host, or a server on the web, is taken for dead
+    /// Time without a sign of life after which the other host, or a server on the web, counts as dead
     ///
     /// A slow one is not silent. A connection over which nothing comes for so long of what was sent is made again, also
     /// while the host lives. ssh, too, waits so long for an answer (ConnectTimeout), but not while it asks for a
@@ -178,10 +178,10 @@ pub struct HostArguments {
     #[arg(value_parser = value_parser!(u32).range(1..=256))]
     pub connections: Option<u32>,
 
-    /// How long a connection that is lost, or a host that is busy, is tried again
+    /// How long to retry after the connection was lost, or while a host is busy
     ///
-    /// Counted from the last byte that came. The copy then goes on where it was; what a pipe gave is not there again,
-    /// and its copy ends. Default: 60s.
+    /// Counted from the last byte that was received. The copy then resumes; what a pipe gave cannot be read again, and
+    /// its copy ends. Default: 60s.
     ///
     /// Example: pump copy --retry-for 10m photos/ pump://host:4000/photos
     #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]
@@ -257,7 +257,7 @@ fn parse_buffer(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Receive and send under a folder, for who holds the ticket
+/// Serve a folder to ticket holders: they read and write in it
 ///
 /// Prints where it listens and a ticket, and serves until it is told to stop. Everything on the way is encrypted (TLS
 /// 1.3), and each side proves to the other that it holds its half of the ticket. A ticket holder can read and write in
@@ -350,14 +350,14 @@ pub struct ServeArguments {
     /// A session takes connections x depths x request size, usually 36 MiB, or 12 MiB where there is less; one that
     /// finds no room tries again. Several together take seven eighths at most: the rest is for names. What clients have
     /// open counts, too, and what is kept of trees that they push: many files with hard links need more. Names that a
-    /// mirror keeps are written to a file without a name at the target where they do not fit. Default: 256MiB.
+    /// mirror keeps are written to an unnamed temporary file at the target where they do not fit. Default: 256MiB.
     ///
     /// Example: pump serve --memory 1GiB /data
     #[arg(long, value_name = "SIZE", env = "PUMP_MEMORY", help_heading = HOW, value_parser = parse_bytes)]
     #[arg(default_value = "256MiB", hide_default_value = true)]
     pub memory: u64,
 
-    /// Silence after which a client is taken for dead
+    /// Time without a sign of life after which a client counts as dead
     ///
     /// At least 1s. Default: 30s.
     ///

@@ -23,8 +23,8 @@ pub enum Tune {
 pub struct TuneArguments {
     /// Find request size, depths and lanes (or connections) for these ends before the copy
     ///
-    /// Rehearses the copy's first bytes for up to 20 s, in files without a name in the target's folder, prints what was
-    /// tried and gained, and remembers it for this machine, these two devices or hosts and --memory, in tuned.jsonl
+    /// Rehearses the copy's first bytes for up to 20 s, in unnamed temporary files in the target's folder, prints what
+    /// was tried and gained, and remembers it for this machine, these two devices or hosts and --memory, in tuned.jsonl
     /// under $PUMP_STATE_DIR, else $XDG_STATE_HOME/datapump. Takes the place of --request-size, --depth and --lanes.
     /// --tune alone means once. Default: never.
     ///
@@ -38,7 +38,7 @@ pub struct TuneArguments {
     /// A size, for small machines. With another host half of it is for the slots of blocks: fewer requests are under
     /// way, and smaller ones. The other half is for what that host sends (names, attributes, files with several names,
     /// what comes before it is requested): what does not fit is refused, or requested later; names that a mirror keeps
-    /// are written to a file without a name at the target (with -n in $TMPDIR, else in /var/tmp). Default: 256MiB of
+    /// are written to an unnamed temporary file at the target (with -n in $TMPDIR, else in /var/tmp). Default: 256MiB of
     /// slots for --tune; what is usual, and a quarter of this machine's memory for what another host sends.
     ///
     /// Example: pump copy --tune --memory 16MiB big.bin host:backup/

@@ -141,9 +141,9 @@ fn praise(output: &Output, report: &Report) {
     if output.verbose && !output.json {
         output.report(report);
     }
-    say(output, &report.line());
-    say(output, &report.sentence());
-    say(output, "What the device gave back is what was written. All temporary files are removed.");
+    say(output, &report.summary());
+    report.bottleneck().into_iter().chain(report.longest_wait()).for_each(|line| say(output, &line));
+    say(output, "Read back and compared: the same. All temporary files are removed.");
 }
 
 fn say(output: &Output, line: &str) {

@@ -210,7 +210,7 @@ fn a_log_that_grows_keeps_no_mirror_from_removing() {
         ("grows", append_to as fn(&Path), 24, &["tree/log': the source was appended to", "its first"][..]);
     let rewritten = ("is rewritten", rewrite_at as fn(&Path), 0, &["1 deleted"][..]);
     // It was all that the source had.
-    let emptied = ["tree'", "emptied, or a mount came or went): nothing was removed in it"];
+    let emptied = ["tree'", "emptied, or a file system was mounted or unmounted): nothing was removed in it"];
     let vanishes = ("vanishes", remove_at as fn(&Path), 24, &emptied[..]);
     for (to, copy) in [("to", "to"), (&there, "served/to")] {
         for (what, change, status, parts) in [grows, rewritten, vanishes] {

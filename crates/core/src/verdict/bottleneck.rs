@@ -34,7 +34,10 @@ impl LimitedDetail {
             (LimitedBy::Metadata, Why::Listing) => format!("listing folders{at}"),
             (LimitedBy::Metadata, Why::Deleting) => format!("deleting{at}"),
             (LimitedBy::Metadata, _) => format!("names and attributes{at}"),
-            (LimitedBy::Cpu, why) => format!("{}{at}", computing(why)),
+            (LimitedBy::Cpu, Why::CpuQuota | Why::CgroupLimit) => {
+                format!("the CPU quota of the control group{at}")
+            }
+            (LimitedBy::Cpu, why) => format!("the CPU{at}{}", computing(why)),
             (_, why) => network(why).into(),
         }
     }
@@ -80,13 +83,12 @@ impl LimitedDetail {
 
 fn computing(why: Why) -> &'static str {
     match why {
-        Why::Hashing => "the CPU, hashing",
-        Why::Copying => "the CPU, copying between buffers",
-        Why::PostingRequests => "the CPU, posting requests",
-        Why::Encryption => "the CPU, encrypting",
-        Why::CpuQuota | Why::CgroupLimit => "the CPU quota of the control group",
-        Why::NotScheduled => "the CPU, which other programs used",
-        _ => "the CPU",
+        Why::Hashing => ", hashing",
+        Why::Copying => ", copying between buffers",
+        Why::PostingRequests => ", posting requests",
+        Why::Encryption => ", encrypting",
+        Why::NotScheduled => ", which other programs used",
+        _ => "",
     }
 }
 

@@ -72,7 +72,8 @@ impl LimitedDetail {
             ("deleting", _) => format!("{whose} removed what the source does not have for"),
             ("listing", _) => format!("{whose} read names of folders for"),
             ("sync", _) => format!("{whose} waited for stable storage for"),
-            ("compute", why) => format!("{whose} computed ({why}) for"),
+            ("compute", Why::NotScheduled) => format!("{whose} waited for a CPU for"),
+            ("compute", why) => format!("{whose}'s CPU was busy ({why}) for"),
             _ => return None,
         })
     }

@@ -89,7 +89,8 @@ fn ways(
     let why = match (source_direct, sink_direct) {
         (true, true) => "large and not cached: direct at both ends",
         (true, false) => "large and not cached: direct read",
-        (false, true) => "cached or no file: buffered read, direct write",
+        (false, true) if warm => "source is cached: read through the page cache, written past it",
+        (false, true) => "source is no file: read as it comes, written past the page cache",
         (false, false) => "small, or cached and not synced: buffered",
     };
     (false, source_direct, sink_direct, why)

@@ -11,6 +11,10 @@ use crate::units::{binary_rate_words, bytes_words, counted, time_words, with_com
 const RATED_NS: u64 = 10_000_000;
 /// Of a shorter copy nobody asks what its bottleneck was, and what it waited for says little of a longer one.
 const BRIEF_NS: u64 = 1_000_000_000;
+/// Computing, and waiting for it.
+const CPU: &str = "the CPU";
+/// A shorter wait is shown as zero.
+const SHOWN_S: f64 = 0.005;
 
 impl Report {
     /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`; `1 link in 0.00 s` where no file was
@@ -161,22 +165,36 @@ impl Report {
         }
     }
 
-    /// The two that took most of the time.
-    fn equal_stages(&self) -> Option<(&'static str, &'static str)> {
+    /// `Longest wait: the source, 0.20 s.`, of one lane in the mean.
+    pub fn longest_wait(&self) -> Option<String> {
+        let (ns, what) = self.waits().into_iter().max_by_key(|(ns, _)| *ns)?;
+        let seconds = ns as f64 / 1e9 / f64::from(self.lanes.max(1));
+        (seconds >= SHOWN_S).then(|| format!("Longest wait: {what}, {seconds:.2} s."))
+    }
+
+    /// What lanes wait for.
+    fn waits(&self) -> [(u64, &'static str); 8] {
         let waits = &self.waits_ns;
-        let mut stages = [
-            (waits.source, "source"),
-            (waits.sink + waits.reserving, "target"),
+        [
+            (waits.source, "the source"),
+            (waits.sink + waits.reserving, "the target"),
             (waits.verify, "reading back"),
             (waits.metadata + waits.listing + waits.deleting, "names and attributes"),
             (waits.sync, "stable storage"),
             (waits.rate_limit, "--bwlimit"),
             (waits.outage, "outages"),
-            (waits.not_scheduled, "waiting for a CPU"),
-            (self.lanes_cpu_ns, "computing"),
-        ];
+            (waits.not_scheduled, CPU),
+        ]
+    }
+
+    /// The two that took most of the time.
+    fn equal_stages(&self) -> Option<(&'static str, &'static str)> {
+        let mut stages = self.waits().to_vec();
+        stages.push((self.lanes_cpu_ns, CPU));
         stages.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
-        (stages[1].0 > 0).then_some((stages[0].1, stages[1].1))
+        let (one, other) = (stages[0].1, stages[1].1);
+        let words = if one == other { ("computing", "waiting for a CPU") } else { (one, other) };
+        (stages[1].0 > 0).then_some(words)
     }
 }
 
@@ -273,6 +291,14 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_wait_is_that_of_one_lane() {
+        let mut waiting = Report { lanes: 2, ..second() };
+        assert_eq!(waiting.longest_wait(), None);
+        (waiting.waits_ns.source, waiting.waits_ns.sink) = (400_000_000, 100_000_000);
+        assert_eq!(waiting.longest_wait().as_deref(), Some("Longest wait: the source, 0.20 s."));
+    }
+
+    #[test]
     fn the_bottleneck_is_a_sentence() {
         let of = |limited_by, stage, why| Report {
             limited_by,
@@ -287,7 +313,13 @@ mod tests {
         assert_eq!(throttled.as_deref(), Some("Throttled by --bwlimit."));
         let mut equal = of(LimitedBy::Balanced, "read", Why::EqualStages);
         (equal.waits_ns.source, equal.waits_ns.sink) = (9, 8);
-        let words = "No single bottleneck: source and target took equal time.";
+        let words = "No single bottleneck: the source and the target took equal time.";
+        assert_eq!(equal.bottleneck().as_deref(), Some(words));
+        (equal.waits_ns.source, equal.waits_ns.not_scheduled) = (0, 9);
+        let words = "No single bottleneck: the CPU and the target took equal time.";
+        assert_eq!(equal.bottleneck().as_deref(), Some(words));
+        equal.lanes_cpu_ns = 9;
+        let words = "No single bottleneck: computing and waiting for a CPU took equal time.";
         assert_eq!(equal.bottleneck().as_deref(), Some(words));
         assert_eq!(of(LimitedBy::Unknown, "", Why::NothingMoved).bottleneck(), None);
     }

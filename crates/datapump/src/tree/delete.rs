@@ -178,9 +178,9 @@ fn changed(shared: &Shared<'_>, path: &std::path::Path, words: String) {
 fn report_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
     for (tree, root) in roots.iter().enumerate() {
         for key in root.root.visited.guarded() {
-            let words = "is not the folder that was copied (it was replaced or emptied, or a mount came or went): \
-                         nothing was removed in it (--delete); run the same command again when the source is as it \
-                         should be";
+            let words = "changed while it was copied (it was replaced or emptied, or a file system was mounted or \
+                         unmounted): nothing was removed in it (--delete); run the same command again when the source is \
+                         complete";
             changed(shared, &source_path(roots, &FolderOfTree { tree, key }), words.into());
         }
     }

@@ -309,7 +309,7 @@ fn notes(rows: &[FoundRow<'_>]) -> Vec<String> {
         "{loaded} of {all} runs began at a load above {LOAD_PER_CPU_MAX} for each processor; the study's own runs \
          count towards it"
     );
-    let rest = format!("{restless} of {all} runs began although the disk had not come to rest");
+    let rest = format!("{restless} of {all} runs started while the disk was not idle");
     let mixed = [
         ("hosts", distinct(rows, |row| &row.host)),
         ("kernels", distinct(rows, |row| &row.kernel)),
@@ -479,7 +479,7 @@ mod tests {
         rows[1].quiet = Some(false);
         rows[2].host = "other".into();
         let notes = study(&[rows]).notes.join("\n");
-        for hint in ["1 of 3 runs began at a load", "1 of 3 runs began although", "rows of several hosts"] {
+        for hint in ["1 of 3 runs began at a load", "1 of 3 runs started while", "rows of several hosts"] {
             assert!(notes.contains(hint), "{notes}");
         }
     }

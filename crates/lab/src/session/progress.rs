@@ -62,7 +62,7 @@ fn result(row: &Row) -> String {
         None => words::ns(row.elapsed_ns as f64),
         Some(message) => format!("{}: {message}", row.outcome),
     };
-    let busy = if row.quiet == Some(false) { " (the disk did not come to rest before)" } else { "" };
+    let busy = if row.quiet == Some(false) { " (the disk was not idle before)" } else { "" };
     format!("{}: {result}{busy}", cell.join(" "))
 }
 
@@ -93,6 +93,6 @@ mod tests {
         assert_eq!(result(&row), "command=cp: 2.00 ms, 2.00 GB/s");
         let failed =
             Row { message: Some("no room".into()), outcome: "no_space".into(), quiet: Some(false), ..row };
-        assert_eq!(result(&failed), "command=cp: no_space: no room (the disk did not come to rest before)");
+        assert_eq!(result(&failed), "command=cp: no_space: no room (the disk was not idle before)");
     }
 }

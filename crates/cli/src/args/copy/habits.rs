@@ -26,9 +26,9 @@ const TRUE_ANYWAY: [&str; 11] = [
 /// Flags that keep links, one whose letters all say what is always done, and -r, which a list refuses.
 #[derive(Debug, Args)]
 pub struct HabitArguments {
-    /// Copy a symbolic link or a pipe that is named as SRC as what it is; all else that is meant by it is always done
+    /// Copy a symbolic link or a pipe that is named as SRC as what it is; the rest of -a is always on
     ///
-    /// Folders come with all that is in them, attributes and hard links anyway. A link of another host (host:latest)
+    /// Folders are copied with all that is in them, attributes and hard links anyway. A link of another host (host:latest)
     /// stays one, too. A name with a slash at its end (latest/) is what the link leads to, and so is every link with
     /// -L, --copy-unsafe-links or --files-from, as the source of a mirror, and where it goes to standard output. A pipe
     /// (FIFO) of this host is made at the target instead of being read; <(...) of a shell is read. Default: off, links
@@ -48,12 +48,12 @@ pub struct HabitArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub links: bool,
 
-    /// Copy with all attributes and replace what stands there, which is always done
+    /// Accepted, and always on: copy with all attributes, replace an existing target
     ///
-    /// So are -H, -A, -X, -W and -f taken: attributes, hard links, access control lists, extended attributes, files
-    /// that differ copied whole, an existing target replaced; and rsync's long names for times, perms, executability,
-    /// owner, group, acls, xattrs, hard-links, specials, whole-file and partial (a copy that was cut goes on). Any of
-    /// them changes nothing, as -v says. Default: on.
+    /// -H, -A, -X, -W and -f are accepted; they are always on: hard links, access control lists, extended attributes,
+    /// files that differ copied whole, an existing target replaced. So are rsync's long names for times, perms,
+    /// executability, owner, group, acls, xattrs, hard-links, specials, whole-file and partial (a copy that was cut
+    /// resumes). Any of them changes nothing, as -v says. Default: on.
     ///
     /// Example: pump copy -pH photos/ /backup/photos is the same without -p and -H.
     #[arg(short = 'p', visible_short_aliases = ['H', 'A', 'X', 'W', 'f'], aliases = TRUE_ANYWAY)]
@@ -80,8 +80,8 @@ impl HabitArguments {
     /// The note about what changes nothing.
     pub fn words(&self) -> Option<String> {
         (self.archive || self.always || self.recursive).then(|| {
-            "-r, -p, -H, -A, -X, -W, -f and their like are always on, and so is what -a means besides links \
-             and pipes that are named; see --no-preserve for what to leave out"
+            "-r, -p, -H, -A, -X, -W, -f and their like are always on, and so is the rest of -a (it decides about links \
+             and pipes that are named); --no-preserve switches attributes off"
                 .into()
         })
     }

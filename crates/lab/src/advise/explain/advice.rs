@@ -19,7 +19,7 @@ const SMALL_BYTES: u64 = 256 << 10;
 pub struct Advice {
     /// Against what.
     pub cause: Cause,
-    /// In words.
+    /// In words: sentences, without the last full stop.
     pub words: String,
     /// The flag with its value, if it is one.
     pub flag: Option<String>,
@@ -74,7 +74,7 @@ pub(super) fn advise(
     let best = gains.iter().filter(|gain| gain.times >= GAIN_MIN);
     if let Some(best) = best.max_by(|one, other| one.times.total_cmp(&other.times)) {
         let words =
-            format!("try {}: the part that limits was {:.2} times as fast with it", best.flag, best.times);
+            format!("Try {}: the part that limits was {:.2} times as fast with it", best.flag, best.times);
         return Advice { cause, words, flag: Some(best.flag.clone()), gain: Some(best.times) };
     }
     let (words, flag) = by_table(cause, options, report, gains);
@@ -84,7 +84,7 @@ pub(super) fn advise(
         false => format!(" ({} tried: no gain)", tried.join(" and ")),
     };
     let next = prediction.map(|prediction| prediction.next).map_or(String::new(), |(part, speed)| {
-        format!("; the next limit would be {}, at {}", part.limit_words(), rate_words(speed))
+        format!(". The next limit would be {}, at {}", part.limit_words(), rate_words(speed))
     });
     Advice { cause, words: format!("{words}{tried}{next}"), flag, gain: None }
 }
@@ -97,9 +97,9 @@ fn mean_bytes(report: &Report) -> u64 {
 fn by_table(cause: Cause, options: &Options, report: &Report, gains: &[Gain]) -> (String, Option<String>) {
     match Flag::of(cause, options, report).filter(|flag| flag.is_new(options)) {
         Some(flag) if gains.iter().any(|gain| gain.flag == flag.typed) => {
-            ("nothing that was tried does".into(), None)
+            ("Nothing that was tried helped".into(), None)
         }
-        Some(flag) => (format!("{}: {} (not tried)", flag.words, flag.typed), Some(flag.typed)),
+        Some(flag) => (format!("Try {}, which {} (not tried)", flag.typed, flag.words), Some(flag.typed)),
         None => (without_flag(cause).into(), None),
     }
 }
@@ -121,30 +121,30 @@ impl Flag {
             Cause::RoundTrips => {
                 let depth = wider(report.source_depth, 32);
                 let options = Options { source_depth: Some(depth), ..used };
-                flag("have more under way", format!("--source-depth {depth}"), options)
+                flag("keeps more requests under way", format!("--source-depth {depth}"), options)
             }
             Cause::Encryption | Cause::Hashing => {
                 let (typed, lanes) = more_lanes(report, 2);
-                flag("use another core", typed, Options { lanes: Some(lanes), ..used })
+                flag("uses another core", typed, Options { lanes: Some(lanes), ..used })
             }
             Cause::Metadata if report.files > 1 => {
                 let (typed, lanes) = more_lanes(report, 4);
-                flag("use more lanes for names", typed, Options { lanes: Some(lanes), ..used })
+                flag("uses more lanes for names", typed, Options { lanes: Some(lanes), ..used })
             }
             // Where the sink is written directly already, its source is in memory, or none.
             Cause::Copying if mean_bytes(report) >= SMALL_BYTES && !is_direct(report) => {
                 let options = Options { direct: Choice::Always, ..used };
-                flag("leave the kernel's copies out", "--direct=always".into(), options)
+                flag("leaves out the kernel's copies", "--direct=always".into(), options)
             }
             Cause::PostingRequests if mean_bytes(report) > u64::from(report.request_bytes) => {
                 let options = Options { request_bytes: Some(LARGE_BYTES), ..used };
                 let typed = "--request-size 4MiB".into();
-                flag("make fewer, larger requests", typed, options)
+                flag("makes fewer, larger requests", typed, options)
                     .filter(|_| report.request_bytes < LARGE_BYTES)
             }
             Cause::Sync => {
                 let options = Options { sync: Sync::None, ..used };
-                flag("leave stable storage to the system, as cp does", "--sync=none".into(), options)
+                flag("leaves stable storage to the system, as cp does", "--sync=none".into(), options)
             }
             _ => None,
         }
@@ -180,30 +180,30 @@ fn is_direct(report: &Report) -> bool {
 
 fn without_flag(cause: Cause) -> &'static str {
     match cause {
-        Cause::RateLimit => "leave --bwlimit out, or raise it",
-        Cause::SharedDevice => "put the target on another device than the source",
-        Cause::SourceDevice => "read from a faster device, or from several",
-        Cause::SinkDevice => "write to a faster device, or to several",
-        Cause::ReadBack => "leave --verify out where the device is trusted",
+        Cause::RateLimit => "Raise --bwlimit, or do without it",
+        Cause::SharedDevice => "Put the target on another device than the source",
+        Cause::SourceDevice => "Read from a faster device, or from several",
+        Cause::SinkDevice => "Write to a faster device, or to several",
+        Cause::ReadBack => "Do without --verify where the device is trusted",
         Cause::ReceiveWindow => {
-            "raise the receiver's largest window: sysctl net.ipv4.tcp_rmem, net.core.rmem_max"
+            "Raise the receiver's largest window: sysctl net.ipv4.tcp_rmem, net.core.rmem_max"
         }
-        Cause::SendBuffer => "raise the sender's largest buffer: sysctl net.ipv4.tcp_wmem, net.core.wmem_max",
-        Cause::Path => "the path takes no more; a path with more bandwidth would help",
-        Cause::Loss => "look for what loses segments on the path (ip -s link, ethtool -S)",
-        Cause::RoundTrips => "nothing by itself: as much is under way as can be asked for",
-        Cause::Peer => "see what keeps pump from running on one of the hosts: it is stopped, or gets no CPU",
-        Cause::Encryption => "use a CPU with faster AES",
-        Cause::Hashing => "use a faster CPU",
-        Cause::Copying => "nothing by itself: what the kernel still copies cannot be left out",
+        Cause::SendBuffer => "Raise the sender's largest buffer: sysctl net.ipv4.tcp_wmem, net.core.wmem_max",
+        Cause::Path => "A path with more bandwidth would help",
+        Cause::Loss => "Find out where the path loses segments (ip -s link, ethtool -S)",
+        Cause::RoundTrips => "No flag would help: as many requests are under way as can be",
+        Cause::Peer => "See what keeps pump from running on one of the hosts: it is stopped, or gets no CPU",
+        Cause::Encryption => "A CPU with faster AES would help",
+        Cause::Hashing => "A faster CPU would help",
+        Cause::Copying => "No flag would help: the copies that the kernel makes cannot be avoided",
         Cause::CpuQuota => {
-            "raise the quota of its control group (cpu.max, cpu.cfs_quota_us, a container's CPU limit)"
+            "Raise the quota of its control group (cpu.max, cpu.cfs_quota_us, a container's CPU limit)"
         }
-        Cause::PostingRequests => "nothing by itself: larger requests would not be fewer",
-        Cause::Metadata => "nothing by itself: a file system that is faster with names would help",
-        Cause::Sync => "write to a device that is faster to sync",
-        Cause::Balanced => "nothing by itself: no part is notably slower than the others",
-        Cause::Unknown => "run it again on a quieter machine",
+        Cause::PostingRequests => "A larger request size would not help",
+        Cause::Metadata => "A file system that is faster with names would help",
+        Cause::Sync => "Write to a device that is faster to sync",
+        Cause::Balanced => "No single change would help: no part is notably slower than the others",
+        Cause::Unknown => "Run it again when the machine is idle",
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
     fn a_measured_gain_comes_before_the_table() {
         let gain = |flag: &str, times| Gain { flag: flag.into(), times };
         for (gains, flag, words) in [
-            (vec![], None, "write to a faster device, or to several"),
+            (vec![], None, "Write to a faster device, or to several"),
             (vec![gain("--sink-depth 8", 1.05)], None, "(--sink-depth 8 tried: no gain)"),
             (
                 vec![gain("--sink-depth 8", 1.2), gain("--lanes 2", 1.9)],

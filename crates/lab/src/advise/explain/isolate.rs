@@ -151,9 +151,11 @@ impl Bench<'_> {
         match self.ends.source {
             End::Null => return Ok(None),
             End::Folder => return Err(alone(PartName::Source, "it is a folder, or several")),
-            End::Once => return Err(alone(PartName::Source, "what is taken out of it does not come back")),
-            End::Missing => return Err(alone(PartName::Source, "it is not there")),
-            End::Empty => return Err(alone(PartName::Source, "it is empty, or made up as it is read")),
+            End::Once => return Err(alone(PartName::Source, "it can be read only once")),
+            End::Missing => return Err(alone(PartName::Source, "it does not exist")),
+            End::Empty => {
+                return Err(alone(PartName::Source, "it is empty, or has no size of its own (/proc)"));
+            }
             End::File(_) | End::Far => {}
         }
         let source = self.case.sources[0].clone();
@@ -210,8 +212,8 @@ impl Bench<'_> {
     pub(super) fn sink(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
         match (self.ends.sink, self.ends.source) {
             (End::Null, _) => return Ok(None),
-            (_, End::Folder) => return Err(alone(PartName::Sink, "a folder goes into it")),
-            (End::Once, _) => return Err(alone(PartName::Sink, "what is put into it stays there")),
+            (_, End::Folder) => return Err(alone(PartName::Sink, "a folder is copied into it")),
+            (End::Once, _) => return Err(alone(PartName::Sink, "it can be written only once")),
             (End::File(_) | End::Folder | End::Far | End::Missing | End::Empty, _) => {}
         }
         let share = self.may_write() / SHARES * SINK_SHARE;
@@ -233,7 +235,7 @@ impl Bench<'_> {
         let share = self.may_write() / SHARES * JOINT_SHARE;
         let most = share.min(self.ends.bytes().unwrap_or(u64::MAX));
         if most < LITTLE_BYTES.min(self.ends.bytes().unwrap_or(u64::MAX)) {
-            return Err(alone(name, "too little room is free"));
+            return Err(alone(name, "too little free space"));
         }
         self.ends.wait_quiet(&self.case.stop);
         self.sized(name, TIME / 2, PartRoom { most, left: share }, &|bytes| {

@@ -18,6 +18,8 @@ const SHORT_NS: u64 = 1_000_000_000;
 const LARGE_BYTES: u64 = 256 << 20;
 /// No part costs so much for each byte.
 const COST_MAX_NS: f64 = 1000.0;
+/// Shown as zero.
+const COST_MIN_NS: f64 = 0.0005;
 
 /// What a part did alone. The empty loop moves nothing, so that it has no bandwidth to speak of.
 pub(super) fn alone(part: &Part) -> String {
@@ -30,9 +32,12 @@ pub(super) fn alone(part: &Part) -> String {
     format!("{name}{alone}: {speed}{cost}")
 }
 
-/// What a byte costs, unless so few were moved that it is the cost of all the rest.
+/// What a byte costs, unless so few were moved that it is the cost of all the rest, or none.
 fn cost(ns_per_byte: f64) -> String {
-    if ns_per_byte < COST_MAX_NS { format!(", {ns_per_byte:.3} ns of CPU a byte") } else { String::new() }
+    match (COST_MIN_NS..COST_MAX_NS).contains(&ns_per_byte) {
+        true => format!(", {ns_per_byte:.3} ns of CPU a byte"),
+        false => String::new(),
+    }
 }
 
 /// The prediction that is written down before the copy.
@@ -66,7 +71,7 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
             .as_ref()
             .map_or(String::new(), |prediction| compared(explained, prediction, &case.options)),
         parts(explained),
-        format!("What would help: {}.", explained.advice.words),
+        format!("{}.", explained.advice.words),
     ];
     let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
     said.join(" ")
@@ -89,7 +94,7 @@ fn limit(explained: &Explained) -> String {
     let why = &explained.limited_detail.why;
     let because = if *why == Why::Untold { String::new() } else { format!(" ({why})") };
     match explained.limited_by {
-        LimitedBy::Balanced => format!(" and is limited by no single part{because}"),
+        LimitedBy::Balanced => format!(", with no single bottleneck{because}"),
         LimitedBy::Unknown => match explained.error_percent {
             Some(error) => format!(
                 "; its bottleneck is unclear: the baselines disagree ({error:.0} %), run it again when the \
@@ -97,7 +102,10 @@ fn limit(explained: &Explained) -> String {
             ),
             None => "; its bottleneck is unclear".into(),
         },
-        limit => format!(" and is limited by {}{because}", limit.words()),
+        limit => match explained.limited_detail.bottleneck(limit) {
+            Some(found) => format!(", limited by {}", found.part),
+            None => ", limited by --bwlimit".into(),
+        },
     }
 }
 
@@ -116,22 +124,21 @@ fn differs(explained: &Explained) -> String {
 
 fn compared(explained: &Explained, prediction: &Prediction, options: &Options) -> String {
     let predicted = rate_words(prediction.predicted_bytes_per_second);
-    let off = explained.error_percent.map_or(String::new(), |error| format!(", which is {error:.1} % off"));
-    let is_faster = explained.observed_bytes_per_second > FASTER_MIN * prediction.predicted_bytes_per_second;
-    let faster = if is_faster { why_faster(explained, options) } else { String::new() };
+    let measured = rate_words(explained.observed_bytes_per_second);
+    let times = explained.observed_bytes_per_second / prediction.predicted_bytes_per_second.max(1.0);
+    let faster = if times > FASTER_MIN { why_faster(explained, options) } else { String::new() };
+    let off = format!("{:+.0} %{faster}", (times - 1.0) * 100.0);
     let costs = format!(
-        "it cost {:.3} ns of CPU a byte, {:.3} were predicted",
-        explained.observed_ns_per_byte, prediction.predicted_ns_per_byte
+        "CPU per byte: predicted {:.2} ns, measured {:.2} ns",
+        prediction.predicted_ns_per_byte, explained.observed_ns_per_byte
     );
     let has_chain = explained.parts.iter().any(|part| part.name == PartName::Chain);
     let shared = match (prediction.shared_device, has_chain) {
-        (true, _) => " One device serves both ends, so that they were measured together.",
-        (_, true) => {
-            " Its ends share the CPUs and the memory of one machine, so that they were measured together."
-        }
+        (true, _) => " One device serves both ends: they were measured together.",
+        (_, true) => " Both ends share the CPUs and the memory of one machine: they were measured together.",
         _ => "",
     };
-    format!("Its parts allow {predicted}{off}{faster}; {costs}.{shared}")
+    format!("Predicted {predicted}, measured {measured} ({off}). {costs}.{shared}")
 }
 
 /// Half a sentence: the likeliest of what makes a copy faster than its parts were.
@@ -145,7 +152,7 @@ fn why_faster(explained: &Explained, options: &Options) -> String {
         () if has_source && reads_memory => "its source was probably in memory by then",
         () => "a part was probably disturbed while it was measured",
     };
-    format!(" ({why})")
+    format!(": {why}")
 }
 
 fn parts(explained: &Explained) -> String {
@@ -156,7 +163,7 @@ fn parts(explained: &Explained) -> String {
     let joint = joint.first().map_or(String::new(), |part| format!("; {}", told(part)));
     match said.is_empty() {
         true => String::new(),
-        false => format!("Alone they do: {}{joint}.", said.join(", ")),
+        false => format!("Each part alone: {}{joint}.", said.join(", ")),
     }
 }
 
@@ -190,7 +197,7 @@ mod tests {
             next: (PartName::Source, 993e6),
             shared_device: false,
         };
-        let words = "nothing by itself".into();
+        let words = "A faster CPU would help".into();
         Explained {
             parts: vec![part(PartName::Pump, 2.6e7), part(PartName::Source, 993.0)],
             unmeasured: Vec::new(),
@@ -210,19 +217,16 @@ mod tests {
 
     #[test]
     fn the_empty_loop_is_not_the_cpu_time_of_a_copy() {
-        assert_eq!(
-            alone(&part(PartName::Pump, 2.6e7)),
-            "the pump itself alone: 38 ns a request, 0.000 ns of CPU a byte"
-        );
+        assert_eq!(alone(&part(PartName::Pump, 2.6e7)), "the pump itself alone: 38 ns a request");
         let explained = explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, Report::default());
         let before = prediction(explained.prediction.as_ref().expect("it was made"));
         assert!(before.ends_with("the CPU time of one thread is the slowest part"), "{before}");
         let file = case(Place::Path("file".into()), Sync::End);
         let said = paragraph(&explained, &file);
-        assert!(said.starts_with("The copy ran at 900.00 MB/s and is limited by cpu. "), "{said}");
+        assert!(said.starts_with("The copy ran at 900.00 MB/s, limited by the CPU. "), "{said}");
         assert!(!said.contains("the pump itself") && !said.contains("its own line"), "{said}");
         let null = case(Place::Null { bytes: Some(1), fill: Fill::Zero }, Sync::End);
-        assert!(paragraph(&explained, &null).starts_with("The copy took 0 ns a request and"), "{said}");
+        assert!(paragraph(&explained, &null).starts_with("The copy took 0 ns a request, limited"), "{said}");
     }
 
     #[test]
@@ -238,9 +242,14 @@ mod tests {
                 "as predicted",
                 explained(1000.0, Cpu, Cpu, direct("none", 5)),
                 Sync::End,
-                "which is 1.0 % off; it",
+                "measured 1.00 GB/s (+11 %). CPU per byte",
             ),
-            ("short", explained(2000.0, Cpu, Cpu, direct("none", 0)), Sync::End, "off (a copy this short"),
+            (
+                "short",
+                explained(2000.0, Cpu, Cpu, direct("none", 0)),
+                Sync::End,
+                "(+122 %: a copy this short",
+            ),
             (
                 "not synced",
                 explained(2000.0, Cpu, Cpu, direct("none", 5)),

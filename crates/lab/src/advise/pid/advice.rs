@@ -10,7 +10,7 @@ const TABLE: &[(LimitedBy, &str, Option<Why>, &str)] = &[
         LimitedBy::Source,
         "",
         Some(Why::RateLimit),
-        "it sleeps by its own choice: give it a higher rate, or none (--bwlimit of rsync, -l of scp)",
+        "it throttles itself: give it a higher rate, or none (--bwlimit of rsync, -l of scp)",
     ),
     (
         LimitedBy::Source,
@@ -126,7 +126,7 @@ const TABLE: &[(LimitedBy, &str, Option<Why>, &str)] = &[
         LimitedBy::Cpu,
         "",
         None,
-        "one thread computes all the time: leave out compression or encryption, or use several processes",
+        "one thread is busy all the time: switch compression or encryption off, or use several processes",
     ),
     (
         LimitedBy::Metadata,

@@ -69,16 +69,14 @@ fn did(verdict: &Verdict) -> &'static str {
     let detail = &verdict.limited_detail;
     match (detail.stage.as_str(), detail.why) {
         (_, Why::Pipe) => "it waited for the process at the other end of a pipe",
-        (_, Why::RateLimit) => "it slept by its own choice",
+        (_, Why::RateLimit) => "it throttled itself",
         ("read", _) => "it waited for reads",
         ("write", _) => "it waited for writes",
         ("sync", _) => "it waited for stable storage",
         ("metadata", _) => "it waited for names and attributes",
-        ("compute", Why::NotScheduled | Why::CpuQuota) => "it wanted to run",
+        ("compute", Why::NotScheduled | Why::CpuQuota) => "it waited for a CPU",
         ("compute", _) => "it ran on a CPU",
-        ("send", Why::ReceiveWindow) => {
-            "the peer's receive window was full, so the peer limits; it had bytes to send"
-        }
+        ("send", Why::ReceiveWindow) => "it had bytes to send and the peer's receive window was full",
         ("send", Why::Peer) => "all was sent, and it waited for the peer",
         ("send", _) => "it had bytes to send",
         _ => "it waited for bytes of the peer",
