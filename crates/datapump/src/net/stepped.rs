@@ -8,7 +8,6 @@
 
 mod answers;
 mod as_read;
-mod flags;
 mod mirrors;
 mod path;
 mod read_on;

@@ -18,18 +18,10 @@ fn mirrored(stage: &TwoHosts, folders: &[&str]) {
     }
 }
 
-#[test]
-fn a_mirror_costs_what_an_update_costs_and_one_look_if_something_goes() {
-    costs_one_look(TwoHosts::new());
-}
-
 /// Whether the source may be seen at the target is judged by the record.
 #[test]
 fn a_mirror_within_one_host_costs_no_look_at_the_folders_in_which_something_goes() {
-    costs_one_look(TwoHosts { is_one_host: true, ..TwoHosts::new() });
-}
-
-fn costs_one_look(stage: TwoHosts) {
+    let stage = TwoHosts { is_one_host: true, ..TwoHosts::new() };
     let folders: Vec<String> = (0..20).map(|at| format!("{}/{at}", at % 3)).collect();
     mirrored(&stage, &folders.iter().map(String::as_str).collect::<Vec<_>>());
     for way in [Direction::Pull, Direction::Push] {

@@ -95,6 +95,8 @@ impl TripRow {
         let names = trees::names_of(size);
         let named: Vec<&str> = names.iter().map(String::as_str).collect();
         let sources = if self.work == RowWork::CopyNamed { &named[..] } else { &[FROM] };
+        let copies_all = self.work == RowWork::Copy && !options.dry_run;
+        let is_whole = copies_all && options.selection.is_empty() && options.backup.is_none();
         let outcome = stage.copy_all(way, (sources, TO), options);
         let report = &outcome.report;
         let RoundTrips { listing, data, .. } = report.round_trips.expect("there are two hosts");
@@ -103,6 +105,9 @@ impl TripRow {
         let status = if let RowWork::Compare(status) = self.work { status } else { 0 };
         let done = [report.files, report.deleted];
         assert_eq!((report.exit_status, done), (status, (self.done)(size)), "{:?}", outcome.said);
+        if is_whole {
+            same(&stage.path(FROM), &stage.path(TO), self.when);
+        }
         outcome.round_trips
     }
 }

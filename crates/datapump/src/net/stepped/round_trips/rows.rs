@@ -8,7 +8,7 @@ mod mirrors;
 
 use super::trees::{self, BEFORE, TreeSize};
 use super::{RowWork, SIZES, TripRow, TwoHosts, trips};
-use crate::job::options::{Backup, Numbering, Options, Selection, Update};
+use crate::job::options::{Backup, Keep, Numbering, Options, Selection, Update};
 
 type RowOptions = fn(&TwoHosts, &TreeSize, Options) -> Options;
 
@@ -19,6 +19,10 @@ const DRY: RowOptions = |_, _, options| Options { dry_run: true, ..options };
 const DRY_UPDATE: RowOptions = |stage, size, options| DRY(stage, size, UPDATE(stage, size, options));
 const ITEMIZED_UPDATE: RowOptions =
     |stage, size, options| Options { changes: true, ..UPDATE(stage, size, options) };
+const UPDATE_WITHOUT_ATTRIBUTES: RowOptions = |stage, size, options| {
+    let keep = Keep { acl: false, xattrs: false, ..options.keep };
+    Options { keep, ..UPDATE(stage, size, options) }
+};
 const MIRROR: RowOptions =
     |stage, size, options| Options { delete: true, mirror: true, ..UPDATE(stage, size, options) };
 const DRY_MIRROR: RowOptions = |stage, size, options| DRY(stage, size, MIRROR(stage, size, options));
@@ -30,6 +34,11 @@ const EXCLUDING_MIRROR: RowOptions = |stage, size, options| {
 const BACKUP: RowOptions = |_, _, options| {
     let backup = Backup { suffix: b"~".into(), folder: None, numbering: Numbering::Simple };
     Options { backup: Some(backup), ..options }
+};
+const NUMBERED_BACKUP: RowOptions = |stage, size, options| {
+    let options = BACKUP(stage, size, options);
+    let numbered = |backup| Backup { numbering: Numbering::Numbered, ..backup };
+    Options { backup: options.backup.map(numbered), ..options }
 };
 const BACKUP_DIR: RowOptions = |stage, size, options| {
     let backup = Backup { suffix: Vec::new(), folder: Some("old".into()), numbering: Numbering::Simple };

@@ -162,6 +162,19 @@ pub(super) fn long_files(stage: &TwoHosts, size: &TreeSize) {
     each_changed(stage, size, |path| write_source(path, &noise(4 * super::REQUEST_BYTES as usize)));
 }
 
+pub(super) fn long_files_same(stage: &TwoHosts, size: &TreeSize) {
+    then_copied(long_files, stage, size);
+}
+
+/// The changed ones have another mode.
+pub(super) fn other_modes(stage: &TwoHosts, size: &TreeSize) {
+    same(stage, size);
+    for name in changed_of(size) {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(stage.path(TO).join(name), mode).expect("it is ours");
+    }
+}
+
 /// Files that are named one by one, in a folder.
 pub(super) fn named_files(stage: &TwoHosts, size: &TreeSize) {
     fs::create_dir(stage.path(FROM)).expect("room");
@@ -190,6 +203,12 @@ pub(super) fn empty_files(stage: &TwoHosts, size: &TreeSize) {
     for name in files_of(size) {
         fs::write(stage.path(FROM).join(name), "").expect("room");
     }
+}
+
+/// Into folders that exist.
+pub(super) fn empty_files_into_folders(stage: &TwoHosts, size: &TreeSize) {
+    then_copied(folders, stage, size);
+    empty_files(stage, size);
 }
 
 pub(super) fn empty_files_same(stage: &TwoHosts, size: &TreeSize) {

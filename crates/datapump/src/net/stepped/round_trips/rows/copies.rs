@@ -251,6 +251,15 @@ pub(super) const TREES: &[TripRow] = &[
         ..COPY
     },
     TripRow {
+        command: "pump copy --backup=numbered",
+        when: "a tree that is there",
+        make: trees::same,
+        options: NUMBERED_BACKUP,
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 4 + 3 * (size.folders + 1)),
+        ..COPY
+    },
+    TripRow {
         command: "pump copy --link-dest",
         when: "nothing changed",
         make: trees::snapshot,
@@ -276,6 +285,19 @@ pub(super) const TREES: &[TripRow] = &[
         make: trees::long_files,
         ahead: trips!(|size| 4 + size.changed + windows(size.changed)),
         requested: trips!(|size| 4 + 2 * size.changed + 3 * (size.folders + 1)),
+        ..COPY
+    },
+    TripRow {
+        command: "pump copy --checksum",
+        when: "changed files of four requests each, nothing to do",
+        make: trees::long_files_same,
+        options: CHECKSUM,
+        done: NOTHING,
+        ahead: trips!(|size| 4 + least(size.changed, size.folders + 1) + windows(size.changed)),
+        requested: trips!(|size| 4
+            + size.changed
+            + least(size.changed, size.folders + 1)
+            + 3 * (size.folders + 1)),
         ..COPY
     },
     TripRow {

@@ -15,6 +15,15 @@ pub(super) const ROWS: &[TripRow] = &[
     },
     TripRow {
         command: "pump copy --update=differs",
+        when: "empty files, into folders that are there",
+        make: trees::empty_files_into_folders,
+        options: UPDATE,
+        ahead: trips!(|size| 4 + size.folders),
+        requested: trips!(|size| 3 + 4 * (size.folders + 1)),
+        ..COPY
+    },
+    TripRow {
+        command: "pump copy --update=differs",
         when: "empty files, nothing to do",
         make: trees::empty_files_same,
         options: UPDATE,
@@ -104,6 +113,26 @@ pub(super) const ROWS: &[TripRow] = &[
         when: "attributes (xattrs, ACL) of changed files, nothing to do",
         make: trees::attributed_files_same,
         options: UPDATE,
+        done: NOTHING,
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 3 + 3 * (size.folders + 1)),
+        ..COPY
+    },
+    TripRow {
+        command: "pump copy -n --update=differs",
+        when: "attributes (xattrs, ACL) of changed files, nothing to do",
+        make: trees::attributed_files_same,
+        options: DRY_UPDATE,
+        done: NOTHING,
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 3 + 3 * (size.folders + 1)),
+        ..COPY
+    },
+    TripRow {
+        command: "pump copy --update=differs --no-preserve=acl,xattr",
+        when: "other modes of changed files",
+        make: trees::other_modes,
+        options: UPDATE_WITHOUT_ATTRIBUTES,
         done: NOTHING,
         ahead: trips!(|size| 3),
         requested: trips!(|size| 3 + 3 * (size.folders + 1)),
