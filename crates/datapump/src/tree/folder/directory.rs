@@ -131,13 +131,13 @@ pub(crate) enum Looked {
 
 impl Directory {
     /// Whether the source's folder has this name, as it was walked; `None` where that is not known, and must be asked.
-    pub(crate) fn source_lists(&self, name: &OsStr) -> Option<bool> {
+    pub(crate) fn has_recorded(&self, name: &OsStr) -> Option<bool> {
         self.root.visited.has_name(self.folder_key, name)
     }
 
     fn source_has(&self, name: &OsStr) -> Result<bool, Problem> {
         // A folder of this host is asked at once.
-        if let Some(has) = self.source_lists(name).filter(|_| !self.source.is_here()) {
+        if let Some(has) = self.has_recorded(name).filter(|_| !self.source.is_here()) {
             return Ok(has);
         }
         let found = self.source.origin()?.if_there(name, || self.source.path_of(name))?;

@@ -37,7 +37,7 @@ pub(crate) fn source_lists(shared: &Shared<'_>, directory: &Directory, name: &Os
     if directory.source.is_here() {
         return None;
     }
-    let known = directory.source_lists(name).or_else(|| directory.looked_at(name));
+    let known = directory.has_recorded(name).or_else(|| directory.looked_at(name));
     let walks_list = || matches!(shared.trees.select.listing(|| directory.relative()), Listing::Listed(_));
     if known.is_some() || walks_list() {
         return known;
@@ -47,7 +47,7 @@ pub(crate) fn source_lists(shared: &Shared<'_>, directory: &Directory, name: &Os
         // What cannot be listed is reported by the walk.
         early.keep(from, listed(shared, directory, from).ok()?);
     }
-    directory.source_lists(name)
+    directory.has_recorded(name)
 }
 
 /// Whether names of files are compared in what only their attributes tell, before they are opened.

@@ -151,7 +151,7 @@ impl Extras<'_> {
     ) -> Result<Option<bool>, Problem> {
         let is_included = |kind| self.is_original || self.is_included(side, name, kind);
         let of_any_kind = is_included(FileKind::Regular);
-        match directory.source_lists(&name.name) {
+        match directory.has_recorded(&name.name) {
             Some(false) => return Ok(None),
             Some(true) if of_any_kind == is_included(FileKind::Folder) => return Ok(Some(of_any_kind)),
             _ if !self.is_original && self.is_protected(side, name, kind_of(side, name)?) => {
