@@ -14,10 +14,9 @@ use datapump_files::disk::FileKind;
 
 /// Names of a list that are taken at a time.
 const LISTED_NAMES: usize = 1024;
-/// The listing of a folder goes on at its first name, behind those of a list: no file system gives this place.
-const BEHIND_THE_LIST: u64 = u64::MAX;
-/// Nor this one: all names were given, and the end is not listed once more.
-const BEHIND_ALL: u64 = u64::MAX;
+/// A place that no file system gives: behind the names of a list (the folder's own are listed from the first on), or
+/// behind all names (the end is not listed once more).
+const BEHIND_NAMES: u64 = u64::MAX;
 
 /// The next step.
 pub(crate) enum Next {
@@ -76,14 +75,14 @@ impl Lister {
                 Next::Names(names)
             }
             (ListWay::ListedFirst(names), None) if self.from == 0 => {
-                self.from = BEHIND_THE_LIST;
+                self.from = BEHIND_NAMES;
                 Next::Names(std::mem::take(names))
             }
-            (ListWay::InOrder(_), None) if self.from == BEHIND_ALL => Next::Names(Vec::new()),
-            (_, None) => Next::List(if self.from == BEHIND_THE_LIST { 0 } else { self.from }),
+            (ListWay::InOrder(_), None) if self.from == BEHIND_NAMES => Next::Names(Vec::new()),
+            (_, None) => Next::List(if self.from == BEHIND_NAMES { 0 } else { self.from }),
             (ListWay::AsTheyCome, Some(found)) => Next::Names(found),
             (ListWay::InOrder(all), Some(found)) if found.is_empty() => {
-                self.from = BEHIND_ALL;
+                self.from = BEHIND_NAMES;
                 all.sort_by_cached_key(|name| (name.kind == Some(FileKind::Folder), name.name.clone()));
                 Next::Names(std::mem::take(all))
             }
