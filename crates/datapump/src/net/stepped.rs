@@ -8,6 +8,7 @@
 
 mod answers;
 mod as_read;
+mod memory;
 mod mirrors;
 mod path;
 mod read_on;
@@ -491,26 +492,6 @@ fn what_nobody_wants_is_dropped_and_counted() {
                 "{row}: {:?}",
                 outcome.report.bytes_dropped
             );
-        }
-    }
-}
-
-/// However small the window, and whatever order the names are dealt with in, all arrives.
-#[test]
-fn a_window_that_is_too_small_is_no_end() {
-    let mut stage = TwoHosts::new();
-    make_tree(&stage.path("from"), 0);
-    for number in 0..3000 {
-        fs::write(stage.path("from/sub").join(format!("{number}")), noise(1000)).expect("room");
-    }
-    for memory_bytes in [1 << 20, 4 << 20, 8 << 20] {
-        stage.memory_bytes = memory_bytes;
-        for changes in [false, true] {
-            let options = Options { changes, ..stage.options() };
-            let target = format!("to {memory_bytes} {changes}");
-            let outcome = stage.copy(Direction::Pull, ("from", &target), options);
-            assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{target}");
-            same(&stage.path("from"), &stage.path(&target), &target);
         }
     }
 }

@@ -354,6 +354,14 @@ impl RemoteHost {
     /// Reads an answer, with the owners of this side. What a long one takes is known only then, and charged before
     /// another is read.
     pub(crate) fn read(&self, body: &[u8]) -> Result<Result<ChargedValue<Answer>, Unheld>, WireError> {
+        match self.read_unrequested(body)? {
+            Err(_) if self.give_up_ahead() => self.read_unrequested(body),
+            read => Ok(read),
+        }
+    }
+
+    /// Reads an answer that nobody requested: nothing gives it room.
+    fn read_unrequested(&self, body: &[u8]) -> Result<Result<ChargedValue<Answer>, Unheld>, WireError> {
         let _one = self.one_reads(body);
         let answer = self.decoded(body)?;
         let more = has_more(&answer);
@@ -383,14 +391,23 @@ impl RemoteHost {
 
     /// Something besides answers that this side holds for the other.
     pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, OverBudget> {
-        self.share.charge(bytes, 0)
+        match self.share.charge(bytes, 0) {
+            Err(_) if self.give_up_ahead() => self.share.charge(bytes, 0),
+            charged => charged,
+        }
+    }
+
+    /// Memory is for what is needed now: what came without a request is not held any more, and is requested. False
+    /// where nothing comes.
+    fn give_up_ahead(&self) -> bool {
+        self.ahead().is_some_and(ReadAhead::give_up)
     }
 
     /// Something that this side can do without: at most a quarter of what the session may still hold, which names and
     /// attributes need.
     fn charge_part(&self, bytes: usize) -> Option<Charge> {
-        drop(self.charge(4 * bytes).ok()?);
-        self.charge(bytes).ok()
+        drop(self.share.charge(4 * bytes, 0).ok()?);
+        self.share.charge(bytes, 0).ok()
     }
 
     fn unexpected(&self) -> Problem {

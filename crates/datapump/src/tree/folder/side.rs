@@ -231,6 +231,9 @@ impl FolderSide {
     /// Charges memory that can be had otherwise: only if so much more may be charged besides.
     pub(crate) fn charge_beside(&self, bytes: usize, besides: usize) -> Result<Option<Charge>, Problem> {
         let SidePlace::There(folder) = &self.place else { return Ok(None) };
+        if besides == 0 {
+            return self.charge_there(bytes);
+        }
         let charged = folder.remote_host.share().charge_beside(bytes, besides);
         charged.map(Some).map_err(|over| over_budget(over, &self.path()))
     }

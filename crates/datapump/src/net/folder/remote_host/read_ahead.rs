@@ -4,8 +4,8 @@
 //! the order in which it is sent, and the others wait for that lane; no thread does nothing else. Memory is bounded by
 //! the credit that the other side has, and what an answer takes is charged when it comes. Where all of the credit is
 //! used up by things that nobody takes yet, the window grows as far as the session's memory allows; behind that, what
-//! is needed is requested as if nothing were sent ahead. Where this side may not hold what comes, the connection is
-//! closed, and everything is requested.
+//! is needed is requested as if nothing were sent ahead. Where this side may not hold what comes, or what is requested
+//! beside it, the connection is closed, and everything is requested.
 //!
 //! Must not know: what names and files are wanted for, how blocks are requested.
 
@@ -213,6 +213,11 @@ impl ReadAhead {
             learnt.inspect(|start| host.learn_round_trip(start.elapsed().as_nanos() as u64));
             state = self.state();
             state.is_receiving = false;
+            if state.is_given_up() {
+                drop(state);
+                self.close();
+                return Ok(None);
+            }
             // A side that has no room for it hangs up: then everything is requested.
             let has_no_room =
                 matches!(received, Err(NotTaken::Fault(NetFault::Lost(_)))) && state.credit.is_untouched();
@@ -230,13 +235,34 @@ impl ReadAhead {
                     state.give_up();
                     // A lane that holds the connection may wait for the state.
                     drop(state);
-                    self.channel.lock().unwrap_or_else(PoisonError::into_inner).close();
+                    self.close();
                     state = self.state();
                 }
                 Ok(()) => {}
             }
             self.came.notify_all();
         }
+    }
+
+    fn close(&self) {
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner).close();
+        self.came.notify_all();
+    }
+
+    /// Nothing comes ahead any more, and what came is not held. A lane that receives closes the connection. False where
+    /// it was given up before.
+    pub(super) fn give_up(&self) -> bool {
+        let mut state = self.state();
+        if state.is_given_up() {
+            return false;
+        }
+        state.give_up();
+        let receives = state.is_receiving;
+        drop(state);
+        if !receives {
+            self.close();
+        }
+        true
     }
 
     /// Receives one thing.
@@ -250,7 +276,7 @@ impl ReadAhead {
         if !is_block {
             let body = channel.receive_body(head)?;
             frames_bytes = self.count(body.len())?;
-            let read = host.read(&body)?.map_err(|unheld| unheld.over)?;
+            let read = host.read_unrequested(&body)?.map_err(|unheld| unheld.over)?;
             // Alone under its number, as the block of a place's file is.
             if let (Answer::Sum(digest), true) = (&*read, self.brings_sums)
                 && self.state().awaits_block(number)
