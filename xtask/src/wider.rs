@@ -251,7 +251,7 @@ fn say_left_out(steps: &mut Steps, extent: &Extent) -> Result<()> {
     let fewer = names.iter().zip(counts(extent)).zip(counts(&FULL)).filter(|((_, here), full)| here < full);
     let fewer: Vec<String> = fewer.map(|((name, here), full)| format!("{here} of {full} {name}")).collect();
     if !fewer.is_empty() {
-        steps.say(&format!("== the rest is left to --full: {}", fewer.join(", ")))?;
+        steps.say(&format!("== fewer than with --full: {}", fewer.join(", ")))?;
     }
     if !left_out.is_empty() {
         let left = left_out.join(", ");

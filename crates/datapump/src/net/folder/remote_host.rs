@@ -397,8 +397,8 @@ impl RemoteHost {
         }
     }
 
-    /// Memory is for what is needed now: what came without a request is not held any more, and is requested. False
-    /// where nothing comes.
+    /// Memory is for what is needed now: what was sent without a request is not held any more, and is requested. False
+    /// where nothing is sent.
     fn give_up_ahead(&self) -> bool {
         self.ahead().is_some_and(ReadAhead::give_up)
     }

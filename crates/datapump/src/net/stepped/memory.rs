@@ -24,9 +24,9 @@ fn a_window_that_is_too_small_is_no_end() {
     }
 }
 
-/// Names that came ahead give their memory to those that are requested.
+/// Names that were sent ahead give their memory to those that are requested.
 #[test]
-fn names_that_came_ahead_keep_no_memory_from_what_is_requested() {
+fn names_that_were_sent_ahead_keep_no_memory_from_what_is_requested() {
     let mut stage = TwoHosts::new();
     for folder in 0..60 {
         let folder = stage.path("from").join(folder.to_string());

@@ -249,7 +249,7 @@ impl ReadAhead {
         self.came.notify_all();
     }
 
-    /// Nothing comes ahead any more, and what came is not held. A lane that receives closes the connection. False where
+    /// Nothing is sent ahead any more, and what was is not held. A lane that receives closes the connection. False where
     /// it was given up before.
     pub(super) fn give_up(&self) -> bool {
         let mut state = self.state();

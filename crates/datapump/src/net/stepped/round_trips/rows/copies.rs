@@ -252,7 +252,7 @@ pub(super) const TREES: &[TripRow] = &[
     },
     TripRow {
         command: "pump copy --backup=numbered",
-        when: "a tree that is there",
+        when: "an existing tree",
         make: trees::same,
         options: NUMBERED_BACKUP,
         ahead: trips!(|size| 3),

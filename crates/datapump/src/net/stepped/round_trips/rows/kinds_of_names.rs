@@ -15,7 +15,7 @@ pub(super) const ROWS: &[TripRow] = &[
     },
     TripRow {
         command: "pump copy --update=differs",
-        when: "empty files, into folders that are there",
+        when: "empty files, into existing folders",
         make: trees::empty_files_into_folders,
         options: UPDATE,
         ahead: trips!(|size| 4 + size.folders),
