@@ -1,16 +1,27 @@
-//! Ctrl-C, SIGTERM and SIGHUP let the job drain, clean up and end with status 20. More of them change nothing (a shell
-//! and a service manager may both send one): whoever cannot wait has SIGKILL, after which the next run cleans up.
+//! Ctrl-C, SIGTERM and SIGHUP let the job drain, clean up and end with status 20, within a second. A run that has not
+//! ended by then waits for a call that does not return (a dying disk, a server of files that is gone): Ctrl-C or SIGTERM
+//! once more ends it at once, as SIGKILL does, with status 20. No partial file is visible then either, and the next run
+//! cleans up. More signals within that second change nothing: a shell and a service manager may both send one.
 //!
 //! Must not know: what the job does when it is told to stop.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
+use datapump::Status;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 
 use crate::output::printer;
+
+/// A run answers its first signal within this time, if its calls return.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// The thread that waits for the first signal does nothing else.
+const STACK_BYTES: usize = 64 << 10;
 
 /// The flags that signals set.
 #[derive(Debug, Default)]
@@ -40,6 +51,24 @@ pub fn signal_flags() -> io::Result<SignalFlags> {
         flag::register(signal, printer::stop_flag())?;
     }
     Ok(SignalFlags { stop, asked })
+}
+
+/// From now on Ctrl-C or SIGTERM ends a run at once that has not answered the first of them in time.
+pub fn end_unanswered() -> io::Result<()> {
+    let is_unanswered = Arc::new(AtomicBool::new(false));
+    let signals = [SIGINT, SIGTERM];
+    for signal in signals {
+        let status = Status::Interrupted as i32;
+        flag::register_conditional_shutdown(signal, status, Arc::clone(&is_unanswered))?;
+    }
+    let mut first = Signals::new(signals)?;
+    let await_first = move || {
+        if first.forever().next().is_some() {
+            thread::sleep(ANSWER_MAX);
+            is_unanswered.store(true, Ordering::Relaxed);
+        }
+    };
+    thread::Builder::new().name("signals".into()).stack_size(STACK_BYTES).spawn(await_first).map(drop)
 }
 
 /// Whether whoever started us had the signal ignored: proc_pid_status(5), SigIgn, a bit for each signal from 1.
