@@ -11,18 +11,25 @@ use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, expect};
 use crate::wider_parts::{Mount, program, pump_command};
 
-const FOLDERS: usize = 600;
-const NAMES: usize = 500;
-const MEMORY: u64 = 16 << 20;
+/// So many folders of so many names each do not fit in so much memory.
+#[derive(Clone, Copy, Debug)]
+struct ManyNames {
+    folders: usize,
+    names: usize,
+    memory_bytes: u64,
+}
+
+const SHORT: ManyNames = ManyNames { folders: 60, names: 1000, memory_bytes: 8 << 20 };
+const LONG: ManyNames = ManyNames { folders: 600, names: 500, memory_bytes: 16 << 20 };
 /// Small requests, so that blocks take little of that.
 const SMALL: [&str; 3] = ["--connections=1", "--request-size=16KiB", "--depth=4"];
 
 /// Folders of empty files.
-fn write_tree(tree: &Path, folders: usize, names: usize) {
-    for folder in 0..folders {
+fn write_tree(tree: &Path, many: ManyNames) {
+    for folder in 0..many.folders {
         let folder = tree.join(format!("folder-{folder}"));
         fs::create_dir_all(&folder).expect("room");
-        (0..names).for_each(|name| drop(File::create(folder.join(name.to_string())).expect("room")));
+        (0..many.names).for_each(|name| drop(File::create(folder.join(name.to_string())).expect("room")));
     }
 }
 
@@ -30,7 +37,7 @@ fn write_tree(tree: &Path, folders: usize, names: usize) {
 fn write_too_much(target: &Path) -> usize {
     fs::create_dir_all(target.join("gone/below")).expect("room");
     let old = |name: &str| fs::write(target.join(name), "old").expect("room");
-    (0..10).for_each(|at| old(&format!("folder-{}/old", at * 50)));
+    (0..10).for_each(|at| old(&format!("folder-{}/old", at * 5)));
     ["gone/old", "gone/below/old"].into_iter().for_each(old);
     14
 }
@@ -70,19 +77,29 @@ fn watch(command: Command, server: Option<u32>, below: &Path) -> WatchedMirror {
 
 #[test]
 fn names_that_do_not_fit_in_memory_are_on_disk_and_what_is_too_much_is_removed() {
+    mirror_both_ways(SHORT);
+}
+
+#[test]
+fn many_names_that_do_not_fit_in_memory_are_on_disk() {
+    mirror_both_ways(LONG);
+}
+
+fn mirror_both_ways(many: ManyNames) {
+    let memory_bytes = many.memory_bytes;
     let home = Home::new();
     let [source, copy, temporary] =
         ["served/source", "served/copy", "served/temporary"].map(|name| home.path(name));
     fs::create_dir_all(&temporary).expect("room");
-    write_tree(&source, FOLDERS, NAMES);
+    write_tree(&source, many);
     program(&["cp", "-a", &source.display().to_string(), &copy.display().to_string()]);
     let names = count(&source);
-    assert_eq!(names, FOLDERS * (NAMES + 1));
+    assert_eq!(names, many.folders * (many.names + 1));
     for way in ["pushed", "pulled"] {
         let mut serve = home.command(&["serve", "served", "--ticket-file", "ticket"]);
         serve.env("TMPDIR", &temporary);
         if way == "pushed" {
-            serve.arg(format!("--memory={MEMORY}B"));
+            serve.arg(format!("--memory={memory_bytes}B"));
         }
         let serving = Serving::start(serve);
         let (source, target) = (format!("{}/", source.display()), copy.display().to_string());
@@ -90,7 +107,8 @@ fn names_that_do_not_fit_in_memory_are_on_disk_and_what_is_too_much_is_removed()
             "pushed" => [source, serving.at("copy")],
             _ => [serving.at("source/"), target],
         };
-        let (ticket, memory) = (home.path("ticket").display().to_string(), format!("--memory={MEMORY}B"));
+        let (ticket, memory) =
+            (home.path("ticket").display().to_string(), format!("--memory={memory_bytes}B"));
         let mut words =
             [&["mirror", "--ticket-file", &ticket][..], &SMALL, &[&places[0], &places[1]]].concat();
         if way == "pulled" {
@@ -115,7 +133,11 @@ fn names_that_do_not_fit_in_memory_are_on_disk_and_what_is_too_much_is_removed()
             };
             assert_eq!(said, too_much, "{row}");
             assert!(watched.wrote, "{row}: it was to write names");
-            assert!(watched.memory_bytes <= MEMORY + BESIDES_BYTES, "{row}: {} bytes", watched.memory_bytes);
+            assert!(
+                watched.memory_bytes <= memory_bytes + BESIDES_BYTES,
+                "{row}: {} bytes",
+                watched.memory_bytes
+            );
             assert_eq!(count(&copy), if dry { names + too_much } else { names }, "{row}");
             assert_eq!(count(&temporary), 0, "{row}: nothing remains");
         }
@@ -136,19 +158,19 @@ fn fill(folder: &Path) -> PathBuf {
 #[test]
 fn names_that_fit_neither_in_memory_nor_on_disk_remove_nothing() {
     let home = Home::new();
-    let mount = Mount::ext4(256, &["-N", "240000"]);
-    write_tree(&home.path("source"), 220, 1000);
+    let mount = Mount::ext4(64, &["-N", "70000"]);
+    write_tree(&home.path("source"), SHORT);
     let copy = PathBuf::from(mount.at("copy"));
     program(&["cp", "-a", &home.path("source").display().to_string(), &copy.display().to_string()]);
     let too_much = {
         fs::write(copy.join("folder-7/old"), "").expect("room");
-        fs::write(copy.join("folder-70/old"), "").expect("room");
+        fs::write(copy.join("folder-50/old"), "").expect("room");
         2
     };
     let filler = fill(Path::new(&mount.point()));
     let mut serve = home.command(&["serve", &mount.point(), "--ticket-file", "ticket"]);
     // No other place exists.
-    serve.arg(format!("--memory={MEMORY}B")).env("TMPDIR", mount.at("missing"));
+    serve.arg(format!("--memory={}B", SHORT.memory_bytes)).env("TMPDIR", mount.at("missing"));
     let serving = Serving::start(serve);
     let (source, ticket) =
         (format!("{}/", home.path("source").display()), home.path("ticket").display().to_string());
@@ -159,8 +181,9 @@ fn names_that_fit_neither_in_memory_nor_on_disk_remove_nothing() {
     let refused = Running::start(pump_command(&words)).end();
     assert_ne!(refused.status, 0, "{refused:?}");
     expect(&refused, refused.status, &parts, "a full disk");
-    assert_eq!(count(&copy), 220 * 1001 + too_much, "nothing is removed");
+    let names = SHORT.folders * (SHORT.names + 1);
+    assert_eq!(count(&copy), names + too_much, "nothing is removed");
     fs::remove_file(filler).expect("it was made");
     expect(&Running::start(pump_command(&words)).end(), 0, &["2 deleted"], "room again");
-    assert_eq!(count(&copy), 220 * 1001);
+    assert_eq!(count(&copy), names);
 }
