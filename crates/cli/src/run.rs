@@ -80,7 +80,7 @@ impl<'out> Runner<'out> {
                 .name("progress".into())
                 .spawn_scoped(scope, move || show(shown, &watch, output, asked, &ended));
             let job = thread::Builder::new().name("job".into()).stack_size(JOB_STACK_BYTES);
-            let report = match job.spawn_scoped(scope, &run) {
+            let report = match job.spawn_scoped(scope, run) {
                 Ok(job) => job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                 Err(_) => run(),
             };

@@ -63,7 +63,8 @@ impl OriginFolder {
         Ok((entries, next))
     }
 
-    fn own<'name>(&'name self, name: &'name OsStr) -> &'name OsStr {
+    /// The name that it has in this folder.
+    pub fn own<'name>(&'name self, name: &'name OsStr) -> &'name OsStr {
         own_name(self.renamed.as_deref(), name)
     }
 

@@ -2,7 +2,7 @@
 //! among the sources is stopped.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use crate::support::running::{Running, eventually};
@@ -140,7 +140,7 @@ fn below_a_source_that_was_replaced_or_covered_nothing_is_removed() {
                 bind = Some(Bind::new(&new, &one));
             }
         });
-        expect(&run, 24, &["one': is not the folder that was copied"], &row);
+        expect(&run, 24, &["one': changed while it was copied", "nothing was removed in it"], &row);
         assert!(home.path("copy/one/too much").exists(), "{row}: another folder is in its place");
         assert!(!home.path("copy/two/too much").exists(), "{row}: two is quiet");
     }
@@ -166,6 +166,44 @@ fn a_name_that_is_made_anew_with_the_number_of_the_old_one_is_copied() {
     expect(&run, 0, &[], "made anew");
     has_content(&folder.join("copy/one/moved"), b"backed up", "it is no file that was walked");
     assert!(!folder.join("copy/two/moved").exists(), "it has moved");
+}
+
+/// The same of a folder, which was no folder when its name was walked, and of a link that is followed: what it leads to may
+/// be old.
+#[test]
+fn what_has_the_number_of_a_removed_file_and_is_a_folder_or_another_link_is_copied() {
+    for follows in [false, true] {
+        let mount = Mount::ext4(64, &[]);
+        let folder = Path::new(&mount.point()).to_path_buf();
+        mirrored(&folder);
+        let [new, old] = ["one/anew", "two/moved"].map(|name| folder.join(name));
+        fs::write(folder.join("outside"), "backed up").expect("room");
+        match follows {
+            false => fs::write(&new, "a file").expect("room"),
+            true => symlink("../two/moved", &new).expect("room"),
+        }
+        let number = || fs::symlink_metadata(&new).expect("it is there").ino();
+        let flags = [&["--update=differs", "--delete"][..], if follows { &["-L"] } else { &[] }].concat();
+        let run = copy_around(&folder, &flags, || {
+            let before = number();
+            fs::remove_file(&new).expect("it was there");
+            match follows {
+                true => {
+                    symlink("../outside", &new).expect("room");
+                    fs::remove_file(&old).expect("it was there");
+                }
+                false => {
+                    fs::create_dir(&new).expect("room");
+                    fs::rename(&old, new.join("moved")).expect("one file system");
+                }
+            }
+            assert_eq!(number(), before, "the number is used again");
+        });
+        expect(&run, 0, &[], "made anew");
+        let copy = if follows { "copy/one/anew" } else { "copy/one/anew/moved" };
+        has_content(&folder.join(copy), b"backed up", "it is none that was walked");
+        assert!(!folder.join("copy/two/moved").exists(), "it has moved");
+    }
 }
 
 #[test]

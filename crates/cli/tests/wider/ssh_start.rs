@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::dead_addresses::dead;
 use crate::support::programs::script;
 use crate::support::running::Running;
-use crate::support::{Home, PUMP, expect, noise_file};
+use crate::support::{Home, Outcome, PUMP, expect, noise_file};
 use crate::wider_parts::sshd::Sshd;
 
 /// What a start file does before, or instead of, the far command.
@@ -69,8 +69,10 @@ fn a_host_that_does_not_answer_is_waited_for_as_long_as_the_user_says() {
     let port = listener.local_addr().expect("its address").port();
     let ssh = format!("ssh -F none -o BatchMode=yes -p {port}");
     let begun = Instant::now();
-    let run =
-        home.pump(&["copy", "--peer-timeout=1s", "--retry-for=1s", "--ssh", &ssh, "file", "127.0.0.2:x"]);
+    let words = ["copy", "--peer-timeout=1s", "--retry-for=1s", "--ssh", &ssh, "file", "127.0.0.2:x"];
+    let run = home.pump(&words);
+    // What ssh says itself ends with a carriage return.
+    let run = Outcome { err: run.err.replace("\r\n", "\n"), ..run };
     expect(&run, 10, &["nobody answers there", "timed out"], "a dead address");
     assert!(begun.elapsed() < TCP_GIVES_UP / 2, "{:?}", begun.elapsed());
 }

@@ -43,7 +43,7 @@ fn rename_over(file: &Path, content: &[u8]) {
 fn a_file_that_changed_behind_its_listing_is_copied_as_it_is_when_it_is_read() {
     for path in [SteppedPath::Long, SteppedPath::WithinSsh, SteppedPath::Short, SteppedPath::Relayed] {
         let mut copied = [0, 0];
-        // What is sent ahead is listed and read at one moment; each step of a short path costs more trips.
+        // Names that are sent ahead are listed and read at one moment; each step of a short path costs more trips.
         let moments = if path.is_far() { &[0, 1, 2, 3, 6][..] } else { &[0, 12, 14, 15, 16, 17, 18] };
         for &trips in moments {
             for (change, act, after) in CHANGES {
@@ -53,7 +53,8 @@ fn a_file_that_changed_behind_its_listing_is_copied_as_it_is_when_it_is_read() {
                     fs::create_dir_all(stage.path("from/b")).expect("room");
                     write_source(&file, BEFORE);
                     write_source(&stage.path("from/b/stays"), b"stays");
-                    happens_after(&stage, trips * path.delay(), move || act_on(&file, act));
+                    let one_way = Duration::from_nanos(path.round_trip_ns() / 2);
+                    happens_after(&stage, trips * one_way, move || act_on(&file, act));
                     let outcome = stage.copy(way, ("from", "to"), stage.options());
                     let row = format!("{path:?} {way:?} {trips} {change}: {:?}", outcome.said);
                     assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{row}");
@@ -73,7 +74,7 @@ fn a_file_that_changed_behind_its_listing_is_copied_as_it_is_when_it_is_read() {
     }
 }
 
-/// What is compared with a file of the target is copied where it changed behind its listing.
+/// A file that is compared with one of the target is copied where it changed behind its listing.
 #[test]
 fn a_file_that_is_compared_and_changed_behind_its_listing_is_copied() {
     for path in [SteppedPath::Long, SteppedPath::Short] {
@@ -97,7 +98,7 @@ fn a_file_that_is_compared_and_changed_behind_its_listing_is_copied() {
     }
 }
 
-/// What is read back has the length of the file when it was read.
+/// A file that is read back has the length of the file when it was read.
 #[test]
 fn what_is_copied_as_it_is_when_it_is_read_is_verified() {
     for (trips, path) in [0, 14, 15, 16, 17, 18].map(|trips| (trips, SteppedPath::Short)) {

@@ -17,7 +17,7 @@ use crate::tree::folder::directory::Directory;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{AsWalked, FolderKey, FolderStep, ROOT, Visited};
-use datapump_files::disk::{Meta, kind};
+use datapump_files::disk::Meta;
 use datapump_files::identity::id;
 
 /// Folders of all trees that changed since they were walked, and those with files that changed while they were copied.
@@ -170,9 +170,8 @@ fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -
         all.extend(names);
         cookie = next;
     }
-    // Where a file system may report one time twice differently, moved times say nothing.
-    let keeps_times = kind::keeps_times(origin.magic());
-    let changed_ns = |name: &Name| if keeps_times { origin.changed_ns(name) } else { None };
+    let was_walked = |name: &Name| visited.has(visited.below(key, &name.name));
+    let changed_ns = |name: &Name| origin.changed_ns(name, || was_walked(name));
     let (now, _) = source.look_again()?;
     Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, (&before, is_young), &all, changed_ns))
 }

@@ -273,7 +273,10 @@ impl Directory {
     /// Of names that were listed, those that did not come before.
     pub(crate) fn not_dealt_with(&self, names: Vec<Name>) -> Result<Vec<Name>, Problem> {
         let origin = self.source.origin().map_err(Problem::vanished)?;
-        let names = self.root.visited.new_ones(self.folder_key, names, |name| origin.changed_ns(name));
+        let visited = &self.root.visited;
+        let was_walked = |name: &Name| visited.has(visited.below(self.folder_key, &name.name));
+        let changed_ns = |name: &Name| origin.changed_ns(name, || was_walked(name));
+        let names = visited.new_ones(self.folder_key, names, changed_ns);
         Ok(self.listed.lock().unwrap_or_else(PoisonError::into_inner).new_ones(&origin, names))
     }
 

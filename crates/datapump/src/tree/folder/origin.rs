@@ -18,7 +18,7 @@ use crate::target::listed::{Attributes, ListedEntry, Name};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
-use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Folder, Meta};
+use datapump_files::disk::{self, AttributeHolder, FileCalls, FileKind, Folder, Meta, kind, names};
 use datapump_files::followed::{FollowLinks, OriginFolder};
 use datapump_files::holes::mapped;
 
@@ -101,14 +101,26 @@ impl Origin {
         found.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))
     }
 
-    /// The time of the attributes of a name, as far as it costs no request. Of a folder the earliest of all: that it is
-    /// another one shows when it is looked at itself.
-    pub(crate) fn changed_ns(&self, name: &Name) -> Option<i128> {
-        let meta = match self {
-            Origin::Here(folder) => folder.metadata(&name.name).ok()?,
-            Origin::There(_) => name.told.as_ref()?.meta.ok()?,
+    /// When a name changed at the latest, as far as that costs no request: by the time of its attributes, of a link that
+    /// is followed by that of the link, too. A folder that was walked has the earliest of all times, since that it is
+    /// another one shows when it is looked at itself; any other folder has the latest. `None` where it cannot be known:
+    /// on FUSE and the like that may be the time which the content was given.
+    pub(crate) fn changed_ns(&self, name: &Name, was_walked: impl Fn() -> bool) -> Option<i128> {
+        let (meta, link_ns) = match self {
+            Origin::Here(folder) => {
+                let own = names::metadata(&folder.file, folder.own(&name.name)).ok()?;
+                if !kind::keeps_times(disk::magic(&folder.file)) {
+                    return None;
+                }
+                match own.kind {
+                    FileKind::Symlink => (folder.metadata(&name.name).ok()?, own.ctime_ns),
+                    _ => (own, i128::MIN),
+                }
+            }
+            Origin::There(_) => (name.told.as_ref()?.meta.ok()?, i128::MIN),
         };
-        Some(if meta.kind == FileKind::Folder { i128::MIN } else { meta.ctime_ns })
+        let of_folder = || if was_walked() { i128::MIN } else { i128::MAX };
+        Some(link_ns.max(if meta.kind == FileKind::Folder { of_folder() } else { meta.ctime_ns }))
     }
 
     /// The same of a name that may not stand there: `None`.
@@ -305,7 +317,7 @@ impl Origin {
     /// `statfs(2)` type of its file system; 0 for that of another host.
     pub(crate) fn magic(&self) -> u64 {
         match self {
-            Origin::Here(folder) => datapump_files::disk::magic(&folder.file),
+            Origin::Here(folder) => disk::magic(&folder.file),
             Origin::There(_) => 0,
         }
     }
@@ -313,7 +325,7 @@ impl Origin {
     /// Whether the kernel makes the files up as they are read.
     pub(crate) fn is_made_up(&self) -> bool {
         match self {
-            Origin::Here(folder) => datapump_files::disk::folder_is_made_up(&folder.file),
+            Origin::Here(folder) => disk::folder_is_made_up(&folder.file),
             Origin::There(folder) => folder.made_up,
         }
     }

@@ -110,6 +110,16 @@ pub(super) fn changed_and_too_many(stage: &TwoHosts, size: &TreeSize) {
     add_names(stage, size);
 }
 
+/// A folder is in the place of each changed file.
+pub(super) fn folders_in_the_way(stage: &TwoHosts, size: &TreeSize) {
+    too_many(stage, size);
+    for name in changed_of(size) {
+        let path = stage.path(TO).join(name);
+        fs::remove_file(&path).and_then(|()| fs::create_dir(&path)).expect("it was copied");
+        fs::write(path.join("in it"), "too much").expect("room");
+    }
+}
+
 fn add_names(stage: &TwoHosts, size: &TreeSize) {
     let folders = folders_of(size);
     for number in 0..size.deleted as usize {

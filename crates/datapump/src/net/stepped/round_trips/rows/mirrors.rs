@@ -65,6 +65,17 @@ pub(super) const MIRRORS: &[TripRow] = &[
         ..COPY
     },
     TripRow {
+        command: "pump mirror",
+        when: "folders in the place of changed files, names too many",
+        make: trees::folders_in_the_way,
+        options: MIRROR,
+        done: |size| [size.changed, 2 * size.changed + size.deleted],
+        ahead: trips!(|size| 8 + windows(size.changed)),
+        requested: trips!(|size| 8 + rounds(size.changed, 16) + 3 * (size.folders + 1)),
+        relayed: Some(trips!(|size| 9 + 3 * (size.folders + 1))),
+        ..COPY
+    },
+    TripRow {
         command: "pump mirror --exclude",
         when: "changed files, names too many",
         make: trees::changed_and_too_many,
