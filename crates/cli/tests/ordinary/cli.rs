@@ -384,7 +384,7 @@ fn completions_help_and_man_page_know_every_flag() {
         help.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 3).collect();
     assert!(flags.len() > 20, "{flags:?}");
     let name_of = |flag: &str| {
-        flag.trim_start_matches('-').split(['[', ']', '=', ';', '.', ',', ')']).next().map(str::to_owned)
+        flag.trim_start_matches('-').split(['[', ']', '=', ';', ':', '.', ',', ')']).next().map(str::to_owned)
     };
     for flag in flags.into_iter().filter_map(name_of) {
         assert!(page.contains(&format!("--{flag}")), "the manual page lacks --{flag}");
@@ -416,7 +416,7 @@ fn help_and_version() {
     let help = home.pump(&["copy", "--help=all"]).out;
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        help.contains("A folder that is not empty gives way to a file of the source only with --delete;")
+        help.contains("A folder that is not empty is replaced by a file of the source only with --delete:")
     );
     let with_value = home.pump_with(("PUMP_DEPTH", "3"), &["copy", "--help"]).out;
     assert_eq!(with_value, home.pump(&["copy", "--help"]).out, "help does not change with the environment");

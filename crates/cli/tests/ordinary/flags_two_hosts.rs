@@ -212,7 +212,7 @@ fn compared(make: fn(&Home), sources: &[&str], rows: &[Vec<&str>]) {
                     let text =
                         text.replace(&serving.at("pushed"), "here").replace(&serving.at("from"), "from");
                     let text = text.replace(to, "here");
-                    lines(&text.replace("served/from", "from").replace("'pushed/", "'here/"))
+                    lines(&text.replace("served/from", "from").replace("'pushed", "'here"))
                 };
                 assert_eq!(own(&run.out), own(&here.out), "{row} {to}");
             }

@@ -65,7 +65,7 @@ pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Probl
     if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
         shared.ledger.watch.enter(Phase::Verifying);
     }
-    let Some(copied) = copied(task)? else {
+    let Some(copied) = copied(shared, task)? else {
         return Err(original.unsettled("nothing is kept of its copy to compare it with"));
     };
     let again = match &original.held {
@@ -95,10 +95,12 @@ pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Probl
 
 /// What was copied. The hash that was taken on the way does where it is one of the whole file: then the target need not
 /// be read. `None` where nothing tells what was copied.
-fn copied(task: &Task) -> Result<Option<CopiedContent<'_>>, Problem> {
+fn copied<'task>(shared: &Shared<'_>, task: &'task Task) -> Result<Option<CopiedContent<'task>>, Problem> {
     let (length, ranges) = (task.length(), task.ranges_to_read_back());
     let is_whole = ranges == [(0, length)] || (length == 0 && ranges.is_empty());
-    let hash = task.hash.as_ref().map(|hash| CopiedContent::Hash(hash, ranges));
+    // A hook takes the place of the hash, which has nothing then.
+    let hash = task.hash.as_ref().filter(|_| shared.settings.hook.is_none());
+    let hash = hash.map(|hash| CopiedContent::Hash(hash, ranges));
     let system = |errno: Errno| Problem::system(Operation::Open, &task.target_name, errno.0);
     let target = match (&task.finish, &task.sink) {
         (Finish::Commit(staged), _) if hash.is_none() || !is_whole || staged.goes_on => {

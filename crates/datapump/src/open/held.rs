@@ -147,7 +147,8 @@ impl Elsewhere for RemoteFile {
             RemoteFile::Open(file) => file.look_again(path)?,
             RemoteFile::Small(file) => match file.told.get() {
                 Some((now, _)) if file.len_max > 0 && !is_another_of_several(before, now) => {
-                    let _ = original.again.set(ReadAgain { held: original.held.clone(), meta: *now });
+                    let meta = as_the_file_listed(before, now);
+                    let _ = original.again.set(ReadAgain { held: original.held.clone(), meta });
                     return Ok(None);
                 }
                 Some((now, _)) => (*now, Some(*now), false),
@@ -217,6 +218,14 @@ impl Elsewhere for RemoteFile {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// A file as it was when it was read. By which handle it is told apart from others of its number, its listing alone says.
+fn as_the_file_listed(listed: &Meta, now: &Meta) -> Meta {
+    match id(listed) == id(now) {
+        true => Meta { generation: listed.generation, handle: listed.handle, ..*now },
+        false => *now,
     }
 }
 
