@@ -148,7 +148,16 @@ fn folder(meta: WireMeta) -> Answer {
 }
 
 fn file(meta: WireMeta, ranges: Option<Vec<Range>>) -> Answer {
-    Answer::File { meta, attributes: Vec::new(), ranges, owners: None, follows: None, is_young: None }
+    let block_len = (meta.size_bytes.0 % 2 == 0).then_some(meta.size_bytes.0 as u32);
+    Answer::File {
+        meta,
+        attributes: Vec::new(),
+        ranges,
+        owners: None,
+        follows: None,
+        is_young: None,
+        block_len,
+    }
 }
 
 fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
@@ -278,7 +287,13 @@ fn asking(which: u8, [one, two, three]: [u64; 3]) -> PeerRequest {
         6 => PeerRequest::Open { file: one, above: two, name: name() },
         7 => PeerRequest::LookAgain(one),
         8 => PeerRequest::Close(one),
-        9 => PeerRequest::Fetch { above: one, name: name(), len: two as u32, sum: Some(three % 2 == 0) },
+        9 => PeerRequest::Fetch {
+            above: one,
+            name: name(),
+            len: two as u32,
+            sum: Some(three % 2 == 0),
+            len_max: (three % 3 == 0).then_some(three as u32),
+        },
         10 => PeerRequest::LookAt { above: one, name: name(), with_attributes: Some(two % 2 == 0) },
         _ => PeerRequest::Read { file: one, at: FileSize(two), len: three as u32, sum: Some(two % 2 == 0) },
     }

@@ -161,10 +161,10 @@ fn settings_of_ssh_for_log_ins_are_not_in_the_way() {
 /// The ssh that a run has started.
 fn ssh_of(home: &Home) -> Option<Pid> {
     let config = home.path("sshd/config").display().to_string();
-    let start = ["ssh", "-F", &config, ""].join("\0");
     let is_it = |process: &DirEntry| {
         let words = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-        words.starts_with(start.as_bytes())
+        let mut words = words.split(|byte| *byte == 0);
+        words.next() == Some(b"ssh") && words.any(|word| word == config.as_bytes())
     };
     let found = std::fs::read_dir("/proc").expect("it is mounted").flatten().find(is_it)?;
     Pid::from_raw(found.file_name().to_str()?.parse().ok()?)
