@@ -171,7 +171,11 @@ fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -
         cookie = next;
     }
     let was_walked = |name: &Name| visited.has(visited.below(key, &name.name));
-    let changed_ns = |name: &Name| origin.changed_ns(name, || was_walked(name));
+    // Of another host it is not known whether its times hold.
+    let changed_ns = |name: &Name| match &origin {
+        Origin::Here(_) => origin.changed_ns(name, || was_walked(name)),
+        Origin::There(_) => None,
+    };
     let (now, _) = source.look_again()?;
     Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, (&before, is_young), &all, changed_ns))
 }
