@@ -68,11 +68,11 @@ fn a_host_that_does_not_answer_is_waited_for_as_long_as_the_user_says() {
     let (listener, _taken) = dead(0);
     let port = listener.local_addr().expect("its address").port();
     let ssh = format!("ssh -F none -o BatchMode=yes -p {port}");
-    let begun = Instant::now();
+    let start = Instant::now();
     let words = ["copy", "--peer-timeout=1s", "--retry-for=1s", "--ssh", &ssh, "file", "127.0.0.2:x"];
     let run = home.pump(&words);
     // What ssh says itself ends with a carriage return.
     let run = Outcome { err: run.err.replace("\r\n", "\n"), ..run };
     expect(&run, 10, &["nobody answers there", "timed out"], "a dead address");
-    assert!(begun.elapsed() < TCP_GIVES_UP / 2, "{:?}", begun.elapsed());
+    assert!(start.elapsed() < TCP_GIVES_UP / 2, "{:?}", start.elapsed());
 }

@@ -144,12 +144,12 @@ pub(crate) fn end_below(pid: u32) {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const WAIT_MAX: Duration = Duration::from_secs(30);
     const LOG_IN_MAX: Duration = Duration::from_secs(150);
 
     fn wait(has_user: bool) -> StartWait {
         let (input, _output) = std::io::pipe().expect("a pipe");
-        StartWait { has_user, ..StartWait::new(input, std::process::id(), PATIENCE) }
+        StartWait { has_user, ..StartWait::new(input, std::process::id(), WAIT_MAX) }
     }
 
     #[test]
