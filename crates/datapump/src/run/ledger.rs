@@ -198,8 +198,13 @@ impl Ledger<'_> {
         self.tally().skipped += 1;
         if self.is_first_of("sockets") {
             let words = "is a socket: it has no content and is left out, as is each further one";
-            (self.events)(Event::Notice(format!("'{}' {words}", shown_path(path))));
+            self.notice(format!("'{}' {words}", shown_path(path)));
         }
+    }
+
+    /// Worth a line, unless `--quiet` is set: nothing failed.
+    pub(crate) fn notice(&self, words: String) {
+        (self.events)(Event::Notice(words));
     }
 
     pub(crate) fn warn(&self, words: String) {

@@ -44,8 +44,8 @@ pub const DIFFERENCES: [(&str, &str); 47] = [
     ),
     (
         "rsync compares size and time before it copies",
-        "Every named file is copied. --update=differs compares as rsync does, to the nanosecond \
-         (--modify-window 1s where one side keeps less), --update as cp -u, --checksum content.",
+        "Every named file is copied. --update=differs compares size and time, to the nanosecond where rsync compares \
+         whole seconds (--modify-window 1s where one side keeps less), --update as cp -u, --checksum content.",
     ),
     (
         "cp -i asks, and cp -n keeps what stands there",

@@ -328,15 +328,6 @@ fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
 /// The folder that it was made in, the root itself, and its list.
 type Made = (Arc<File>, Arc<File>, Option<TreeJournal>);
 
-/// A list that will not be believed leads nowhere: what `cp -r` would do the same command does, too.
-fn tell_nesting(shared: &Shared<'_>, path: &Path) {
-    let path = shown_path(path);
-    shared.ledger.warn(format!(
-        "'{path}' is made where it cannot be told later that it is of this copy: if that is cut, the same command \
-         copies below it, as cp does; then name the source as SRC/ to go on in '{path}'"
-    ));
-}
-
 /// Makes a folder under a temporary name, or opens the one that a killed run left with nothing but its list in it, or
 /// that another pump makes at this very point.
 fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
@@ -388,11 +379,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         });
     let journal = match begun? {
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, Operation::Make, path, words)),
-        kept @ Kept::Doubtful(..) => {
-            tell_nesting(shared, path);
-            kept.told(&shared.ledger)
-        }
-        kept @ Kept::List(_) => kept.told(&shared.ledger),
+        kept => kept.told(&shared.ledger),
     };
     // A root that stands there without its list keeps its mode where names of a list are copied (`keeps_own`): a loss
     // of power must not leave one that this run made.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use datapump_core::journal::{HEADER_BYTES, Header, JournalEntry, PathSum, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
-use crate::job::options::{Options, Sync};
+use crate::job::options::{Options, Sync, Update};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::ledger::Ledger;
@@ -120,7 +120,7 @@ impl TreeJournal {
         journal.witness(device, folder, path);
         Ok(match why {
             None => Kept::List(journal),
-            Some(why) => Kept::Doubtful(journal, doubtful(path, why)),
+            Some(why) => Kept::Doubtful(journal, doubtful(path, why, options)),
         })
     }
 
@@ -326,7 +326,7 @@ impl Kept {
                 Some(journal)
             }
             Kept::Doubtful(journal, words) => {
-                ledger.warn(words);
+                ledger.notice(words);
                 Some(journal)
             }
             Kept::Ignored(words) => {
@@ -344,11 +344,13 @@ fn ignored(name: &Path, why: &str) -> String {
     )
 }
 
-fn doubtful(path: &Path, why: &str) -> String {
+fn doubtful(path: &Path, why: &str, options: &Options) -> String {
     let path = shown_path(path);
-    format!(
-        "'{path}': no list of what was done can be kept: {why}; if this copy is cut, the next one starts over"
-    )
+    let next = match options.update {
+        Update::All => "copies all of it again",
+        _ => "compares all that exists",
+    };
+    format!("'{path}': no list of what was done can be kept: {why}; if this copy is cut, the next one {next}")
 }
 
 /// A list that is open.

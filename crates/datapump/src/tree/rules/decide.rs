@@ -235,8 +235,7 @@ pub(crate) fn window_ns(options: &Options) -> i128 {
     i128::try_from(options.modify_window.as_nanos()).unwrap_or(i128::MAX)
 }
 
-/// Equal times, as far as the target's file system can tell them. One that knows whole seconds only (ext4 with inodes
-/// of 128 bytes; FAT: even seconds) shows it by a time of attributes without a fraction, too.
+/// Equal times, as far as the target's file system can keep them. One that rounds shows it in the time of attributes, too.
 pub(crate) fn same_time(source: &Meta, there: &Meta, window_ns: i128) -> bool {
     (source.mtime_ns - there.mtime_ns).abs() <= window_ns || grain_ns(source, there).is_some()
 }
@@ -244,9 +243,11 @@ pub(crate) fn same_time(source: &Meta, there: &Meta, window_ns: i128) -> bool {
 /// How coarsely the target's file system tells the time of the source, where that is all by which two times differ.
 pub(crate) fn grain_ns(source: &Meta, there: &Meta) -> Option<i128> {
     const SECOND: i128 = 1_000_000_000;
+    // FAT; ext4 with inodes of 128 bytes; exFAT; servers and daemons; UDF; NTFS and SMB.
+    const GRAINS_NS: [i128; 6] = [2 * SECOND, SECOND, 10_000_000, 1_000_000, 1_000, 100];
     let behind = source.mtime_ns - there.mtime_ns;
     let is_told_in = |grain| there.mtime_ns % grain == 0 && there.ctime_ns % grain == 0;
-    let grain = [2 * SECOND, SECOND].into_iter().find(|grain| is_told_in(*grain))?;
+    let grain = GRAINS_NS.into_iter().find(|grain| is_told_in(*grain))?;
     (1..grain).contains(&behind).then_some(grain)
 }
 
@@ -369,6 +370,12 @@ mod tests {
             (at(5 * SECOND + 3, 1), at(4 * SECOND, 8 * SECOND), true),
             (at(6 * SECOND + 3, 1), at(4 * SECOND, 8 * SECOND), false),
             (at(-SECOND + 5, 1), at(-SECOND, 8 * SECOND), true),
+            // exFAT, NTFS
+            (at(5 * SECOND + 19_999_999, 1), at(5 * SECOND + 10_000_000, 30_000_000), true),
+            (at(5 * SECOND + 20_000_000, 1), at(5 * SECOND + 10_000_000, 30_000_000), false),
+            (at(57_532_104, 1), at(57_532_100, 999_700), true),
+            (at(57_532_104, 1), at(57_532_100, 999_701), false),
+            (at(57_532_204, 1), at(57_532_100, 999_700), false),
         ] {
             assert_eq!(same_time(&source, &there, 0), same, "{} {}", source.mtime_ns, there.mtime_ns);
         }
