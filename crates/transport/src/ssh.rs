@@ -6,17 +6,18 @@
 //!
 //! Must not know: what the session is for, frames.
 
+mod call;
 mod distrusts;
 mod mux;
 mod said;
 mod settings;
 mod start_wait;
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::pipe;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +33,7 @@ pub(crate) use distrusts::Distrusted;
 pub use distrusts::Distrusts;
 pub use mux::SshMux;
 
+use call::SshCall;
 use mux::wait_and_read;
 use said::Said;
 use start_wait::{ANSWER_MAX, Silent, StartWait, end_below};
@@ -103,52 +105,15 @@ impl Shell {
         unheard.iter().copied().chain([self.remote_bin.as_str(), "serve", "--stdio"]).collect()
     }
 
+    /// The word that is OpenSSH's ssh; programs that start it may precede it (`sshpass -e ssh`, `nice ssh`).
+    fn openssh(&self) -> Option<usize> {
+        let is_ssh = |word: &String| Path::new(word).file_name().is_some_and(|name| name == "ssh");
+        self.command.iter().position(is_ssh)
+    }
+
     /// ssh takes the first of two ports.
     fn names_another_port(&self, host: &SshHost) -> bool {
         host.port.is_some() && self.command.iter().skip(1).any(|word| word.starts_with("-p"))
-    }
-}
-
-/// The command that starts the far end of one session.
-struct SshCall<'shell> {
-    shell: &'shell Shell,
-    host: &'shell SshHost,
-    /// Options for ssh that replace settings of the user's.
-    instead: Vec<Cow<'static, str>>,
-}
-
-impl<'shell> SshCall<'shell> {
-    fn new((shell, host): (&'shell Shell, &'shell SshHost), patience: Duration, stop: &AtomicBool) -> Self {
-        let plain = SshCall { shell, host, instead: Vec::new() };
-        let instead = settings::instead(&plain.words(), patience, stop);
-        SshCall { instead, ..plain }
-    }
-
-    /// The words that run a command on the host, but for that command. The port stands right before the host: what is
-    /// in front may be another program that starts ssh. Of two settings ssh takes the first.
-    fn words(&self) -> Vec<Cow<'_, str>> {
-        let port = self.host.port.map(|port| ["-p".into(), port.to_string().into()]);
-        let mut command = self.shell.command.iter().map(|word| Cow::Borrowed(word.as_str()));
-        let program = command.next();
-        let instead = self.instead.iter().flat_map(|it| [Cow::Borrowed("-o"), Cow::Borrowed(&**it)]);
-        let words = program.into_iter().chain(instead).chain(command);
-        words.chain(port.into_iter().flatten()).chain([self.host.name.as_str().into()]).collect()
-    }
-
-    /// The same as a shell would take them, for people.
-    fn shown(&self) -> String {
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:=%+,[]".contains(letter);
-        let quoted = |word: &Cow<'_, str>| match word.chars().all(is_plain) && !word.is_empty() {
-            true => word.to_string(),
-            false => format!("'{}'", word.replace('\'', "'\\''")),
-        };
-        let line = self.words().iter().map(quoted).collect::<Vec<_>>().join(" ");
-        datapump_core::problem::shown(line.as_bytes())
-    }
-
-    /// For people: which of ssh's settings are in the way all the same.
-    fn left_in_the_way(&self, stop: &AtomicBool) -> String {
-        settings::left(&self.words(), stop)
     }
 }
 
@@ -218,7 +183,7 @@ impl RemoteEnd {
             let words = "the place and --ssh both name a port; drop one";
             return Err(NetFault::Refused(words.into()));
         }
-        let call = SshCall::new((shell, host), patience, stop);
+        let call = SshCall::new((shell, host), patience, stop)?;
         let (mut child, output, mut input, mut wait) = spawn(&call, patience)?;
         let said = Said::relay(child.stderr.take().expect("it was asked for"));
         let mut search = Search::default();
@@ -233,14 +198,14 @@ impl RemoteEnd {
                  it runs commands{}",
                 printed(&search)
             ))),
-            Ok(Heard::Silence(silent)) => Err(unanswered(&call, silent, (&search, stop))),
+            Ok(Heard::Silence(silent)) => Err(unanswered(&call, silent, &search)),
             Ok(Heard::End) => {
                 drop(output);
                 let status = end(&mut child, END_MAX, stop);
                 // A terminal tells ssh to stop, too: that it did is no news.
                 return Err(match stop.load(Ordering::Relaxed) {
                     true => NetFault::Stopped,
-                    false => ended(&call, status, (&search, &said), stop),
+                    false => ended(&call, status, (&search, &said)),
                 });
             }
             Err(fault) => Err(fault),
@@ -342,10 +307,10 @@ fn hear(
 }
 
 /// Why a far end that says nothing is given up.
-fn unanswered(call: &SshCall<'_>, silent: Silent, (search, stop): (&Search, &AtomicBool)) -> NetFault {
+fn unanswered(call: &SshCall<'_>, silent: Silent, search: &Search) -> NetFault {
     let shell = call.shell;
     let (name, bin) = (shell.name(), datapump_core::problem::shown(shell.remote_bin.as_bytes()));
-    let (by_hand, left) = (call.shown(), call.left_in_the_way(stop));
+    let (by_hand, unasked) = (call.shown(), call.unasked());
     let words = match silent {
         Silent::Shell => format!(
             "the far shell did not run '{bin}' within {} s: a start file there (~/.bashrc, ~/.cshrc) may read its \
@@ -354,7 +319,7 @@ fn unanswered(call: &SshCall<'_>, silent: Silent, (search, stop): (&Search, &Ato
         ),
         Silent::Ssh => format!("{name} did not log in; try: {by_hand} true"),
     };
-    NetFault::Refused(format!("{words}{left}{}", printed(search)))
+    NetFault::Refused(format!("{words}{unasked}{}", printed(search)))
 }
 
 fn read(opening: Opening) -> Result<(Ticket, Option<std::net::SocketAddr>), NetFault> {
@@ -375,17 +340,13 @@ fn other_version(protocol: &str, program: &str) -> NetFault {
 }
 
 /// Why there is no far end. ssh has said its part on standard error.
-fn ended(
-    call: &SshCall<'_>,
-    status: Option<ExitStatus>,
-    (search, said): (&Search, &Said),
-    stop: &AtomicBool,
-) -> NetFault {
+fn ended(call: &SshCall<'_>, status: Option<ExitStatus>, (search, said): (&Search, &Said)) -> NetFault {
     let shell = call.shell;
     let (name, bin) = (shell.name(), datapump_core::problem::shown(shell.remote_bin.as_bytes()));
     let by_hand = call.shown();
-    // What it said stands above what is told of it.
+    // Its own words precede those about it.
     said.await_rest();
+    let own = if said.is_silent() { "it printed no reason" } else { "what it said stands above" };
     if status.and_then(|status| status.code()) == Some(255) && said.is_unreached() {
         return NetFault::Unreached(format!(
             "{name} found no such host, or nobody answers there; what it said stands above"
@@ -393,8 +354,8 @@ fn ended(
     }
     let words = match (status.and_then(|status| status.code()), status.and_then(|status| status.signal())) {
         (Some(255), _) => format!(
-            "{name} ended with status 255: the host is not known, cannot be reached or does not let you in; what it \
-             said stands above; try: {by_hand} true"
+            "{name} ended with status 255: the host is not known, cannot be reached or does not let you in; {own}; \
+             try: {by_hand} true"
         ),
         (Some(127), _) => format!(
             "there is no '{bin}' at the far end (status 127): install pump there, or say where it is with \
@@ -414,8 +375,9 @@ fn ended(
         (None, Some(signal)) => format!("{name} was ended by signal {signal} before the far end answered"),
         (None, None) => format!("{name} ended before the far end answered"),
     };
-    let left = call.left_in_the_way(stop);
-    NetFault::Refused(format!("{words}{left}{}", printed(search)))
+    let reached = matches!(status.and_then(|status| status.code()), Some(126 | 127 | 255));
+    let unasked = if reached { String::new() } else { call.unasked() };
+    NetFault::Refused(format!("{words}{unasked}{}", printed(search)))
 }
 
 /// What came instead of a line of ours.
@@ -458,29 +420,15 @@ mod tests {
         assert_eq!(alone.remote_words(), ["env", "-u", "SSH_CONNECTION", "pump", "serve", "--stdio"]);
     }
 
-    fn at(name: &str) -> SshHost {
+    fn host(name: &str) -> SshHost {
         SshHost { name: name.into(), port: None }
-    }
-
-    #[test]
-    fn a_port_stands_before_the_host_and_what_is_shown_can_be_typed() {
-        let shell = Shell::new("ssh -J jump -o 'User Known'", "pump").expect("words");
-        let host = SshHost { name: "user@host".into(), port: Some(2222) };
-        assert!(Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&host));
-        assert!(!Shell::new("ssh -p 1", "pump").expect("words").names_another_port(&at("host")));
-        let call = SshCall { shell: &shell, host: &host, instead: vec!["StdinNull=no".into()] };
-        let expected = "ssh -o StdinNull=no -J jump -o 'User Known' -p 2222 user@host";
-        assert_eq!(call.words()[5..], ["-o", "User Known", "-p", "2222", "user@host"]);
-        assert_eq!(call.shown(), expected);
-        let (shell, host) = (Shell::new("a \"it's\"", "pump").expect("words"), at("b"));
-        assert_eq!(SshCall { shell: &shell, host: &host, instead: vec![] }.shown(), "a 'it'\\''s' b");
     }
 
     /// The far end is a shell that reads its command from the options; the host and the far command are its arguments.
     fn started(script: &str) -> Result<RemoteEnd, NetFault> {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         let shell = Shell { command, remote_bin: "far pump".into(), ..Shell::default() };
-        RemoteEnd::start(&shell, &at("user@host"), END_MAX, &Arc::default())
+        RemoteEnd::start(&shell, &host("user@host"), END_MAX, &Arc::default())
     }
 
     #[test]
@@ -509,10 +457,10 @@ mod tests {
             }
         }
         let missing = Shell::new("/nowhere/ssh", "pump").expect("words");
-        let fault = RemoteEnd::start(&missing, &at("host"), END_MAX, &Arc::default());
+        let fault = RemoteEnd::start(&missing, &host("host"), END_MAX, &Arc::default());
         assert!(format!("{fault:?}").contains("--ssh"), "{fault:?}");
         let silent = Shell::new("sh -c 'sleep 60'", "pump").expect("words");
-        let stopped = RemoteEnd::start(&silent, &at("host"), END_MAX, &Arc::new(AtomicBool::new(true)));
+        let stopped = RemoteEnd::start(&silent, &host("host"), END_MAX, &Arc::new(AtomicBool::new(true)));
         assert_eq!(stopped.expect_err("it stops"), NetFault::Stopped);
     }
 }

@@ -47,6 +47,7 @@ mod report;
 mod resume;
 mod room;
 mod ssh;
+mod ssh_settings;
 mod ssh_start;
 mod stacks;
 mod studies;

@@ -120,44 +120,6 @@ fn odd_paths_addresses_and_noise_are_no_matter() {
     }
 }
 
-/// Settings that suit log-ins and prevent a session.
-const LOG_IN_SETTINGS: [&str; 8] = [
-    "RequestTTY force",
-    "RequestTTY yes\n  RemoteCommand /bin/true",
-    "SessionType none",
-    "ForkAfterAuthentication yes",
-    "StdinNull yes",
-    "PermitLocalCommand yes\n  LocalCommand cat",
-    "ControlMaster auto\n  ControlPersist yes\n  ControlPath sshd/master",
-    "ExitOnForwardFailure yes\n  DynamicForward ",
-];
-
-#[test]
-fn settings_of_ssh_for_log_ins_are_not_in_the_way() {
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = taken.local_addr().expect("bound").port();
-    for setting in LOG_IN_SETTINGS {
-        let home = Home::new();
-        let _sshd = Sshd::new(&home, Some(UNREACHABLE));
-        let content = noise_file(&home, "file", 300_000, 1);
-        let config = home.path("sshd/config");
-        let rest = std::fs::read_to_string(&config).expect("it was written");
-        let end = if setting.ends_with(' ') { port.to_string() } else { String::new() };
-        std::fs::write(&config, format!("Host *\n  {setting}{end}\n{rest}")).expect("room");
-        expect(&copy(&home, &["file", "loop:there"]), 0, &[], setting);
-        expect(&copy(&home, &["loop:there", "back"]), 0, &[], setting);
-        has_content(&home.path("back"), &content, setting);
-        assert!(!home.path("sshd/master").exists(), "{setting}: a master was made");
-    }
-    let home = Home::new();
-    let _sshd = Sshd::new(&home, None);
-    noise_file(&home, "file", 10, 1);
-    let words = ["copy", "--ssh", &Sshd::ssh(&home, "-tt"), "--remote-bin", PUMP, "file", "loop:x"];
-    // ssh's own words end as a terminal wants it.
-    let run = home.pump(&words);
-    assert_eq!((run.status, run.err.contains("in the way: requesttty force")), (5, true), "{run:?}");
-}
-
 /// The ssh that a run has started.
 fn ssh_of(home: &Home) -> Option<Pid> {
     let config = home.path("sshd/config").display().to_string();

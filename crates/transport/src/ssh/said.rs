@@ -47,6 +47,11 @@ impl Said {
         let _ = self.is_over.recv_timeout(REST_MAX);
     }
 
+    /// Whether it has said nothing until now.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Whether the host was never there, by what it said until now.
     pub(crate) fn is_unreached(&self) -> bool {
         let said = self.end.lock().unwrap_or_else(PoisonError::into_inner);
