@@ -409,6 +409,7 @@ impl Job {
             remote_host: self.remote_host.clone(),
             stop: Arc::clone(&self.stop),
             rates: self.rates(),
+            compressions: Default::default(),
             places_early: PlacesEarly::default(),
             live: std::sync::Mutex::default(),
             numbers: AtomicU32::new(0),

@@ -46,6 +46,7 @@ use crate::target::place::Place;
 use crate::target::{Item, Target};
 use crate::tree;
 use datapump_files::commit::StagedFile;
+use datapump_files::commit::compressed::Compression;
 use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, PathAt, kind};
 use datapump_files::holes::ByteRanges;
@@ -228,6 +229,13 @@ impl OpenTarget {
             OpenTarget::StagedFile(staged) => staged.discard(),
             OpenTarget::Stripe(stripe) => stripe.give_up(),
             OpenTarget::Device(..) | OpenTarget::Stream(_) | OpenTarget::Compare(_) | OpenTarget::Null => {}
+        }
+    }
+
+    fn compression(&self, shared: &Shared<'_>, opened: &Opened, how: How) -> Compression {
+        match self {
+            OpenTarget::StagedFile(staged) => reserve::compression(shared, staged, opened, how),
+            _ => Compression::Never,
         }
     }
 
@@ -448,6 +456,8 @@ fn complete(
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
         return Err(Problem::new(Class::Io, Operation::Reflink, name, message));
     }
+    let compression = landing.compression(shared, &opened, how);
+    let how = reserve::compressible(shared, how, compression);
     // A direct read cannot tell less than one unit from the end, which alone ends such a file.
     let ends = opened.ranges.is_some();
     let mut source_direct =
@@ -459,7 +469,7 @@ fn complete(
         (from_stripe, source_direct) = (Some(source), is_direct);
     }
     if let OpenTarget::Stripe(open) = landing {
-        let (sink, is_direct) = stripe::sink(shared, open, how.sink_direct)?;
+        let (sink, is_direct) = stripe::sink(shared, open, how)?;
         (to_stripe, sink_direct) = (Some(sink), is_direct);
         reserve::of_stripe(shared, open, opened.ranges.as_deref())?;
     }
@@ -491,7 +501,7 @@ fn complete(
     if let (OpenTarget::StagedFile(staged), Some(ranges)) = (landing, &mut ranges) {
         resumed::go_on(shared, (staged, name), original.as_mut(), ranges);
         let meta = original.as_ref().map(|original| &original.meta);
-        reserve(shared, staged, ranges, (meta, sink.skips_zeros()))?;
+        reserve(shared, staged, ranges, (meta, sink.skips_zeros()), compression)?;
         if let Some(wish) = resumed::wish(shared, original.as_ref(), How { sink_direct, ..how }) {
             staged.keep_journal(&wish);
         }

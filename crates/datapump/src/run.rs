@@ -24,7 +24,7 @@ use crate::job::platform::EngineNeed;
 use crate::job::settings::Settings;
 use crate::lane::gate::LaneGate;
 use crate::net::folder::remote_host::{PlacesEarly, RemoteHost};
-use crate::problem::{Class, Operation, Problem, class_of};
+use crate::problem::{Operation, Problem};
 use crate::report::AskedAndGot;
 use crate::run::ledger::Ledger;
 use crate::run::plan::Plan;
@@ -32,7 +32,7 @@ use crate::run::rate::Rate;
 use crate::target::Item;
 use crate::tree::Trees;
 use crate::tree::folder::directory::{Batch, Directory};
-use datapump_files::commit::why_full;
+use datapump_files::commit::compressed::Compressions;
 use datapump_files::disk::FileCalls;
 
 /// What a lane does between blocks.
@@ -64,6 +64,8 @@ pub(crate) struct Shared<'run> {
     pub(crate) gate: LaneGate,
     /// What the trees of the job share.
     pub(crate) trees: Trees,
+    /// Which mounts compress.
+    pub(crate) compressions: Compressions,
     /// Limits that all blocks obey.
     pub(crate) rates: Vec<Arc<Rate>>,
     pub(crate) live: Mutex<BTreeMap<u32, Arc<Task>>>,
@@ -155,12 +157,9 @@ impl Shared<'_> {
         task: &Task,
     ) -> Problem {
         let mut problem = Problem::system(operation, name, errno);
-        if class_of(errno) == Class::NoSpace
-            && let Finish::Commit(staged) = &task.finish
-        {
+        if let Finish::Commit(staged) = &task.finish {
             let needed = Some(task.length()).filter(|&bytes| bytes != u64::MAX);
-            let words = why_full(errno, needed, staged.handle.room().free_bytes);
-            problem.message = format!("{}; {words}", problem.message);
+            problem = staged.rooms().explain(problem, needed);
         }
         if errno == Errno::EOPNOTSUPP.0 && self.settings.options.uncached {
             let hint = "this file system has no uncached I/O; leave out --uncached";

@@ -14,11 +14,13 @@
 
 pub mod aside;
 pub mod backup_folders;
+pub mod compressed;
 pub mod made;
 pub mod own_copy;
 pub mod partial;
 pub mod put_names;
 pub mod reserved;
+pub mod shortage;
 pub mod temporary;
 
 use std::ffi::{OsStr, OsString};
@@ -27,9 +29,10 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::commit::shortage::Rooms;
 use crate::commit::temporary::{Siblings, busy, same_file};
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
-use crate::problem::{Class, Operation, Problem, class_of, is_quota};
+use crate::problem::{Class, Operation, Problem, class_of};
 use crate::resume::{self, Found, Journal, OpenedJournal, ResumeRequest};
 use datapump_core::units::bytes_words;
 /// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
@@ -155,7 +158,7 @@ impl StagedFile {
             }
             // EISDIR: kernels before 3.11 took it for the folder (open(2)).
             Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS | Errno::EISDIR) => Ok(None),
-            Err(errno) => Err(Problem::system(Operation::Create, path, errno.0)),
+            Err(errno) => Err(shortage::of_name_in(Operation::Create, path, errno, folder)),
         }
     }
 
@@ -192,9 +195,15 @@ impl StagedFile {
     /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
     /// cannot: then writes find out.
     pub fn reserve(&self, ranges: &[(u64, u64)], length_bytes: u64) -> Result<bool, Problem> {
-        // Asked before: an allocation that fails may have taken all there was.
-        let free_bytes = self.folder.room().free_bytes;
-        let failed = |errno: Errno| self.no_room(errno, ranges, free_bytes);
+        let rooms = self.rooms();
+        let needed: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+        let failed = |errno: Errno| {
+            let problem = Problem::system(Operation::Reserve, &self.path, errno.0);
+            // A length alone needs no room, whatever it is.
+            let length = if errno == Errno::EFBIG { length_bytes } else { needed };
+            let offset = (class_of(errno.0) == Class::NoSpace).then_some(0);
+            Problem { offset, ..rooms.explain(problem, Some(length)) }
+        };
         let dense = ranges == [(0, length_bytes)];
         let before = self.handle.meta().map_err(failed)?;
         let is_reserved = match self.reserve_ranges(ranges) {
@@ -230,14 +239,19 @@ impl StagedFile {
         Err(Problem::new(Class::NoSpace, Operation::Reserve, &self.path, words).at(0))
     }
 
-    fn no_room(&self, errno: Errno, ranges: &[(u64, u64)], free_bytes: u64) -> Problem {
-        let mut problem = Problem::system(Operation::Reserve, &self.path, errno.0);
-        if class_of(errno.0) == Class::NoSpace {
-            let needed: u64 = ranges.iter().map(|(start, end)| end - start).sum();
-            problem.message = format!("{}; {}", problem.message, why_full(errno.0, Some(needed), free_bytes));
-            problem.offset = Some(0);
-        }
-        problem
+    /// What the file system says about itself where the target is written.
+    pub fn rooms(&self) -> Rooms {
+        Rooms::of(&self.folder, &self.handle)
+    }
+
+    /// Refuses a file that is longer than one may be here.
+    pub fn check_length(&self, bytes: u64) -> Result<(), Problem> {
+        self.rooms().check_length(&self.path, bytes)
+    }
+
+    /// The final name's path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether the target is written where it stands.
@@ -295,11 +309,15 @@ impl StagedFile {
         };
         match renamed {
             Err(Errno::EEXIST) if self.before == Before::Nothing => return Err(taken(&self.path)),
-            renamed => renamed.map_err(|errno| Problem::system(Operation::Rename, &self.path, errno.0))?,
+            renamed => renamed.map_err(|errno| self.unnamed_for(errno))?,
         }
         // Killed before this, the journal is left; it belongs to a temporary file that is not there.
         self.journal().inspect(|journal| journal.remove());
         Ok(())
+    }
+
+    fn unnamed_for(&self, errno: Errno) -> Problem {
+        shortage::of_name_in(Operation::Rename, &self.path, errno, &self.folder)
     }
 
     /// A link cannot replace a name: the file gets a temporary one first.
@@ -399,24 +417,4 @@ pub fn taken(path: &Path) -> Problem {
     let words = "something took the name meanwhile: another program, or another name of the source that this file \
                  system takes for the same (upper and lower case); it was left as it is";
     Problem::new(Class::Refused, Operation::Create, path, words)
-}
-
-/// Why there is no room: of a quota that is used up what the disk has free says nothing.
-pub fn why_full(errno: i32, needed: Option<u64>, free: u64) -> String {
-    match is_quota(errno) {
-        true => {
-            "the quota that a user, a group or a project has there is used up; free some of it, or raise it"
-                .into()
-        }
-        false => room_words(needed, free),
-    }
-}
-
-/// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` or 0 while nobody knows how many are needed.
-pub fn room_words(needed: Option<u64>, free: u64) -> String {
-    let free = format!("{free} bytes ({}) are free", bytes_words(free));
-    match needed {
-        Some(needed) if needed > 0 => format!("{needed} bytes ({}) are needed, {free}", bytes_words(needed)),
-        _ => free,
-    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::commit::room_words;
+use crate::commit::shortage::room_words;
 use crate::disk::{Access, PathAt};
 use crate::problem::{Class, Operation, Problem};
 

@@ -22,7 +22,8 @@ pub use attribute_holder::{AttributeHolder, handed_down, xattr_names_at};
 pub use file_calls::FileCalls;
 pub use names::DirEntry;
 pub use os::{
-    boot, file_system, is_locked, is_mount_root, metadata_of_name, mtime_from_disk, origin, takes_names,
+    boot, file_bytes_max, file_system, inode_flags, is_locked, is_mount_root, metadata_of_name,
+    mount_options, mtime_from_disk, origin, takes_names,
 };
 pub use own::{is_closed, why_foreign, why_not_own};
 pub use path_at::{PathAt, folder_of};
@@ -143,8 +144,26 @@ pub type Outcome<T> = Result<T, Errno>;
 pub struct Room {
     /// Bytes that this user may still write.
     pub free_bytes: u64,
+    /// Bytes that the file system has, or the quota of a project.
+    pub total_bytes: u64,
+    /// Files that may still be made.
+    pub free_inodes: u64,
+    /// Files that there may be; 0 where they are not counted.
+    pub inodes: u64,
     /// `statfs(2)` type.
     pub magic: u64,
+}
+
+impl Room {
+    /// Of a simulated file system.
+    fn endless() -> Room {
+        Room { free_bytes: u64::MAX, total_bytes: u64::MAX, ..Room::default() }
+    }
+
+    /// Whether no file can be made, since all inodes are used.
+    pub fn has_no_inodes(&self) -> bool {
+        self.inodes > 0 && self.free_inodes == 0
+    }
 }
 
 impl Disk {
@@ -250,7 +269,7 @@ impl Folder {
     pub fn room(&self) -> Room {
         match self {
             Folder::Os(folder) => os::room(folder),
-            Folder::Sim(_) => Room { free_bytes: u64::MAX, magic: 0 },
+            Folder::Sim(_) => Room::endless(),
         }
     }
 
@@ -261,6 +280,11 @@ impl Folder {
             Folder::Sim(disk) => u128::from(disk.boots() + 1).to_le_bytes(),
         }
     }
+}
+
+/// What the file system says about itself where an open folder lies.
+pub fn room(folder: &std::fs::File) -> Room {
+    os::room(folder)
 }
 
 /// The `statfs(2)` type of the file system on which an open folder lies.

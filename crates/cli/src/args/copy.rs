@@ -144,7 +144,8 @@ pub struct CopyArguments {
 
     /// Let the target grow as it is written, instead of reserving its room first
     ///
-    /// A full disk is then found when it is full. For file systems that reserve slowly, by writing zeros.
+    /// A full disk is then found when it is full. For file systems that reserve slowly, by writing zeros. Where the file
+    /// system compresses, or may do so, nothing is reserved in any case.
     /// Default: off.
     ///
     /// Example: pump copy --no-reserve in.bin /mnt/nfs/out.bin

@@ -186,8 +186,8 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["--preallocate"],
-        "room is reserved before a file is written, unless it fits in one request, --no-reserve or --sparse=always is \
-         given, or --sync=none and the file has at most 64 MiB; leave it out",
+        "room is reserved before a file is written, unless it fits in one request, the file system compresses, \
+         --no-reserve or --sparse=always is given, or --sync=none and the file has at most 64 MiB; leave it out",
     ),
     (
         &["--open-noatime"],

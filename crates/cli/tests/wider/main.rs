@@ -46,6 +46,7 @@ mod owners;
 mod report;
 mod resume;
 mod room;
+mod room_limits;
 mod ssh;
 mod ssh_settings;
 mod ssh_start;

@@ -79,7 +79,7 @@ impl Mount {
         mount
     }
 
-    fn image(&self) -> String {
+    pub fn image(&self) -> String {
         self.home.path("image").display().to_string()
     }
 

@@ -2,11 +2,15 @@
 //!
 //! Must not know: how room is reserved (`commit`).
 
-use crate::job::options::Sync;
+use crate::job::options::{Choice, Sync};
+use crate::open::copy_method::How;
+use crate::open::opened::Opened;
 use crate::open::stripe::target::OpenStripe;
 use crate::problem::Problem;
 use crate::run::Shared;
 use datapump_files::commit::StagedFile;
+use datapump_files::commit::compressed::Compression;
+use datapump_files::commit::shortage::room_words;
 use datapump_files::disk::Meta;
 use datapump_files::holes::ByteRanges;
 
@@ -31,19 +35,90 @@ fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
     ranges.iter().map(&mut first).filter(|(start, end)| end > start).collect()
 }
 
-/// Reserves the target's room where a reservation tells more than the first write would. The time is the sink's.
+/// Whether a new file is compressed as it is written; of one that neither a reservation nor direct I/O concerns that
+/// is not asked.
+pub(crate) fn compression(
+    shared: &Shared<'_>,
+    staged: &StagedFile,
+    opened: &Opened,
+    how: How,
+) -> Compression {
+    let request_bytes = u64::from(shared.settings.shape.request_bytes);
+    let total = opened.ranges.as_deref().map(total_bytes);
+    let is_sparse = || opened.original.as_ref().is_some_and(|it| Some(it.meta.size_bytes) != total);
+    let is_small = total.is_some_and(|bytes| bytes <= request_bytes) && !is_sparse();
+    match is_small && !how.sink_direct {
+        true => Compression::Never,
+        false => shared.compressions.of(&staged.handle),
+    }
+}
+
+/// Direct writes are not compressed, unless the user asks for direct I/O.
+pub(crate) fn compressible(shared: &Shared<'_>, how: How, compression: Compression) -> How {
+    let is_direct = how.sink_direct && shared.settings.options.direct != Choice::Always;
+    match is_direct && compression == Compression::Cached {
+        true => How {
+            sink_direct: false,
+            why: "the file system compresses: written through the page cache",
+            ..how
+        },
+        false => how,
+    }
+}
+
+/// Reserves the target's room where a reservation tells more than the first write would, and defeats no compression.
+/// The time is the sink's.
 pub(crate) fn reserve(
     shared: &Shared<'_>,
     staged: &StagedFile,
     ranges: &[(u64, u64)],
     (meta, skips_zeros): (Option<&Meta>, bool),
+    compression: Compression,
 ) -> Result<(), Problem> {
     if skips_zeros {
         // No room for what may be holes. A later run goes on in a file that is as long as it is told to be.
         return meta.map_or(Ok(()), |meta| staged.reserve(&[], meta.size_bytes).map(drop));
     }
-    let Some(length) = wanted(shared, staged, ranges, meta)? else { return Ok(()) };
-    shared.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(|_| ())
+    let total = total_bytes(ranges);
+    let length = meta.map_or(total, |meta| meta.size_bytes);
+    let (is_sparse, is_compressed) = (total != length, compression != Compression::Never);
+    let options = shared.settings.options;
+    if options.rehearsal_bytes.is_some() {
+        staged.has_room_to_rehearse(total)?;
+    } else if total <= u64::from(shared.settings.shape.request_bytes) && !is_sparse {
+        return Ok(());
+    }
+    let is_small = options.sync == Sync::None && total <= RESERVE_UNSYNCED_MIN_BYTES;
+    let reserve = |ranges: &[(u64, u64)], length| {
+        shared.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(drop)
+    };
+    match options.rehearsal_bytes {
+        Some(_) if !is_compressed => reserve(ranges, ranges.last().map_or(0, |range| range.1)),
+        None if !is_compressed && !options.no_reserve && (is_sparse || !is_small) => reserve(ranges, length),
+        // A file with holes gets its length this way.
+        None if is_sparse => reserve(&[], length),
+        _ => {
+            staged.check_length(length)?;
+            if is_compressed {
+                report_scarce(shared, staged, total);
+            }
+            Ok(())
+        }
+    }
+}
+
+fn total_bytes(ranges: &[(u64, u64)]) -> u64 {
+    ranges.iter().map(|(start, end)| end - start).sum()
+}
+
+/// How much it takes nobody knows before it is written.
+fn report_scarce(shared: &Shared<'_>, staged: &StagedFile, bytes: u64) {
+    let free_bytes = staged.rooms().free_bytes();
+    if bytes > free_bytes {
+        let words = room_words(Some(bytes), free_bytes);
+        let words = format!("{words}; it is copied all the same, since the file system may compress it");
+        shared.ledger.report_scarce(staged.path(), &words);
+    }
 }
 
 /// The same of the members of a stripe, whose lengths say from here on that it is not whole.
@@ -59,36 +134,9 @@ pub(crate) fn of_stripe(
         |waits| &mut waits.reserving,
         || {
             if is_reserved {
-                stripe.reserve(end)?;
+                stripe.reserve(end, &shared.compressions)?;
             }
             stripe.mark_unfinished(end)
         },
     )
-}
-
-/// The length of the file for which room is to be reserved, if it is.
-fn wanted(
-    shared: &Shared<'_>,
-    staged: &StagedFile,
-    ranges: &[(u64, u64)],
-    meta: Option<&Meta>,
-) -> Result<Option<u64>, Problem> {
-    let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
-    let length = meta.map_or(total, |meta| meta.size_bytes);
-    let sparse = total != length;
-    if shared.settings.options.rehearsal_bytes.is_some() {
-        staged.has_room_to_rehearse(total)?;
-        return Ok(Some(ranges.last().map_or(0, |range| range.1)));
-    }
-    // A file with holes gets its length this way.
-    if shared.settings.options.no_reserve && !sparse {
-        return Ok(None);
-    }
-    if total <= u64::from(shared.settings.shape.request_bytes) && !sparse {
-        return Ok(None);
-    }
-    if shared.settings.options.sync == Sync::None && !sparse && total <= RESERVE_UNSYNCED_MIN_BYTES {
-        return Ok(None);
-    }
-    Ok(Some(length))
 }

@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
+use super::copy_method::How;
 use super::direct::direct;
 use super::file_end;
 use super::held::{Elsewhere, Held, Original};
 use super::opened::Opened;
+use super::reserve;
 use crate::end::{Sink, StripeEnd};
 use crate::open::stripe::held::HeldStripe;
 use crate::open::stripe::target::OpenStripe;
@@ -70,17 +72,14 @@ fn open_member(shared: &Shared<'_>, path: &Path, seen: &Meta) -> Result<(Handle,
 }
 
 /// The end of a stripe that is written; whether all of it goes past the page cache.
-pub(super) fn sink(
-    shared: &Shared<'_>,
-    stripe: &OpenStripe,
-    is_direct: bool,
-) -> Result<(Sink, bool), Problem> {
-    let (mut members, mut all_direct) = (Vec::new(), is_direct);
+pub(super) fn sink(shared: &Shared<'_>, stripe: &OpenStripe, how: How) -> Result<(Sink, bool), Problem> {
+    let (mut members, mut all_direct) = (Vec::new(), how.sink_direct);
     for member in &stripe.members {
         let path = member.at.path.clone();
         // Before the other becomes direct: both are opened alike.
         let buffered = Arc::new(member.open_again()?);
-        let is_direct = is_direct && direct(shared, Some(&member.handle), &path)?;
+        let how = reserve::compressible(shared, how, shared.compressions.of(&member.handle));
+        let is_direct = how.sink_direct && direct(shared, Some(&member.handle), &path)?;
         all_direct &= is_direct;
         members.push((path, file_end::of_device(shared, Arc::clone(&member.handle), buffered, is_direct)));
     }

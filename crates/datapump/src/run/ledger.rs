@@ -207,6 +207,13 @@ impl Ledger<'_> {
         (self.events)(Event::Notice(words));
     }
 
+    /// There may not be room for a file whose room is not reserved. The first is reported, unless `--quiet` is set.
+    pub(crate) fn report_scarce(&self, path: &Path, words: &str) {
+        if self.is_first_of("scarce") {
+            self.notice(format!("'{}': {words}", shown_path(path)));
+        }
+    }
+
     pub(crate) fn warn(&self, words: String) {
         (self.events)(Event::Warning(words));
     }

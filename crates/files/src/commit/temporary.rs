@@ -17,8 +17,8 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::commit::made;
 use crate::commit::reserved::{is_temporary, journal_name, may_be_temporary, names_of, temporary_of};
+use crate::commit::{made, shortage};
 use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, names};
 use crate::problem::{self, Class, Operation, Problem};
 use crate::resume;
@@ -158,7 +158,7 @@ pub fn create(
                 true => continue,
                 false => return Ok(None),
             },
-            made => made.map_err(|errno| Problem::system(Operation::Create, path, errno.0))?,
+            made => made.map_err(|errno| shortage::of_name_in(Operation::Create, path, errno, folder))?,
         };
         if locked_and_ours(folder, temporary, &handle, path)? {
             return Ok(own_journal_alone(folder, temporary, siblings).then_some(handle));

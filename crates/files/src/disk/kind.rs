@@ -68,6 +68,71 @@ pub fn name_rule(magic: u64) -> NameRule {
     }
 }
 
+/// How it is known whether files are compressed as they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompressionRule {
+    /// None is.
+    Never,
+    /// Those with `FS_COMPR_FL`: ioctl_iflags(2).
+    ByFlag,
+    /// So, too, and all where the mount says so.
+    ByMount,
+    /// As the file system below does it (overlayfs).
+    Below,
+    /// The file system may compress any file, or pass it on to one that does.
+    Unknown,
+}
+
+/// How it is known whether a file system compresses. ZFS, bcachefs and f2fs may do so by settings that no call reports.
+pub fn compression_rule(magic: u64) -> CompressionRule {
+    match magic {
+        // ext2, ext3, ext4; xfs; tmpfs; ramfs; vfat; exfat
+        0xef53 | 0x5846_5342 | 0x0102_1994 | 0x8584_58f6 | VFAT | 0x2011_bab0 => CompressionRule::Never,
+        BTRFS => CompressionRule::ByMount,
+        0x7366_746e => CompressionRule::ByFlag, // ntfs3
+        OVERLAY => CompressionRule::Below,
+        _ => CompressionRule::Unknown,
+    }
+}
+
+const BTRFS: u64 = 0x9123_683e;
+const VFAT: u64 = 0x4d44;
+
+/// Whether it is btrfs, whose metadata have room of their own.
+pub fn is_btrfs(magic: u64) -> bool {
+    magic == BTRFS
+}
+
+/// Whether a folder may belong to a project with a quota, which statfs(2) then reports for the folder alone: ext4, xfs,
+/// f2fs.
+pub fn has_projects(magic: u64) -> bool {
+    [0xef53, 0x5846_5342, 0xf2f5_2010].contains(&magic)
+}
+
+/// The length of the longest file, where it is small enough to matter.
+pub fn file_bytes_max(magic: u64) -> Option<u64> {
+    (magic == VFAT).then_some(u32::MAX.into())
+}
+
+/// The name of a file system.
+pub fn name(magic: u64) -> Option<&'static str> {
+    Some(match magic {
+        0xef53 => "ext4",
+        0x5846_5342 => "xfs",
+        BTRFS => "btrfs",
+        0xf2f5_2010 => "f2fs",
+        0xca45_1a4e => "bcachefs",
+        0x2fc1_2fc1 => "zfs",
+        0x0102_1994 => "tmpfs",
+        OVERLAY => "overlayfs",
+        VFAT => "vfat",
+        0x2011_bab0 => "exfat",
+        0x7366_746e => "ntfs3",
+        0x6969 => "nfs",
+        _ => return None,
+    })
+}
+
 /// Besides those above: the kernel ends each read at the size that it tells.
 const SIZES_HOLD: [u64; 8] = [
     0x6969,      // nfs

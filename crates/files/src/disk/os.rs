@@ -189,14 +189,42 @@ pub(super) fn reserve(file: &File, at: u64, bytes: u64) -> Outcome<()> {
 
 pub(super) fn room(file: impl AsFd) -> Room {
     let Ok(statfs) = fs::fstatfs(file) else { return Room::default() };
-    Room { free_bytes: statfs.f_bavail.saturating_mul(statfs.f_bsize as u64), magic: statfs.f_type as u64 }
+    Room {
+        free_bytes: statfs.f_bavail.saturating_mul(statfs.f_bsize as u64),
+        total_bytes: statfs.f_blocks.saturating_mul(statfs.f_bsize as u64),
+        free_inodes: statfs.f_ffree,
+        inodes: statfs.f_files,
+        magic: statfs.f_type as u64,
+    }
 }
 
 /// Where the system does not tell, it is so.
 pub(super) fn folds_case(folder: &File) -> bool {
     /// `FS_CASEFOLD_FL`: linux/fs.h.
     const CASEFOLD: u32 = 0x4000_0000;
-    fs::ioctl_getflags(folder).map_or(true, |flags| flags.bits() & CASEFOLD != 0)
+    inode_flags(folder).is_none_or(|flags| flags & CASEFOLD != 0)
+}
+
+/// The flags of chattr(1), where the file system has them: ioctl_iflags(2).
+pub fn inode_flags(file: &File) -> Option<u32> {
+    fs::ioctl_getflags(file).ok().map(|flags| flags.bits())
+}
+
+/// The file system's options of the mount by which a file was opened: proc(5), /proc/PID/mountinfo, the last field.
+/// `None` where the system does not report them.
+pub fn mount_options(file: &File) -> Option<String> {
+    /// `STATX_MNT_ID`: statx(2).
+    const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x1000);
+    let told = fs::statx(file, c"", AtFlags::EMPTY_PATH, MOUNT).ok()?;
+    let number = (told.stx_mask & MOUNT.bits() != 0).then(|| told.stx_mnt_id.to_string())?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let line = mounts.lines().find(|line| line.split(' ').next() == Some(&number))?;
+    line.rsplit(' ').next().map(str::to_owned)
+}
+
+/// The longest file that this process may write: getrlimit(2), RLIMIT_FSIZE. `None` is no limit.
+pub fn file_bytes_max() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
 }
 
 pub(super) fn data_ranges(file: &File, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>> {

@@ -13,10 +13,11 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::random;
 
 use crate::open::stripe::mark::StripeMark;
-use crate::problem::{Class, Operation, Problem, class_of};
+use crate::problem::{Class, Operation, Problem};
 use crate::target::stripe::{StripeMembers, StripeTarget};
+use datapump_files::commit::compressed::{Compression, Compressions};
+use datapump_files::commit::shortage::{self, Rooms};
 use datapump_files::commit::temporary::busy;
-use datapump_files::commit::why_full;
 use datapump_files::devices::open_device;
 use datapump_files::disk::{Access, AttributeHolder, FileCalls, FileKind, Meta, PathAt, umask};
 
@@ -74,9 +75,11 @@ impl OpenStripe {
         self.description.words()
     }
 
-    /// Takes the room for so many bytes before the first is written, where the file system can.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Problem> {
-        for (number, member) in self.members.iter().enumerate().filter(|(_, member)| !member.is_device()) {
+    /// Takes the room for so many bytes before the first is written, where the file system can, and does not compress.
+    pub(crate) fn reserve(&self, bytes: u64, known: &Compressions) -> Result<(), Problem> {
+        let is_reserved =
+            |member: &StripeMember| !member.is_device() && known.of(&member.handle) == Compression::Never;
+        for (number, member) in self.members.iter().enumerate().filter(|(_, member)| is_reserved(member)) {
             let needed_bytes = self.map().member_bytes(bytes, number);
             if let Err(problem) = member.reserve(needed_bytes) {
                 self.members[..=number].iter().for_each(StripeMember::give_back);
@@ -195,17 +198,12 @@ impl StripeMember {
         if bytes == 0 {
             return Ok(());
         }
-        // Asked before: an allocation that fails may have taken all there was.
-        let free_bytes = self.handle.room().free_bytes;
+        let rooms = Rooms::of_file(&self.handle);
         match self.handle.reserve(0, bytes) {
             Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL) => Ok(()),
             Err(errno) => {
-                let mut problem = Problem::system(Operation::Reserve, &self.at.path, errno.0);
-                if class_of(errno.0) == Class::NoSpace {
-                    let why = why_full(errno.0, Some(bytes), free_bytes);
-                    problem.message = format!("{}; {why}", problem.message);
-                }
-                Err(problem)
+                let problem = Problem::system(Operation::Reserve, &self.at.path, errno.0);
+                Err(rooms.explain(problem, Some(bytes)))
             }
         }
     }
@@ -244,7 +242,8 @@ fn locked(at: &PathAt, handle: Handle) -> Result<Handle, Problem> {
 fn make_file(at: &PathAt, source: Option<&Meta>) -> Result<Handle, Problem> {
     let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
     let folder = at.folder().map_err(system(Operation::OpenFolder))?;
-    let handle = folder.create_new(at.name().unwrap_or_default()).map_err(system(Operation::Create))?;
+    let made = folder.create_new(at.name().unwrap_or_default());
+    let handle = made.map_err(|errno| shortage::of_name_in(Operation::Create, &at.path, errno, folder))?;
     // What fails from here on leaves an empty file: another pump may have found it meanwhile, and write it.
     if let Handle::Os(file) = &handle {
         let mode = source.map_or(0o666, |source| source.mode & 0o777) & !umask();

@@ -35,6 +35,7 @@ use crate::tree::rules::compare_attributes;
 use crate::tree::rules::findings;
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
+use datapump_files::commit::shortage;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary;
 use datapump_files::disk::{self, Folder, PathAt, kind, names};
@@ -331,7 +332,7 @@ type Made = (Arc<File>, Arc<File>, Option<TreeJournal>);
 /// Makes a folder under a temporary name, or opens the one that a killed run left with nothing but its list in it, or
 /// that another pump makes at this very point.
 fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
-    let system = |errno: Errno| Problem::system(Operation::Make, path, errno.0);
+    let system = |errno: Errno| shortage::of_name(Operation::Make, path, errno, above);
     for temporary in reserved::names_of(name) {
         let is_new = match names::make_folder(above, &temporary) {
             Err(Errno::EEXIST) => false,

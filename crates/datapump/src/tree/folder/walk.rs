@@ -34,7 +34,7 @@ use crate::tree::rules::compare_attributes;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::update_existing;
-use datapump_files::commit::made;
+use datapump_files::commit::{made, shortage};
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
 
@@ -375,7 +375,7 @@ fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, path: &Path) -> 
         Ok(()) => Ok(true),
         Err(Errno::EEXIST) if is_of_another(shared, target, &name.name) => Ok(false),
         Err(Errno::EEXIST) => Err(datapump_files::commit::taken(path)),
-        Err(errno) => Err(Problem::system(Operation::Make, path, errno.0)),
+        Err(errno) => Err(shortage::of_name(Operation::Make, path, errno, target)),
     }
 }
 

@@ -23,6 +23,7 @@ use crate::tree::rules::update_existing;
 use datapump_files::attributes::keep::{Keep, New};
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
+use datapump_files::commit::shortage;
 use datapump_files::commit::taken;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
@@ -124,7 +125,7 @@ fn replace(
     let source_path = cursor.source_path(&name.name);
     let wrong = |errno: Errno| match errno {
         Errno::EEXIST => taken(&path),
-        errno => Problem::system(verb(meta.kind), &path, errno.0),
+        errno => shortage::of_name(verb(meta.kind), &path, errno, target),
     };
     // What a kill leaves under that name is swept by a run that finds a list.
     cursor.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
