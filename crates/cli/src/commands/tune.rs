@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use datapump::{Options, Place};
+use datapump::{Event, Options, Place};
 use datapump_lab::advise::explain::Case;
 use datapump_lab::advise::tune::{TuneWish, tune};
 
@@ -45,7 +45,7 @@ pub fn tuned(
         Err(why) => {
             let goes_on = !case.stop.load(Ordering::Relaxed);
             let then = if goes_on { "; the copy goes on untuned" } else { "" };
-            output.line(&format!("pump: {why}{then}"));
+            output.event(Event::Notice(format!("{why}{then}")));
             case.options
         }
     })

@@ -20,7 +20,7 @@ use datapump_files::identity::SourceChange;
 use datapump_files::identity::tick::TimeLook;
 
 const ONE_STREAM: &str = "the server gives no parts of it, or does not tell one state of it from another: it is read \
-                          in one stream, and a copy that is cut starts over";
+                          in one stream";
 
 /// A file as its server tells it.
 #[derive(Debug)]
@@ -46,7 +46,9 @@ pub(super) fn open(shared: &Shared<'_>, web: &Web) -> Result<Opened, Problem> {
     let elsewhere = Some(Source::Web(Arc::clone(file)));
     if !file.has_ranges() {
         if file.bytes() != Some(0) {
-            shared.ledger.warn(format!("'{web}': {ONE_STREAM}"));
+            let starts_over =
+                if shared.settings.writes { ", and a copy that is cut starts over" } else { "" };
+            shared.ledger.notice(format!("'{web}': {ONE_STREAM}{starts_over}"));
         }
         let ranges = file.bytes().map(|bytes| vec![(0, bytes)]);
         // What came in one body is of one state.

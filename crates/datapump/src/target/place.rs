@@ -99,11 +99,7 @@ impl Place {
             _ if bytes.starts_with(SCHEME) => parse_served(&bytes[SCHEME.len()..]).map(Place::Remote),
             _ if bytes.starts_with(SSH) => parse_ssh_url(&bytes[SSH.len()..]).map(Place::Remote),
             _ if WebUrl::is_one(bytes) => parse_web(bytes).map(Place::Web),
-            _ if OTHER_SCHEMES.iter().any(|scheme| bytes.starts_with(scheme)) => {
-                let shown = crate::shown(bytes);
-                let words = format!("'{shown}': write ssh://[USER@]HOST[:PORT]/PATH, or [USER@]HOST:PATH");
-                Err(PlaceError(words))
-            }
+            _ if scheme(bytes).is_some() => Err(unknown_scheme(bytes)),
             _ if is_remote(bytes) => parse_ssh(bytes).map(Place::Remote),
             _ => Ok(Place::Path(PathBuf::from(word))),
         }
@@ -113,8 +109,8 @@ impl Place {
 const SCHEME: &[u8] = b"pump://";
 const SSH: &[u8] = b"ssh://";
 const STRIPE: &[u8] = b"stripe:";
-/// They would be taken for hosts called `scp` and the like.
-const OTHER_SCHEMES: [&[u8]; 3] = [b"scp://", b"sftp://", b"rsync://"];
+/// Schemes of other programs for what ssh:// names.
+const BY_SSH: [&str; 3] = ["scp", "sftp", "rsync"];
 
 impl Place {
     /// Nowhere.
@@ -264,6 +260,32 @@ fn parse_null(word: &str) -> Result<Place, PlaceError> {
     Ok(Place::Null { bytes: Some(bytes), fill })
 }
 
+/// The scheme that a word begins with, as RFC 3986 (3.1) writes it. Without a rule of its own `ftp://h/x` would be asked of
+/// a host called `ftp`.
+fn scheme(word: &[u8]) -> Option<&str> {
+    let at = word.windows(3).position(|three| three == b"://")?;
+    let scheme = str::from_utf8(&word[..at]).ok()?;
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    let is_one =
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.chars().all(is_letter);
+    is_one.then_some(scheme)
+}
+
+fn unknown_scheme(word: &[u8]) -> PlaceError {
+    let shown = crate::shown(word);
+    let (scheme, path) = shown.split_once("://").unwrap_or((&shown, ""));
+    PlaceError(match scheme {
+        "file" => format!("'{shown}': write the path alone: {path}"),
+        _ if BY_SSH.contains(&scheme) => {
+            format!("'{shown}': write ssh://[USER@]HOST[:PORT]/PATH, or [USER@]HOST:PATH")
+        }
+        _ => format!(
+            "'{shown}': there is no scheme {scheme}:// (pump://, ssh://, http:// and https:// exist); for a host of that \
+             name write {scheme}:/PATH"
+        ),
+    })
+}
+
 /// A colon before the first slash makes a host, as in scp and rsync.
 fn is_remote(word: &[u8]) -> bool {
     let first = word.iter().position(|&byte| byte == b':' || byte == b'/');
@@ -395,6 +417,9 @@ mod tests {
             ("ssh://host:0/b", "write ssh://"),
             ("scp://user@host:22/b", "write ssh://"),
             ("rsync://host/b", "write ssh://"),
+            ("file:///etc/hosts", "write the path alone: /etc/hosts"),
+            ("ftp://host/b", "no scheme ftp://"),
+            ("s3://bucket/b", "no scheme s3://"),
             ("ssh://host:x/b", "write ssh://"),
             ("ssh://user@/b", "write ssh://"),
             ("http://", "is no URL"),

@@ -103,7 +103,8 @@ impl RemoteCopy {
             let may_again = !self.has_a_pipe() && !self.compares;
             let is_lost = report.exit_status == Status::Lost as i32 && may_again;
             // A peer that moves the same block again and again does not get on, nor does one that ends each walk.
-            if is_lost && now.bytes + now.bytes_present > most {
+            let has_progress = now.bytes + now.bytes_present > most;
+            if is_lost && has_progress {
                 (since, most, pause) = (Instant::now(), now.bytes + now.bytes_present, PAUSE_MIN);
             }
             let left = patience.saturating_sub(since.elapsed());
@@ -114,7 +115,8 @@ impl RemoteCopy {
             };
             match held.iter().max_by_key(|problem| problem.class == Class::Lost) {
                 Some(problem) if goes_on(problem) && !self.stop.load(Ordering::Relaxed) => {
-                    events(Event::Warning(problems.begin_next_session(problem)));
+                    let words = problems.begin_next_session(problem, has_progress);
+                    words.into_iter().for_each(|words| events(Event::Warning(words)));
                 }
                 // A stopped copy does not mind that nobody is there any more.
                 _ if self.stop.load(Ordering::Relaxed) && was_cut_short(&report) => {

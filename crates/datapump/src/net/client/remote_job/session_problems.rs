@@ -24,6 +24,8 @@ pub(super) struct SessionProblems {
     was_lost: bool,
     /// The number of the session at hand.
     session: u64,
+    /// Reported of the outage that goes on: each attempt fails alike.
+    announced: Option<String>,
     held: Mutex<Vec<Problem>>,
     /// Of each kind of attribute the line of the last session that lost one.
     lost: Mutex<BTreeMap<AttributeKind, Problem>>,
@@ -35,7 +37,8 @@ pub(super) struct SessionProblems {
 impl SessionProblems {
     pub(super) fn new() -> SessionProblems {
         let (held, lost, told) = (Mutex::default(), Mutex::default(), Mutex::default());
-        SessionProblems { was_lost: false, session: 0, held, lost, told, hasher: RandomState::new() }
+        let hasher = RandomState::new();
+        SessionProblems { was_lost: false, session: 0, announced: None, held, lost, told, hasher }
     }
 
     /// Tells a problem of the session at hand, or holds it until it is known whether another session follows.
@@ -67,14 +70,17 @@ impl SessionProblems {
         std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Another session follows, because of this problem: what is said of that.
-    pub(super) fn begin_next_session(&mut self, problem: &Problem) -> String {
+    /// Another session follows, because of this problem: what is reported of it, once an outage.
+    pub(super) fn begin_next_session(&mut self, problem: &Problem, has_progress: bool) -> Option<String> {
         self.was_lost = true;
         self.session += 1;
-        match problem.class {
+        let words = match problem.class {
             Class::Lost => format!("{problem}; trying again"),
             _ => format!("{problem}; the session that was lost may still have it: trying again"),
-        }
+        };
+        let is_new = has_progress || self.announced.as_ref() != Some(&words);
+        self.announced = Some(words.clone());
+        is_new.then_some(words)
     }
 
     /// Whether another session may be without this problem: a lost connection, and behind one a name that the session
@@ -137,14 +143,18 @@ mod tests {
         }
         let held = problems.take_held();
         assert_eq!(held, [lost]);
-        assert!(problems.begin_next_session(&held[0]).ends_with("lost; trying again"));
-        for _ in 0..2 {
+        for (has_progress, is_reported) in [(true, true), (false, false), (true, true)] {
+            let words = problems.begin_next_session(&held[0], has_progress);
+            assert_eq!(words.is_some_and(|words| words.ends_with("lost; trying again")), is_reported);
+        }
+        for is_reported in [true, false] {
             for problem in [busy(Path::new("c")), denied("a"), denied("b")] {
                 problems.handle_problem(problem, &events);
             }
             let held = problems.take_held();
             assert_eq!(held, [busy(Path::new("c"))], "the session that was lost may have it");
-            assert!(problems.begin_next_session(&held[0]).contains("may still have it"));
+            let words = problems.begin_next_session(&held[0], false);
+            assert_eq!(words.is_some_and(|words| words.contains("may still have it")), is_reported);
         }
         problems.report_once(busy(Path::new("c")), &events);
         let told = told.into_inner().expect("no panic");
