@@ -375,6 +375,7 @@ impl Job {
         if is_complete && !shared.is_stopping() && shared.ledger.tally().is_all_there() {
             shared.trees.put_names.finish();
         }
+        tree::finish::close_folders(shared);
     }
 
     /// Over a long path the other host begins at once.

@@ -16,6 +16,7 @@ pub mod disk;
 pub mod followed;
 pub mod holes;
 pub mod identity;
+pub mod opened_folders;
 pub mod resume;
 pub mod stream;
 

@@ -20,6 +20,7 @@ mod bill;
 mod changes;
 mod charges;
 mod cli;
+mod closed_folders;
 mod copies;
 mod cut_words;
 mod differences;

@@ -16,7 +16,7 @@ use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
-use crate::tree::folder::begin_tree::open_root::open_target;
+use crate::tree::folder::begin_tree::open_root::{open_plain, open_target};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved::LIST_NAME;
@@ -93,8 +93,8 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &Path
 
 /// Whether something stands at the target that could go.
 fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
-    match open_target(at) {
-        Ok(folder) => {
+    match open_target(at, open_plain) {
+        Ok((folder, _)) => {
             has_names(&Origin::Here(OriginFolder::of(folder)), &at.path, |name| may_go(shared, name))
         }
         Err(problem) if problem.class == Class::Missing => Ok(false),

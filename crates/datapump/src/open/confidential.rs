@@ -13,6 +13,7 @@ use crate::open::held::{Held, Original};
 use datapump_files::attributes::keep::Keep;
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::{AttributeHolder, Meta, Outcome, file_meta};
+use datapump_files::opened_folders::OPEN;
 
 const OWNER_ALONE: u32 = 0o600;
 const GROUP_AND_OTHERS: u32 = 0o077;
@@ -33,7 +34,9 @@ pub(crate) fn close_folder(folder: &File, there: &Meta, source: &Meta, keep: Kee
     if is_others && there.uid != me {
         let _ = to.set_owner(Some(me), there.gid);
     }
-    let _ = to.set_mode(there.mode & !shut);
+    // This run may have opened it up to itself.
+    let opened = to.meta().map_or(0, |now| now.mode & OPEN);
+    let _ = to.set_mode(there.mode & !shut | opened);
 }
 
 /// To read and to search a folder.

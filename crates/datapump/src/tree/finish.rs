@@ -3,6 +3,7 @@
 //!
 //! Must not know: how names are dealt with, how blocks are moved.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,6 @@ use crate::run::Shared;
 use crate::tree::delete::in_the_way::FoldersInTheWay;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
-use crate::tree::folder::side::WRITABLE;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::unsettled;
 use crate::tree::names::backup;
@@ -25,7 +25,9 @@ use crate::tree::root::Root;
 use crate::tree::{delete, moved};
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
-use datapump_files::disk::{AttributeHolder, Outcome, is_closed, names};
+use datapump_files::disk::{AttributeHolder, Meta, Outcome, is_closed, names};
+use datapump_files::opened_folders::OPEN;
+
 /// Why a list stays behind a run of fewer names.
 const OTHER_NAMES: &str =
     "of other names than these; what it left of those is put right by a copy without --exclude and the like";
@@ -145,6 +147,28 @@ pub(crate) fn delete_rest(
         shared.plan.cut();
     }
     let _ = deleted.map_err(|problem| delete::refuse(shared, problem));
+}
+
+/// Folders that were opened up get their modes, also behind a run that was cut.
+pub(crate) fn close_folders(shared: &Shared<'_>) {
+    let mut devices = BTreeMap::new();
+    let done = |folder: &File, meta: &Meta| match shared.settings.options.sync {
+        Sync::None => Ok(()),
+        Sync::Each => folder.sync_all().map_err(|error| Errno::of(&error)),
+        Sync::End => {
+            let own = || folder.try_clone().map_err(|error| Errno::of(&error));
+            devices.entry(meta.device).or_insert(own()?);
+            Ok(())
+        }
+    };
+    for (path, errno) in shared.trees.opened_folders.close(done) {
+        shared.ledger.report(Problem::system(Operation::SetAttributes, &path, errno.0));
+    }
+    for folder in devices.values() {
+        if let Err(errno) = names::sync_all(folder) {
+            shared.ledger.report(Problem::of(Class::Io, Operation::SyncFileSystem, system_words(errno.0)));
+        }
+    }
 }
 
 fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {
@@ -287,7 +311,7 @@ fn remove_list(
         // The root's mode lets nobody write.
         Err(Errno::EACCES) => {
             let mode = folder.meta()?.mode;
-            folder.set_mode(mode | WRITABLE)?;
+            folder.set_mode(mode | OPEN)?;
             let removed = journal.remove();
             folder.set_mode(mode).and(removed)?;
         }

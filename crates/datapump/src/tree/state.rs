@@ -33,6 +33,7 @@ use datapump_files::commit::backup_folders::BackupFolders;
 use datapump_files::commit::put_names::PutNames;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
+use datapump_files::opened_folders::OpenedFolders;
 use pruning::Pruning;
 
 /// What the trees of a job share.
@@ -65,6 +66,8 @@ pub(crate) struct Trees {
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Folders that were made for backups.
     pub(crate) backup_folders: BackupFolders,
+    /// Folders of the targets that were closed to this user, their owner.
+    pub(crate) opened_folders: Arc<OpenedFolders>,
     /// Names that were put, where backups are made.
     pub(crate) put_names: PutNames,
     /// Of folders of the source, for targets that take two names for one.
@@ -142,6 +145,7 @@ impl Trees {
             trees_done: Mutex::default(),
             devices: Mutex::default(),
             backup_folders: BackupFolders::default(),
+            opened_folders: Arc::default(),
             put_names: PutNames::default(),
             like_backups: LikeBackupsOfFolders::default(),
             waiting: Mutex::default(),

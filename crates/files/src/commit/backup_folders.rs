@@ -16,9 +16,7 @@ use crate::attributes::keep::{Keep, New};
 use crate::commit::aside;
 use crate::disk::{AttributeHolder, Meta, Outcome, file_meta, names};
 use crate::identity::{FileId, id};
-
-/// The owner lists it and changes what it holds.
-const OPEN: u32 = 0o700;
+use crate::opened_folders::{OPEN, at_end};
 
 /// The folders that backups of a tree come from.
 #[derive(Clone, Copy)]
@@ -61,7 +59,7 @@ impl BackupFolders {
             let (next, is_made) = self.enter((root, &way), &open, name)?;
             if is_made {
                 let found = (originals.found)(levels - 1 - index);
-                self.dress((root, &way), &next, (at_end(originals.base, &way), found));
+                self.dress((root, &way), &next, (at_end(originals.base, &way).ok(), found));
             }
             open = next;
         }
@@ -155,7 +153,7 @@ fn finish_one(
     due: &DueAttributes,
     done: &mut impl FnMut(&File) -> Outcome<()>,
 ) -> Outcome<()> {
-    let Some(folder) = at_end(root, way) else { return Ok(()) };
+    let Ok(folder) = at_end(root, way) else { return Ok(()) };
     let now = file_meta(&folder)?;
     // Another one by now, which is none of this run's.
     if id(&now) != due.folder {
@@ -169,10 +167,4 @@ fn finish_one(
     }
     let _ = attributes::copy_times(&due.meta, holder);
     done(&folder)
-}
-
-/// The folder at the end of a way, no link followed.
-fn at_end(base: &File, way: &Path) -> Option<File> {
-    let base = names::open_folder(base, OsStr::new(".")).ok()?;
-    way.components().try_fold(base, |above, part| names::open_folder(&above, part.as_os_str()).ok())
 }

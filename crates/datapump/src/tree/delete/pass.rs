@@ -499,6 +499,7 @@ impl<'run> DeletePass<'run> {
         let keeps_times = self.shared.settings.options.keep.times;
         let times = if keeps_times { attributes::copy_times(found, to) } else { Ok(()) };
         let restored = mode.and(times);
-        restored.map_err(|errno| Problem::system(Operation::SetTimes, &done.target.path(), errno.0))
+        restored.map_err(|errno| Problem::system(Operation::SetTimes, &done.target.path(), errno.0))?;
+        done.target.has_its_mode()
     }
 }

@@ -38,8 +38,9 @@ use datapump_files::commit::reserved;
 use datapump_files::commit::shortage;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary;
-use datapump_files::disk::{self, Folder, PathAt, kind, names};
-use open_root::{open_if_there, open_parent, open_target, simulated};
+use datapump_files::disk::{self, AttributeHolder, Folder, PathAt, kind, names};
+use datapump_files::opened_folders;
+use open_root::{open_if_there, open_parent, open_plain, open_target, simulated};
 
 /// Begins a tree.
 pub(crate) fn begin_tree(
@@ -59,11 +60,12 @@ pub(crate) fn begin_tree(
     let link_dest = link_dest(shared, to)?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let made = make(shared, &source_root, at)?;
-    let folder = match &made {
-        Some((_, folder, _)) => Arc::clone(folder),
-        None => open_target(at)?,
+    let (folder, found) = match &made {
+        Some((_, folder, _)) => (Arc::clone(folder), None),
+        None => open_target(at, opened_folders::open_up)?,
     };
     let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
+    let target = target.opening_up(&shared.trees.opened_folders, found);
     shared.trees.enter(&target.meta, to, &source)?;
     let keeps_own = made.is_none() && keeps_own(shared, &source, &target);
     if made.is_none() && !keeps_own {
@@ -169,7 +171,7 @@ fn look_at(
 ) -> Result<(), Problem> {
     let to = &*at.path;
     let (backups, opened) = match shared.settings.compares {
-        true => (BackupPlace::default(), Some(open_target(at)?)),
+        true => (BackupPlace::default(), Some(open_target(at, open_plain)?.0)),
         false => {
             let backups = backup_place(shared, &source, (at, patterns_above))?;
             (backups, open_if_there(at, shared.settings.options.make_path)?)

@@ -114,6 +114,7 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory, tells: bool) -> Re
     let mut is_whole = true;
     if !was_right || directory.traits.keeps_own {
         let lost = set_attributes(shared, directory, target, (&from, &to))?;
+        target.has_its_mode()?;
         is_whole = !tells || shared.ledger.tell_lost(lost, || target.path()).is_empty();
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.

@@ -11,11 +11,12 @@
 //! Must not know: what is copied, in which order folders are visited.
 
 mod keeper;
+mod opened_up;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use datapump_engine::Errno;
 
@@ -25,9 +26,10 @@ use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
-use datapump_files::disk::{AttributeHolder, Meta, file_meta, magic, names};
+use datapump_files::disk::{Meta, file_meta, magic, names};
 use datapump_files::followed::{FollowLinks, OriginFolder, own_name};
 use datapump_files::identity::tick;
+use datapump_files::opened_folders::{self, OpenedFolders};
 
 pub(crate) use keeper::Keeper;
 
@@ -42,7 +44,8 @@ pub(crate) struct FolderSide {
     /// Its times could hide a name that came right after the look.
     is_young: bool,
     place: SidePlace,
-    opened_up: OnceLock<bool>,
+    /// Whether it could be, once that was needed.
+    opened_up: Mutex<Option<bool>>,
     /// Of a folder that is open for another host: what it takes of the session's part.
     charge: Option<Charge>,
     /// What has the first of these names at the target has the second one here.
@@ -60,6 +63,8 @@ enum SidePlace {
         keeper: Arc<Keeper>,
         /// Which links in it are followed.
         follow: FollowLinks,
+        /// Of a target that is written: folders that are closed to this user, their owner, are opened up.
+        opened_folders: Option<Arc<OpenedFolders>>,
     },
     /// On another, which closes and opens it as it likes.
     There(Arc<RemoteFolder>),
@@ -81,9 +86,6 @@ pub(crate) trait OpensRoot: std::fmt::Debug + Send + Sync {
 
 /// Room behind a joined path for one name more.
 const SPARE_BYTES: usize = 32;
-/// The owner may change what a folder holds.
-pub(crate) const WRITABLE: u32 = 0o300;
-
 impl FolderSide {
     /// The root of a tree, open for as long as it lives.
     pub(crate) fn root(path: &Path, file: File, keeper: &Arc<Keeper>) -> Result<Arc<FolderSide>, Problem> {
@@ -130,8 +132,9 @@ impl FolderSide {
                 root: Some(root),
                 keeper: Arc::clone(keeper),
                 follow: FollowLinks::Never,
+                opened_folders: None,
             },
-            opened_up: OnceLock::new(),
+            opened_up: Mutex::default(),
             charge: None,
             renamed: None,
         }))
@@ -149,7 +152,7 @@ impl FolderSide {
             meta: folder.meta,
             is_young: folder.is_young,
             place: SidePlace::There(folder),
-            opened_up: OnceLock::new(),
+            opened_up: Mutex::default(),
             charge: None,
             renamed: None,
         })
@@ -162,21 +165,35 @@ impl FolderSide {
 
     /// The same of a name that was listed.
     pub(crate) fn child_of(self: &Arc<FolderSide>, listed: &Name) -> Result<Arc<FolderSide>, Problem> {
+        self.child_by(listed, true)
+    }
+
+    /// The same of a folder that was just made here: nothing in it was closed to anybody.
+    pub(crate) fn made_child(self: &Arc<FolderSide>, name: &OsStr) -> Result<Arc<FolderSide>, Problem> {
+        self.child_by(&Name::here(name.to_owned(), None), false)
+    }
+
+    fn child_by(self: &Arc<FolderSide>, listed: &Name, opens_up: bool) -> Result<Arc<FolderSide>, Problem> {
         let name = &*listed.name;
-        let (keeper, follow) = match &self.place {
-            SidePlace::Here { keeper, follow, .. } => (keeper, *follow),
+        let (keeper, follow, opened_folders) = match &self.place {
+            SidePlace::Here { keeper, follow, opened_folders, .. } => (keeper, *follow, opened_folders),
             SidePlace::There(folder) => {
                 let below = folder.enter(listed, &self.path_of(name))?;
                 return Ok(FolderSide::there(Some(self), name, below));
             }
         };
         let now_ns = tick::now_ns();
-        let opened = open_and_stat(&self.opened(self.file()?), name);
-        let (file, meta) =
+        let above = self.opened(self.file()?);
+        let opened = match opened_folders.as_ref().filter(|_| opens_up) {
+            Some(_) => opened_folders::open_up(&above.file, Some(name)),
+            None => open_and_stat(&above, name).map(|(file, meta)| (file, meta, false)),
+        };
+        let (file, meta, was_closed) =
             opened.map_err(|errno| Problem::system(Operation::Open, &self.path_of(name), errno.0))?;
+        let file = Arc::new(file);
         keeper.keep(&file);
         let is_young = tick::is_young(now_ns, &meta, || magic(&file));
-        Ok(Arc::new(FolderSide {
+        let below = Arc::new(FolderSide {
             parent: Some(Arc::clone(self)),
             name: name.to_owned(),
             meta,
@@ -186,11 +203,16 @@ impl FolderSide {
                 root: None,
                 keeper: Arc::clone(keeper),
                 follow,
+                opened_folders: opened_folders.clone(),
             },
-            opened_up: OnceLock::new(),
+            opened_up: Mutex::new(was_closed.then_some(true)),
             charge: None,
             renamed: None,
-        }))
+        });
+        if was_closed {
+            below.owe_mode();
+        }
+        Ok(below)
     }
 
     /// The same root of a source, just opened, in which these links are followed, and in all folders below.
@@ -363,11 +385,12 @@ impl FolderSide {
     /// What was opened again must be the same folder.
     fn reopened(
         &self,
-        opened: Result<(Arc<File>, Meta), Errno>,
+        opened: Result<(File, Meta), Errno>,
         stays_open: bool,
     ) -> Result<OpenedFolder, Problem> {
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?;
+        let file = Arc::new(file);
         if (meta.device, meta.inode) != (self.meta.device, self.meta.inode) {
             let words = "was replaced by another folder meanwhile; nothing more is done in it";
             return Err(Problem::new(Class::Changed, Operation::OpenAgain, &self.path(), words));
@@ -379,23 +402,6 @@ impl FolderSide {
             }
         }
         Ok(OpenedFolder(file))
-    }
-
-    /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. The thread that
-    /// finishes the folder gives it its mode. True also where another lane was first: it is open when this returns.
-    pub(crate) fn open_up(&self) -> bool {
-        *self.opened_up.get_or_init(|| {
-            let is_own = self.meta.uid == rustix::process::geteuid().as_raw();
-            let mode = self.meta.mode | WRITABLE;
-            let opens =
-                || self.file().is_ok_and(|folder| AttributeHolder::Open(&folder.0).set_mode(mode).is_ok());
-            is_own && mode != self.meta.mode && opens()
-        })
-    }
-
-    /// Whether its mode is not its own for now.
-    pub(crate) fn was_opened_up(&self) -> bool {
-        self.opened_up.get() == Some(&true)
     }
 
     /// From here to the root.
@@ -455,13 +461,13 @@ impl Drop for FolderSide {
 #[derive(Clone, Debug)]
 pub(crate) struct OpenedFolder(pub(crate) Arc<File>);
 
-fn open_and_stat(above: &OriginFolder, name: &OsStr) -> Result<(Arc<File>, Meta), Errno> {
+fn open_and_stat(above: &OriginFolder, name: &OsStr) -> Result<(File, Meta), Errno> {
     above.open_folder(name).and_then(with_meta)
 }
 
-fn with_meta(file: File) -> Result<(Arc<File>, Meta), Errno> {
+fn with_meta(file: File) -> Result<(File, Meta), Errno> {
     let meta = file_meta(&file)?;
-    Ok((Arc::new(file), meta))
+    Ok((file, meta))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

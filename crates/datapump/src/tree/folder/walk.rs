@@ -277,13 +277,14 @@ fn target_of(
         Ok(fresh) => fresh,
         Err(problem) => return no_room_for(shared, cursor, problem),
     };
-    let side = match target.child(&name.name) {
-        Err(problem) if fresh && problem.class == Class::Denied => {
+    let made = || match target.made_child(&name.name) {
+        Err(problem) if problem.class == Class::Denied => {
             own_alone(cursor.target()?, &name.name, &path)?;
-            target.child(&name.name)
+            target.made_child(&name.name)
         }
         side => side,
-    }?;
+    };
+    let side = if fresh { made() } else { target.child(&name.name) }?;
     backup::refuse_mixed(shared, &cursor.directory.root, &side)?;
     if fresh {
         check_made(shared, cursor.target()?, &side, (start, &path))?;

@@ -43,7 +43,8 @@ pub(crate) fn find(
     // A backup is what stood there before, or what a run that was cut made and this one replaced.
     let is_backup = |folder: &File, name: &OsStr, kind| backup::is_kept(shared, tree, folder, (name, kind));
     let mut found = Unsettled::default();
-    let mut folders = vec![FolderSide::root_of(path, Arc::clone(root), &shared.trees.keeper)?];
+    let root = FolderSide::root_of(path, Arc::clone(root), &shared.trees.keeper)?;
+    let mut folders = vec![root.opening_up(&shared.trees.opened_folders, None)];
     while let Some(folder) = folders.pop() {
         for name in found.look_in(journal, &folder, &is_backup)? {
             folders.push(folder.child(&name)?);

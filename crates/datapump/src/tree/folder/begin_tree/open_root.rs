@@ -10,17 +10,32 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::problem::{Class, Operation, Problem};
-use datapump_files::disk::{Folder, PathAt, names};
+use datapump_files::disk::{Folder, Meta, Outcome, PathAt, file_meta, names};
 
-/// Opens a target that stands there. A link that stands, or is put, in its place leads nobody anywhere.
-pub(crate) fn open_target(at: &PathAt) -> Result<Arc<File>, Problem> {
-    let name = at.name().unwrap_or(OsStr::new("."));
+/// A folder that was opened, what it was before that, and whether it was closed to this user.
+type OpenedRoot = (File, Meta, bool);
+
+/// Opens an existing target, and gives what it was where it was opened up. A link that is, or is put, in its place leads
+/// nobody anywhere.
+pub(crate) fn open_target(
+    at: &PathAt,
+    open: impl Fn(&File, Option<&OsStr>) -> Outcome<OpenedRoot>,
+) -> Result<(Arc<File>, Option<Meta>), Problem> {
     let opened = match at.folder() {
-        Ok(Folder::Os(folder)) => names::open_folder(folder, name),
+        Ok(Folder::Os(folder)) => open(folder, at.name()),
         Ok(Folder::Sim(_)) => return Err(simulated(&at.path)),
         Err(errno) => Err(errno),
     };
-    opened.map(Arc::new).map_err(|errno| Problem::system(Operation::Open, &at.path, errno.0))
+    let (folder, meta, was_closed) =
+        opened.map_err(|errno| Problem::system(Operation::Open, &at.path, errno.0))?;
+    Ok((Arc::new(folder), was_closed.then_some(meta)))
+}
+
+/// Nothing is changed.
+pub(crate) fn open_plain(above: &File, name: Option<&OsStr>) -> Outcome<OpenedRoot> {
+    let folder = names::open_folder(above, name.unwrap_or(OsStr::new(".")))?;
+    let meta = file_meta(&folder)?;
+    Ok((folder, meta, false))
 }
 
 /// Opens the folder in which a target is made.
@@ -43,9 +58,9 @@ pub(crate) fn open_if_there(at: &PathAt, makes_path: bool) -> Result<Option<Arc<
     if !is_made && at.name().is_some() && at.metadata_of_name().is_err() {
         open_parent(at)?;
     }
-    match open_target(at) {
+    match open_target(at, open_plain) {
         Err(problem) if problem.class == Class::Missing && (is_made || at.name().is_some()) => Ok(None),
-        opened => opened.map(Some),
+        opened => opened.map(|(folder, _)| Some(folder)),
     }
 }
 

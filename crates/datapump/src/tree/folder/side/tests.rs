@@ -1,5 +1,7 @@
 //! Deep chains of folders: none is dropped by recursion.
 
+use datapump_files::opened_folders::OPEN;
+
 use super::*;
 
 /// A folder, and so many others nested in it. `.` stands for each: they need not be made.
@@ -63,5 +65,5 @@ fn a_closed_folder_is_open_for_all_lanes_that_find_it_closed() {
         assert!(lanes.into_iter().all(|lane| lane.join().expect("no panic")));
     });
     let mode = std::fs::metadata(home.path()).expect("it is there").permissions().mode();
-    assert_eq!(mode & WRITABLE, WRITABLE);
+    assert_eq!(mode & OPEN, OPEN);
 }

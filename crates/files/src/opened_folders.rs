@@ -1,0 +1,143 @@
+//! Folders of a target that their mode closes to their owner: a run opens them up for as long as it works in the tree,
+//! and gives them their mode when it ends, however it ends.
+//!
+//! Must not know: what is done in a folder, which mode it gets.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datapump_engine::Errno;
+
+use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, names};
+use crate::identity::{FileId, id};
+
+/// The owner lists a folder, looks into it and changes what it holds.
+pub const OPEN: u32 = 0o700;
+/// Without these nobody but a privileged user looks into a folder.
+const LOOKED_INTO: u32 = 0o500;
+
+/// A folder by the root of its tree, the path of that, and the way from that root.
+pub type WayToFolder<'tree> = (&'tree Arc<File>, &'tree Path, PathBuf);
+
+/// The folders that a run opened up, and their modes.
+#[derive(Debug, Default)]
+pub struct OpenedFolders {
+    state: Mutex<DueModes>,
+}
+
+#[derive(Debug, Default)]
+struct DueModes {
+    /// By the root, and the way from it: folders follow those that they lie in.
+    due: BTreeMap<(FileId, PathBuf), (FileId, u32)>,
+    roots: BTreeMap<FileId, (Arc<File>, PathBuf)>,
+}
+
+/// Whether the mode of a folder keeps its owner, who is this user, from something.
+fn is_owners(meta: &Meta) -> bool {
+    meta.uid == rustix::process::geteuid().as_raw() && meta.mode & OPEN != OPEN
+}
+
+/// Whether this user may not look into an open folder, for want of bits that its owner can set.
+fn is_shut(folder: &File, meta: &Meta) -> bool {
+    let is_open = || names::open_folder(folder, OsStr::new(".")).err() != Some(Errno::EACCES);
+    meta.mode & LOOKED_INTO != LOOKED_INTO && is_owners(meta) && !is_open()
+}
+
+/// Opens a folder of a folder, or that folder itself; one of this user that its mode closes is opened up. With what it
+/// was before, and whether it was closed.
+pub fn open_up(above: &File, name: Option<&OsStr>) -> Outcome<(File, Meta, bool)> {
+    let open = || names::open_folder(above, name.unwrap_or(OsStr::new(".")));
+    match open() {
+        Ok(folder) => {
+            let meta = file_meta(&folder)?;
+            let was_shut = is_shut(&folder, &meta);
+            if was_shut {
+                AttributeHolder::Open(&folder).set_mode(meta.mode | OPEN)?;
+            }
+            Ok((folder, meta, was_shut))
+        }
+        Err(Errno::EACCES) => {
+            let held = match name {
+                Some(name) => names::hold(above, name)?,
+                None => above.try_clone().map_err(|error| Errno::of(&error))?,
+            };
+            let meta = file_meta(&held)?;
+            if meta.kind != FileKind::Folder || !is_owners(&meta) {
+                return Err(Errno::EACCES);
+            }
+            let holder = AttributeHolder::Held(&held);
+            holder.set_mode(meta.mode | OPEN)?;
+            let opened = open().and_then(|folder| match id(&file_meta(&folder)?) == id(&meta) {
+                true => Ok(folder),
+                false => Err(Errno::ESTALE),
+            });
+            // Best effort on the way out.
+            opened.map(|folder| (folder, meta, true)).inspect_err(|_| {
+                let _ = holder.set_mode(meta.mode);
+            })
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+impl OpenedFolders {
+    fn state(&self) -> MutexGuard<'_, DueModes> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A folder was opened up and gets this mode when the run ends; the first that it was found with.
+    pub fn owe(&self, (root, path, way): WayToFolder<'_>, folder: &Meta) {
+        let Ok(root_id) = file_meta(root).map(|meta| id(&meta)) else { return };
+        let mut state = self.state();
+        state.roots.entry(root_id).or_insert_with(|| (Arc::clone(root), path.to_owned()));
+        state.due.entry((root_id, way)).or_insert((id(folder), folder.mode));
+    }
+
+    /// A folder has the mode that it is to have. One that this closes is opened up once more: other names are linked to
+    /// files in it, and some are removed, until the run ends.
+    pub fn has_its_mode(&self, place: WayToFolder<'_>, folder: &File) -> Outcome<()> {
+        let (now, root) = (file_meta(folder)?, id(&file_meta(place.0)?));
+        let mut state = self.state();
+        if !state.due.is_empty() {
+            state.due.remove(&(root, place.2.clone()));
+        }
+        drop(state);
+        if is_shut(folder, &now) {
+            AttributeHolder::Open(folder).set_mode(now.mode | OPEN)?;
+            self.owe(place, &now);
+        }
+        Ok(())
+    }
+
+    /// The run ends: all get their modes, and `done` gets each of them. Gives those that did not, and why.
+    pub fn close(&self, mut done: impl FnMut(&File, &Meta) -> Outcome<()>) -> Vec<(PathBuf, Errno)> {
+        let state = std::mem::take(&mut *self.state());
+        let mut failed = Vec::new();
+        for ((root, way), (folder, mode)) in state.due.iter().rev() {
+            let Some((root, path)) = state.roots.get(root) else { continue };
+            let closed = at_end(root, way).and_then(|open| {
+                let now = file_meta(&open)?;
+                // Another one by now, which is none of this run's.
+                if id(&now) != *folder {
+                    return Ok(());
+                }
+                AttributeHolder::Open(&open).set_mode(now.mode & !OPEN | mode & OPEN)?;
+                done(&open, &now)
+            });
+            match closed {
+                Ok(()) | Err(Errno::ENOENT) => {}
+                Err(errno) => failed.push((path.join(way), errno)),
+            }
+        }
+        failed
+    }
+}
+
+/// The folder at the end of a way, no link followed.
+pub fn at_end(base: &File, way: &Path) -> Outcome<File> {
+    let base = names::open_folder(base, OsStr::new("."))?;
+    way.components().try_fold(base, |above, part| names::open_folder(&above, part.as_os_str()))
+}
