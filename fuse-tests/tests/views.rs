@@ -1,8 +1,9 @@
-//! A mount that shows a folder but for names with a dot in front, as samba's `veto files` does: no name that pump makes is
-//! seen in it, and none can be made there.
+//! Mounts that do not show all: one of another user, and one of a folder but for names with a dot in front, as samba's
+//! `veto files` has it: no name that pump makes is seen in it, and none can be made there.
 
 mod parts;
 
+use parts::fuse::Fuse;
 use parts::refusing::{Answer, Attribute, RefusingDisk};
 use parts::{support, wider_parts};
 use std::fs;
@@ -55,6 +56,50 @@ fn nothing_goes_from_a_source_whose_view_hides_what_is_made() {
             }
         }
     }
+}
+
+/// A mount that answers the user alone who mounted it: neither its listing nor what it is can be had.
+#[test]
+fn a_mount_of_another_user_is_left_out_with_other_file_systems() {
+    let (home, fuse) = (support::Home::new(), Fuse::new());
+    fs::create_dir(fuse.at("in")).expect("room");
+    let mounted = fuse.at("");
+    let from = Path::new(&mounted).parent().expect("it has one").to_path_buf();
+    support::set_mode(&from, 0o755);
+    fs::write(from.join("own"), "own").expect("room");
+    fs::create_dir(home.path("open")).expect("room");
+    support::set_mode(&home.path("open"), 0o777);
+    let source = format!("{}/", from.display());
+    for (row, words) in
+        [("copied", ["copy", "-x"]), ("mirrored", ["mirror", "-x"]), ("planned", ["copy", "-nx"])]
+    {
+        let run = support::as_ordinary_user(&home, &[&words[..], &[&source, "open/to"]].concat());
+        let Some(run) = run else { return };
+        expect(&run, 0, &["left out", "mnt'"], row);
+        has_content(&home.path("open/to/own"), b"own", row);
+        // What the source does not have is removed all the same, and what the mount may hold stays.
+        fs::write(home.path("open/to/extra"), "too much").expect("room");
+        fs::create_dir_all(home.path("open/to/mnt")).expect("room");
+        fs::write(home.path("open/to/mnt/stays"), "earlier").expect("room");
+        let run = support::as_ordinary_user(&home, &["mirror", "-x", &source, "open/to"]).expect("as before");
+        expect(&run, 0, &["left out"], row);
+        assert!(
+            !home.path("open/to/extra").exists() && home.path("open/to/mnt/stays").exists(),
+            "{row}: {run:?}"
+        );
+    }
+    let run = support::as_ordinary_user(&home, &["mirror", &source, "open/to"]).expect("as before");
+    expect(&run, 23, &["mnt'"], "it is not left out without -x");
+    // Such a mount at the target is nothing that a mirror removes.
+    let run = support::as_ordinary_user(&home, &["mirror", "open/to/", &source]).expect("as before");
+    expect(&run, 23, &["mnt'"], "its names are copied to that mount");
+    fs::create_dir(home.path("open/few")).expect("room");
+    fs::write(home.path("open/few/own"), "own").expect("room");
+    fs::write(from.join("more"), "more").expect("room");
+    std::os::unix::fs::chown(&from, Some(65_534), Some(65_534)).expect("root");
+    let run = support::as_ordinary_user(&home, &["mirror", "open/few", &source]).expect("as before");
+    expect(&run, 0, &["mnt' is not in the source, but it is a mount point: left alone"], "at the target");
+    assert!(!from.join("more").exists() && Path::new(&fuse.at("in")).exists());
 }
 
 /// The source lies below the folder that the mirror clears, and no number and no name tells it.

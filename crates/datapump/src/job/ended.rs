@@ -56,6 +56,7 @@ impl Job {
             shared.ledger.report(unexplained());
         }
         shared.ledger.tell_all_lost();
+        shared.ledger.report_mounts();
         let tally = std::mem::take(&mut *shared.ledger.tally());
         let status = self.status(&tally, shared);
         self.tell_uncompared(shared, status);

@@ -71,6 +71,8 @@ pub(crate) struct Tally {
     pub(crate) source_devices: BTreeSet<u64>,
     pub(crate) target_devices: BTreeSet<u64>,
     pub(crate) warned: BTreeSet<String>,
+    /// Folders of sources that were left out because something else is mounted there.
+    pub(crate) mounts: BTreeSet<PathBuf>,
     /// A file was copied inside the kernel.
     pub(crate) in_kernel: bool,
     /// Room that was reserved and syncs that were made deep among names, for which the lanes charged metadata.
@@ -100,6 +102,10 @@ impl Tally {
         self.problems.values().sum::<u64>() > self.attributes_lost + self.files_grown + self.walked_again
     }
 }
+
+/// So many mounts are kept in mind, and so many of them named in one line.
+const MOUNTS_MAX: usize = 4096;
+const MOUNTS_NAMED: usize = 3;
 
 /// What only the side that writes does.
 const OWN_OPERATIONS: [Operation; 5] =
@@ -211,6 +217,30 @@ impl Ledger<'_> {
     pub(crate) fn report_scarce(&self, path: &Path, words: &str) {
         if self.is_first_of("scarce") {
             self.notice(format!("'{}': {words}", shown_path(path)));
+        }
+    }
+
+    /// A mount in a source is left out: `--one-file-system`. Each is reported to those who ask, all at the end.
+    pub(crate) fn leave_out_mount(&self, path: &Path) {
+        self.note(|| format!("'{}': on another file system, left out", shown_path(path)));
+        let mut tally = self.tally();
+        if tally.mounts.len() < MOUNTS_MAX {
+            tally.mounts.insert(path.to_owned());
+        }
+    }
+
+    /// Reports in one line what was left out for that, unless `--quiet` is set.
+    pub(crate) fn report_mounts(&self) {
+        let mounts = std::mem::take(&mut self.tally().mounts);
+        let named = mounts.iter().take(MOUNTS_NAMED).map(|path| format!("'{}'", shown_path(path)));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = match mounts.len().saturating_sub(MOUNTS_NAMED) {
+            0 => String::new(),
+            more => format!(" and {} more (-v lists each)", with_commas(more as u64)),
+        };
+        if !mounts.is_empty() {
+            let words = format!("on other file systems, left out (--one-file-system): {named}{more}");
+            (self.events)(Event::Notice(words));
         }
     }
 

@@ -77,7 +77,21 @@ pub fn metadata_of_name(path: &Path) -> Outcome<Meta> {
 }
 
 pub(super) fn metadata_at(folder: &File, name: &OsStr) -> Outcome<Meta> {
-    fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map(meta).map_err(errno)
+    match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(rustix::io::Errno::ACCESS) => closed_mount(folder, name).ok_or(errno(rustix::io::Errno::ACCESS)),
+        found => found.map(meta).map_err(errno),
+    }
+}
+
+/// A mount that does not answer this user, as FUSE keeps out all but the user who mounted it: the kernel reports its
+/// device to a call that requests nothing else (Linux 5.14).
+fn closed_mount(folder: &File, name: &OsStr) -> Option<Meta> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    let found = fs::statx(folder, name, flags, StatxFlags::empty()).ok()?;
+    let is_closed_mount = found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+        && found.stx_mask & StatxFlags::TYPE.bits() == 0;
+    let device = fs::makedev(found.stx_dev_major, found.stx_dev_minor);
+    is_closed_mount.then_some(Meta { device, inode: 0, mode: 0, kind: FileKind::Folder, ..Meta::nothing() })
 }
 
 /// The same, following a link under the name.

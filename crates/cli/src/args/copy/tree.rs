@@ -119,6 +119,8 @@ pub struct TreeArguments {
 
     /// Stay on the file system of the folder that is copied
     ///
+    /// A line names what is mounted there and left out.
+    ///
     /// Default: off.
     ///
     /// Example: pump copy --one-file-system / /mnt/backup/root

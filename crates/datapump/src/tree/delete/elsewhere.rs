@@ -2,6 +2,7 @@
 //!
 //! Must not know: how names are removed, what else goes.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::place::{DeletePlace, open};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::moved::view::{self, ViewProbe};
-use datapump_files::disk::{self, Meta, file_meta};
+use datapump_files::disk::{self, Meta, file_meta, names};
 use datapump_files::identity::{FileId, id};
 
 impl DeletePass<'_> {
@@ -111,12 +112,28 @@ impl DeletePass<'_> {
     pub(super) fn is_elsewhere(&self, here: &DeletePlace, is_common: bool, target: &FolderSide) -> bool {
         let is_mounted = target.meta.device != here.target.meta.device
             || open(target).is_some_and(|folder| disk::is_mount_root(&folder));
-        if is_mounted && !is_common && self.step == DeleteStep::Count {
-            let path = shown_path(&target.path());
+        if is_mounted && !is_common {
+            self.report_mount(&target.path());
+        }
+        is_mounted && (!is_common || self.shared.settings.options.one_file_system)
+    }
+
+    /// Whether a folder that the source does not have and that this user may not enter is a mount.
+    pub(super) fn is_closed_mount(&self, here: &DeletePlace, (folder, name): (&File, &OsStr)) -> bool {
+        let found = names::metadata(folder, name);
+        let is_mounted = found.is_ok_and(|found| found.device != here.target.meta.device);
+        if is_mounted {
+            self.report_mount(&here.target.path_of(name));
+        }
+        is_mounted
+    }
+
+    fn report_mount(&self, path: &Path) {
+        if self.step == DeleteStep::Count {
+            let path = shown_path(path);
             self.shared
                 .ledger
                 .warn_once(format!("'{path}' is not in the source, but it is a mount point: left alone"));
         }
-        is_mounted && (!is_common || self.shared.settings.options.one_file_system)
     }
 }

@@ -300,7 +300,14 @@ impl<'run> DeletePass<'run> {
         key: FolderKey,
     ) -> Result<Fate, Problem> {
         if kind == FileKind::Folder {
-            let target = here.target.child(&name.name)?;
+            let target = match here.target.child(&name.name) {
+                Err(problem)
+                    if problem.class == Class::Denied && self.is_closed_mount(here, (folder, &name.name)) =>
+                {
+                    return Ok(Fate::Kept);
+                }
+                target => target?,
+            };
             let is_source =
                 |pass: &mut Self| pass.is_source((&target.meta, || open(&target)), || target.path());
             return Ok(match self.is_elsewhere(here, false, &target) || is_source(self) {

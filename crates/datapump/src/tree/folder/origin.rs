@@ -101,6 +101,12 @@ impl Origin {
         found.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))
     }
 
+    /// The same whatever a listing reported.
+    pub(crate) fn look_again(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
+        let found = self.if_there(&name.name, &path)?;
+        found.ok_or_else(|| Problem::system(Operation::LookAt, &path(), Errno::ENOENT.0))
+    }
+
     /// When a name changed at the latest, as far as that costs no request: by the time of its attributes, of a link that
     /// is followed by that of the link, too. A folder that was walked has the earliest of all times, since that it is
     /// another one shows when it is looked at itself; any other folder has the latest. `None` where it cannot be known:

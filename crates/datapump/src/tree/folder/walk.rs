@@ -15,7 +15,7 @@ use datapump_engine::Errno;
 
 use crate::job::options::FollowLinks;
 use crate::open::confidential;
-use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::{ListStep, Name};
@@ -146,11 +146,17 @@ fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
 pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
     let above = &cursor.directory;
     look_below_listed(shared, cursor, name)?;
-    let source = above.source.child_of(name).map_err(Problem::vanished)?;
+    let source = match above.source.child_of(name) {
+        Err(problem) if problem.class == Class::Denied && is_elsewhere(shared, cursor, name) => {
+            shared.ledger.leave_out_mount(&cursor.source_path(&name.name));
+            return Ok(());
+        }
+        opened => opened.map_err(Problem::vanished)?,
+    };
     let is_left_out =
         shared.settings.options.one_file_system && source.meta.device != above.root.source_device;
     if is_left_out {
-        shared.ledger.note(|| format!("'{}': on another file system, left out", shown_path(&source.path())));
+        shared.ledger.leave_out_mount(&source.path());
     }
     if is_left_out && shared.settings.compares {
         return Ok(());
@@ -174,6 +180,13 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
     shared.trees.walk(1);
     shared.plan.add_first([Work::List(below)].into_iter());
     Ok(())
+}
+
+/// Whether a folder that this user may not enter is of another file system and left out for that.
+fn is_elsewhere(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
+    let found = || cursor.source.look_again(name, || cursor.source_path(&name.name)).ok();
+    shared.settings.options.one_file_system
+        && found().is_some_and(|found| found.device != cursor.directory.root.source_device)
 }
 
 /// A folder on its way, which its parent waits for.
