@@ -39,6 +39,7 @@ mod live_trees;
 mod long_path;
 mod made;
 mod mapped;
+mod mounts_and_projects;
 mod moved;
 mod names_on_disk;
 mod network;

@@ -302,6 +302,13 @@ impl Ledger<'_> {
         }
     }
 
+    /// The same, unless `--quiet` is set.
+    pub(crate) fn notice_once(&self, words: String) {
+        if self.is_first_of(&words) {
+            (self.events)(Event::Notice(words));
+        }
+    }
+
     /// Tells something once to those who ask.
     fn note_once(&self, words: String) {
         if self.notes && self.is_first_of(&words) {

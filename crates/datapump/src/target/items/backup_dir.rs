@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::Errno;
+use datapump_engine::os::linux::project;
 
 use super::within::is_dealt_with;
 use super::{Hosts, Item, Target};
@@ -200,10 +201,33 @@ impl BackupGoal {
         let (there_mount, here_mount) = (origin(&found.stands).1, origin(&self.folder).1);
         let is_mounted_apart = there_mount != 0 && here_mount != 0 && there_mount != here_mount;
         if there == here && !is_mounted_apart {
-            return Ok(());
+            return self.refuse_other_project(found, (path, at));
         }
         let words = format!(
             "is not on the file system of the target '{}', which backups do not leave; name a folder on that one",
+            shown_path(&at.path)
+        );
+        Err(refused(path, &words))
+    }
+
+    /// A folder that hands down its project takes no file of another one: link(2), rename(2) and EXDEV.
+    fn refuse_other_project(
+        &self,
+        found: &BackupFolder,
+        (path, at): (&Path, &PathAt),
+    ) -> Result<(), Problem> {
+        // The project that files get which are made in a folder; 0 is none.
+        let of_files = |folder: &File| {
+            let open = names::open_folder(folder, OsStr::new(".")).ok();
+            open.and_then(|open| project(&open)).filter(|(_, is_handed_down)| *is_handed_down)
+        };
+        let takes = of_files(&found.stands);
+        if takes.is_none_or(|takes| takes == of_files(&self.folder).unwrap_or((0, true))) {
+            return Ok(());
+        }
+        let words = format!(
+            "is in another project (quota) than the target '{}', and the file system links no files between projects; \
+             name a folder of the project of the target",
             shown_path(&at.path)
         );
         Err(refused(path, &words))

@@ -128,9 +128,9 @@ pub(crate) fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Pr
         return Problem::new(Class::Refused, Operation::BackUp, path, words);
     }
     if errno == Errno::EXDEV {
-        // A mount in the target: where the target itself lies was looked at before anything was written.
-        let words = "is on another file system than --backup-dir, which backups do not leave; --exclude it, or copy it \
-                     by itself with a --backup-dir there";
+        // A mount or a project in the target: where that itself lies was looked at before anything was written.
+        let words = "is on another file system, or in another project (quota), than --backup-dir, which backups do not \
+                     leave; --exclude it, or copy it by itself with a --backup-dir there";
         return Problem::new(Class::Io, Operation::BackUp, path, words);
     }
     Problem::system(Operation::BackUp, path, errno.0)

@@ -257,6 +257,11 @@ fn link(
         Ok(()) => {}
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
         Err(Errno::EMLINK) => copy_instead(shared, there, entry, file),
+        // Between mounts or projects (quotas) of one file system; others can be linked.
+        Err(Errno::EXDEV) => {
+            shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(Errno::EXDEV.0)));
+            copy_instead(shared, there, entry, file);
+        }
         Err(errno) if UNLINKABLE.contains(&errno) => {
             shared.trees.links.give_up();
             shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
@@ -440,7 +445,12 @@ pub(crate) fn link_unchanged(
         match link_into(shared, entry, &held, &target.file()?.0) {
             Ok(is_new) => shared.ledger.tally().hard_links += u64::from(is_new),
             // Another file system, or too many names: it is copied.
-            Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => return Ok(None),
+            Err(Errno::EMLINK) => return Ok(None),
+            Err(errno) if UNLINKABLE.contains(&errno) => {
+                let why = system_words(errno.0);
+                shared.ledger.notice_once(format!("--link-dest: {why}; what cannot be linked is copied"));
+                return Ok(None);
+            }
             Err(errno) => return Err(not_linked(entry, errno)),
         }
     }

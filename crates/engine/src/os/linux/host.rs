@@ -121,6 +121,16 @@ pub fn generation(file: &File) -> Option<u32> {
     (result == 0).then_some(generation as u32)
 }
 
+/// The project of a file or folder, for quotas, and whether names made in that folder get it (`FS_IOC_FSGETXATTR`,
+/// ioctl_xfs_fsgetxattr(2)). `None` where the file system has none.
+pub fn project(file: &File) -> Option<(u32, bool)> {
+    const FSGETXATTR: rustix::ioctl::Opcode = opcode::read::<[u32; 7]>(b'X', 31); // linux/fs.h
+    const INHERITED: u32 = 0x200; // FS_XFLAG_PROJINHERIT
+    // SAFETY: the kernel writes a struct fsxattr, 28 bytes: flags, two numbers, the project, another, eight spare bytes.
+    let fields = unsafe { ioctl(file, Getter::<FSGETXATTR, [u32; 7]>::new()) }.ok()?;
+    Some((fields[3], fields[0] & INHERITED != 0))
+}
+
 /// The size of an open block device in bytes: `BLKGETSIZE64`. `ENOTTY` for anything else.
 pub fn block_device_bytes(file: &File) -> io::Result<u64> {
     const BLKGETSIZE64: rustix::ioctl::Opcode = opcode::read::<usize>(0x12, 114); // linux/fs.h
