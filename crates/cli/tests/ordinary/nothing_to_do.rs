@@ -97,3 +97,27 @@ fn a_file_alone_and_the_report_say_so_too() {
     let report: serde_json::Value = serde_json::from_str(last).expect("a report");
     assert_eq!((&report["adjusted"], &report["folders_made"]), (&1.into(), &1.into()), "{run:?}");
 }
+
+/// Notes about names that a run might put are names, too.
+#[test]
+fn a_mirror_with_backups_and_hard_links_that_has_nothing_to_do_writes_nothing() {
+    let home = Home::new();
+    lay(&home, "from");
+    for name in ["from/other", "from/sub/third"] {
+        fs::hard_link(home.path("from/x"), home.path(name)).expect("one file system");
+    }
+    let changed = || {
+        let stamp = |name| {
+            let meta = fs::metadata(home.path(name)).expect("it is there");
+            (meta.ctime(), meta.ctime_nsec())
+        };
+        ["to", "to/sub", "to/x"].map(stamp)
+    };
+    for backup in ["--backup", "--backup-dir=old"] {
+        let run = || home.pump(&["mirror", backup, "from", "to"]);
+        expect(&run(), 0, &[], backup);
+        let before = changed();
+        expect(&run(), 0, &["Nothing to do"], backup);
+        assert_eq!(changed(), before, "{backup}");
+    }
+}

@@ -20,6 +20,11 @@ fn mode(home: &Home, name: &str) -> u32 {
     home.path(name).metadata().expect("it is there").mode() & 0o7777
 }
 
+fn mtime_ns(home: &Home, name: &str) -> i64 {
+    let meta = home.path(name).metadata().expect("it is there");
+    meta.mtime() * 1_000_000_000 + meta.mtime_nsec()
+}
+
 /// A list of files does not mean the folder that their paths begin in: root could close /tmp so.
 #[test]
 fn names_of_a_list_leave_the_folder_that_they_go_into_as_it_is() {
@@ -28,10 +33,15 @@ fn names_of_a_list_leave_the_folder_that_they_go_into_as_it_is() {
     std::fs::write(home.path("with-root"), "./\n").expect("room");
     for words in [&["--files-from=list", "from/"][..], &["--relative", "from/./sub/file"]] {
         for flags in [&[][..], &["--update=differs"], &["-i"]] {
+            let (before, had_names) = (mtime_ns(&home, "to"), home.path("to/sub/file").exists());
             let run = home.pump(&[&["copy"], words, flags, &["to"]].concat());
             expect(&run, 0, &[], &format!("{words:?} {flags:?}"));
             assert!(!run.out.contains(" ./"), "{words:?}: {}", run.out);
             assert_eq!((mode(&home, "to"), mode(&home, "to/sub")), (0o751, 0o700), "{words:?} {flags:?}");
+            // Only the list of the copy was made in it: its time is that of the names that it had.
+            if had_names {
+                assert_eq!(mtime_ns(&home, "to"), before, "{words:?}");
+            }
         }
         expect(&home.pump(&[&["copy"], words, &["new"]].concat()), 0, &[], "a new folder");
         expect(&home.pump(&["verify", "from/sub", "new/sub"]), 0, &[], "a new folder");

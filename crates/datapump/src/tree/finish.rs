@@ -299,7 +299,7 @@ fn close_to_others(folder: &File) -> Outcome<()> {
     Ok(())
 }
 
-/// Removes the list; the root keeps the times that it has.
+/// Removes the list; the root keeps the times that it has, and where it is no copy those that it got by other names.
 fn remove_list(
     shared: &Shared<'_>,
     directory: &Directory,
@@ -307,6 +307,7 @@ fn remove_list(
     folder: &File,
 ) -> Outcome<()> {
     let folder = AttributeHolder::Open(folder);
+    let own = if directory.traits.keeps_own { Some(folder.meta()?) } else { None };
     match journal.remove() {
         // The root's mode lets nobody write.
         Err(Errno::EACCES) => {
@@ -317,9 +318,9 @@ fn remove_list(
         }
         removed => removed?,
     }
-    if shared.settings.options.keep.times && !directory.traits.keeps_own {
-        // A refusal was told when the folder got all its attributes.
-        let _ = attributes::copy_times(&directory.source.meta, folder);
+    if own.is_some() || shared.settings.options.keep.times {
+        // A refusal was reported when the folder got all its attributes.
+        let _ = attributes::copy_times(own.as_ref().unwrap_or(&directory.source.meta), folder);
     }
     Ok(())
 }

@@ -33,6 +33,7 @@ use crate::tree::list::list_file;
 use crate::tree::root::Root;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::findings;
+use datapump_files::attributes;
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
 use datapump_files::commit::shortage;
@@ -79,7 +80,7 @@ pub(crate) fn begin_tree(
     let target_folder = target.file()?.0;
     let (fresh, made_in, list) = match made {
         Some((parent, _, journal)) => (true, Some(parent), List::begun(journal)),
-        None => (false, None, list_of(shared, source_root, &target, to)?),
+        None => (false, None, list_of(shared, source_root, (&target, keeps_own), to)?),
     };
     let traits = Traits {
         fresh,
@@ -253,7 +254,7 @@ fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> b
 fn list_of(
     shared: &Shared<'_>,
     source: SourceRoot,
-    target: &FolderSide,
+    (target, keeps_own): (&FolderSide, bool),
     path: &Path,
 ) -> Result<List, Problem> {
     let folder = target.file()?.0;
@@ -268,8 +269,13 @@ fn list_of(
         begun => begun,
     };
     let journal = kept?.told(&shared.ledger);
-    if let Some(journal) = journal.as_ref().filter(|journal| journal.stood()) {
-        doubts::go_on_with(shared, &folder, journal.doubt);
+    match &journal {
+        Some(journal) if journal.stood() => doubts::go_on_with(shared, &folder, journal.doubt),
+        // Nothing else is made in it so far.
+        Some(_) if keeps_own => {
+            let _ = attributes::copy_times(&target.meta, AttributeHolder::Open(&folder));
+        }
+        _ => {}
     }
     Ok(List::begun(journal))
 }

@@ -372,9 +372,13 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> 
     let TreeEntry { directory, name } = entry;
     let claimed = || directory.claim_link(to, name);
     let taken = |old| TakenName::linked(shared, (to, name), held, old);
-    match backup::of_new_entry(shared, directory, taken(None), || names::link_in(held, to, name)) {
-        Err(Errno::EEXIST) if !directory.traits.fresh => {}
-        linked => return linked.map(|()| true).inspect(|_| claimed()),
+    // A run with nothing to do writes nothing, nor notes of what it might put.
+    let is_free = directory.traits.fresh || names::metadata(to, name).is_err();
+    if is_free {
+        match backup::of_new_entry(shared, directory, taken(None), || names::link_in(held, to, name)) {
+            Err(Errno::EEXIST) if !directory.traits.fresh => {}
+            linked => return linked.map(|()| true).inspect(|_| claimed()),
+        }
     }
     let (old, new) = (file_meta(held)?, names::metadata(to, name)?);
     // What stands there may belong to another name of the source.
