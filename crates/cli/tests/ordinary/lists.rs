@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::listing::stamps;
 use crate::support::running::{Running, eventually};
 use crate::support::{
-    Home, Outcome, expect, has_content, leftovers, make_folder, noise_file, set_mode, set_mtime,
+    Home, Outcome, expect, has_content, is_root, leftovers, make_folder, noise_file, set_mode, set_mtime,
 };
 use rustix::process::Signal;
 
@@ -117,7 +117,7 @@ fn a_list_that_others_may_have_made_leads_nowhere() {
     let harms: [Harm; 3] = [
         (|home| set_mode(&home.path("new/.pump-job"), 0o644), "its mode is not 0600"),
         (|home| fs::hard_link(home.path("new/.pump-job"), home.path("other")).expect("room"), "another name"),
-        (|home| set_mode(&home.path("new"), 0o777), "others can write to the folder"),
+        (|home| set_mode(&home.path("new"), 0o777), "others can write to this folder"),
     ];
     for (harm, words) in harms {
         let home = Home::new();
@@ -132,6 +132,32 @@ fn a_list_that_others_may_have_made_leads_nowhere() {
         assert!(fs::read(home.path("new/.pump-job")).expect("it is left") == before, "{words}");
         same(&home, "new/source", words);
     }
+}
+
+/// As root copies the home folder of a user: the folder is that user's, the list is root's.
+#[test]
+fn a_list_in_a_folder_of_another_user_counts() {
+    if !is_root() {
+        eprintln!("not tested: folders of another user: only root can give one away");
+        return;
+    }
+    let home = Home::new();
+    source(&home);
+    make_folder(&home, "old");
+    for folder in ["source", "old"] {
+        std::os::unix::fs::chown(home.path(folder), Some(1000), Some(1000)).expect("root may");
+        set_mode(&home.path(folder), 0o755);
+    }
+    cut(&home, &["source/.", "old"], "old");
+    let run = home.pump(&["copy", "--sync=none", "--json", "source/.", "old"]);
+    expect(&run, 0, &[], "the same command");
+    assert!(!run.err.contains("no list"), "{run:?}");
+    assert!(moved_files(&run) < FILES as u64, "{run:?}");
+    same(&home, "old", "the same command");
+    // What that user put there is not root's.
+    cut(&home, &["source/.", "old"], "old");
+    std::os::unix::fs::chown(home.path("old/.pump-job"), Some(1000), None).expect("root may");
+    expect(&home.pump(&["copy", "source/.", "old"]), 0, &["is ignored", "belongs to another user"], "theirs");
 }
 
 #[test]

@@ -170,7 +170,7 @@ mod tests {
         let lost = |kind, names| Problem { lost: Some(LostAttribute { kind, names }), ..denied("a") };
         let last = [lost(AttributeKind::Times, Some(7)), lost(AttributeKind::Mode, Some(1))];
         problems.handle_problem(lost(AttributeKind::Times, Some(3)), &events);
-        problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
+        problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"), true);
         last.iter().for_each(|problem| problems.handle_problem(problem.clone(), &events));
         assert!(told.lock().expect("no panic").is_empty(), "another session may follow");
         problems.report_lost(&events);
@@ -182,7 +182,10 @@ mod tests {
         for (is_behind, held) in [(true, 1), (false, 0)] {
             let mut problems = SessionProblems::new();
             if is_behind {
-                problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
+                problems.begin_next_session(
+                    &Problem::of(Class::Lost, Operation::Receive, "connection lost"),
+                    true,
+                );
             }
             problems.handle_problem(busy(Path::new("c")), &|_| ());
             assert_eq!(problems.take_held().len(), held, "behind a lost one: {is_behind}");
