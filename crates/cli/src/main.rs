@@ -21,6 +21,14 @@ use run::guard;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    // Before any thread, and before anything random: libraries would start none, or panic.
+    if let Err(refused) = datapump::host::help_libraries() {
+        let words = std::io::Error::from_raw_os_error(refused.errno.0);
+        let _ = writeln!(stderr(), "pump: a sandbox refuses {}(2), which pump needs: {words}", refused.call);
+        if refused.call == "getrandom" {
+            signal_hook::low_level::exit(datapump::Status::Failed as i32);
+        }
+    }
     let status = read_and_perform();
     // Standard output is written by here, or its failure told; what is left is a line that has no end.
     let _ = stdout().flush();

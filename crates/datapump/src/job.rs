@@ -304,7 +304,7 @@ impl Job {
         let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let found = self.options.find_given().map_err(Problem::usage);
-        self.read_ahead();
+        self.prepare();
         let trees = found.and_then(|()| Trees::new(&self.options));
         let ready = trees.and_then(|trees| Ok((self.items(&trees.select)?, trees)));
         let ((items, problems), mut trees) = match ready {

@@ -8,6 +8,7 @@ pub(crate) mod hidden_target;
 pub(crate) mod ledger;
 pub(crate) mod plan;
 pub(crate) mod rate;
+pub(crate) mod sandbox;
 pub(crate) mod work;
 
 use std::collections::BTreeMap;

@@ -27,6 +27,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use datapump_engine::os::linux::KernelCall;
 use datapump_engine::{Errno, Handle};
 
 use crate::commit::shortage::Rooms;
@@ -143,11 +144,23 @@ impl StagedFile {
         self.journal.as_deref()
     }
 
-    /// A new file without a name, with these permissions (less the umask). `None` where the file system has none such.
+    /// A new file without a name, with these permissions (less the umask). `None` where the file system has none such,
+    /// or a sandbox refuses the call that would give it one.
     pub fn unnamed(
         folder: &Folder,
         name: &OsStr,
         path: &Path,
+        mode: u32,
+        before: Before,
+    ) -> Result<Option<StagedFile>, Problem> {
+        match KernelCall::Linkat.is_offered() {
+            true => StagedFile::never_named((folder, name, path), mode, before),
+            false => Ok(None),
+        }
+    }
+
+    fn never_named(
+        (folder, name, path): (&Folder, &OsStr, &Path),
         mode: u32,
         before: Before,
     ) -> Result<Option<StagedFile>, Problem> {
@@ -165,7 +178,7 @@ impl StagedFile {
     /// A file in the folder of the target that never gets a name: to be measured. An error where there are none such.
     pub fn rehearsed(target: &PathAt) -> Result<StagedFile, Problem> {
         let (path, (folder, name)) = (&target.path, open_parent(target)?);
-        let made = StagedFile::unnamed(&folder, &name, path, 0o600, Before::Nothing)?;
+        let made = StagedFile::never_named((&folder, &name, path), 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
             let words = "this file system has no unnamed temporary files (O_TMPFILE), and its folder is not to be littered";
             Problem::new(Class::Io, Operation::Measure, path, words)

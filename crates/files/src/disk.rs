@@ -244,7 +244,7 @@ impl Folder {
     /// Moves a name within the folder, replacing what stood there.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
         match self {
-            Folder::Os(folder) => os::rename(folder, from, to),
+            Folder::Os(folder) => names::rename(folder, from, folder, to),
             Folder::Sim(disk) => disk.rename(sim::name(from), sim::name(to)),
         }
     }
@@ -252,7 +252,7 @@ impl Folder {
     /// Moves a name within the folder; `EEXIST` if the new name is taken.
     pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
         match self {
-            Folder::Os(folder) => os::rename_new(folder, from, to),
+            Folder::Os(folder) => names::rename_new(folder, from, to),
             Folder::Sim(disk) => disk.rename(sim::name(from), sim::name(to)),
         }
     }

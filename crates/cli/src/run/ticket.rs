@@ -70,17 +70,20 @@ pub fn write(path: &Path, word: &str) -> Result<(), Problem> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().ok_or_else(|| Problem::new(Class::Usage, WRITE, path, "this is no name"))?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = fs::open(parent, flags, Mode::empty()).map_err(system)?;
+    let folder = fs::open(parent, flags, Mode::empty()).map(File::from).map_err(system)?;
     refuse_what_is_not_ours(folder.as_fd(), name, path)?;
     // Nobody can know the name before.
     let random = RandomState::new().build_hasher().finish();
     let temporary = format!(".pump-ticket-{random:016x}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = fs::openat(&folder, &temporary, flags, OWNER_ALONE).map(File::from).map_err(system)?;
-    let written = fill(&file, word).and_then(|()| fs::renameat(&folder, &temporary, &folder, name));
-    written.map_err(|error| {
+    let written = fill(&file, word).map_err(system);
+    let renamed = |()| {
+        datapump::host::rename(&folder, temporary.as_ref(), &folder, name)
+            .map_err(|errno| system(Errno::from_raw_os_error(errno.0)))
+    };
+    written.and_then(renamed).inspect_err(|_| {
         let _ = fs::unlinkat(&folder, &temporary, AtFlags::empty());
-        system(error)
     })
 }
 

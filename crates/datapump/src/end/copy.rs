@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use datapump_core::{Request, Settled};
+use datapump_engine::os::linux::KernelCall;
 use datapump_engine::{Errno, Op};
 
 use super::performer::{Performer, Posted};
 use super::{Sink, Source, rest, settled};
 
-/// What copy_file_range(2) says where it cannot serve these two files, or is forbidden.
-const UNABLE: [Errno; 5] = [Errno::EPERM, Errno::EXDEV, Errno::EINVAL, Errno::ENOSYS, Errno::EOPNOTSUPP];
+/// The errors of copy_file_range(2) where it cannot serve these two files.
+const UNABLE: [Errno; 4] = [Errno::EXDEV, Errno::EINVAL, Errno::ENOSYS, Errno::EOPNOTSUPP];
 
 /// Posts the request that copies a block.
 pub(crate) fn copy(
@@ -28,9 +29,13 @@ pub(crate) fn copy(
 pub(crate) fn copied(by: &mut Performer<'_>, request: Request, result: Result<u32, Errno>) -> Settled {
     let result = by.completed(request, result, || unreachable!("files have no O_NONBLOCK"));
     match result {
-        Err(errno) if request.done == 0 && UNABLE.contains(&errno) => Settled::Unable,
+        Err(errno) if request.done == 0 && is_unable(errno) => Settled::Unable,
         result => settled(result, request.block.len - request.done),
     }
+}
+
+fn is_unable(errno: Errno) -> bool {
+    UNABLE.contains(&errno) || KernelCall::CopyFileRange.is_refused_by(errno)
 }
 
 fn op(source: &Source, sink: &Sink, request: Request) -> Op {

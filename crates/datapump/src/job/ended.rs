@@ -19,6 +19,7 @@ use crate::run::Shared;
 use crate::run::event::Event;
 use crate::run::hidden_target::without_cause;
 use crate::run::ledger::Tally;
+use crate::run::sandbox::with_refused_calls;
 use crate::target::place::Place;
 
 const UNCOMPARED: &str =
@@ -82,7 +83,7 @@ impl Job {
 
     /// The report of a job that is refused as a whole.
     pub(super) fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
-        let problem = if self.hides_target { without_cause(problem) } else { problem };
+        let problem = if self.hides_target { without_cause(problem) } else { with_refused_calls(problem) };
         let status = match (self.work, problem.class) {
             (_, Class::Lost) => Status::Lost,
             (_, Class::Usage) | (JobKind::Compare, _) => Status::Usage,

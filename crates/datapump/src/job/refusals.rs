@@ -4,14 +4,26 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::Job;
+use super::{Job, JobKind};
+use crate::job::options::Sync;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::Place;
 use crate::target::{Item, Target, UNSAFE_LINK};
+use datapump_engine::os::linux::KernelCall;
 use datapump_files::disk::FileKind;
 use datapump_files::followed::{leads_out, names_descriptor};
 
 impl Job {
+    /// Before anything else of a run. Where a sandbox refuses syncfs(2), no call syncs a whole tree and reports what
+    /// could not be written: each file and each directory is synced by itself.
+    pub(super) fn prepare(&mut self) {
+        let is_one_call = self.options.sync == Sync::End && !self.platform.is_simulated();
+        if is_one_call && self.work == JobKind::Copy && !KernelCall::Syncfs.is_offered() {
+            self.options.sync = Sync::Each;
+        }
+        self.read_ahead();
+    }
+
     /// What a program asks for beside the options: a hook takes the hash's place, and pieces are of one file, whose
     /// other bytes stay.
     pub(super) fn refuse_wrong_pieces(&self) -> Result<(), Problem> {

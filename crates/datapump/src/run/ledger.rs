@@ -17,6 +17,7 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
+use crate::run::sandbox::with_refused_calls;
 use crate::target::change::Change;
 use crate::units::with_commas;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};
@@ -143,7 +144,7 @@ impl Ledger<'_> {
             return;
         }
         tally.is_busy_here |= problem.class == Class::Refused && OWN_OPERATIONS.contains(&problem.operation);
-        let problem = if self.hides_target { without_cause(problem) } else { problem };
+        let problem = if self.hides_target { without_cause(problem) } else { with_refused_calls(problem) };
         *tally.problems.entry(problem.class).or_insert(0) += 1;
         drop(tally);
         if self.is_full_told && self.full.takes(&problem) {
@@ -269,7 +270,7 @@ impl Ledger<'_> {
         let lost = Some(LostAttribute { kind: loss.kind, names: None });
         let cause = loss.errno.map(|errno| errno.0);
         let problem = Problem::new(loss.class, Operation::SetAttributes, path, loss.words);
-        let problem = Problem { lost, cause, ..problem };
+        let problem = with_refused_calls(Problem { lost, cause, ..problem });
         let mut tally = self.tally();
         tally.attributes_lost += 1;
         *tally.problems.entry(problem.class).or_insert(0) += 1;

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::engine::inline::perform;
 use crate::engine::wait::{Waiter, spin};
-use crate::os::rw_flags;
+use crate::os::{linux::KernelCall, rw_flags};
 use crate::{Completion, Errno, Op, Refused, TransferPlace, Wait};
 
 /// The opcodes that this engine uses; a kernel (or a sandbox) must offer them all.
@@ -50,6 +50,10 @@ impl Uring {
     /// the limit of locked memory (before 5.12), `ENOSYS` in old kernels; `io_uring_probe` with `EOPNOTSUPP` when an
     /// opcode is missing; eventfd(2) and io_uring_register(2) when there is no eventfd to wait at.
     pub fn new(requests: u32, wait: Wait) -> Result<Uring, Refused> {
+        // A ring that nothing can be handed to is none.
+        if let Some(errno) = KernelCall::IoUringEnter.refusal() {
+            return Err(Refused { call: KernelCall::IoUringEnter.name(), errno });
+        }
         let ring = set_up(requests.max(1), wait).map_err(refused("io_uring_setup"))?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(refused("io_uring_probe"))?;

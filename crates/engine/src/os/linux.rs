@@ -15,6 +15,7 @@ use super::unix::{self, errno, may_block_for_ever, wait_for};
 use crate::{Errno, TransferFlags};
 
 mod cache;
+mod calls;
 mod extents;
 mod handle;
 mod host;
@@ -25,8 +26,8 @@ mod net_space;
 mod owners;
 mod socket;
 mod standard;
-mod xattr;
 pub use cache::{flush, has_dirty_pages, write_back};
+pub use calls::{KernelCall, answer_calls_with, help_libraries, list_xattrs_at};
 pub use extents::unwritten_bytes;
 pub use handle::handle_sum;
 pub use host::{
@@ -43,7 +44,6 @@ pub use net_space::{in_net_space, make_net_space, remove_net_space};
 pub use owners::{group_id, group_name, user_home, user_id, user_name};
 pub use socket::{TcpInfo, set_busy_poll, set_pacing, tcp_info};
 pub use standard::was_closed;
-pub use xattr::list_xattrs_at;
 
 /// A request was ended before it moved anything.
 pub const ECANCELED: Errno = Errno(libc::ECANCELED);
@@ -77,8 +77,16 @@ pub fn write_at(file: &File, at: u64, from: &[u8], flags: TransferFlags) -> Resu
     if flags.is_plain() {
         return unix::write_at(file, at, from);
     }
-    rustix::io::retry_on_intr(|| rustix::io::pwritev2(file, &[IoSlice::new(from)], at, known(flags)))
-        .map_err(errno)
+    let write = || rustix::io::pwritev2(file, &[IoSlice::new(from)], at, known(flags));
+    let written = rustix::io::retry_on_intr(write).map_err(errno);
+    match written {
+        // What a durable write promises, in two calls.
+        Err(refused) if !flags.uncached && KernelCall::Pwritev2.is_refused_by(refused) => {
+            let count = unix::write_at(file, at, from)?;
+            rustix::fs::fdatasync(file).map_err(errno).map(|()| count)
+        }
+        written => written,
+    }
 }
 
 /// Reads where the stream stands: preadv2(2) with `RWF_NOWAIT`, and poll(2) while there is nothing. 0 is its end;
@@ -98,7 +106,7 @@ pub fn read_stream(file: &File, into: &mut [u8], stopped: &dyn Fn() -> bool) -> 
                     return unix::read_polled(file, into, stopped).map_err(errno);
                 }
             }
-            Err(error) if lacks_nowait(error) => {
+            Err(error) if lacks_nowait(error, KernelCall::Preadv2) => {
                 return unix::read_polled(file, into, stopped).map_err(errno);
             }
             result => return result.map_err(errno),
@@ -119,7 +127,7 @@ pub fn write_stream(file: &File, from: &[u8], stopped: &dyn Fn() -> bool) -> Res
                     return unix::write_polled(file, from, stopped).map_err(errno);
                 }
             }
-            Err(error) if lacks_nowait(error) => {
+            Err(error) if lacks_nowait(error, KernelCall::Pwritev2) => {
                 return unix::write_polled(file, from, stopped).map_err(errno);
             }
             result => return result.map_err(errno),
@@ -127,9 +135,9 @@ pub fn write_stream(file: &File, from: &[u8], stopped: &dyn Fn() -> bool) -> Res
     }
 }
 
-/// The kind of file, or the kernel (before 4.14), knows no `RWF_NOWAIT`.
-fn lacks_nowait(error: Error) -> bool {
-    matches!(error, Error::OPNOTSUPP | Error::NOSYS)
+/// The kind of file, or the kernel (before 4.14), knows no `RWF_NOWAIT`, or a sandbox refuses the call.
+fn lacks_nowait(error: Error, call: KernelCall) -> bool {
+    matches!(error, Error::OPNOTSUPP | Error::NOSYS) || call.is_refused_by(errno(error))
 }
 
 /// Copies up to `len` bytes inside the kernel: copy_file_range(2), again if a signal came in between. 0 is the end of

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use datapump_engine::Errno;
 
 use crate::commit::reserved::{LIST_NAME, under_new_name};
-use crate::disk::{AttributeHolder, FileKind, Meta, file_meta, names};
+use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, names};
 use crate::problem::{Class, Operation, Problem};
 
 /// File systems take times from a clock that moves in ticks of at most this.
@@ -61,8 +61,9 @@ pub fn check_folder(
 /// Whether an open folder is a new root: this user's, with nothing in it but the list of a run that was killed. A
 /// folder of this user's that somebody else gave the temporary name would be handed on with all that it holds.
 pub fn check_root(above: &File, made: &File, path: &Path) -> Result<(), Problem> {
-    let meta = file_meta(made).map_err(|errno| Problem::system(Operation::Make, path, errno.0))?;
-    match holds_a_list_alone(made) && is_own(above, &meta) {
+    let system = |errno: Errno| Problem::system(Operation::Make, path, errno.0);
+    let meta = file_meta(made).map_err(system)?;
+    match holds_a_list_alone(made).map_err(system)? && is_own(above, &meta) {
         true => Ok(()),
         false => {
             let words = "what stands under its temporary name was made by somebody else, or is not empty; choose \
@@ -73,13 +74,13 @@ pub fn check_root(above: &File, made: &File, path: &Path) -> Result<(), Problem>
 }
 
 /// Whether nothing is in a folder but a list.
-pub fn holds_a_list_alone(folder: &File) -> bool {
+pub fn holds_a_list_alone(folder: &File) -> Outcome<bool> {
     let mut cookie = 0;
     loop {
-        match names::list(folder, cookie) {
-            Ok((names, _)) if names.is_empty() => return true,
-            Ok((names, next)) if names.iter().all(|name| name.name == LIST_NAME) => cookie = next,
-            _ => return false,
+        match names::list(folder, cookie)? {
+            (names, _) if names.is_empty() => return Ok(true),
+            (names, next) if names.iter().all(|name| name.name == LIST_NAME) => cookie = next,
+            _ => return Ok(false),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 
 use datapump_engine::Errno;
-use datapump_engine::os::linux::list_xattrs_at;
+use datapump_engine::os::linux::{KernelCall, list_xattrs_at};
 use rustix::fs::{self, AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno as System;
 use rustix::path::Arg;
@@ -96,8 +96,10 @@ impl AttributeHolder<'_> {
         match self.list_xattrs(&mut few) {
             // Most files have none: no memory is asked for.
             Ok(len) => return Ok(split(&few[..len])),
-            Err(System::NOTSUP | System::NOSYS) => return Ok(Vec::new()),
             Err(System::RANGE) => {}
+            // A sandbox that refuses the call says nothing of what the file has.
+            Err(error) if is_refused(errno(error)) => return Err(errno(error)),
+            Err(System::NOTSUP | System::NOSYS) => return Ok(Vec::new()),
             Err(error) => return Err(errno(error)),
         }
         let list = grown(FEW_BYTES, |list| self.list_xattrs(list)).map_err(errno)?;
@@ -165,6 +167,10 @@ pub fn xattr_names_at(folder: &File, name: &OsStr) -> Outcome<Vec<CString>> {
         Some(Err(Errno::EOPNOTSUPP)) => Ok(Vec::new()),
         _ => AttributeHolder::Held(&names::hold(folder, name)?).xattr_names(),
     }
+}
+
+fn is_refused(errno: Errno) -> bool {
+    [KernelCall::Flistxattr, KernelCall::Listxattr].iter().any(|call| call.is_refused_by(errno))
 }
 
 /// Reads into more and more memory until it is enough.

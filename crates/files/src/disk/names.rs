@@ -12,16 +12,19 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use datapump_engine::Errno;
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
 use rustix::fs::{Timespec, Timestamps, Uid};
 use rustix::io::Errno as System;
 
 use super::proc::path_of_open_file;
 use super::{Access, FileKind, Meta, Outcome, os};
 
+mod beneath;
+mod new_name;
+pub use new_name::{NameAt, move_new, rename, rename_new};
+
 /// What one call of getdents64(2) may fill: about a thousand short names.
 const LISTING_BYTES: usize = 32 << 10;
-const TRIES_MAX: u32 = 100;
 
 /// A name as a folder lists it.
 #[derive(Clone, Debug)]
@@ -93,23 +96,14 @@ pub fn open_path(path: &Path) -> Outcome<File> {
     fs::open(path, flags, Mode::empty()).map(File::from).map_err(errno)
 }
 
-/// The same below a folder that no link may lead out of: openat2(2), RESOLVE_BENEATH.
+/// The same below a folder that no link may lead out of.
 pub fn open_beneath(root: &File, path: &Path) -> Outcome<File> {
-    beneath(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC)
-}
-
-fn beneath(root: &File, path: &Path, flags: OFlags) -> Outcome<File> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let open = || fs::openat2(root, path, flags, Mode::empty(), resolve);
-    // EAGAIN: something on the way was renamed meanwhile, which may happen once more.
-    let opened = (0..TRIES_MAX).map(|_| open()).find(|opened| !matches!(opened, Err(System::AGAIN)));
-    opened.unwrap_or(Err(System::AGAIN)).map(File::from).map_err(errno)
+    beneath::open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC)
 }
 
 /// Holds what a path names below such a folder, links followed, whatever it is (O_PATH).
 pub fn hold_beneath(root: &File, path: &Path) -> Outcome<File> {
-    beneath(root, path, OFlags::PATH | OFlags::CLOEXEC)
+    beneath::open(root, path, OFlags::PATH | OFlags::CLOEXEC)
 }
 
 /// The flags needed to go on from a folder: it need not be readable.
@@ -127,7 +121,7 @@ pub fn find_folder_from(folder: &File, path: &Path) -> Outcome<File> {
 
 /// The same below a folder that no link may lead out of.
 pub fn find_beneath(root: &File, path: &Path) -> Outcome<File> {
-    beneath(root, path, ON_THE_WAY)
+    beneath::open(root, path, ON_THE_WAY)
 }
 
 /// The next names of a folder from `cookie` on (0: the first), and the cookie behind them; no names at the end.
@@ -357,16 +351,6 @@ pub fn make_special(folder: &File, name: &OsStr, meta: &Meta) -> Outcome<()> {
 pub fn remove(folder: &File, name: &OsStr, is_folder: bool) -> Outcome<()> {
     let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     fs::unlinkat(folder, name, flags).map_err(errno)
-}
-
-/// Moves a name, replacing what stood under the new one.
-pub fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
-    fs::renameat(from, from_name, to, to_name).map_err(errno)
-}
-
-/// The same; `EEXIST` if the new name is taken.
-pub fn rename_new(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
-    os::rename_new(folder, from, to)
 }
 
 /// Opens the file once more that is open, whatever became of its name.

@@ -9,11 +9,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use datapump_engine::Errno;
+use datapump_engine::os::linux::KernelCall;
 use rustix::fs::{
     self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat, StatxAttributes, StatxFlags,
 };
 
-use super::{Access, FileKind, Meta, Outcome, Room};
+use super::{Access, FileKind, Meta, Outcome, Room, proc};
 
 /// Together 800 ms: a signal is answered within a second.
 const LOCK_TRIES: u32 = 80;
@@ -143,22 +144,6 @@ pub(super) fn remove(folder: &File, name: &OsStr) -> Outcome<()> {
     fs::unlinkat(folder, name, AtFlags::empty()).map_err(errno)
 }
 
-pub(super) fn rename(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
-    fs::renameat(folder, from, folder, to).map_err(errno)
-}
-
-/// Where the file system cannot tell a new name from a taken one in one call, a look before must do.
-pub(super) fn rename_new(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
-    use rustix::io::Errno as System;
-    match fs::renameat_with(folder, from, folder, to, fs::RenameFlags::NOREPLACE) {
-        Err(System::INVAL | System::NOSYS) => match metadata_at(folder, to) {
-            Ok(_) => Err(errno(System::EXIST)),
-            Err(_) => rename(folder, from, to),
-        },
-        renamed => renamed.map_err(errno),
-    }
-}
-
 pub(super) fn sync(file: &File) -> Outcome<()> {
     fs::fsync(file).map_err(errno)
 }
@@ -197,8 +182,13 @@ pub(super) fn set_len(file: &File, bytes: u64) -> Outcome<()> {
     fs::ftruncate(file, bytes).map_err(errno)
 }
 
+/// `EOPNOTSUPP` also where a sandbox refuses the call: then writes show a full disk.
 pub(super) fn reserve(file: &File, at: u64, bytes: u64) -> Outcome<()> {
-    fs::fallocate(file, FallocateFlags::empty(), at, bytes).map_err(errno)
+    let reserved = fs::fallocate(file, FallocateFlags::empty(), at, bytes).map_err(errno);
+    reserved.map_err(|errno| match KernelCall::Fallocate.is_refused_by(errno) {
+        true => Errno::EOPNOTSUPP,
+        false => errno,
+    })
 }
 
 pub(super) fn room(file: impl AsFd) -> Room {
@@ -324,17 +314,23 @@ pub fn mtime_from_disk(file: &File) -> Outcome<i128> {
     Ok(i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec))
 }
 
-/// Whether this user may make and remove names in a folder, as far as permissions and the mount tell.
+/// Whether this user may make and remove names in a folder, as far as permissions and the mount show. Where a sandbox
+/// refuses the call, it may be so.
 pub fn takes_names(folder: &File) -> bool {
     let access = fs::Access::WRITE_OK | fs::Access::EXEC_OK;
-    fs::accessat(folder, c".", access, AtFlags::EACCESS).is_ok()
+    let allowed = fs::accessat(folder, c".", access, AtFlags::EACCESS).map_err(errno);
+    allowed.map_or_else(|errno| KernelCall::Faccessat2.is_refused_by(errno), |()| true)
 }
 
 /// Whether it is the root of a mount: something is mounted there, from another file system or from the same one. Linux
-/// before 5.8 does not tell.
+/// before 5.8 and some sandboxes show that in /proc alone.
 pub fn is_mount_root(file: &File) -> bool {
-    let told = fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
-    told.is_ok_and(|told| told.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+    match fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()) {
+        Ok(found) if found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
+            found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+        }
+        _ => proc::is_mount_point(file),
+    }
 }
 
 /// Which file system it is, as far as that tells: statvfs(3), f_fsid.

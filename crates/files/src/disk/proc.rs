@@ -6,11 +6,60 @@
 //!
 //! Must not know: what the name is for.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 /// A path to an open file or folder: proc(5).
 pub(super) fn path_of_open_file(file: &File) -> CString {
     CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).expect("digits and slashes")
+}
+
+/// Whether an open file or folder is the root of the mount that it was opened by, as /proc shows it: the number of the
+/// mount in `fdinfo`, and where that is mounted in `mountinfo`. False where /proc is not mounted.
+pub(super) fn is_mount_point(file: &File) -> bool {
+    let point = || {
+        let info = path_of_open_file(file).into_string().ok()?.replace("/fd/", "/fdinfo/");
+        let info = std::fs::read_to_string(info).ok()?;
+        let number = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().to_owned();
+        let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
+        let lines = mounts.split(|&byte| byte == b'\n');
+        let fields = lines.map(|line| line.split(|&byte| byte == b' ').collect::<Vec<_>>());
+        let mut own = fields.filter(|fields| fields.first() == Some(&number.as_bytes()));
+        Some(PathBuf::from(OsString::from_vec(unescaped(own.next()?.get(4)?))))
+    };
+    let path = rustix::fs::readlink(path_of_open_file(file), Vec::new()).map(std::ffi::CString::into_bytes);
+    path.is_ok_and(|path| point().is_some_and(|point| point.as_os_str().as_encoded_bytes() == path))
+}
+
+/// Blanks and the like are a backslash and three octal digits: proc_pid_mountinfo(5).
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(field.len()), field);
+    while let Some((&first, behind)) = rest.split_first() {
+        let digits = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.filter(|_| first == b'\\').and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        out.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &behind[3..] } else { behind };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_the_same_by_proc_and_by_statx() {
+        let home = tempfile::tempdir().expect("room");
+        let folder = home.path().join("a b");
+        std::fs::create_dir(&folder).expect("room");
+        for path in ["/", "/proc", "/dev", "/proc/self", "/sys", folder.to_str().expect("plain")] {
+            let Ok(file) = File::open(path) else { continue };
+            assert_eq!(is_mount_point(&file), super::super::is_mount_root(&file), "{path}");
+        }
+        assert!(is_mount_point(&File::open("/proc").expect("it is mounted")));
+        assert_eq!(unescaped(b"/a\\040b\\134c\\"), b"/a b\\c\\");
+    }
 }

@@ -11,6 +11,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use crate::problem::{Class, Operation};
+use crate::run::sandbox::refused_calls;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta};
 use datapump_files::holes::mapped;
 
@@ -99,7 +100,7 @@ pub(crate) fn fault(operation: Operation, errno: Errno) -> Fault {
     Fault {
         operation: operation.words().into(),
         errno: Some(ErrorNumber::of(errno.0)),
-        words: None,
+        words: refused_calls(operation, errno),
         class: None,
     }
 }

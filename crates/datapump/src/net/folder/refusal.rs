@@ -24,7 +24,13 @@ pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
         (Some(ErrorNumber(LEADS_OUT)), _) => {
             Problem::new(Class::Refused, operation, path, "leads out of the served folder")
         }
-        (Some(errno), _) => Problem::system(operation, path, errno.0),
+        (Some(errno), words) => {
+            let mut problem = Problem::system(operation, path, errno.0);
+            if let Some(words) = words {
+                problem.message = format!("{}; {}", problem.message, crate::shown(words.as_bytes()));
+            }
+            problem
+        }
         (None, words) => {
             let words = words.as_deref().unwrap_or("the other side could not do it");
             let class = fault.class.as_deref().and_then(Class::named).filter(|class| *class != Class::Lost);

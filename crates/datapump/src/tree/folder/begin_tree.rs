@@ -354,7 +354,7 @@ fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, 
             opened => opened,
         };
         match opened {
-            Ok(folder) if is_new || made::holds_a_list_alone(&folder) => {
+            Ok(folder) if is_new || made::holds_a_list_alone(&folder) == Ok(true) => {
                 return Ok((temporary, Arc::new(folder)));
             }
             Err(errno) if is_new => {

@@ -12,6 +12,7 @@ use datapump_engine::Errno;
 
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
+use crate::run::sandbox::refused_calls;
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
@@ -25,12 +26,18 @@ use crate::tree::names::backup::{self, TakenName};
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
+use datapump_engine::os::linux::KernelCall;
 use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
 use datapump_files::disk::{self, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
 /// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
 const UNLINKABLE: [Errno; 3] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP];
+
+/// That, or a sandbox refuses the call.
+fn is_unlinkable(errno: Errno) -> bool {
+    UNLINKABLE.contains(&errno) || KernelCall::Linkat.is_refused_by(errno)
+}
 
 /// How a name goes on.
 pub(crate) enum Met {
@@ -181,7 +188,7 @@ fn joined(
         }
         // Where there are no more links both stay.
         Err(problem) => {
-            let is_full = |errno: i32| errno == Errno::EMLINK.0 || UNLINKABLE.iter().any(|it| it.0 == errno);
+            let is_full = |errno: i32| errno == Errno::EMLINK.0 || is_unlinkable(Errno(errno));
             if !problem.cause.is_some_and(is_full) {
                 first.directory.root.report(&shared.ledger, problem);
             }
@@ -262,9 +269,10 @@ fn link(
             shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(Errno::EXDEV.0)));
             copy_instead(shared, there, entry, file);
         }
-        Err(errno) if UNLINKABLE.contains(&errno) => {
+        Err(errno) if is_unlinkable(errno) => {
             shared.trees.links.give_up();
-            shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
+            let why = refused_calls(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
+            shared.ledger.warn_once(format!("hard links: {why}; copied instead"));
             copy_instead(shared, there, entry, file);
         }
         Err(errno) => return Err(not_linked(entry, errno)),
@@ -432,7 +440,7 @@ pub(crate) fn link_file(
     };
     match linked {
         Ok(()) => Ok(true),
-        Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => Ok(false),
+        Err(errno) if errno == Errno::EMLINK || is_unlinkable(errno) => Ok(false),
         Err(errno) => Err(Problem::system(Operation::Link, path, errno.0)),
     }
 }
@@ -450,8 +458,8 @@ pub(crate) fn link_unchanged(
             Ok(is_new) => shared.ledger.tally().hard_links += u64::from(is_new),
             // Another file system, or too many names: it is copied.
             Err(Errno::EMLINK) => return Ok(None),
-            Err(errno) if UNLINKABLE.contains(&errno) => {
-                let why = system_words(errno.0);
+            Err(errno) if is_unlinkable(errno) => {
+                let why = refused_calls(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
                 shared.ledger.notice_once(format!("--link-dest: {why}; what cannot be linked is copied"));
                 return Ok(None);
             }

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open};
 use rustix::ioctl::{Getter, ioctl, opcode};
-use rustix::process::{Resource, getrlimit};
 
 /// The part of the file's first `len` bytes that lies in the page cache, 0 to 1; 1 for an empty range.
 /// `None` where the kernel does not tell: cachestat(2) came with 6.5, and newer ones answer only for files that the
@@ -104,12 +103,31 @@ fn cpu_ns(who: libc::c_int) -> (u64, u64) {
 
 /// How many bytes this process may lock into memory (soft limit `RLIMIT_MEMLOCK`, getrlimit(2)); `None` is no limit.
 pub fn memlock_limit_bytes() -> Option<u64> {
-    getrlimit(Resource::Memlock).current
+    soft_limit(libc::RLIMIT_MEMLOCK as libc::c_int, "Max locked memory")
 }
 
 /// How many files this process may have open (soft limit `RLIMIT_NOFILE`, getrlimit(2)); `None` is no limit.
 pub fn open_files_limit() -> Option<u64> {
-    getrlimit(Resource::Nofile).current
+    soft_limit(libc::RLIMIT_NOFILE as libc::c_int, "Max open files")
+}
+
+/// A limit by its number, and where a sandbox refuses prlimit64(2) by its name in /proc/self/limits.
+fn soft_limit(resource: libc::c_int, name: &str) -> Option<u64> {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let (this_process, no_change) = (0, std::ptr::null::<libc::rlimit64>());
+    // SAFETY: the kernel writes one rlimit64, which lives in this frame, and keeps no reference to it.
+    let result =
+        unsafe { libc::syscall(libc::SYS_prlimit64, this_process, resource, no_change, &raw mut limit) };
+    match result {
+        0 => (limit.rlim_cur != libc::RLIM64_INFINITY).then_some(limit.rlim_cur),
+        _ => listed_limit(&std::fs::read_to_string("/proc/self/limits").ok()?, name),
+    }
+}
+
+/// The soft limit of a line such as `Max open files            1024                 524288               files`.
+fn listed_limit(limits: &str, name: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
 }
 
 /// Which of the files that had this inode number an open file is (`FS_IOC_GETVERSION`, ioctl_iflags(2)); `None` where
@@ -241,5 +259,8 @@ mod tests {
         timer_slack(0).expect("always allowed");
         assert!(open_files_limit().is_none_or(|limit| limit > 0));
         assert!(memlock_limit_bytes().is_none_or(|limit| limit > 0));
+        let limits = std::fs::read_to_string("/proc/self/limits").expect("proc is mounted");
+        assert_eq!(listed_limit(&limits, "Max open files"), open_files_limit());
+        assert_eq!(listed_limit(&limits, "Max locked memory"), memlock_limit_bytes());
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use datapump::host::KernelCall;
 use datapump::{Options, Place, Status};
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use rustix::io::Errno;
@@ -72,8 +73,13 @@ fn receiver(target: &Path, source: End) -> Option<std::path::PathBuf> {
 }
 
 fn is_denied(path: &Path, access: Access) -> bool {
-    let asked = accessat(CWD, path, access, AtFlags::EACCESS);
-    matches!(asked, Err(Errno::ACCESS | Errno::PERM | Errno::ROFS))
+    match accessat(CWD, path, access, AtFlags::EACCESS) {
+        // A sandbox that refuses the call says nothing of the path.
+        Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
+            !KernelCall::Faccessat2.is_refused_by(datapump::simulation::Errno(errno.raw_os_error()))
+        }
+        _ => false,
+    }
 }
 
 /// What the source occupies is more than the target's file system has, for root too.

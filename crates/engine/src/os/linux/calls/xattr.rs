@@ -9,14 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Errno;
 
-/// The number of listxattrat(2), which came with Linux 6.13.
-const LISTXATTRAT: libc::c_long = 465;
+use super::{KernelCall, LISTXATTRAT};
 
-/// The kernel has no such call.
+/// The call was refused: it is not made again.
 static IS_MISSING: AtomicBool = AtomicBool::new(false);
 
 /// Fills `list` with the names, a zero behind each, and gives their length; links are not followed. `None` where there
-/// is no such call, or where it is forbidden as an unknown one.
+/// is no such call (Linux 6.13 has it), or where a sandbox refuses it.
 pub fn list_xattrs_at(folder: &File, name: &CStr, list: &mut [u8]) -> Option<Result<usize, Errno>> {
     if IS_MISSING.load(Ordering::Relaxed) {
         return None;
@@ -29,11 +28,10 @@ pub fn list_xattrs_at(folder: &File, name: &CStr, list: &mut [u8]) -> Option<Res
     if len >= 0 {
         return Some(Ok(len as usize));
     }
-    match std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) {
-        libc::ENOSYS | libc::EPERM => {
-            IS_MISSING.store(true, Ordering::Relaxed);
-            None
-        }
-        errno => Some(Err(Errno(errno))),
+    let errno = Errno::of(&std::io::Error::last_os_error());
+    if KernelCall::Listxattrat.is_refused_by(errno) {
+        IS_MISSING.store(true, Ordering::Relaxed);
+        return None;
     }
+    Some(Err(errno))
 }
