@@ -10,7 +10,7 @@ use datapump::{Host, Place, Remote, Status};
 use crate::args::DoctorArguments;
 use crate::output::Output;
 use crate::output::events::EventLine;
-use crate::output::findings::{Finding, FindingSide, findings, path_findings};
+use crate::output::findings::{CallState, Finding, FindingSide, findings, path_findings};
 use crate::output::json;
 use crate::output::progress::Shown;
 use crate::run::Runner;
@@ -106,6 +106,11 @@ fn heading(finding: &Finding) -> String {
 fn show(finding: &Finding, output: &Output) {
     let mark = if finding.good { "ok    " } else { "change" };
     output.result(&format!("{mark}  {:<15} {}", finding.name, finding.value));
+    finding
+        .calls
+        .iter()
+        .filter_map(CallState::words)
+        .for_each(|line| output.result(&format!("          {line}")));
     for (name, words) in [("why", &finding.advice), ("how", &finding.command)] {
         if let Some(words) = words {
             output.result(&format!("          {name}: {words}"));

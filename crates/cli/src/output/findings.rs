@@ -5,6 +5,7 @@
 //! Must not know: how facts are found, how findings are shown.
 
 mod buffers;
+mod calls;
 mod network;
 mod path;
 mod words;
@@ -16,6 +17,7 @@ use serde::Serialize;
 use crate::output::path_words::path_words;
 use crate::run::inspection::{EngineState, FolderState, Inspection};
 
+pub use calls::CallState;
 pub use path::path_findings;
 
 /// Slots and rings of usual jobs fit in this.
@@ -53,6 +55,9 @@ pub struct Finding {
     pub side: FindingSide,
     /// The host to run the command on, as it is called here; none of a path.
     pub host: Option<String>,
+    /// System calls that a sandbox may refuse, each with what is used where it does. Of the finding `system calls` alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallState>,
 }
 
 impl Finding {
@@ -77,6 +82,7 @@ fn process_findings(facts: &Inspection) -> Vec<Finding> {
     let mut found: Vec<Finding> = facts.engines.iter().map(engine).collect();
     found.push(locked_memory(facts.locked_memory_bytes));
     found.push(open_files(facts.open_files));
+    found.push(calls::system_calls(&facts.refused_calls));
     found
 }
 

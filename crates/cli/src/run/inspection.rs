@@ -11,9 +11,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use datapump::host::{self, KernelCall};
 use datapump::{EngineChoice, Fill, InWords, Job, Operation, Options, Place, Problem, shown};
 use rustix::fs::{AtFlags, StatxFlags};
-use rustix::process::{Resource, getrlimit};
 
 /// The facts.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct Inspection {
     pub governor: Option<String>,
     /// What this host is called.
     pub host: String,
+    /// System calls that a sandbox refuses to this process, or that this kernel lacks, each with the error.
+    pub refused_calls: Vec<(KernelCall, String)>,
 }
 
 /// An engine, and why it cannot be had.
@@ -64,15 +66,22 @@ pub struct FolderState {
 
 /// Looks at this host.
 pub fn inspect() -> Inspection {
-    let host = read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let governor = read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok();
     Inspection {
         engines: engines(),
-        locked_memory_bytes: getrlimit(Resource::Memlock).current,
-        open_files: getrlimit(Resource::Nofile).current,
+        locked_memory_bytes: host::memlock_limit_bytes(),
+        open_files: host::open_files_limit(),
         governor: governor.map(|words| words.trim().to_owned()),
-        host: shown(host.trim().as_bytes()),
+        host: shown(name.trim().as_bytes()),
+        refused_calls: refused_calls(),
     }
+}
+
+fn refused_calls() -> Vec<(KernelCall, String)> {
+    let refused =
+        |call: &KernelCall| Some((*call, io::Error::from_raw_os_error(call.refusal()?.0).to_string()));
+    KernelCall::ALL.iter().filter_map(refused).collect()
 }
 
 fn engines() -> Vec<EngineState> {

@@ -11,6 +11,7 @@ fn here() -> Inspection {
         open_files: None,
         governor: None,
         host: "here".into(),
+        refused_calls: Vec::new(),
     }
 }
 
