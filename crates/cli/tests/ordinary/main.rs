@@ -84,6 +84,7 @@ mod refusals;
 mod report_file;
 mod resume;
 mod roots;
+mod sandbox;
 mod secrets;
 mod selection;
 mod sparse;

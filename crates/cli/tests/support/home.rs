@@ -88,6 +88,11 @@ pub fn outcome(mut command: Command, input: &[u8]) -> Outcome {
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(input).expect("pump reads its input");
     }
+    outcome_of(child)
+}
+
+/// How a program ends that was started with pipes.
+pub fn outcome_of(mut child: Child) -> Outcome {
     let (out, err) = (gather(child.stdout.take()), gather(child.stderr.take()));
     let status = status(&mut child);
     let text = |part: thread::JoinHandle<String>| part.join().expect("a pipe can be read");

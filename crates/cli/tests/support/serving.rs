@@ -19,7 +19,11 @@ impl Serving {
 
     /// Starts a command that ends in a `pump serve`.
     pub fn start(mut command: Command) -> Serving {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("pump was built");
+        Serving::of(command.stdout(Stdio::piped()).spawn().expect("pump was built"))
+    }
+
+    /// A `pump serve` that was started with a pipe for its standard output.
+    pub fn of(mut child: Child) -> Serving {
         let out = child.stdout.take().expect("a pipe");
         let line = BufReader::new(out).lines().next().expect("a line").expect("text");
         let address = line.strip_prefix("listening: ").expect("where it listens").to_owned();
