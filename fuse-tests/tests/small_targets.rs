@@ -6,10 +6,10 @@ use parts::{support, wider_parts};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use parts::fuse::Fuse;
+use parts::fuse::{Fault, Fuse};
 use support::serving::Serving;
 use support::{Home, Outcome, expect, has_content, noise, set_xattr};
-use wider_parts::{Kind, Mount, program, pump, pump_with, with_content};
+use wider_parts::{Kind, Mount, program, pump, pump_with, report, with_content};
 
 fn copy(source: &Path, fuse: &Fuse) -> Outcome {
     pump_with(&["copy", "-T"], &[&source.display().to_string(), &fuse.at("")])
@@ -65,4 +65,65 @@ fn a_target_that_folds_case_and_has_no_links_gets_what_it_can_hold() {
     let run = home.pump(&[&with[..], &["served/source", &serving.at("")]].concat());
     drop(serving);
     holds_what_it_can(&fuse, &run, "to another host");
+}
+
+const MIB: usize = 1 << 20;
+
+/// Neither statfs(2) nor a look at the name tells it.
+#[test]
+fn names_that_a_file_system_refuses_are_known_before_their_bytes_are_moved() {
+    const EINVAL: i32 = 22;
+    const ENAMETOOLONG: i32 = 36;
+    let home = Home::new();
+    std::fs::create_dir_all(home.path("served/source")).expect("room");
+    let long = "n".repeat(200);
+    for (refused, errno, words) in [
+        (
+            &*long,
+            ENAMETOOLONG,
+            "the name is too long for the file system of its folder; give it a shorter one",
+        ),
+        ("a:b", EINVAL, "the file system of its folder refuses this name; give it another one"),
+    ] {
+        let source = home.path("served/source");
+        std::fs::write(source.join(refused), noise(8 * MIB, 1)).expect("room");
+        std::fs::write(source.join("usual"), noise(3 * MIB, 2)).expect("room");
+        let from = source.join(refused).display().to_string();
+        let is_clean = |fuse: &Fuse, row: &str| {
+            assert!(
+                !fuse.names().iter().any(|name| name.starts_with(".pump-") && name != ".pump-job"),
+                "{row}"
+            );
+        };
+        for options in [&[][..], &["--inplace"], &["--direct=always"]] {
+            let row = format!("{refused} {options:?}");
+            let fuse = Fuse::new();
+            fuse.fail(Some(Fault::Name(143, errno)));
+            let run = pump_with(&["copy", "--json", &from, &fuse.at("")], options);
+            expect(&run, 1, &["create '", words], &row);
+            assert_eq!(report(&run)["bytes_moved"], 0, "{row}");
+            is_clean(&fuse, &row);
+            if options.contains(&"--inplace") {
+                continue; // is for single files
+            }
+            let run = pump_with(&["copy", "--json", &source.display().to_string(), &fuse.at("new")], options);
+            expect(&run, 23, &["create '", words], &row);
+            assert_eq!(report(&run)["bytes_moved"], 3 * MIB, "{row}: {run:?}");
+            assert_eq!(fuse.content("new/usual"), Some(noise(3 * MIB, 2)), "{row}");
+        }
+        let with = ["copy", "--json", "--ticket-file", "ticket"];
+        let (fuse, serving) = (Fuse::new(), Serving::new(&home, &[]));
+        fuse.fail(Some(Fault::Name(143, errno)));
+        let run = home.pump(&[&with[..], &[&serving.at("source"), &fuse.at("new")]].concat());
+        expect(&run, 23, &["create '", words], "from another host");
+        assert_eq!(fuse.content("new/usual"), Some(noise(3 * MIB, 2)), "from another host");
+        drop(serving);
+        let serving = Serving::start(home.command(&["serve", &fuse.at(""), "--ticket-file", "ticket"]));
+        let run = home.pump(&[&with[..], &[&from, &serving.at("")]].concat());
+        expect(&run, 1, &["create '", words], "to another host");
+        assert_eq!(report(&run)["bytes_moved"], 0, "to another host: {run:?}");
+        drop(serving);
+        is_clean(&fuse, "to another host");
+        std::fs::remove_file(source.join(refused)).expect("it was made");
+    }
 }

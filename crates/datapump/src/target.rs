@@ -39,7 +39,7 @@ use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
 pub(crate) use items::backup_dir::may_replace as may_replace_backups;
-pub(crate) use items::{called_as_backups, items, like_backups, names_of, refuse_no_folder, source_files};
+pub(crate) use items::{called_as_backups, items, like_backups, names_of, refuse_target, source_files};
 pub(crate) use within::UNSAFE_LINK;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \

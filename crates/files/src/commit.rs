@@ -15,6 +15,7 @@
 pub mod aside;
 pub mod backup_folders;
 pub mod compressed;
+pub mod final_name;
 pub mod made;
 pub mod own_copy;
 pub mod partial;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use datapump_engine::os::linux::KernelCall;
 use datapump_engine::{Errno, Handle};
 
+use crate::commit::final_name::NamingRule;
 use crate::commit::shortage::Rooms;
 use crate::commit::temporary::{Siblings, busy, same_file};
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
@@ -93,7 +95,22 @@ impl StagedFile {
     ) -> Result<StagedFile, Problem> {
         let (folder, name) = open_parent(target)?;
         temporary::refuse_in_use(&folder, &name, &target.path)?;
-        StagedFile::temporary((folder, name, target.path.clone()), Before::Anything, wish, siblings)
+        StagedFile::checked((folder, name, target.path.clone()), Before::Anything, wish, siblings)
+    }
+
+    /// The same as [`StagedFile::temporary`], if the file can get its final name; without any in a folder that would keep
+    /// the temporary one.
+    pub fn checked(
+        (folder, name, path): (Folder, OsString, PathBuf),
+        before: Before,
+        wish: Option<&ResumeRequest>,
+        siblings: &dyn Siblings,
+    ) -> Result<StagedFile, Problem> {
+        match final_name::check(&folder, &name, &path, true)? {
+            NamingRule::Renamed => StagedFile::temporary((folder, name, path), before, wish, siblings),
+            NamingRule::Linked => StagedFile::unnamed(&folder, &name, &path, 0o600, Before::Nothing)?
+                .ok_or_else(|| final_name::append_only(&path)),
+        }
     }
 
     /// A new file under a temporary name beside `name`, or, with a wish, the one that an earlier run left there.

@@ -13,6 +13,8 @@ pub enum Fault {
     Sync(i32),
     /// Every close of a file whose number is a multiple of this fails, and what it held is lost.
     Close(u64, i32),
+    /// A name of more bytes, or with a colon, is given to nothing: it fails with this error number.
+    Name(usize, i32),
     /// Every rename fails.
     Rename(i32),
     /// When this byte is read, the file is cut off there first.

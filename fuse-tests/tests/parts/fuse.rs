@@ -155,6 +155,14 @@ impl Fuse {
 }
 
 impl State {
+    fn refused(&self, name: &OsStr) -> Option<Errno> {
+        let has_colon = name.as_encoded_bytes().contains(&b':');
+        match self.fault {
+            Some(Fault::Name(most, errno)) if name.len() > most || has_colon => Some(Errno::from_i32(errno)),
+            _ => None,
+        }
+    }
+
     /// As what a name is kept.
     fn key(&self, name: &OsStr) -> OsString {
         if self.folds { name.to_string_lossy().to_lowercase().into() } else { name.into() }
@@ -377,6 +385,9 @@ impl Filesystem for Memory {
     ) {
         self.1.make("create");
         let mut state = self.state();
+        if let Some(errno) = state.refused(name) {
+            return reply.error(errno);
+        }
         let number = state.make(folder.0, name, FileType::RegularFile, mode);
         let attributes = state.attributes(number).expect("just made");
         reply.created(&NOW, &attributes, Generation(0), FileHandle(0), FopenFlags::empty());
@@ -384,6 +395,9 @@ impl Filesystem for Memory {
 
     fn mkdir(&self, _: &Request, folder: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
         let mut state = self.state();
+        if let Some(errno) = state.refused(name) {
+            return reply.error(errno);
+        }
         let number = state.make(folder.0, name, FileType::Directory, mode);
         reply.entry(&NOW, &state.attributes(number).expect("just made"), Generation(0));
     }
@@ -508,6 +522,9 @@ impl Filesystem for Memory {
         let mut state = self.state();
         if let Some(Fault::Rename(errno)) = state.fault {
             return reply.error(Errno::from_i32(errno));
+        }
+        if let Some(errno) = state.refused(new) {
+            return reply.error(errno);
         }
         let (key, new) = ((folder.0, state.key(name)), (new_folder.0, state.key(new)));
         match state.names.remove(&key) {

@@ -33,6 +33,7 @@ mod hosts_kills;
 mod hosts_limits;
 mod hosts_soak;
 mod kills;
+mod late_refusals;
 mod limits;
 mod lists;
 mod live_trees;

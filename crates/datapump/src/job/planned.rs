@@ -11,7 +11,7 @@ use super::{Job, JobKind, comparison, mirror, neighbours};
 use crate::open::copy_method::{Facts, decide};
 use crate::problem::{Operation, Problem};
 use crate::target::place::{Fill, Place};
-use crate::target::{self, Item, Target, change, refuse_no_folder};
+use crate::target::{self, Item, Target, change, refuse_target};
 use crate::tree::moved::view;
 use crate::tree::names::make_way;
 use crate::tree::rules::select::Select;
@@ -117,7 +117,7 @@ impl Job {
         let (items, mut problems) = self.items(&Select::new(&self.options.selection)?)?;
         let mut planned = Vec::new();
         for item in &items {
-            match refuse_no_folder(item, &self.options).and_then(|()| refuse_folder(item)) {
+            match refuse_target(item, &self.options).and_then(|()| refuse_folder(item)) {
                 Ok(()) => planned.push(self.planned(item)),
                 Err(problem) => problems.push(problem),
             }

@@ -23,7 +23,8 @@ use crate::target::target_names::TargetNames;
 use crate::target::within::in_trees::{self, CoveredSource};
 use crate::tree::names::backup::like_backups::LikeBackups;
 use crate::tree::rules::select::Select;
-use datapump_files::disk::{FileKind, Meta, PathAt, folder_of};
+use datapump_files::commit::final_name;
+use datapump_files::disk::{FileKind, Folder, Meta, PathAt, folder_of};
 use datapump_files::identity::{FileId, id};
 
 use super::{
@@ -266,7 +267,7 @@ impl Goal<'_> {
 }
 
 /// What a run would tell when it opens the folder of a target. One that it would make may be missing.
-pub(crate) fn refuse_no_folder(item: &Item, options: &Options) -> Result<(), Problem> {
+pub(crate) fn refuse_target(item: &Item, options: &Options) -> Result<(), Problem> {
     let (operation, at, path) = match &item.target {
         _ if item.is_left_out => return Ok(()),
         Target::File(at) => (Operation::OpenFolder, at, &*at.path),
@@ -276,6 +277,17 @@ pub(crate) fn refuse_no_folder(item: &Item, options: &Options) -> Result<(), Pro
     let is_made = options.make_path && at.folder().err() == Some(Errno::ENOENT);
     match at.folder_to_sync() {
         Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0).of_folder_above()),
-        _ => Ok(()),
+        Ok(folder) => refuse_name(item, &folder, options),
+        Err(_) => Ok(()),
+    }
+}
+
+/// A file that cannot get its name, as far as nothing has to be tried.
+fn refuse_name(item: &Item, folder: &Folder, options: &Options) -> Result<(), Problem> {
+    let Target::File(at) = &item.target else { return Ok(()) };
+    let stays = options.inplace && at.metadata_of_name().is_ok();
+    match at.name().filter(|_| !stays) {
+        Some(name) => final_name::check(folder, name, &at.path, false).map(drop),
+        None => Ok(()),
     }
 }

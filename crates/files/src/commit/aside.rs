@@ -14,7 +14,7 @@ use datapump_engine::Errno;
 use datapump_engine::os::linux::KernelCall;
 use serde::{Deserialize, Serialize};
 
-use crate::commit::reserved;
+use crate::commit::{final_name, reserved};
 use crate::disk::{FileKind, Meta, Outcome, file_meta, make_above, names};
 use crate::identity::id;
 
@@ -192,6 +192,10 @@ fn is_same(folder: &File, name: &OsStr, (to, backup): (&File, &OsStr)) -> Outcom
 
 /// One backup, which replaces the last one.
 fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> Outcome<Aside> {
+    if final_name::is_append_only(to) {
+        // The temporary name would stay.
+        return names::link(folder, name, to, backup).map(|()| Aside::Linked(backup.to_owned()));
+    }
     let linked = reserved::under_new_name(|new| names::link(folder, name, to, new));
     let temporary = match linked {
         Ok((temporary, ())) => temporary,

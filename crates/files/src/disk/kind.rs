@@ -98,6 +98,14 @@ pub fn compression_rule(magic: u64) -> CompressionRule {
 const BTRFS: u64 = 0x9123_683e;
 const VFAT: u64 = 0x4d44;
 
+/// Whether every name of at most 255 bytes can be given there, or the system refuses it when it is looked up. Others may
+/// have shorter names, or refuse letters.
+pub fn takes_all_names(magic: u64) -> bool {
+    // ext2, ext3, ext4; xfs; f2fs; bcachefs; tmpfs; ramfs
+    let known = [0xef53, 0x5846_5342, BTRFS, 0xf2f5_2010, 0xca45_1a4e, 0x0102_1994, 0x8584_58f6];
+    known.contains(&magic)
+}
+
 /// Whether it is btrfs, whose metadata have room of their own.
 pub fn is_btrfs(magic: u64) -> bool {
     magic == BTRFS

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
-use rustix::fs::{Timespec, Timestamps, Uid};
+use rustix::fs::{StatxAttributes, StatxFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno as System;
 
 use super::proc::path_of_open_file;
@@ -184,6 +184,51 @@ pub fn read_held_symlink(held: &File) -> Outcome<OsString> {
 /// What a name is.
 pub fn metadata(folder: &File, name: &OsStr) -> Outcome<Meta> {
     os::metadata_at(folder, name)
+}
+
+/// Whether a name can be taken away or replaced, as far as it tells itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NameFlags {
+    /// The owner.
+    pub uid: u32,
+    /// Permissions and set-id bits.
+    pub mode: u32,
+    /// A folder.
+    pub is_folder: bool,
+    /// A file that only grows, or a folder that lets no name go: chattr(1), a.
+    pub is_append_only: bool,
+    /// Neither changes nor can be replaced: chattr(1), i.
+    pub is_immutable: bool,
+}
+
+/// Those of an open folder.
+pub fn flags(folder: &File) -> Outcome<NameFlags> {
+    flags_at(folder, OsStr::new(""), AtFlags::EMPTY_PATH)
+}
+
+/// Those of a name in a folder.
+pub fn flags_of(folder: &File, name: &OsStr) -> Outcome<NameFlags> {
+    flags_at(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn flags_at(folder: &File, name: &OsStr, how: AtFlags) -> Outcome<NameFlags> {
+    let told =
+        fs::statx(folder, name, how, StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::UID).map_err(errno)?;
+    let has = |flag: StatxAttributes| told.stx_attributes.contains(flag);
+    Ok(NameFlags {
+        uid: told.stx_uid,
+        mode: u32::from(told.stx_mode) & 0o7777,
+        is_folder: FileType::from_raw_mode(told.stx_mode.into()) == FileType::Directory,
+        is_append_only: has(StatxAttributes::APPEND),
+        is_immutable: has(StatxAttributes::IMMUTABLE),
+    })
+}
+
+/// Whether the system lets nobody take the name of a file away, or this user not. It is asked to remove a folder of that
+/// name: of a file it says this first, and removes nothing.
+pub fn may_not_remove(folder: &File, name: &OsStr) -> bool {
+    let asked = fs::unlinkat(folder, name, AtFlags::REMOVEDIR);
+    matches!(asked, Err(System::PERM | System::ACCESS))
 }
 
 /// Which of the files that had its inode number a regular file is; 0 where that is not known.

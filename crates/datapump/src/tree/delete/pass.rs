@@ -26,6 +26,7 @@ use crate::tree::names::backup::{self, BackupSource, TakenName, UndoRename};
 use crate::tree::root::InTheWay;
 use crate::units::counted;
 use datapump_files::attributes;
+use datapump_files::commit::final_name;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{AttributeHolder, FileKind, names};
 use datapump_files::identity::FileId;
@@ -449,7 +450,10 @@ impl<'run> DeletePass<'run> {
                 Err(Errno::ENOENT) => {}
                 // An excluded name lies in it.
                 Err(Errno::ENOTEMPTY) => return Ok(()),
-                Err(errno) => return Err(Problem::system(Operation::Remove, &above.path_of(name), errno.0)),
+                Err(errno) => {
+                    let problem = Problem::system(Operation::Remove, &above.path_of(name), errno.0);
+                    return Err(final_name::of_kept(problem, folder, name));
+                }
             }
         }
         self.tell_removed(above, name, kind);

@@ -34,6 +34,7 @@ use crate::tree::root::Root;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::findings;
 use datapump_files::attributes;
+use datapump_files::commit::final_name;
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
 use datapump_files::commit::shortage;
@@ -88,6 +89,7 @@ pub(crate) fn begin_tree(
         made_up: source.origin()?.is_made_up(),
         source_magic: source.origin()?.magic(),
         syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
+        append_only: !fresh && final_name::is_append_only(&target_folder),
         handed_down: disk::handed_down(&target_folder),
         doubt: match fresh {
             true => Doubt::default(),
@@ -368,6 +370,15 @@ fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, 
     Err(temporary::all_taken(path))
 }
 
+/// Makes a folder under its own name.
+fn root_under(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
+    match names::make_folder(above, name).and_then(|()| names::open_folder(above, name)) {
+        Ok(folder) => Ok((name.to_owned(), Arc::new(folder))),
+        Err(Errno::EEXIST) => Err(taken(path)),
+        Err(errno) => Err(shortage::of_name(Operation::Make, path, errno, above)),
+    }
+}
+
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
 /// `None` if it stands there.
 fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<Made>, Problem> {
@@ -378,7 +389,11 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         return Ok(None);
     }
     let parent_folder = open_parent(at)?;
-    let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
+    let (temporary, folder) = match final_name::is_append_only(&parent_folder) {
+        // A temporary name would stay.
+        true => root_under(&parent_folder, name, path)?,
+        false => temporary_root(&parent_folder, name, path)?,
+    };
     made::check_root(&parent_folder, &folder, path)?;
     doubts::expect_own(shared, &folder);
     let begun =
@@ -395,7 +410,9 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     let is_known_by_list = !shared.trees.select.has_root() && shared.settings.options.sync != Sync::None;
     let synced = journal.as_ref().filter(|_| is_known_by_list).map_or(Ok(()), TreeJournal::sync);
     let parent = Folder::Os(Arc::clone(&parent_folder));
-    match synced.and_then(|()| parent.rename_new(&temporary, name)) {
+    let is_named = temporary == name;
+    let rename = || if is_named { Ok(()) } else { parent.rename_new(&temporary, name) };
+    match synced.and_then(|()| rename()) {
         Ok(()) => {
             shared.ledger.tally().folders_made += 1;
             Ok(Some((parent_folder, folder, journal)))

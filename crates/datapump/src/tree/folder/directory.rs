@@ -76,6 +76,8 @@ pub(crate) struct Traits {
     pub(crate) source_magic: u64,
     /// One sync of the target's file system does for all that is made in it, and no close tells of what was lost.
     pub(crate) syncs_whole: bool,
+    /// The target folder lets no name go: nothing in it gets a temporary one.
+    pub(crate) append_only: bool,
     /// New files get an access control list from the target folder.
     pub(crate) handed_down: Option<u32>,
     /// What stands in the target folder and may not be on the disk.

@@ -27,6 +27,7 @@ use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
 use datapump_engine::os::linux::KernelCall;
+use datapump_files::commit::final_name;
 use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
 use datapump_files::disk::{self, FileKind, Meta, Outcome, file_meta, names};
@@ -356,6 +357,7 @@ fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
     let path = entry.directory.target_path().join(&entry.name);
     match errno {
         Errno::EEXIST => taken(&path),
+        Errno::EPERM if entry.directory.traits.append_only => final_name::append_only(&path),
         errno => Problem::system(Operation::Link, &path, errno.0),
     }
 }
@@ -413,6 +415,9 @@ fn errno_of(problem: &Problem) -> Errno {
 
 /// Puts a link in the place of what stands there.
 fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
+    if final_name::is_append_only(to) {
+        return Err(Errno::EPERM); // the temporary name would stay
+    }
     let (temporary, ()) = reserved::under_new_name(|temporary| names::link_in(held, to, temporary))?;
     // Best effort on the way out.
     names::rename(to, &temporary, to, name).inspect_err(|_| {

@@ -29,6 +29,7 @@ use crate::tree::list::doubt::Doubt;
 use crate::tree::list::header::{SourceRoot, header};
 use crate::tree::list::list_clock::since;
 use crate::tree::list::list_file::{header_in, open_own};
+use datapump_files::commit::final_name;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, why_foreign, why_not_own};
 use datapump_files::identity::{FileId, id};
@@ -82,6 +83,10 @@ impl TreeJournal {
     ) -> Result<Kept, Problem> {
         let (open, name) = (Folder::Os(Arc::clone(folder)), path.join(LIST_NAME));
         let system = |operation, errno: Errno| Problem::system(operation, &name, errno.0);
+        if final_name::is_append_only(folder) {
+            let why = "its folder is append-only (chattr +a), and would keep it for ever";
+            return Ok(Kept::Ignored(doubtful(path, why)));
+        }
         let standing = match create_or_open(&open, &name)? {
             Ok(standing) => standing,
             Err(why) => return Ok(Kept::Ignored(ignored(&name, why))),

@@ -44,7 +44,7 @@ use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
 use crate::tree::rules::update_existing;
 use datapump_files::commit::reserved::may_be_temporary;
-use datapump_files::commit::{Before, StagedFile};
+use datapump_files::commit::{Before, StagedFile, final_name};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
 use datapump_files::identity::FileId;
 use datapump_files::identity::tick::{self, TimeLook};
@@ -236,6 +236,9 @@ impl BatchCursor {
         }
         let change = findings::change(shared, &self.directory, ChangeKind::Copy, name, &meta, there);
         let Some((held, look)) = held else {
+            if let Some(target) = self.target.clone() {
+                final_name::check(&Folder::Os(target), &name.name, &self.target_path(&name.name), false)?;
+            }
             shared.ledger.tell(change);
             return Ok(BegunFile::Stands(tree_file.entry, None));
         };
@@ -427,11 +430,21 @@ impl BatchCursor {
         let target = self.target.as_ref().expect("files are made where there is a target");
         let folder = Folder::Os(Arc::clone(target));
         let mode = meta.mode & 0o777 | WRITABLE;
-        if small && let Some(staged) = StagedFile::unnamed(&folder, name, path, mode, before)? {
+        // A name that replaces another is a temporary one for a moment.
+        let keeps_names = self.directory.traits.append_only && before == Before::Anything;
+        if small
+            && !keeps_names
+            && let Some(staged) = StagedFile::unnamed(&folder, name, path, mode, before)?
+        {
             return Ok(staged);
         }
         let names = (folder, name.to_owned(), path.to_path_buf());
-        StagedFile::temporary(names, before, wish, &Beside { directory: &self.directory, source: meta })
+        let siblings = Beside { directory: &self.directory, source: meta };
+        match small && !self.directory.traits.append_only {
+            // One that cannot get its name has cost little.
+            true => StagedFile::temporary(names, before, wish, &siblings),
+            false => StagedFile::checked(names, before, wish, &siblings),
+        }
     }
 
     /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.

@@ -10,7 +10,7 @@ use crate::open::existing::{FileNext, early_places};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::target::other_names;
-use crate::target::{Item, Target, refuse_no_folder};
+use crate::target::{Item, Target, refuse_target};
 use crate::tree::folder::begin_tree;
 use crate::tree::names::entry_argument;
 use datapump_core::verdict::Waits;
@@ -75,7 +75,7 @@ fn open_file(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
 fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem> {
     let next = existing::next(shared, item)?;
     if matches!(next, FileNext::Copy(_)) && shared.settings.options.dry_run {
-        refuse_no_folder(item, shared.settings.options)?;
+        refuse_target(item, shared.settings.options)?;
     }
     Ok(next)
 }

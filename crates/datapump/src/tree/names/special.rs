@@ -21,6 +21,7 @@ use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
 use crate::tree::rules::update_existing;
 use datapump_files::attributes::keep::{Keep, New};
+use datapump_files::commit::final_name;
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
 use datapump_files::commit::shortage;
@@ -134,7 +135,13 @@ fn replace(
         _ => None,
     };
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
-    let (temporary, ()) = reserved::under_new_name(make).map_err(wrong)?;
+    let temporary = match cursor.directory.traits.append_only {
+        true if stands => return Err(final_name::append_only(&path)),
+        // A temporary name would stay.
+        true => make(&name.name).map(|()| name.name.clone()),
+        false => reserved::under_new_name(make).map(|(temporary, ())| temporary),
+    };
+    let temporary = temporary.map_err(wrong)?;
     let held = made::hold(target, &temporary, meta, &path)?;
     let (to, keep) = (AttributeHolder::Held(&held), shared.settings.options.keep);
     let handed_down = cursor.directory.traits.handed_down;
@@ -153,6 +160,9 @@ fn replace(
             true => backup::of_entry(shared, &cursor.directory, taken, || {
                 names::rename(target, &temporary, target, &name.name).map_err(wrong)
             }),
+            false if temporary == name.name => {
+                backup::of_new_entry(shared, &cursor.directory, taken, || Ok(()))
+            }
             false => backup::of_new_entry(shared, &cursor.directory, taken, || {
                 names::rename_new(target, &temporary, &name.name).map_err(wrong)
             }),

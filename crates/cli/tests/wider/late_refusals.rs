@@ -1,0 +1,191 @@
+//! Names that a file cannot get, known before its bytes are moved: append-only folders, files that nobody may replace,
+//! sticky folders, letters that a file system refuses. Nothing is left that needs chattr(1) to be removed.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use crate::support::serving::Serving;
+use crate::support::{Home, as_ordinary_user, expect, has_content, listing, noise};
+use crate::wider_parts::mounts::Chattr;
+use crate::wider_parts::{Kind, Mount, leftovers, program, pump, pump_with, report, with_content};
+
+const MIB: usize = 1 << 20;
+const KEPT: &str =
+    "its folder is append-only: nothing in it can be replaced or removed (chattr -a FOLDER allows it)";
+
+/// A tree with what is named otherwise: small, large and linked files, links, folders.
+fn make_tree(at: &str) {
+    std::fs::create_dir_all(format!("{at}/below")).expect("room");
+    with_content(&format!("{at}/small"), 10_000, 1);
+    with_content(&format!("{at}/large"), 3 * MIB, 2);
+    with_content(&format!("{at}/below/large"), 3 * MIB, 3);
+    std::fs::hard_link(format!("{at}/small"), format!("{at}/second name")).expect("room");
+    symlink("small", format!("{at}/link")).expect("room");
+    program(&["mkfifo", &format!("{at}/pipe")]);
+}
+
+/// Nothing in it has a name that only pump knows.
+fn is_clean(folder: &str, row: &str) {
+    let names = listing::paths(Path::new(folder));
+    let own: Vec<_> = names.iter().filter(|path| path.to_string_lossy().contains(".pump-")).collect();
+    assert!(own.is_empty(), "{row}: {own:?}");
+}
+
+#[test]
+fn an_append_only_folder_takes_new_names_and_keeps_no_temporary_one() {
+    for kind in [Kind::Ext4, Kind::Xfs, Kind::Btrfs] {
+        let row = format!("{kind:?}");
+        let mount = Mount::new(kind);
+        let to = mount.at("to");
+        std::fs::create_dir(&to).expect("room");
+        let _flag = Chattr::new(&to, 'a');
+        for (name, bytes) in [("small", 10_000), ("large", 3 * MIB)] {
+            let (source, target) = (mount.at(name), format!("{to}/{name}"));
+            let content = with_content(&source, bytes, bytes as u64);
+            for (options, status) in [(&[][..], 0), (&[], 1), (&["--backup"], 1), (&["-n"], 1)] {
+                let row = format!("{row} {name} {options:?} {status}");
+                let run =
+                    pump_with(&["copy", "--json", "--reflink=never", &source, &format!("{to}/")], options);
+                expect(&run, status, if status == 0 { &[] } else { &[KEPT] }, &row);
+                assert_eq!(report(&run)["bytes_moved"], if status == 0 { bytes } else { 0 }, "{row}");
+                has_content(target.as_ref(), &content, &row);
+                is_clean(&to, &row);
+            }
+        }
+        let source = mount.at("new");
+        make_tree(&source);
+        expect(&pump(&["copy", &source, &to]), 0, &[], &row);
+        listing::same(Path::new(&source), Path::new(&format!("{to}/new")), &row);
+        is_clean(&to, &row);
+    }
+}
+
+/// Its own attributes cannot be set, and a list of what was done could not be removed.
+#[test]
+fn a_tree_goes_into_an_append_only_folder() {
+    let mount = Mount::of(Kind::Ext4, 64);
+    let (source, to) = (mount.at("source"), mount.at("to"));
+    make_tree(&source);
+    std::fs::create_dir(&to).expect("room");
+    let _flag = Chattr::new(&to, 'a');
+    let copy = ["copy", "-T", &source, &to];
+    let run = pump(&copy);
+    expect(&run, 23, &["no list of what was done can be kept: its folder is append-only"], "first");
+    assert_eq!(listing::paths(source.as_ref()).len(), listing::paths(to.as_ref()).len(), "first");
+    for name in ["small", "large", "below/large"] {
+        let content = std::fs::read(format!("{source}/{name}")).expect("readable");
+        has_content(format!("{to}/{name}").as_ref(), &content, name);
+    }
+    let numbers =
+        ["small", "second name"].map(|name| std::fs::metadata(format!("{to}/{name}")).map(|it| it.ino()));
+    assert_eq!(numbers[0].as_ref().ok(), numbers[1].as_ref().ok(), "one file");
+    is_clean(&to, "first");
+    // Names that exist are refused, each by itself.
+    let changed = with_content(&format!("{source}/below/large"), 2 * MIB, 4);
+    with_content(&format!("{source}/small"), 20_000, 5);
+    program(&["ln", "-sfn", "large", &format!("{source}/link")]);
+    let old = noise(10_000, 1);
+    let run = pump_with(&copy, &["--update=differs"]);
+    expect(&run, 23, &["/to/small'", "/to/link'", KEPT], "second");
+    has_content(format!("{to}/small").as_ref(), &old, "second");
+    has_content(format!("{to}/below/large").as_ref(), &changed, "second");
+    is_clean(&to, "second");
+    // Neither does a mirror remove anything there.
+    std::fs::remove_file(format!("{source}/pipe")).expect("it was made");
+    let run = pump(&["mirror", &format!("{source}/"), &to]);
+    expect(&run, 23, &[KEPT], "mirror");
+    is_clean(&to, "mirror");
+}
+
+#[test]
+fn files_that_nobody_may_replace_are_known_before_anything_is_moved() {
+    let mount = Mount::of(Kind::Ext4, 64);
+    let source = mount.at("source");
+    with_content(&source, 3 * MIB, 1);
+    std::fs::create_dir_all(mount.at("tree")).expect("room");
+    program(&["cp", &source, &mount.at("tree/target")]);
+    for (letter, words) in [('i', "what exists is immutable"), ('a', "what exists is append-only")] {
+        let old = with_content(&mount.at("target"), 1000, 2);
+        let _flag = Chattr::new(&mount.at("target"), letter);
+        for (words_of_run, status) in [
+            (&["copy", "--json", &*source, &*mount.at("target")][..], 1),
+            (&["copy", "--json", "-n", &source, &mount.at("target")], 1),
+            (&["copy", "--json", "-T", &mount.at("tree"), &mount.point()], 23),
+        ] {
+            let run = pump(words_of_run);
+            expect(
+                &run,
+                status,
+                &["Operation not permitted (os error 1)", words],
+                &format!("{words_of_run:?}"),
+            );
+            assert_eq!(report(&run)["bytes_moved"], 0, "{words_of_run:?}");
+            has_content(mount.at("target").as_ref(), &old, "kept");
+            assert_eq!(leftovers(&mount.point()), [""; 0], "{words_of_run:?}");
+        }
+    }
+}
+
+#[test]
+fn another_users_file_in_a_sticky_folder_is_known_before_anything_is_moved() {
+    let home = Home::new();
+    let folder = home.path("sticky");
+    std::fs::create_dir(&folder).expect("room");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o1777)).expect("it is ours");
+    let path = |name: &str| home.path(name).display().to_string();
+    let old = with_content(&path("sticky/target"), 1000, 1);
+    with_content(&path("source"), 3 * MIB, 2);
+    std::fs::set_permissions(home.path("source"), std::fs::Permissions::from_mode(0o644))
+        .expect("it is ours");
+    let words = "what exists belongs to another user, and its folder is sticky";
+    for options in [&[][..], &["-n"]] {
+        let copy = [&["copy", "--json"], options, &["source", "sticky/target"]].concat();
+        let Some(run) = as_ordinary_user(&home, &copy) else { return };
+        expect(&run, 1, &["Operation not permitted (os error 1)", words], &format!("{options:?}"));
+        assert_eq!(report(&run)["bytes_moved"], 0, "{options:?}");
+        has_content(&home.path("sticky/target"), &old, "kept");
+        assert_eq!(leftovers(&path("sticky")), [""; 0], "{options:?}");
+    }
+    // Root may.
+    expect(&home.pump(&["copy", "source", "sticky/target"]), 0, &[], "root");
+}
+
+/// ntfs-3g refuses some letters of Windows when a name is given.
+#[test]
+fn letters_that_a_file_system_refuses_are_known_before_anything_is_moved() {
+    let mount = Mount::new(Kind::Ntfs);
+    program(&["umount", &mount.point()]);
+    program(&["ntfs-3g", "-o", "windows_names", &mount.image(), &mount.point()]);
+    let elsewhere = Mount::new(Kind::Tmpfs);
+    for name in ["a:b", "what?", "ends.", "aux.txt"] {
+        with_content(&elsewhere.at(name), 3 * MIB, 1);
+        let run = pump(&["copy", "--json", &elsewhere.at(name), &mount.point()]);
+        expect(&run, 1, &["refuses this name; give it another one"], name);
+        assert_eq!(report(&run)["bytes_moved"], 0, "{name}");
+        assert_eq!(leftovers(&mount.point()), [""; 0], "{name}");
+    }
+    // A long name, and letters beyond ASCII, are taken.
+    let name = format!("{}\u{e4}", "n".repeat(200));
+    let content = with_content(&elsewhere.at(&name), 3 * MIB, 2);
+    let options = ["--no-preserve=mode,ownership"];
+    expect(&pump_with(&["copy", &elsewhere.at(&name), &mount.point()], &options), 0, &[], "long");
+    has_content(mount.at(&name).as_ref(), &content, "long");
+    assert_eq!(leftovers(&mount.point()), [""; 0], "long");
+}
+
+#[test]
+fn a_served_append_only_folder_keeps_no_temporary_name() {
+    let (home, mount) = (Home::new(), Mount::of(Kind::Ext4, 64));
+    let to = mount.at("to");
+    std::fs::create_dir(&to).expect("room");
+    let _flag = Chattr::new(&to, 'a');
+    let serving = Serving::start(home.command(&["serve", &mount.point(), "--ticket-file", "ticket"]));
+    let content = with_content(&home.path("large").display().to_string(), 3 * MIB, 1);
+    let copy = ["copy", "--json", "--ticket-file", "ticket", "large", &serving.at("to/")];
+    expect(&home.pump(&copy), 0, &[], "new");
+    has_content(format!("{to}/large").as_ref(), &content, "new");
+    let run = home.pump(&copy);
+    expect(&run, 1, &[KEPT], "replaced");
+    assert_eq!(report(&run)["bytes_moved"], 0, "replaced");
+    is_clean(&to, "replaced");
+}
