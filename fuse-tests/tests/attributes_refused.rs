@@ -406,7 +406,11 @@ fn a_quota_costs_the_file_that_it_is_of() {
         expect(
             &run,
             23,
-            &["folder/large", "Disk quota exceeded", "the quota that a user, a group or a project has"],
+            &[
+                "folder/large",
+                "Disk quota exceeded",
+                "the quota that a user, a group, a project or a subvolume has",
+            ],
             &copy,
         );
         assert!(!run.err.contains("are free") && !run.err.contains("make room"), "{}", run.err);

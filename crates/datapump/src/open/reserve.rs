@@ -113,8 +113,7 @@ fn total_bytes(ranges: &[(u64, u64)]) -> u64 {
 
 /// How much it takes nobody knows before it is written.
 fn report_scarce(shared: &Shared<'_>, staged: &StagedFile, bytes: u64) {
-    let free_bytes = staged.rooms().free_bytes();
-    if bytes > free_bytes {
+    if let Some(free_bytes) = staged.rooms().free_bytes().filter(|free| bytes > *free) {
         let words = room_words(Some(bytes), free_bytes);
         let words = format!("{words}; it is copied all the same, since the file system may compress it");
         shared.ledger.report_scarce(staged.path(), &words);

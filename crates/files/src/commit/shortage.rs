@@ -34,9 +34,9 @@ impl Rooms {
         Rooms { folder: room, file: room }
     }
 
-    /// Bytes that are free, also by the quota of a project that the folder has.
-    pub fn free_bytes(&self) -> u64 {
-        self.folder.free_bytes
+    /// Bytes that are free, also by the quota of a project that the folder has. `None` where no size is reported.
+    pub fn free_bytes(&self) -> Option<u64> {
+        (self.folder.total_bytes > 0).then_some(self.folder.free_bytes)
     }
 
     /// A problem that the system reported, with the limit that it met, if it met one. `needed`: the length of the file.
