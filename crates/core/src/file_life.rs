@@ -3,7 +3,7 @@
 //!
 //! The owner asks [`FileLife::poll_step`] what to do, does it, and reports back through the `handle_*` methods. The
 //! pumps move the blocks, the owner tells what landed. The order is the promise: a name comes after the last byte, the
-//! check of the source, the attributes, the sync and the reading back, and never after a failure.
+//! check of the source, the attributes, the sync, the close and the reading back, and never after a failure.
 //!
 //! A file that is read back goes through up to [`REPAIRS_MAX`] further passes: what came back damaged is written again,
 //! and finished and read back once more.
@@ -242,7 +242,7 @@ impl FileLife {
         self.step = match (pass, compared) {
             (Pass::Repair, PassesCompared::Same) => FileStep::SetLength,
             (Pass::Repair, _) => FileStep::Refuse(Mismatch::Source),
-            (_, PassesCompared::Same) => FileStep::Close,
+            (_, PassesCompared::Same) => FileStep::Rename,
             (_, PassesCompared::Damaged) if self.goal.is_repairable && self.repairs < REPAIRS_MAX => {
                 FileStep::Repair
             }
@@ -269,9 +269,10 @@ impl FileLife {
             (FileStep::CheckSource, Ending::Name | Ending::Equal) => FileStep::SetAttributes,
             (FileStep::CheckSource, Ending::Nothing) => FileStep::Close,
             (FileStep::CheckSource | FileStep::SetAttributes, _) if syncs_data => FileStep::Sync,
-            (FileStep::SetAttributes | FileStep::Sync, Ending::Name) if reads_back => FileStep::ReadBack,
             (FileStep::SetAttributes | FileStep::Sync, Ending::Name) => FileStep::Close,
             (FileStep::CheckSource | FileStep::Sync, Ending::Members) => FileStep::Close,
+            // What a close completes (object stores) cannot be read before it.
+            (FileStep::Close, Ending::Name) if reads_back => FileStep::ReadBack,
             (FileStep::Close, Ending::Name) => FileStep::Rename,
             (FileStep::Rename, _) | (FileStep::Close, Ending::Members) if syncs_folder => {
                 FileStep::SyncFolder

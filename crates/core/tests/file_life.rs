@@ -101,8 +101,8 @@ fn place(steps: &[FileStep], step: FileStep) -> Option<usize> {
 fn promised(goal: FileGoal) -> Vec<FileStep> {
     let mut promised = vec![FileStep::SetLength, FileStep::CheckSource, FileStep::SetAttributes];
     promised.extend(goal.syncs_data.then_some(FileStep::Sync));
-    promised.extend(goal.reads_back.then_some(FileStep::Compare(Pass::ReadBack)));
     promised.push(FileStep::Close);
+    promised.extend(goal.reads_back.then_some(FileStep::Compare(Pass::ReadBack)));
     promised
 }
 
