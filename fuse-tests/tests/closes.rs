@@ -64,8 +64,8 @@ fn a_single_file_whose_close_fails_leaves_the_old_target() {
         for way in SYNCS {
             let (fuse, row) = (Fuse::new(), format!("{bytes} {way:?}"));
             fuse.put("target", &old);
-            // The old target's own number is 2.
-            fuse.fail(Some(Fault::Close(3, EIO)));
+            // The old target's own number is 2, and that of the file by which the file system is probed 3.
+            fuse.fail(Some(Fault::Close(4, EIO)));
             let run = pump_with(&["copy", &source, &fuse.at("target")], way);
             expect(&run, 1, &["close '", "Input/output error"], &row);
             assert!(fuse.content("target") == Some(old.clone()), "{row}");

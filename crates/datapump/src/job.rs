@@ -31,7 +31,7 @@ pub use planned::Planned;
 
 use crate::file::block_hook::BlockHook;
 use crate::file::finish::abandon;
-use crate::job::options::{Choice, EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
+use crate::job::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::request_plan::SlotPool;
 use crate::job::settings::{QueuedNulls, Settings};
@@ -41,14 +41,13 @@ use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::remote_host::{AheadRequest, PlacesEarly, RemoteHost};
 use crate::net::server::served_connection;
 use crate::problem::Problem;
+use crate::report::Report;
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::quota::Quota;
 use crate::report::watch::Watch;
-use crate::report::{AskedAndGot, Report};
 use crate::run::event::Event;
-use crate::run::full::Full;
-use crate::run::ledger::{Ledger, Tally};
+use crate::run::in_order_target::TargetDisk;
 use crate::run::plan::Plan;
 use crate::run::rate::Rate;
 use crate::run::{Shared, Work};
@@ -96,6 +95,8 @@ pub struct Job {
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
     tells_files: bool,
+    /// Facts about the target's file system.
+    target_disk: TargetDisk,
     /// How long it is tried to have what passes: a connection that is lost, a server that is busy.
     retry_for: Duration,
     /// Silence after which a server is taken for dead.
@@ -147,6 +148,7 @@ impl Job {
             sources_sum: None,
             shared_rate: None,
             tells_files: true,
+            target_disk: TargetDisk::default(),
             retry_for: RETRY_FOR,
             peer_timeout: PEER_TIMEOUT,
         }
@@ -306,13 +308,12 @@ impl Job {
         let found = self.options.find_given().map_err(Problem::usage);
         self.prepare();
         let trees = found.and_then(|()| Trees::new(&self.options));
-        let ready = trees.and_then(|trees| Ok((self.items(&trees.select)?, trees)));
-        let ((items, problems), mut trees) = match ready {
+        let ((items, problems), mut trees) = match trees.and_then(|trees| self.with_items(trees)) {
             Ok(ready) => ready,
             Err(problem) => return self.refused(problem, events),
         };
         let reads = request_plan::reads(&items, self.remote_host.is_some());
-        let shape = request_plan::of(&items, &self.options, reads, self.hashes());
+        let shape = self.shape(&items, reads);
         trees.targets_overlap = neighbours::overlap(&items);
         trees.written_places = WrittenPlaces::of(&items, &self.options);
         let sources_sum = self.sources_sum.unwrap_or_else(|| tree::names::backup::sum_of(&self.sources));
@@ -322,6 +323,7 @@ impl Job {
         let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);
         shared.settings.meters = meters.as_ref();
+        self.report_not_kept(&shared.ledger);
         problems.into_iter().for_each(|problem| shared.ledger.report(problem));
         if self.options.delete && shared.settings.has_trees && !shared.settings.compares {
             shared.plan.put_behind(Work::MakeWay);
@@ -441,6 +443,8 @@ impl Job {
             targets: target::names_of(items),
             began_ns: datapump_files::disk::coarse_now_ns(),
             moved: if self.options.remove_sources { tree::moved::named(items) } else { Vec::new() },
+            in_order: self.target_disk.in_order,
+            target_magic: self.target_disk.magic,
             is_confined: self.is_confined,
             has_one_source: self.sources.len() == 1,
             files_wanted: names().filter(|item| !item.is_entry()).count(),
@@ -469,36 +473,13 @@ impl Job {
     }
 
     fn pieces_of(&self, items: Vec<Item>, request_bytes: u32) -> Plan<Work> {
-        Plan::new(items.into_iter().map(Box::new).map(Work::Item), request_bytes, self.is_far())
-    }
-
-    fn ledger<'run>(&'run self, events: &'run (dyn Fn(Event) + Sync), is_full_told: bool) -> Ledger<'run> {
-        Ledger {
-            events,
-            notes: self.options.notes,
-            tells_each: self.tells_files,
-            is_full_told,
-            hides_target: self.hides_target,
-            watch: Arc::clone(&self.watch),
-            tally: std::sync::Mutex::new(self.tally()),
-            full: Full::default(),
-            failed_whole: AtomicBool::new(false),
-        }
+        let plan = Plan::new(items.into_iter().map(Box::new).map(Work::Item), request_bytes, self.is_far());
+        if self.target_disk.in_order.is_some() { plan.of_whole_files() } else { plan }
     }
 
     fn rates(&self) -> Vec<Arc<Rate>> {
         let own = |limit| Arc::new(Rate::new(limit, self.platform.clock.clone()));
         self.options.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
-    }
-
-    fn tally(&self) -> Tally {
-        let asked = |choice: Choice| AskedAndGot {
-            asked: choice.to_string(),
-            got: "none".into(),
-            why: String::new(),
-        };
-        let reflink = AskedAndGot { got: "never".into(), ..asked(self.options.reflink) };
-        Tally { direct: asked(self.options.direct), reflink, ..Tally::default() }
     }
 
     fn lanes(&self, shared: &Shared<'_>) -> u32 {

@@ -121,8 +121,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         FileNext::Stands(_) | FileNext::PassedBy => unreachable!("what is not copied is not opened"),
     };
     let copies = !matches!(finish, Finish::Checked(_));
-    // Where the source is in doubt its hash alone tells what went out.
-    let kept_nowhere = matches!(sink, Sink::Stream(_)) && original.as_ref().is_some_and(|it| it.watched);
+    let hash = file_hash(shared, &finish, (&sink, original.as_ref()));
     let mut task = Task::new(Parts {
         number: shared.next_number(),
         names,
@@ -130,7 +129,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         source,
         sink,
         original,
-        hash: file_hash(shared).or_else(|| kept_nowhere.then(FileHash::default)).filter(|_| copies),
+        hash: hash.filter(|_| copies),
         verify: shared.settings.options.verify && copies,
         finish,
         ranges: ranges.clone(),
@@ -144,10 +143,19 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
     Ok((task, ranges, how.in_kernel))
 }
 
-/// A hash to be taken of a file. A verified file's hash tells where it is damaged.
-fn file_hash(shared: &Shared<'_>) -> Option<FileHash> {
-    let marked = shared.settings.options.verify;
-    shared.hashes_files().then(|| if marked { FileHash::marked() } else { FileHash::default() })
+/// A hash to be taken of a file. A verified file's hash shows where it is damaged. Where the source is unverified, and
+/// what was written cannot be read yet, its hash alone shows what that is.
+fn file_hash(
+    shared: &Shared<'_>,
+    finish: &Finish,
+    (sink, original): (&Sink, Option<&Original>),
+) -> Option<FileHash> {
+    if shared.hashes_files() {
+        return Some(if shared.settings.options.verify { FileHash::marked() } else { FileHash::default() });
+    }
+    let is_in_order = matches!(finish, Finish::Commit(staged) if staged.is_in_order());
+    let is_readable = !is_in_order && !matches!(sink, Sink::Stream(_));
+    (!is_readable && original.is_some_and(|it| it.watched)).then(FileHash::default)
 }
 
 /// A file of a tree on its way.
@@ -160,6 +168,7 @@ pub(crate) fn task(
 ) -> Task {
     let Ends { source, sink, original, ranges } = ends;
     let copies = !matches!(finish, Finish::Nothing | Finish::Checked(_));
+    let hash = file_hash(shared, &finish, (&sink, original.as_ref()));
     Task::new(Parts {
         number: shared.next_number(),
         names,
@@ -168,7 +177,7 @@ pub(crate) fn task(
         sink,
         original,
         finish,
-        hash: file_hash(shared).filter(|_| copies),
+        hash: hash.filter(|_| copies),
         verify: shared.settings.options.verify && copies,
         ranges,
         tree_file: Some(tree_file),
@@ -226,7 +235,7 @@ impl OpenTarget {
         match self {
             OpenTarget::StagedFile(staged)
                 if staged.earlier().is_some() && problem.class != Class::NoSpace => {}
-            OpenTarget::StagedFile(staged) => staged.discard(),
+            OpenTarget::StagedFile(staged) => drop(staged.discard()),
             OpenTarget::Stripe(stripe) => stripe.give_up(),
             OpenTarget::Device(..) | OpenTarget::Stream(_) | OpenTarget::Compare(_) | OpenTarget::Null => {}
         }
@@ -349,6 +358,7 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         bytes_are_looked_at: shared.settings.hashes || compares || opened.is_elsewhere(),
         same_file_system: same_file_system(item, opened),
         whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
+        in_order: shared.settings.in_order.is_some(),
         synced_alone: true,
     }
 }
@@ -379,6 +389,9 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
+        Target::File(at) if let Some(takes) = shared.settings.in_order_on(|| at.folder_device().ok()) => {
+            StagedFile::replacing_in_order(at, takes, &siblings).map(OpenTarget::StagedFile)
+        }
         Target::File(at) if shared.settings.options.inplace => {
             let names = (at.name().unwrap_or_default(), &*at.path);
             resumed::forget(shared, || at.folder_to_sync().ok(), names);

@@ -11,6 +11,7 @@ pub(crate) mod charges;
 pub(crate) mod cpu;
 pub(crate) mod cut_leaves;
 pub(crate) mod latency;
+pub(crate) mod not_kept;
 pub(crate) mod quota;
 pub(crate) mod watch;
 pub(crate) mod words;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::bill::{Bill, Moved};
 use crate::report::cut_leaves::CutLeaves;
+use crate::report::not_kept::NotKept;
 use crate::units::{bytes_words, counted, rate_words, with_commas};
 
 /// What was asked, what was done instead, and why.
@@ -162,6 +164,9 @@ pub struct Report {
     /// What a copy that was interrupted, or lost the other host, leaves at the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_leaves: Option<CutLeaves>,
+    /// Promises that do not hold at the target, because its file system takes each file in order and once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_kept: Vec<NotKept>,
     /// The real name of each target: with the name of the source behind a folder that was there. Of many, the first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,

@@ -5,6 +5,7 @@
 pub(crate) mod event;
 pub(crate) mod full;
 pub(crate) mod hidden_target;
+pub(crate) mod in_order_target;
 pub(crate) mod ledger;
 pub(crate) mod plan;
 pub(crate) mod rate;

@@ -55,6 +55,7 @@ named! {
     EINVAL 22 "Not a valid argument."
     EFBIG 27 "Too large a file."
     ENOSPC 28 "No room is left."
+    ESPIPE 29 "It has no places to go to."
     EMLINK 31 "Too many names."
     ENAMETOOLONG 38 "Too long a name."
     ENOSYS 40 "The system has no such call."

@@ -8,6 +8,8 @@
 //! A small file of a tree has no name at all until it is linked in (O_TMPFILE): cheaper than a temporary name, and a
 //! killed run leaves nothing.
 //!
+//! Some file systems take a file in order, and once, and may rename nothing: `in_order` has what holds there.
+//!
 //! *Written*, *synced* and *committed* are three promises; each function says which one it gives.
 //!
 //! Must not know: where the bytes come from, who writes them, plans.
@@ -16,6 +18,7 @@ pub mod aside;
 pub mod backup_folders;
 pub mod compressed;
 pub mod final_name;
+pub mod in_order;
 pub mod made;
 pub mod own_copy;
 pub mod partial;
@@ -32,6 +35,7 @@ use datapump_engine::os::linux::KernelCall;
 use datapump_engine::{Errno, Handle};
 
 use crate::commit::final_name::NamingRule;
+use crate::commit::in_order::InOrder;
 use crate::commit::shortage::Rooms;
 use crate::commit::temporary::{Siblings, busy, same_file};
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
@@ -52,6 +56,8 @@ enum CommitStage {
     Temporary(OsString),
     /// Nowhere: an open file without a name.
     Unnamed,
+    /// Under its final name, on a file system that renames nothing; whether one that existed was emptied for it.
+    Final(bool),
 }
 
 /// What may stand under the final name when it is given.
@@ -74,6 +80,8 @@ pub struct StagedFile {
     pub name: OsString,
     stage: CommitStage,
     before: Before,
+    /// The file system takes it in order, and once.
+    takes: Option<InOrder>,
     /// The open file.
     pub handle: Arc<Handle>,
     /// Tells a later run what is written.
@@ -121,9 +129,38 @@ impl StagedFile {
         siblings: &dyn Siblings,
     ) -> Result<StagedFile, Problem> {
         let (temporary, handle, earlier, starts_over) =
-            found_or_created(&folder, (&name, &path), wish, siblings)?;
+            found_or_created(&folder, (&name, &path), wish, siblings, |new| folder.create_new(new))?;
         let staged = StagedFile::new((folder, name, path), CommitStage::Temporary(temporary), before, handle);
         Ok(StagedFile { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
+    }
+
+    /// A file that is written in order ([`in_order`]) and replaces whatever exists at the target.
+    pub fn replacing_in_order(
+        target: &PathAt,
+        takes: InOrder,
+        siblings: &dyn Siblings,
+    ) -> Result<StagedFile, Problem> {
+        let (folder, name) = open_parent(target)?;
+        StagedFile::in_order((folder, name, target.path.clone()), Before::Anything, takes, siblings)
+    }
+
+    /// A file that is written in order ([`in_order`]), under a temporary name if it can be renamed.
+    pub fn in_order(
+        (folder, name, path): (Folder, OsString, PathBuf),
+        before: Before,
+        takes: InOrder,
+        siblings: &dyn Siblings,
+    ) -> Result<StagedFile, Problem> {
+        let (stage, handle) = if takes.renames {
+            let create = |new: &OsStr| in_order::create(&folder, new);
+            let made = found_or_created(&folder, (&name, &path), None, siblings, create)?;
+            (CommitStage::Temporary(made.0), made.1)
+        } else {
+            let opened = in_order::open(&folder, (&name, &path), before)?;
+            (CommitStage::Final(opened.replaced), opened.handle)
+        };
+        let staged = StagedFile::new((folder, name, path), stage, before, handle);
+        Ok(StagedFile { takes: Some(takes), ..staged })
     }
 
     fn new(
@@ -133,8 +170,20 @@ impl StagedFile {
         handle: Handle,
     ) -> StagedFile {
         let (journal, earlier, handle) = (None, None, Arc::new(handle));
-        let (goes_on, starts_over) = (false, None);
-        StagedFile { folder, path, name, stage, before, handle, journal, earlier, goes_on, starts_over }
+        let (goes_on, starts_over, takes) = (false, None, None);
+        StagedFile {
+            folder,
+            path,
+            name,
+            stage,
+            before,
+            takes,
+            handle,
+            journal,
+            earlier,
+            goes_on,
+            starts_over,
+        }
     }
 
     /// What an earlier run told of this file.
@@ -289,6 +338,11 @@ impl StagedFile {
         self.stage == CommitStage::InPlace
     }
 
+    /// Whether its bytes are written in order, and once.
+    pub fn is_in_order(&self) -> bool {
+        self.takes.is_some()
+    }
+
     /// Whether something stands under the final name that is replaced.
     pub fn replaces(&self) -> bool {
         self.before == Before::Anything
@@ -298,7 +352,7 @@ impl StagedFile {
     pub fn reopen_to_read(&self) -> Result<Handle, Problem> {
         let name = match &self.stage {
             CommitStage::Temporary(temporary) => temporary,
-            CommitStage::InPlace => &self.name,
+            CommitStage::InPlace | CommitStage::Final(_) => &self.name,
             CommitStage::Unnamed => return self.reopen_unnamed(),
         };
         let opened = self.folder.open(name, Access::Read);
@@ -317,7 +371,11 @@ impl StagedFile {
     /// Puts data and attributes on stable storage. Gives: *synced*. A sync that fails is final: what the kernel could
     /// not write it may have forgotten (Rebello and others, *Can Applications Recover from fsync Failures?*, 2020).
     pub fn sync(&self) -> Result<(), Problem> {
-        self.handle.sync().map_err(|errno| {
+        let synced = match self.handle.sync() {
+            Err(errno) if self.takes.is_some() && in_order::is_unknown_sync(errno) => Ok(()),
+            synced => synced,
+        };
+        synced.map_err(|errno| {
             self.journal().inspect(|journal| journal.distrust(errno));
             Problem::system(Operation::Sync, &self.path, errno.0)
         })
@@ -326,7 +384,7 @@ impl StagedFile {
     /// Gives the file its name.
     pub fn publish(&self) -> Result<(), Problem> {
         let renamed = match (&self.stage, self.before) {
-            (CommitStage::InPlace, _) => Ok(()),
+            (CommitStage::InPlace | CommitStage::Final(_), _) => Ok(()),
             (CommitStage::Unnamed, Before::Nothing) => self.folder.link_in(&self.handle, &self.name),
             (CommitStage::Unnamed, Before::Anything) => self.link_over()?,
             (CommitStage::Temporary(temporary), before) => {
@@ -376,25 +434,33 @@ impl StagedFile {
 
     /// In a folder that others may write to, the temporary name may have been given to another file.
     fn still_ours(&self, temporary: &OsStr) -> Result<(), Problem> {
-        if same_file(&self.folder, temporary, &self.handle) {
+        // An object gets another inode number when it is uploaded.
+        if self.takes.is_some() || same_file(&self.folder, temporary, &self.handle) {
             return Ok(());
         }
         let words = "another program removed or replaced its temporary file; the target was not changed";
         Err(Problem::new(Class::Refused, Operation::Rename, &self.path, words))
     }
 
-    /// Leaves what was written, and its journal, for the same command to go on with; removes it if that gains nothing.
-    /// Whether it is left.
+    /// Leaves what was written, and its journal, for the same command to go on with. False if that gains nothing: then
+    /// it is to be discarded.
     pub fn leave(&self) -> bool {
         let is_left = self.journal().is_some_and(|journal| journal.leave().is_ok() && journal.is_of_use());
-        if !is_left {
-            self.discard();
-        }
         is_left
     }
 
-    /// Removes what was written under the temporary name; a target written in place stays as it is.
-    pub fn discard(&self) {
+    /// Removes what was written; a target written in place stays as it is. Errors: a part of the file remains under
+    /// its name.
+    pub fn discard(&self) -> Result<(), Problem> {
+        if let (CommitStage::Final(replaced), Some(takes)) = (&self.stage, self.takes) {
+            let given_up = in_order::give_up(&self.folder, &self.name, (&self.handle, *replaced), takes);
+            return given_up.map_err(|errno| Problem::system(Operation::Remove, &self.path, errno.0));
+        }
+        if let (CommitStage::Temporary(temporary), Some(takes)) = (&self.stage, self.takes) {
+            // A leftover is recognised and removed by the next run.
+            let _ = in_order::give_up(&self.folder, temporary, (&self.handle, false), takes);
+            return Ok(());
+        }
         if let CommitStage::Temporary(temporary) = &self.stage
             && same_file(&self.folder, temporary, &self.handle)
         {
@@ -404,6 +470,7 @@ impl StagedFile {
             // Best effort on the way out: a leftover is recognised and removed by the next run.
             let _ = self.folder.remove(temporary);
         }
+        Ok(())
     }
 }
 
@@ -415,6 +482,7 @@ fn found_or_created(
     (name, path): (&OsStr, &Path),
     wish: Option<&ResumeRequest>,
     siblings: &dyn Siblings,
+    create_new: impl Fn(&OsStr) -> Outcome<Handle>,
 ) -> Result<BegunTemporary, Problem> {
     let mut starts_over = None;
     for temporary in reserved::names_of(name) {
@@ -424,7 +492,7 @@ fn found_or_created(
             Found::StartsOver(words) => starts_over = Some(words),
             Found::Nothing => {}
         }
-        if let Some(handle) = temporary::create(folder, &temporary, path, siblings)? {
+        if let Some(handle) = temporary::create(folder, &temporary, path, siblings, &create_new)? {
             return Ok((temporary, handle, None, starts_over));
         }
     }

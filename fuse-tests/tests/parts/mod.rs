@@ -8,8 +8,10 @@ pub mod fault;
 pub mod fuse;
 pub mod lies;
 pub mod mounted;
+pub mod object_store;
 pub mod refusing;
 pub mod slow_calls;
+pub mod store_rules;
 #[path = "../../../crates/cli/tests/support/mod.rs"]
 pub mod support;
 #[path = "../../../crates/cli/tests/wider_parts/mod.rs"]

@@ -10,7 +10,6 @@ use datapump_core::SourceCheck;
 use datapump_core::verdict::Phase;
 use datapump_engine::{Errno, Handle};
 
-use crate::end::Sink;
 use crate::file::copied::CopiedContent;
 use crate::file::growth;
 use crate::file::task::{Finish, Task};
@@ -65,7 +64,7 @@ pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Probl
     if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
         shared.ledger.watch.enter(Phase::Verifying);
     }
-    let Some(copied) = copied(shared, task)? else {
+    let Some(copied) = task.copied(shared.settings.hook.is_some())? else {
         return Err(original.unsettled("nothing is kept of its copy to compare it with"));
     };
     let again = match &original.held {
@@ -91,30 +90,6 @@ pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Probl
         Err(SourceChange::Other(words)) => Err(changed(&original.path, &words, task.target_is_kept())),
         Err(SourceChange::Unverified(what)) => Err(original.unsettled(what)),
     }
-}
-
-/// What was copied. The hash that was taken on the way does where it is one of the whole file: then the target need not
-/// be read. `None` where nothing tells what was copied.
-fn copied<'task>(shared: &Shared<'_>, task: &'task Task) -> Result<Option<CopiedContent<'task>>, Problem> {
-    let (length, ranges) = (task.length(), task.ranges_to_read_back());
-    let is_whole = ranges == [(0, length)] || (length == 0 && ranges.is_empty());
-    // A hook takes the place of the hash, which has nothing then.
-    let hash = task.hash.as_ref().filter(|_| shared.settings.hook.is_none());
-    let hash = hash.map(|hash| CopiedContent::Hash(hash, ranges));
-    let system = |errno: Errno| Problem::system(Operation::Open, &task.target_name, errno.0);
-    let target = match (&task.finish, &task.sink) {
-        (Finish::Commit(staged), _) if hash.is_none() || !is_whole || staged.goes_on => {
-            staged.reopen_to_read()?
-        }
-        (Finish::Stripe(stripe), _) if hash.is_none() || !is_whole => {
-            return Ok(Some(CopiedContent::Stripe(Box::new(stripe.open_to_read()?), length)));
-        }
-        (Finish::Device(handle), _) if hash.is_none() || !is_whole => open_cached(handle).map_err(system)?,
-        (_, Sink::Compare(file)) => open_cached(&file.handle).map_err(system)?,
-        (Finish::Nothing, Sink::Null) if hash.is_none() => return Ok(Some(CopiedContent::Nothing)),
-        _ => return Ok(hash),
-    };
-    Ok(Some(CopiedContent::Target(target, length)))
 }
 
 /// Of a source on this host: what has its name now is read, once a further change would show.

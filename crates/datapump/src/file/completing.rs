@@ -110,7 +110,7 @@ pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
 pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     let handle = match (&task.finish, &task.sink) {
         (Finish::Stripe(stripe), _) => return stripe.close(),
-        (Finish::Commit(staged), _) if !is_rehearsal(shared) && !has_plain_disk(task, staged) => {
+        (Finish::Commit(staged), _) if !is_rehearsal(shared) && !has_plain_disk(shared, task, staged) => {
             &staged.handle
         }
         (Finish::Nothing, Sink::Stream(handle)) => handle,
@@ -194,7 +194,7 @@ pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedF
     let original = task.original.as_ref().filter(|original| original.has_attributes());
     let keep = if original.is_some() { shared.settings.options.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
-    let new = new(task, staged, keep, replaced.as_ref());
+    let new = new(shared, (task, staged), keep, replaced.as_ref());
     let kept = match original {
         Some(original) => copy_attributes(original, staged, keep, new),
         None => attributes_of_new(staged, new, shared.settings.options.keep.given),
@@ -231,7 +231,12 @@ fn attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome
     attributes::copy(AttributeHolder::Told(&[]), &to.meta()?, to, keep, new)
 }
 
-fn new<'open>(task: &Task, staged: &StagedFile, keep: Keep, replaced: Option<&'open File>) -> New<'open> {
+fn new<'open>(
+    shared: &Shared<'_>,
+    (task, staged): (&Task, &StagedFile),
+    keep: Keep,
+    replaced: Option<&'open File>,
+) -> New<'open> {
     let made = !staged.is_in_place();
     let handed_down = match (&task.tree_file, &staged.folder) {
         (Some(tree_file), _) => tree_file.entry.directory.traits.handed_down,
@@ -243,7 +248,7 @@ fn new<'open>(task: &Task, staged: &StagedFile, keep: Keep, replaced: Option<&'o
     let lets = |original: &Original| original.meta.mode & handed_down.unwrap_or_else(|| !umask());
     let handed_down = device.map(lets).or(handed_down);
     let bare = made && !staged.goes_on && task.tree_file.is_some() && handed_down.is_none();
-    let shows_taken = has_plain_disk(task, staged);
+    let shows_taken = has_plain_disk(shared, task, staged);
     New { made, bare, handed_down, shows_taken, replaced: replaced.map(AttributeHolder::Held) }
 }
 
@@ -257,9 +262,9 @@ fn replaced(staged: &StagedFile, keep: Keep) -> Option<File> {
 
 /// Whether the file system is one of which close(2) has nothing to tell, and that shows what it takes. Of a tree that is
 /// found out once.
-fn has_plain_disk(task: &Task, staged: &StagedFile) -> bool {
+fn has_plain_disk(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> bool {
     match &task.tree_file {
         Some(tree_file) => tree_file.entry.directory.traits.syncs_whole,
-        None => kind::syncs_whole(staged.folder.room().magic),
+        None => kind::syncs_whole(shared.settings.target_magic.unwrap_or_else(|| staged.folder.room().magic)),
     }
 }

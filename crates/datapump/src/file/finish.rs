@@ -16,7 +16,7 @@ use crate::file::settled;
 use crate::file::task::{Finish, Task, TreeFile};
 use crate::file::verify;
 use crate::file::verify::locate;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::Shared;
 use crate::tree;
@@ -267,7 +267,12 @@ pub(crate) fn abandon(shared: &Shared<'_>, task: &Task, goes_on_later: bool) {
         Finish::Commit(staged) if staged.is_in_place() => CutLeaves::InPlace,
         Finish::Commit(staged) if goes_on_later && staged.leave() => CutLeaves::Resumable,
         Finish::Commit(staged) => {
-            staged.discard();
+            if let Err(problem) = staged.discard() {
+                let (path, why) = (shown_path(&task.target_name), problem.message);
+                shared
+                    .ledger
+                    .warn(format!("'{path}': a part of it remains under its name: {why}; remove it"));
+            }
             CutLeaves::Nothing
         }
         Finish::ReadBack(written) | Finish::Repair(written) => {

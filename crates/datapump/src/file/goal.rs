@@ -30,8 +30,10 @@ pub(crate) fn goal(
                 // Reading back needs the sync too: what only the cache holds cannot come from the device.
                 syncs_data: syncs_data(shared, tree_file, staged) || goes_on || options.verify,
                 reads_back: options.verify,
-                is_repairable: gives_again(source),
-                syncs_folder: syncs_name(shared, tree_file) && options.rehearsal_bytes.is_none(),
+                is_repairable: gives_again(source) && !staged.is_in_order(),
+                syncs_folder: syncs_name(shared, tree_file)
+                    && options.rehearsal_bytes.is_none()
+                    && shared.settings.syncs_names(),
             }
         }
         Finish::Device(_) => {

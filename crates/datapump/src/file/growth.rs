@@ -6,7 +6,6 @@ use std::path::Path;
 
 use datapump_core::verdict::Phase;
 
-use crate::file::copied::CopiedContent;
 use crate::file::task::Task;
 use crate::open::held::{Held, Original};
 use crate::problem::{Class, Operation, Problem};
@@ -14,7 +13,7 @@ use crate::run::Shared;
 use datapump_engine::Errno;
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::FileCalls;
-use datapump_files::identity::{changed, cut_short, prefix};
+use datapump_files::identity::{changed, cut_short};
 
 const REWRITTEN: &str = "was rewritten, and became longer,";
 
@@ -31,7 +30,7 @@ pub(crate) fn accept(
     let change = |words: &str| Err(changed(&original.path, words, task.target_is_kept()));
     // A rehearsal writes a part, which gets no name.
     if shared.settings.options.rehearsal_bytes.is_none() {
-        match (begins_with_copy(shared, task, (original, staged))?, &task.tree_file) {
+        match (begins_with_copy(shared, task, original)?, &task.tree_file) {
             (Some(false), _) => return change(REWRITTEN),
             (Some(true), _) => cut_off(staged, task.length())
                 .map_err(|errno| Problem::system(Operation::SetLength, &task.target_name, errno.0))?,
@@ -57,22 +56,17 @@ fn may_be_mixed(path: &Path, bytes: u64) -> Problem {
 }
 
 /// `None` where the source cannot be read a second time.
-fn begins_with_copy(
-    shared: &Shared<'_>,
-    task: &Task,
-    (original, staged): (&Original, &StagedFile),
-) -> Result<Option<bool>, Problem> {
+fn begins_with_copy(shared: &Shared<'_>, task: &Task, original: &Original) -> Result<Option<bool>, Problem> {
     if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
         shared.ledger.watch.enter(Phase::Verifying);
     }
-    let copy = staged.reopen_to_read()?;
+    let Some(copy) = task.copied(shared.settings.hook.is_some())? else { return Ok(None) };
     match &original.held {
-        Held::Here(source) => prefix::is_shared(source, &copy, task.length(), &shared.stop)
+        Held::Here(source) => copy
+            .is_same_as(source, &shared.stop)
             .map(Some)
             .map_err(|errno| Problem::system(Operation::Read, &task.source_name, errno.0)),
-        Held::There(file) => {
-            file.begins_with(original, &CopiedContent::Target(copy, task.length()), &shared.stop)
-        }
+        Held::There(file) => file.begins_with(original, &copy, &shared.stop),
     }
 }
 

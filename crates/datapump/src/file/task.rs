@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use datapump_core::{FileGoal, FileLife};
-use datapump_engine::Handle;
+use datapump_engine::{Errno, Handle};
 
 use crate::end::{Sink, Source};
+use crate::file::copied::CopiedContent;
 use crate::file::hash::FileHash;
 use crate::open::held::Original;
 use crate::open::stripe::target::OpenStripe;
@@ -21,7 +22,7 @@ use crate::target::Item;
 use crate::target::change::Change;
 use crate::tree::links::{FileState, TreeEntry};
 use datapump_files::commit::StagedFile;
-use datapump_files::disk::FileCalls;
+use datapump_files::disk::{FileCalls, open_cached};
 use datapump_files::resume::Journal;
 
 /// The step when the last block has landed.
@@ -299,6 +300,32 @@ impl Task {
             Some(_) if self.length() == 0 => Vec::new(),
             _ => vec![(0, self.length())],
         }
+    }
+
+    /// The content that was copied. The hash that was taken on the way does where it is one of the whole file: then the
+    /// target need not be read. `None` where nothing shows what was copied. `has_hook`: one took the place of the hash,
+    /// which has nothing then.
+    pub(crate) fn copied(&self, has_hook: bool) -> Result<Option<CopiedContent<'_>>, Problem> {
+        let (length, ranges) = (self.length(), self.ranges_to_read_back());
+        let is_whole = ranges == [(0, length)] || (length == 0 && ranges.is_empty());
+        let hash = self.hash.as_ref().filter(|_| !has_hook);
+        let hash = hash.map(|hash| CopiedContent::Hash(hash, ranges));
+        let system = |errno: Errno| Problem::system(Operation::Open, &self.target_name, errno.0);
+        let target = match (&self.finish, &self.sink) {
+            (Finish::Commit(staged), _) if hash.is_none() || !is_whole || staged.goes_on => {
+                staged.reopen_to_read()?
+            }
+            (Finish::Stripe(stripe), _) if hash.is_none() || !is_whole => {
+                return Ok(Some(CopiedContent::Stripe(Box::new(stripe.open_to_read()?), length)));
+            }
+            (Finish::Device(handle), _) if hash.is_none() || !is_whole => {
+                open_cached(handle).map_err(system)?
+            }
+            (_, Sink::Compare(file)) => open_cached(&file.handle).map_err(system)?,
+            (Finish::Nothing, Sink::Null) if hash.is_none() => return Ok(Some(CopiedContent::Nothing)),
+            _ => return Ok(hash),
+        };
+        Ok(Some(CopiedContent::Target(target, length)))
     }
 
     /// Length of the file in bytes, once known.

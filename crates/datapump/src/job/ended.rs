@@ -3,22 +3,26 @@
 //! Must not know: how a run is driven.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_core::verdict::Waits;
 
 use super::{Began, Job, JobKind};
+use crate::job::options::Choice;
 use crate::lane::LaneResult;
 use crate::problem::{Class, Problem, Status};
-use crate::report::Report;
 use crate::report::account::{Account, Around, sorted, unexplained, version};
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::cpu_since;
 use crate::report::cut_leaves::CutLeaves;
+use crate::report::{AskedAndGot, Report};
 use crate::run::Shared;
 use crate::run::event::Event;
+use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
-use crate::run::ledger::Tally;
+use crate::run::in_order_target;
+use crate::run::ledger::{Ledger, Tally};
 use crate::run::sandbox::with_refused_calls;
 use crate::target::place::Place;
 
@@ -39,6 +43,36 @@ impl Job {
     ) -> Around {
         let answers_ns = before_ns + self.names_waited_ns().saturating_sub(until_ns);
         Around { waits, time, answers_ns }
+    }
+
+    /// The counts and messages of a run.
+    pub(super) fn ledger<'run>(
+        &'run self,
+        events: &'run (dyn Fn(Event) + Sync),
+        is_full_told: bool,
+    ) -> Ledger<'run> {
+        Ledger {
+            events,
+            notes: self.options.notes,
+            tells_each: self.tells_files,
+            is_full_told,
+            hides_target: self.hides_target,
+            watch: Arc::clone(&self.watch),
+            tally: std::sync::Mutex::new(self.tally()),
+            full: Full::default(),
+            failed_whole: AtomicBool::new(false),
+            lossy_target: self.target_disk.in_order.map(|_| self.options.keep.given),
+        }
+    }
+
+    fn tally(&self) -> Tally {
+        let asked = |choice: Choice| AskedAndGot {
+            asked: choice.to_string(),
+            got: "none".into(),
+            why: String::new(),
+        };
+        let reflink = AskedAndGot { got: "never".into(), ..asked(self.options.reflink) };
+        Tally { direct: asked(self.options.direct), reflink, ..Tally::default() }
     }
 
     /// The report of a job that was run.
@@ -67,7 +101,8 @@ impl Job {
         let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
         let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
         let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
-        Report { exit_status, cut_leaves, ..account.into_report() }
+        let not_kept = self.target_disk.in_order.map(in_order_target::not_kept).unwrap_or_default();
+        Report { exit_status, cut_leaves, not_kept, ..account.into_report() }
     }
 
     /// What a copy that was cut leaves at its target. Where files that stand there are left alone, those count.

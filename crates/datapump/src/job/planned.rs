@@ -5,13 +5,18 @@
 
 use std::path::Path;
 
+use datapump_core::Shape;
 use datapump_engine::Errno;
 
-use super::{Job, JobKind, comparison, mirror, neighbours};
+use super::{Job, JobKind, comparison, mirror, neighbours, request_plan};
+use crate::job::defaults::Reads;
 use crate::open::copy_method::{Facts, decide};
 use crate::problem::{Operation, Problem};
+use crate::run::in_order_target::{self, TargetDisk};
+use crate::run::ledger::Ledger;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Item, Target, change, refuse_target};
+use crate::tree::Trees;
 use crate::tree::moved::view;
 use crate::tree::names::make_way;
 use crate::tree::rules::select::Select;
@@ -55,6 +60,40 @@ impl Job {
         };
         view::refuse_views(&items.0, &self.options)?;
         Ok(items)
+    }
+
+    /// The items, once it is known how their target takes files.
+    pub(super) fn with_items(&mut self, trees: Trees) -> Result<(JobItems, Trees), Problem> {
+        let items = self.items(&trees.select)?;
+        self.find_in_order(&items.0).map(|()| (items, trees))
+    }
+
+    /// Finds out how the target's file system takes files. Where that is in order, holes are written as zeros.
+    fn find_in_order(&mut self, items: &[Item]) -> Result<(), Problem> {
+        let makes_files = self.work == JobKind::Copy && !self.options.dry_run;
+        if !makes_files || self.options.rehearsal_bytes.is_some() {
+            return Ok(());
+        }
+        self.target_disk = TargetDisk::of(items);
+        let Some(takes) = self.target_disk.in_order else { return Ok(()) };
+        self.options.ignore_holes = true;
+        in_order_target::check(takes, (&self.options, self.pieces.is_some()), &self.target.to_string())
+    }
+
+    /// Reports once what cannot be kept there.
+    pub(super) fn report_not_kept(&self, ledger: &Ledger<'_>) {
+        if let Some(takes) = self.target_disk.in_order {
+            ledger.warn(in_order_target::message(takes, &self.target.to_string()));
+        }
+    }
+
+    /// How large requests are and how many are under way: one write where files are taken in order.
+    pub(super) fn shape(&self, items: &[Item], reads: Reads) -> Shape {
+        let shape = request_plan::of(items, &self.options, reads, self.hashes());
+        match self.target_disk.in_order {
+            Some(_) => Shape { in_order: true, sink_depth: 1, ..shape },
+            None => shape,
+        }
     }
 
     /// The target as it was found before. Somebody else may have made what was missing above it.
@@ -138,6 +177,7 @@ impl Job {
             bytes_are_looked_at: self.hashes(),
             same_file_system: false,
             whole_file: true,
+            in_order: false,
             synced_alone: true,
         };
         let target = match (&item.target, item.target.path()) {

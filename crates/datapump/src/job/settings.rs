@@ -14,11 +14,12 @@ use datapump_engine::{
 };
 
 use crate::file::block_hook::BlockHook;
-use crate::job::options::Options;
+use crate::job::options::{Options, Sync};
 use crate::job::platform::Platform;
 use crate::target::Target;
 use crate::target::place::Fill;
 use crate::tree::names::backup::like_backups::LikeBackups;
+use datapump_files::commit::in_order::InOrder;
 use datapump_files::identity::FileId;
 
 /// Which null ends take the engine's queue instead of completing where they stand.
@@ -48,6 +49,10 @@ pub(crate) struct Settings<'run> {
     pub(crate) began_ns: i128,
     /// What was named and goes from the source, once copied: each with where it goes.
     pub(crate) moved: Vec<(PathBuf, Target)>,
+    /// The target's file system takes each file in order, and once.
+    pub(crate) in_order: Option<InOrder>,
+    /// The `statfs(2)` type of the one folder in which all targets get their names.
+    pub(crate) target_magic: Option<u64>,
     /// Nothing may lead out of the target.
     pub(crate) is_confined: bool,
     /// There is one source: what keeps it from being begun is the failure of the whole.
@@ -86,6 +91,16 @@ pub(crate) struct Settings<'run> {
 }
 
 impl Settings<'_> {
+    /// Whether names, folders and attributes of what exists are synced: not where files are complete when they are closed.
+    pub(crate) fn syncs_names(&self) -> bool {
+        self.options.sync != Sync::None && self.in_order.is_none()
+    }
+
+    /// How files on a device are written, where that is in order.
+    pub(crate) fn in_order_on(&self, device: impl FnOnce() -> Option<u64>) -> Option<InOrder> {
+        self.in_order.filter(|takes| device() == Some(takes.device))
+    }
+
     /// The path of what lies below the target as the user named it; empty for the target itself.
     pub(crate) fn below_target<'path>(&self, path: &'path Path) -> &'path Path {
         let below = self.target.and_then(|target| path.strip_prefix(target).ok());

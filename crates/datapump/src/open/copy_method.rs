@@ -33,6 +33,8 @@ pub(crate) struct Facts {
     pub(crate) same_file_system: bool,
     /// An ordinary file becomes an ordinary file: the kernel may copy it as a whole.
     pub(crate) whole_file: bool,
+    /// The target takes its bytes in order, one write at a time.
+    pub(crate) in_order: bool,
     /// It is put on stable storage for itself, if at all; small files of trees are all at once.
     pub(crate) synced_alone: bool,
 }
@@ -53,16 +55,37 @@ pub(crate) fn decide(facts: &Facts, options: &Options) -> How {
     let both_files = facts.source_is_file && facts.sink_is_file && facts.whole_file;
     // A copy inside the kernel shares blocks where the file system can: copy_file_range(2).
     let may_share = options.reflink != Choice::Never && !options.makes_holes;
-    let in_kernel_possible =
-        both_files && facts.same_file_system && !facts.bytes_are_looked_at && !options.inplace && may_share;
+    let in_kernel_possible = !facts.in_order
+        && both_files
+        && facts.same_file_system
+        && !facts.bytes_are_looked_at
+        && !options.inplace
+        && may_share;
     let try_reflink = in_kernel_possible;
     let (in_kernel, source_direct, sink_direct, why) = match options.direct {
+        _ if facts.in_order => in_order(facts, options),
         Choice::Always => (false, facts.source_is_file, facts.sink_is_file, "direct I/O was asked for"),
         _ if options.uncached => (false, false, false, "uncached I/O was asked for"),
         _ if options.dsync => ways(facts, options, false, options.direct == Choice::Never),
         choice => ways(facts, options, in_kernel_possible, choice == Choice::Never),
     };
     How { try_reflink, in_kernel, source_direct, sink_direct, why }
+}
+
+/// The kernel would hand a direct write on in parts of its own, and copy by its own rules.
+fn in_order(facts: &Facts, options: &Options) -> (bool, bool, bool, &'static str) {
+    let warm = facts.cached.is_some_and(|fraction| fraction > WARM_FRACTION);
+    let source_direct = match options.direct {
+        Choice::Always => true,
+        Choice::Never => false,
+        Choice::Auto => !warm && !options.uncached && facts.size_bytes >= DIRECT_MIN_BYTES,
+    };
+    (
+        false,
+        source_direct && facts.source_is_file,
+        false,
+        "the target takes bytes in order: one write at a time",
+    )
 }
 
 fn ways(
@@ -110,6 +133,7 @@ mod tests {
             bytes_are_looked_at: false,
             same_file_system: true,
             whole_file: true,
+            in_order: false,
             synced_alone: true,
         };
         let synced = Options::default();
@@ -147,9 +171,31 @@ mod tests {
             bytes_are_looked_at: true,
             same_file_system: true,
             whole_file: true,
+            in_order: false,
             synced_alone: true,
         };
         let how = decide(&facts, &Options::default());
         assert!(!how.in_kernel && !how.try_reflink);
+    }
+
+    #[test]
+    fn a_target_that_takes_bytes_in_order_is_written_by_plain_calls() {
+        for size_bytes in [10, 1 << 20, 1 << 30] {
+            let facts = Facts {
+                size_bytes,
+                cached: Some(0.0),
+                source_is_file: true,
+                sink_is_file: true,
+                bytes_are_looked_at: false,
+                same_file_system: true,
+                whole_file: true,
+                in_order: true,
+                synced_alone: true,
+            };
+            for direct in [Choice::Auto, Choice::Always, Choice::Never] {
+                let how = decide(&facts, &Options { direct, ..Options::default() });
+                assert!(!how.in_kernel && !how.try_reflink && !how.sink_direct, "{size_bytes} {direct:?}");
+            }
+        }
     }
 }

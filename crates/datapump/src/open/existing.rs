@@ -10,7 +10,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::job::options::{Options, Selection, Sync};
+use crate::job::options::{Options, Selection};
 use crate::net::folder::remote_host::RemoteFile;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
@@ -255,7 +255,7 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
         Errno::ENOENT | Errno::ESTALE => taken(&at.path),
         errno => Problem::system(Operation::OpenToSetAttributes, &at.path, errno.0),
     })?;
-    let syncs = shared.settings.options.sync != Sync::None;
+    let syncs = shared.settings.syncs_names();
     let opened = syncs.then(|| names::open_source(folder, name, true)).and_then(Result::ok);
     let lost = attributes::copy(
         from,
@@ -311,7 +311,7 @@ fn link_to_one_in(
     if !shared.settings.options.dry_run && !linking::link_file(shared, &held, (to, name), &at.path)? {
         return Ok(None);
     }
-    if !shared.settings.options.dry_run && shared.settings.options.sync != Sync::None {
+    if !shared.settings.options.dry_run && shared.settings.syncs_names() {
         let sync = || at.folder_to_sync().and_then(|folder| folder.sync());
         let synced = shared.aside(|waits| &mut waits.sync, sync);
         synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &at.path, errno.0))?;

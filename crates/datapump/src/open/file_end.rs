@@ -26,7 +26,7 @@ fn of_sink(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
 
 /// A file that gets a name. What an earlier run left may hold other bytes where the source has zeros.
 pub(crate) fn of_staged(shared: &Shared<'_>, staged: &StagedFile, direct: bool) -> FileEnd {
-    let is_new = !staged.is_in_place() && staged.earlier().is_none();
+    let is_new = !staged.is_in_place() && !staged.is_in_order() && staged.earlier().is_none();
     let skips_zeros = shared.settings.options.makes_holes && is_new;
     FileEnd { skips_zeros, ..of_sink(shared, Arc::clone(&staged.handle), direct) }
 }

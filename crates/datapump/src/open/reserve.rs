@@ -75,6 +75,9 @@ pub(crate) fn reserve(
     (meta, skips_zeros): (Option<&Meta>, bool),
     compression: Compression,
 ) -> Result<(), Problem> {
+    if staged.is_in_order() {
+        return Ok(());
+    }
     if skips_zeros {
         // No room for what may be holes. A later run goes on in a file that is as long as it is told to be.
         return meta.map_or(Ok(()), |meta| staged.reserve(&[], meta.size_bytes).map(drop));

@@ -28,7 +28,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
     // To verify is to compare with what the source gave, and of what an earlier run wrote that is not known any more.
     let is_wanted = shared.settings.writes && !options.no_resume && !options.inplace && !options.verify;
     // A later run that hashes would take over what this one got without.
-    let is_wanted = is_wanted && !options.unhashed;
+    let is_wanted = is_wanted && !options.unhashed && shared.settings.in_order.is_none();
     if !is_wanted || how.in_kernel {
         return None;
     }

@@ -17,9 +17,11 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
+use crate::run::in_order_target::is_reported;
 use crate::run::sandbox::with_refused_calls;
 use crate::target::change::Change;
 use crate::units::with_commas;
+use datapump_files::attributes::given::Given;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};
 
 /// Sums over all files.
@@ -129,6 +131,8 @@ pub(crate) struct Ledger<'run> {
     pub(crate) full: Full,
     /// The job failed as a whole, whatever was done of it.
     pub(crate) failed_whole: AtomicBool,
+    /// The target refuses attributes, which was reported for all files: only those that were given count as lost.
+    pub(crate) lossy_target: Option<Given>,
 }
 
 impl Ledger<'_> {
@@ -257,6 +261,9 @@ impl Ledger<'_> {
             match loss.limit {
                 Limit::Silent => self.note_once(loss.words),
                 Limit::User => self.warn_once(loss.words),
+                Limit::Lost if self.lossy_target.is_some_and(|given| is_reported(loss.kind, &given)) => {
+                    self.note_once(loss.words);
+                }
                 Limit::Lost => {
                     let is_first = kinds.insert(loss.kind);
                     self.lose(loss, &path(), is_first);

@@ -109,6 +109,11 @@ impl<Work> Plan<Work> {
         }
     }
 
+    /// The same, but one lane claims each file as a whole, which moves it from start to end.
+    pub(crate) fn of_whole_files(self) -> Plan<Work> {
+        Plan { claim_bytes: u64::MAX, ..self }
+    }
+
     fn state(&self) -> MutexGuard<'_, PlanState<Work>> {
         self.state.lock().expect("no panic while the plan is locked")
     }

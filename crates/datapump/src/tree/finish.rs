@@ -206,7 +206,7 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     let finished = finish_folder(shared, directory).inspect_err(|_| directory.root.fail());
     let listed = finish_list(shared, directory, &folder, end).map_err(wrong);
     let done = finished.and(listed);
-    if shared.settings.options.sync == Sync::None {
+    if !shared.settings.syncs_names() {
         return done;
     }
     let _stage = within(CpuStage::Sync);

@@ -266,6 +266,8 @@ impl SourceRemoval<'_> {
             {
                 Likeness::Unverified
             }
+            // Times of objects are those of their uploads.
+            () if is_file && self.shared.settings.in_order.is_some() => Likeness::Unverified,
             () => Likeness::Other,
         }
     }

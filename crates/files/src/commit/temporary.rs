@@ -19,7 +19,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::commit::reserved::{is_temporary, journal_name, may_be_temporary, names_of, temporary_of};
 use crate::commit::{made, shortage};
-use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, names};
+use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, Outcome, names};
 use crate::problem::{self, Class, Operation, Problem};
 use crate::resume;
 
@@ -151,9 +151,10 @@ pub fn create(
     temporary: &OsStr,
     path: &Path,
     siblings: &dyn Siblings,
+    create_new: impl Fn(&OsStr) -> Outcome<Handle>,
 ) -> Result<Option<Handle>, Problem> {
     for _ in 0..ROUNDS_MAX {
-        let handle = match folder.create_new(temporary) {
+        let handle = match create_new(temporary) {
             Err(Errno::EEXIST) => match clear(folder, temporary, path, siblings)? {
                 true => continue,
                 false => return Ok(None),

@@ -210,6 +210,11 @@ pub fn sizes_may_lie(magic: u64) -> bool {
     ![&SYNCED_WHOLE[..], &SIZES_HOLD, &MADE_UP].iter().any(|known| known.contains(&magic))
 }
 
+/// Whether files may have to be written in order, and once: of FUSE and of what is not known only a probe can show it.
+pub fn may_take_in_order(magic: u64) -> bool {
+    sizes_may_lie(magic)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -61,6 +61,18 @@ pub fn open_source(folder: &File, name: &OsStr, quietly: bool) -> Outcome<File> 
     .map_err(errno)
 }
 
+/// Makes a new file that only this user may read, open for writing alone; `EEXIST` if the name is taken.
+pub fn create_to_write(folder: &File, name: &OsStr) -> Outcome<File> {
+    let flags = os::flags(Access::Write) | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map(File::from).map_err(errno)
+}
+
+/// Opens a file for writing, with nothing in it any more.
+pub fn open_emptied(folder: &File, name: &OsStr) -> Outcome<File> {
+    let flags = os::flags(Access::Write) | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
+}
+
 /// Opens what stands under a name to be looked at and to get attributes, whatever it is (O_PATH): nothing waits, no
 /// device is started, no permission but that to search the folder is needed.
 pub fn hold(folder: &File, name: &OsStr) -> Outcome<File> {

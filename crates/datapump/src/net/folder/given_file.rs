@@ -79,6 +79,7 @@ impl GivenFile {
             bytes_are_looked_at: true,
             same_file_system: false,
             whole_file: true,
+            in_order: false,
             synced_alone: true,
         };
         if !copy_method::decide(&facts, &Options::default()).source_direct {

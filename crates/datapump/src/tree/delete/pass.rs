@@ -501,7 +501,7 @@ impl<'run> DeletePass<'run> {
     /// A folder gets back what removals changed of it, as it was when they began: it was finished then.
     fn restore(&self, done: &DeletePlace) -> Result<(), Problem> {
         let was_opened_up = done.target.was_opened_up();
-        if !done.removed_some && !was_opened_up {
+        if (!done.removed_some && !was_opened_up) || self.shared.settings.in_order.is_some() {
             return Ok(());
         }
         let (found, open) = (&done.target.meta, done.target.file()?.0);

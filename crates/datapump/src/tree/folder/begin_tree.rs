@@ -88,8 +88,8 @@ pub(crate) fn begin_tree(
         same_file_system: shared.remote_host.is_none() && source.meta.device == target.meta.device,
         made_up: source.origin()?.is_made_up(),
         source_magic: source.origin()?.magic(),
-        syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
         append_only: !fresh && final_name::is_append_only(&target_folder),
+        syncs_whole: kind::syncs_whole(magic_of_root(shared, at, (fresh, &target_folder))),
         handed_down: disk::handed_down(&target_folder),
         doubt: match fresh {
             true => Doubt::default(),
@@ -107,6 +107,12 @@ pub(crate) fn begin_tree(
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
     put_up(shared, directory);
     Ok(())
+}
+
+/// The `statfs(2)` type of a root's file system: of a new one that of the folder which it was made in.
+fn magic_of_root(shared: &Shared<'_>, at: &PathAt, (fresh, folder): (bool, &File)) -> u64 {
+    let known = shared.settings.target_magic.filter(|_| fresh || at.name().is_none());
+    known.unwrap_or_else(|| disk::magic(folder))
 }
 
 fn put_up(shared: &Shared<'_>, directory: Arc<Directory>) {
@@ -259,6 +265,9 @@ fn list_of(
     (target, keeps_own): (&FolderSide, bool),
     path: &Path,
 ) -> Result<List, Problem> {
+    if shared.settings.in_order.is_some() {
+        return Ok(List::begun(None));
+    }
     let folder = target.file()?.0;
     doubts::expect_own(shared, &folder);
     let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
@@ -379,6 +388,23 @@ fn root_under(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<
     }
 }
 
+/// Makes the root under its name at once, with no list: its file system takes no file that is written again and again.
+fn make_plainly(
+    shared: &Shared<'_>,
+    parent: Arc<File>,
+    (name, path): (&OsStr, &Path),
+) -> Result<Made, Problem> {
+    let system = |errno: Errno| Problem::system(Operation::Make, path, errno.0);
+    names::make_folder(&parent, name).map_err(|errno| match errno {
+        Errno::EEXIST => taken(path),
+        errno => system(errno),
+    })?;
+    let folder = names::open_folder(&parent, name).map_err(system)?;
+    made::check_root(&parent, &folder, path)?;
+    shared.ledger.tally().folders_made += 1;
+    Ok((parent, Arc::new(folder), None))
+}
+
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
 /// `None` if it stands there.
 fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<Made>, Problem> {
@@ -389,6 +415,9 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         return Ok(None);
     }
     let parent_folder = open_parent(at)?;
+    if shared.settings.in_order.is_some() {
+        return make_plainly(shared, parent_folder, (name, path)).map(Some);
+    }
     let (temporary, folder) = match final_name::is_append_only(&parent_folder) {
         // A temporary name would stay.
         true => root_under(&parent_folder, name, path)?,

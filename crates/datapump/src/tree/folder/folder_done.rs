@@ -119,7 +119,7 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory, tells: bool) -> Re
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
     let synced = syncs_alone(shared, directory) || (shared.settings.options.sync == Sync::Each && !was_right);
-    if synced && directory.parent.is_some() {
+    if synced && directory.parent.is_some() && shared.settings.syncs_names() {
         let _stage = within(CpuStage::Sync);
         shared.aside(|waits| &mut waits.sync, || to.sync_all()).map_err(|error| {
             Problem::system(Operation::SyncFolder, &target.path(), error.raw_os_error().unwrap_or(5))

@@ -299,6 +299,10 @@ fn linked(
     let (Some(from), Some(to)) = (&there.directory.target, &entry.directory.target) else {
         return Ok(Ok(()));
     };
+    if shared.settings.in_order.is_some() {
+        // Objects have one name each, and another number once they are uploaded.
+        return Ok(Err(Errno::EOPNOTSUPP));
+    }
     let (from, to) = (from.file()?.0, to.file()?.0);
     let held = hold_copied(copied, &from)?;
     match link_into(shared, entry, &held, &to) {

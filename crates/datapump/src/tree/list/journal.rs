@@ -85,7 +85,7 @@ impl TreeJournal {
         let system = |operation, errno: Errno| Problem::system(operation, &name, errno.0);
         if final_name::is_append_only(folder) {
             let why = "its folder is append-only (chattr +a), and would keep it for ever";
-            return Ok(Kept::Ignored(doubtful(path, why)));
+            return Ok(Kept::Ignored(doubtful(path, why, options)));
         }
         let standing = match create_or_open(&open, &name)? {
             Ok(standing) => standing,

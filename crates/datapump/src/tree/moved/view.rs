@@ -9,7 +9,7 @@
 //! Must not know: what is removed.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,8 +46,9 @@ pub(crate) struct ViewProbe {
 impl ViewProbe {
     pub(crate) fn make(folder: &Arc<File>) -> Outcome<ViewProbe> {
         let meta = file_meta(folder)?;
-        let open = Folder::Os(Arc::clone(folder));
-        let (name, made) = reserved::under_new_name(|name| open.create_new(name))?;
+        // For writing alone: some file systems open no new file for both.
+        let make = |name: &OsStr| names::create_to_write(folder, name).map(Handle::Os);
+        let (name, made) = reserved::under_new_name(make)?;
         // A file system without locks is no reason to look no further.
         let _ = made.try_lock();
         Ok(ViewProbe { folder: Arc::clone(folder), name, made: Some(made), meta })

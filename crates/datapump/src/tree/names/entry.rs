@@ -43,6 +43,7 @@ use crate::tree::rules::extras;
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
 use crate::tree::rules::update_existing;
+use datapump_files::commit::in_order::InOrder;
 use datapump_files::commit::reserved::may_be_temporary;
 use datapump_files::commit::{Before, StagedFile, final_name};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
@@ -375,7 +376,8 @@ impl BatchCursor {
             resumed::forget(shared, folder, (&name.name, &target_path));
         }
         let given = shared.settings.options.keep.given.of(&meta);
-        let mut landing = OpenTarget::StagedFile(self.stage(&name.name, &target_path, &given, way)?);
+        let mut landing =
+            OpenTarget::StagedFile(self.stage(shared, (&name.name, &target_path), &given, way)?);
         let opened = Opened::file(original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
@@ -399,6 +401,7 @@ impl BatchCursor {
             bytes_are_looked_at: shared.settings.hashes || shared.settings.compares || held.here().is_none(),
             same_file_system: self.directory.traits.same_file_system,
             whole_file: !self.directory.traits.made_up,
+            in_order: shared.settings.in_order.is_some(),
             synced_alone: shared.settings.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,
         }
     }
@@ -406,14 +409,16 @@ impl BatchCursor {
     /// The new file; in a folder of this user that only its mode closes, too.
     fn stage(
         &self,
-        name: &OsStr,
-        path: &Path,
+        shared: &Shared<'_>,
+        names: (&OsStr, &Path),
         meta: &Meta,
         way: (Before, bool, Option<&ResumeRequest>),
     ) -> Result<StagedFile, Problem> {
-        match self.staged(name, path, meta, way) {
+        let device = || self.directory.target.as_ref().map(|target| target.meta.device);
+        let in_order = shared.settings.in_order_on(device);
+        match self.staged(names, meta, way, in_order) {
             Err(problem) if problem.class == Class::Denied && self.directory.open_up() => {
-                self.staged(name, path, meta, way)
+                self.staged(names, meta, way, in_order)
             }
             staged => staged,
         }
@@ -422,14 +427,19 @@ impl BatchCursor {
     /// Without a name where that can be had and the file is small, else under a temporary one.
     fn staged(
         &self,
-        name: &OsStr,
-        path: &Path,
+        (name, path): (&OsStr, &Path),
         meta: &Meta,
         (before, small, wish): (Before, bool, Option<&ResumeRequest>),
+        in_order: Option<InOrder>,
     ) -> Result<StagedFile, Problem> {
         let target = self.target.as_ref().expect("files are made where there is a target");
         let folder = Folder::Os(Arc::clone(target));
         let mode = meta.mode & 0o777 | WRITABLE;
+        if let Some(takes) = in_order {
+            let names = (folder, name.to_owned(), path.to_path_buf());
+            let beside = Beside { directory: &self.directory, source: meta };
+            return StagedFile::in_order(names, before, takes, &beside);
+        }
         // A name that replaces another is a temporary one for a moment.
         let keeps_names = self.directory.traits.append_only && before == Before::Anything;
         if small

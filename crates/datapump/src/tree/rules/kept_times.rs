@@ -88,6 +88,10 @@ fn keeps(shared: &Shared<'_>, folder: &File, device: u64) -> bool {
     let new_one_does = || {
         reserved::under_new_name(|spare| names::new_one_keeps_times(folder, spare)).map(|(_, keeps)| keeps)
     };
+    if shared.settings.in_order_on(|| Some(device)).is_some() {
+        // A file that is made to find out may not be removable, and times of objects are those of their uploads.
+        return false;
+    }
     let keeps = match kind::keeps_times(magic(folder)) {
         true => Ok(true),
         false if shared.settings.writes => new_one_does(),

@@ -141,7 +141,9 @@ fn set_attributes(
     })?;
     // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.
     // A link or a pipe cannot be synced: its folder is, when all in it is done.
-    let alone = syncs_alone(shared, &entry.directory) && there.kind == FileKind::Regular;
+    let alone = shared.settings.syncs_names()
+        && syncs_alone(shared, &entry.directory)
+        && there.kind == FileKind::Regular;
     let opened = alone.then(|| names::open_source(&folder, &entry.name, true)).and_then(Result::ok);
     let to = AttributeHolder::Held(&held);
     let from_path = entry.directory.source.path_of(&entry.name);

@@ -1,0 +1,101 @@
+//! Whether a job writes to a file system that takes each file in order and once, and what is reported of that.
+//!
+//! Must not know: how that is found out, how files are written there (`datapump_files::commit::in_order`).
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::job::options::{Choice, Options};
+use crate::problem::{AttributeKind, Problem};
+use crate::report::not_kept::NotKept;
+use crate::target::{Item, Target};
+use datapump_files::attributes::given::Given;
+use datapump_files::commit::in_order::{InOrder, probe};
+use datapump_files::disk::{PathAt, file_meta, kind, magic};
+
+/// The file systems that the items go to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TargetDisk {
+    /// The first one that takes files in order, if some do.
+    pub(crate) in_order: Option<InOrder>,
+    /// The `statfs(2)` type of the one folder in which all names are made.
+    pub(crate) magic: Option<u64>,
+}
+
+impl TargetDisk {
+    /// Asks each file system once, and only what its type leaves open.
+    pub(crate) fn of(items: &[Item]) -> TargetDisk {
+        let (mut disk, mut devices) = (TargetDisk::default(), BTreeSet::new());
+        let places = items.iter().filter_map(|item| place(&item.target)?.known_folder());
+        let mut last: Option<&Arc<File>> = None;
+        for (folder, _) in places {
+            let before = last.replace(folder);
+            if before.is_some_and(|before| Arc::ptr_eq(before, folder)) {
+                continue;
+            }
+            let magic = magic(folder);
+            disk.magic = before.is_none().then_some(magic);
+            if disk.in_order.is_none()
+                && kind::may_take_in_order(magic)
+                && file_meta(folder).is_ok_and(|meta| devices.insert(meta.device))
+            {
+                disk.in_order = probe(folder);
+            }
+        }
+        disk
+    }
+}
+
+/// Where names are made.
+fn place(target: &Target) -> Option<&PathAt> {
+    match target {
+        Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(at),
+        _ => None,
+    }
+}
+
+/// Refuses what such a file system cannot do at all.
+pub(crate) fn check(
+    takes: InOrder,
+    (options, has_pieces): (&Options, bool),
+    target: &str,
+) -> Result<(), Problem> {
+    let refused = |words: &str| Err(Problem::usage(format!("'{target}' {words}")));
+    match () {
+        () if has_pieces => {
+            refused("takes each file in order and once: no pieces of a file are written there")
+        }
+        () if options.direct == Choice::Always || options.dsync => refused(
+            "takes each file in order and once: no direct or synchronous writes there; leave them out",
+        ),
+        () if options.backup.is_some() && !takes.renames => {
+            refused("renames nothing, so that nothing can be kept as a backup there; leave out --backup")
+        }
+        () => Ok(()),
+    }
+}
+
+/// The promises that do not hold there.
+pub(crate) fn not_kept(takes: InOrder) -> Vec<NotKept> {
+    let names = (!takes.renames).then_some(NotKept::WholeNames);
+    names.into_iter().chain([NotKept::Resume, NotKept::Sync, NotKept::Attributes]).collect()
+}
+
+/// The same in a line.
+pub(crate) fn message(takes: InOrder, target: &str) -> String {
+    let names = if takes.renames { "" } else { "get no temporary name, " };
+    format!(
+        "'{target}': this file system takes each file in order and once, as object stores do; files there {names}cannot \
+         be resumed, are complete when they are closed (no fsync), and lose attributes that it refuses"
+    )
+}
+
+/// Whether the loss of an attribute was reported by that line: all but those that were asked for by value.
+pub(crate) fn is_reported(kind: AttributeKind, given: &Given) -> bool {
+    match kind {
+        AttributeKind::Mode => given.permissions.is_none(),
+        AttributeKind::Owner => given.user.is_none() && given.group.is_none(),
+        AttributeKind::Times | AttributeKind::AccessList | AttributeKind::Extended => true,
+    }
+}
