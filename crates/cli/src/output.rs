@@ -27,7 +27,6 @@ use datapump::{
     words_about,
 };
 use datapump_lab::advise::explain::Explained;
-use indicatif::ProgressBar;
 
 use crate::args::{OutputArguments, TraceArguments};
 use crate::output::failures::Failures;
@@ -186,9 +185,14 @@ impl Output {
         }
     }
 
-    /// Draws the progress bar, unless nobody reads.
-    pub fn draw(&self, draw: impl FnOnce() + Send + 'static) {
-        self.printer.draw(draw);
+    /// Draws this line as the progress bar, below all others, unless nobody reads.
+    pub fn draw_bar(&self, line: impl FnOnce() -> String + Send + 'static) {
+        self.printer.draw_bar(line);
+    }
+
+    /// Removes the bar.
+    pub fn remove_bar(&self) {
+        self.printer.remove_bar();
     }
 
     /// An event of a job, in the form that was asked for.
@@ -436,16 +440,6 @@ impl Output {
             true if has_left_out => Status::Interrupted as i32,
             _ => status,
         }
-    }
-
-    /// From now on lines are printed above this bar.
-    pub fn share(&self, bar: ProgressBar) {
-        self.printer.share(Some(bar));
-    }
-
-    /// Removes the bar.
-    pub fn clear(&self) {
-        self.printer.share(None);
     }
 }
 

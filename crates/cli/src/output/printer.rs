@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -72,10 +71,14 @@ impl OutputStream {
 /// Something to be done in its turn.
 enum PrintWork {
     Write(OutputStream, Vec<u8>),
-    /// From now on lines are printed above this bar; or there is none.
-    Share(Option<ProgressBar>),
-    Draw(Box<dyn FnOnce() + Send>),
+    /// Draws this line as the last of the terminal; others are printed above it.
+    DrawBar(Box<dyn FnOnce() -> String + Send>),
+    RemoveBar,
 }
+
+/// Erases the bar: the cursor is at its first column, and what is behind it may be a bar that a narrower terminal has
+/// wrapped.
+const ERASE_BAR: &str = "\r\x1b[J";
 
 /// The thread, once there is something to write.
 #[derive(Default)]
@@ -144,17 +147,17 @@ impl Printer {
         }
     }
 
-    /// Draws on the terminal, unless that has to be waited for.
-    pub(crate) fn draw(&self, draw: impl FnOnce() + Send + 'static) {
+    /// Draws the bar on the terminal, unless that has to be waited for.
+    pub(crate) fn draw_bar(&self, line: impl FnOnce() -> String + Send + 'static) {
         let state = locked(&self.shared.state);
         if !state.is_stuck && state.works.is_empty() {
-            self.add(state, PrintWork::Draw(Box::new(draw)));
+            self.add(state, PrintWork::DrawBar(Box::new(line)));
         }
     }
 
-    /// From now on lines are printed above this bar; without one the bar is removed.
-    pub(crate) fn share(&self, bar: Option<ProgressBar>) {
-        self.add(locked(&self.shared.state), PrintWork::Share(bar));
+    /// Removes the bar.
+    pub(crate) fn remove_bar(&self) {
+        self.add(locked(&self.shared.state), PrintWork::RemoveBar);
     }
 
     /// Standard output cannot be written.
@@ -211,7 +214,8 @@ impl Drop for Printer {
 /// What the thread has.
 struct Writer<'shared> {
     shared: &'shared SharedPrinter,
-    bar: Option<ProgressBar>,
+    /// The bar that is drawn.
+    bar: Option<String>,
     /// Nobody reads them, and the user wants to stop.
     given_up: (bool, bool),
 }
@@ -232,12 +236,18 @@ impl Writer<'_> {
         while let Some(work) = self.next(waits) {
             match work {
                 PrintWork::Write(to, bytes) => self.write(&to, &bytes),
-                PrintWork::Share(bar) => {
-                    let before = std::mem::replace(&mut self.bar, bar);
-                    before.iter().for_each(remove);
+                // A terminal that takes nothing keeps its bar.
+                PrintWork::DrawBar(_) | PrintWork::RemoveBar if !is_ready(stderr()) => {}
+                PrintWork::DrawBar(line) => {
+                    let line = line();
+                    let _ = self.write_to(stderr(), bar_bytes(&line).as_bytes());
+                    self.bar = Some(line);
                 }
-                PrintWork::Draw(draw) if is_ready(stderr()) => draw(),
-                PrintWork::Draw(_) => {}
+                PrintWork::RemoveBar => {
+                    if self.bar.take().is_some() {
+                        let _ = self.write_to(stderr(), ERASE_BAR.as_bytes());
+                    }
+                }
             }
         }
     }
@@ -315,8 +325,10 @@ impl Writer<'_> {
     /// The bar is drawn again below it.
     fn above_bar(&self, to: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Unwritten> {
         self.wait_for(to)?;
-        let write = || self.write_to(to, bytes);
-        self.bar.as_ref().map_or_else(write, |bar| bar.suspend(write))
+        let Some(bar) = &self.bar else { return self.write_to(to, bytes) };
+        self.write_to(stderr(), ERASE_BAR.as_bytes())?;
+        self.write_to(to, bytes)?;
+        self.write_to(stderr(), bar_bytes(bar).as_bytes())
     }
 
     /// The file knows what failed; nothing more is written to it then.
@@ -371,12 +383,10 @@ impl Drop for Writer<'_> {
     }
 }
 
-/// A terminal that takes nothing keeps its bar: the last that holds one would draw it once more.
-fn remove(bar: &ProgressBar) {
-    if !is_ready(stderr()) {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    bar.finish_and_clear();
+/// Draws over what is drawn, erases the rest and returns to the first column: a terminal that wraps its lines anew keeps
+/// the cursor where the line begins. Nothing wraps meanwhile (DECAWM), should the terminal have become narrower.
+fn bar_bytes(line: &str) -> String {
+    format!("\x1b[?7l\r{line}\x1b[J\x1b[?7h\r")
 }
 
 fn stdout() -> BorrowedFd<'static> {

@@ -1,4 +1,4 @@
-//! Shows how far a job is: a bar on a terminal, plain lines or events elsewhere.
+//! Shows how far a job is: a bar on a terminal; plain lines or events elsewhere, if they were requested.
 //!
 //! Must not know: what the job does.
 
@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use datapump::units::{binary_rate_words, bytes_words, counted, with_commas};
 use datapump::{Choice, Phase, Snapshot, Watch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -24,16 +23,14 @@ use crate::output::meter::{MeterReading, ProgressMeter};
 const BAR_PERIOD: Duration = Duration::from_millis(200);
 /// Events, and lines that were asked for.
 const ASKED_PERIOD: Duration = Duration::from_secs(1);
-/// Lines in a log that nobody asked for.
-const LOG_PERIOD: Duration = Duration::from_secs(5);
+/// Lines on a terminal that keeps what was drawn.
+const DUMB_PERIOD: Duration = Duration::from_secs(5);
 /// Of a terminal that does not say how wide it is.
 const COLUMNS: usize = 80;
 /// A shorter bar shows nothing that the percentage does not say.
 const BAR_COLUMNS_MIN: usize = 10;
 /// The end of a name, beside a bar: of a fixed length, so that the bar keeps its own.
 const NAME_COLUMNS: usize = 24;
-/// Steps of the bar: tenths of a percent.
-const BAR_STEPS: u64 = 1000;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,20 +45,36 @@ pub enum Shown {
     Events(Duration),
 }
 
-/// What the flags and the terminal make of it.
-pub fn shown(arguments: &OutputArguments) -> Shown {
-    // A dumb terminal keeps what was drawn: lines are for it.
-    let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
-    choose(arguments.progress, arguments.json, arguments.quiet, stderr().is_terminal() && !is_dumb)
+/// Where messages are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MessageReader {
+    Terminal,
+    /// A terminal that keeps what was drawn: lines are for it.
+    DumbTerminal,
+    /// A file, a pipe, cron's mail.
+    NoTerminal,
 }
 
-fn choose(progress: Choice, json: bool, quiet: bool, terminal: bool) -> Shown {
-    match (progress, json, quiet, terminal) {
-        (Choice::Never, ..) | (Choice::Auto, _, true, _) => Shown::Nothing,
-        (_, true, ..) => Shown::Events(ASKED_PERIOD),
-        (_, false, _, true) => Shown::Bar,
-        (Choice::Always, false, _, false) => Shown::Lines(ASKED_PERIOD),
-        (Choice::Auto, false, _, false) => Shown::Lines(LOG_PERIOD),
+/// Chooses by the flags and the terminal.
+pub fn shown(arguments: &OutputArguments) -> Shown {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    let reader = match (stderr().is_terminal(), is_dumb) {
+        (true, false) => MessageReader::Terminal,
+        (true, true) => MessageReader::DumbTerminal,
+        (false, _) => MessageReader::NoTerminal,
+    };
+    choose(arguments.progress, arguments.json, arguments.quiet, reader)
+}
+
+fn choose(progress: Choice, json: bool, quiet: bool, reader: MessageReader) -> Shown {
+    match (progress, reader) {
+        (Choice::Never, _) => Shown::Nothing,
+        (Choice::Auto, _) if quiet => Shown::Nothing,
+        _ if json => Shown::Events(ASKED_PERIOD),
+        (_, MessageReader::Terminal) => Shown::Bar,
+        (Choice::Always, _) => Shown::Lines(ASKED_PERIOD),
+        (Choice::Auto, MessageReader::DumbTerminal) => Shown::Lines(DUMB_PERIOD),
+        (Choice::Auto, MessageReader::NoTerminal) => Shown::Nothing,
     }
 }
 
@@ -74,7 +87,6 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
     };
     let (start, mut shown) = (Instant::now(), Duration::ZERO);
     let mut meter = ProgressMeter::default();
-    let bar = (how == Shown::Bar).then(|| new_bar(output));
     meter.read(0, &watch.snapshot());
     while ended.recv_timeout(BAR_PERIOD) == Err(RecvTimeoutError::Timeout) {
         let is_asked = asked.swap(false, Ordering::Relaxed);
@@ -96,20 +108,15 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
         }
         shown = elapsed;
         // Nothing is drawn over the question of an ssh that connects.
-        match (&bar, how) {
-            (_, Shown::Bar) if !has_begun(&snapshot) => {}
-            (Some(bar), _) => {
-                let bar = bar.clone();
-                output.draw(move || draw(&bar, &reading, at_hand.as_deref()));
-            }
-            (None, Shown::Events(_)) => {
-                output.result_of_moment(&json::progress(&reading, at_hand.as_deref()))
-            }
-            (None, Shown::Lines(_)) => output.line_of_moment(&line()),
-            (None, _) => {}
+        match how {
+            Shown::Bar if !has_begun(&snapshot) => {}
+            Shown::Bar => output.draw_bar(move || bar_line(&reading, at_hand.as_deref(), columns())),
+            Shown::Events(_) => output.result_of_moment(&json::progress(&reading, at_hand.as_deref())),
+            Shown::Lines(_) => output.line_of_moment(&line()),
+            Shown::Nothing => {}
         }
     }
-    output.clear();
+    output.remove_bar();
 }
 
 /// Something is known of the copy: the other host has answered, and a file is open. What is counted ahead here is known
@@ -118,35 +125,28 @@ fn has_begun(snapshot: &Snapshot) -> bool {
     snapshot.bytes > 0 || snapshot.files_found > 0 || snapshot.names > 0 || snapshot.bytes_total.is_some()
 }
 
-fn new_bar(output: &Output) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(BAR_STEPS), ProgressDrawTarget::stderr());
-    bar.set_style(style("{wide_bar} {msg}"));
-    output.share(bar.clone());
-    bar
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template)
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("##.")
-}
-
-fn draw(bar: &ProgressBar, reading: &MeterReading, at_hand: Option<&Path>) {
+/// Columns of the terminal at this moment.
+fn columns() -> usize {
     let columns = tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
-    let columns = if columns == 0 { COLUMNS } else { columns };
+    if columns == 0 { COLUMNS } else { columns }
+}
+
+/// `####...... 42.0 %, 1.0 GiB, …`, one column less than there are: letters without a bar where there is no room for
+/// one, or no percentage.
+fn bar_line(reading: &MeterReading, at_hand: Option<&Path>, columns: usize) -> String {
     let mut words = fitting(reading, columns.saturating_sub(1));
     if let Some(name) = at_hand.filter(|_| columns >= words.width() + NAME_COLUMNS + 2 + BAR_COLUMNS_MIN) {
         let end = end_of(&shown_name(name), NAME_COLUMNS);
         words = format!("{words}, {end}{}", " ".repeat(NAME_COLUMNS.saturating_sub(end.width())));
     }
-    match reading.percent.filter(|_| columns >= words.width() + BAR_COLUMNS_MIN) {
+    let bar_columns = columns.saturating_sub(words.width() + 2);
+    match reading.percent.filter(|_| bar_columns + 2 >= BAR_COLUMNS_MIN) {
         Some(percent) => {
-            bar.set_style(style("{wide_bar} {msg}"));
-            bar.set_position((percent * 10.0) as u64);
+            let filled = (bar_columns as f64 * percent.min(100.0) / 100.0) as usize;
+            format!("{}{} {words}", "#".repeat(filled), ".".repeat(bar_columns - filled))
         }
-        None => bar.set_style(style("{msg}")),
+        None => words,
     }
-    bar.set_message(words);
 }
 
 /// A line that does not wrap. How far, how fast and how much longer are worth more than how many of how many.
@@ -267,22 +267,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_for_terminals_only() {
-        for (progress, json, quiet, terminal, expected) in [
-            (Choice::Auto, false, false, true, Shown::Bar),
-            (Choice::Auto, false, false, false, Shown::Lines(LOG_PERIOD)),
-            (Choice::Auto, false, true, true, Shown::Nothing),
-            (Choice::Auto, true, false, true, Shown::Events(ASKED_PERIOD)),
-            (Choice::Auto, true, true, true, Shown::Nothing),
-            (Choice::Always, false, false, false, Shown::Lines(ASKED_PERIOD)),
-            (Choice::Always, false, true, true, Shown::Bar),
-            (Choice::Never, true, false, true, Shown::Nothing),
+    fn progress_is_for_terminals_unless_it_is_requested() {
+        use MessageReader::{DumbTerminal, NoTerminal, Terminal};
+        for (progress, json, quiet, reader, expected) in [
+            (Choice::Auto, false, false, Terminal, Shown::Bar),
+            (Choice::Auto, false, false, DumbTerminal, Shown::Lines(DUMB_PERIOD)),
+            (Choice::Auto, false, false, NoTerminal, Shown::Nothing),
+            (Choice::Auto, false, true, Terminal, Shown::Nothing),
+            (Choice::Auto, true, false, Terminal, Shown::Events(ASKED_PERIOD)),
+            (Choice::Auto, true, false, NoTerminal, Shown::Events(ASKED_PERIOD)),
+            (Choice::Auto, true, true, Terminal, Shown::Nothing),
+            (Choice::Always, false, false, NoTerminal, Shown::Lines(ASKED_PERIOD)),
+            (Choice::Always, false, false, DumbTerminal, Shown::Lines(ASKED_PERIOD)),
+            (Choice::Always, false, true, Terminal, Shown::Bar),
+            (Choice::Always, true, true, NoTerminal, Shown::Events(ASKED_PERIOD)),
+            (Choice::Never, true, false, Terminal, Shown::Nothing),
         ] {
-            assert_eq!(
-                choose(progress, json, quiet, terminal),
-                expected,
-                "{progress:?} {json} {quiet} {terminal}"
-            );
+            let row = format!("{progress:?} {json} {quiet} {reader:?}");
+            assert_eq!(choose(progress, json, quiet, reader), expected, "{row}");
+        }
+    }
+
+    #[test]
+    fn a_bar_takes_one_column_less_than_there_are() {
+        let reading = MeterReading {
+            bytes: 1 << 30,
+            percent: Some(50.0),
+            rate_bytes_per_second: 1.36e9,
+            ..MeterReading::default()
+        };
+        let line = |columns| bar_line(&reading, None, columns);
+        assert_eq!(line(41), "#####..... 50.0 %, 1.0 GiB, 1.27 GiB/s");
+        for columns in 0..200 {
+            let name = Path::new("a/写真/long-name-of-a-file-that-is-copied.bin");
+            for at_hand in [None, Some(name)] {
+                let line = bar_line(&reading, at_hand, columns);
+                assert!(line.width() < columns.max(1), "{columns}: {line}");
+            }
         }
     }
 

@@ -77,6 +77,7 @@ mod other_sources;
 mod over_ssh;
 mod over_ssh_silent;
 mod own_list;
+mod progress_shown;
 mod prompts;
 mod read_again;
 mod readme;

@@ -137,8 +137,9 @@ pub struct OutputArguments {
 
     /// When progress is shown
     ///
-    /// On a terminal it is a bar, elsewhere a line now and then. --progress alone means always. Default: auto, which is
-    /// a bar on a terminal and a line every 5 seconds elsewhere.
+    /// On a terminal it is a bar, elsewhere a line each second. --progress alone means always. Default: auto, which is
+    /// a bar on a terminal and nothing elsewhere: cron and logs get problems and the report. With --json it is an event
+    /// each second.
     ///
     /// Example: pump copy --progress=never in.bin out.bin
     #[arg(long, value_name = "WHEN", env = "PUMP_PROGRESS", help_heading = OUTPUT)]

@@ -26,7 +26,7 @@ pub struct FilesArguments {
     /// STUDY-compare.jsonl.
     ///
     /// Example: pump lab run cpu --out bench/cpu.jsonl
-    #[arg(long, value_name = "FILE", env = "PUMP_OUT", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "FILE", env = "PUMP_OUT", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
 
     /// Print the figures at the end as JSON
