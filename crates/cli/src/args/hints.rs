@@ -19,8 +19,8 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["-t"], "the folder to copy into is --target-directory DIR (cp's -t); times are always kept (rsync's)"),
     (
         &["-P"],
-        "progress is shown on a terminal, or with --progress=always (rsync's -P); links that are named stay links with \
-         -d (cp's); a port goes into --ssh 'ssh -p PORT' (scp's)",
+        "progress is shown on a terminal, or with --progress=always (rsync's -P; -avP is accepted); links that are \
+         named stay links with -d (cp's); a port goes into --ssh 'ssh -p PORT' (scp's)",
     ),
     (&["-o"], "owners are always kept (rsync's -o); an option of ssh goes into --ssh 'ssh -o …' (scp's)"),
     (&["-J"], "a jump host goes into --ssh 'ssh -J HOST' (scp's -J); times of links are kept (rsync's)"),
@@ -194,10 +194,7 @@ const HABITS: &[(&[&str], &str)] = &[
         "files in folders keep their time of access when they are read, where the system permits that (files of your \
          own, or as root); leave it out",
     ),
-    (
-        &["--timeout", "--contimeout"],
-        "--peer-timeout sets how long to wait for a silent host, as in --peer-timeout 30s",
-    ),
+    (&["--contimeout"], "--peer-timeout sets how long to wait for a silent host, as in --peer-timeout 30s"),
     (&["-3"], "a copy between two other hosts goes through this host without a flag: pump copy A:x B:y"),
     (&["-B"], "pump asks nothing; ssh's own questions are switched off by --ssh 'ssh -o BatchMode=yes'"),
     (&["-4", "-6", "--ipv4", "--ipv6"], "the version of IP is an option of ssh: --ssh 'ssh -4' or 'ssh -6'"),

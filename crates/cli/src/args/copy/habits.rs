@@ -53,7 +53,8 @@ pub struct HabitArguments {
     /// -H, -A, -X, -W and -f are accepted; they are always on: hard links, access control lists, extended attributes,
     /// files that differ copied whole, an existing target replaced. So are rsync's long names for times, perms,
     /// executability, owner, group, acls, xattrs, hard-links, specials, whole-file and partial (a copy that was cut
-    /// resumes). Any of them changes nothing, as -v says. Default: on.
+    /// resumes). Any of them changes nothing, as -v says. -l, -t, -g, -o, -D, -E and -P of rsync are accepted in bundles
+    /// that neither cp nor scp can read (-rlptgoD, -rltv, -avP): -l is -d there, -P is --progress=always. Default: on.
     ///
     /// Example: pump copy -pH photos/ /backup/photos is the same without -p and -H.
     #[arg(short = 'p', visible_short_aliases = ['H', 'A', 'X', 'W', 'f'], aliases = TRUE_ANYWAY)]
@@ -80,8 +81,9 @@ impl HabitArguments {
     /// The note about what changes nothing.
     pub fn words(&self) -> Option<String> {
         (self.archive || self.always || self.recursive).then(|| {
-            "-r, -p, -H, -A, -X, -W, -f and their like are always on, and so is the rest of -a (it decides about links \
-             and pipes that are named); --no-preserve switches attributes off"
+            "-r, -p, -H, -A, -X, -W, -f and their like are always on (-t, -g, -o, -D, -E among letters of rsync, too), \
+             and so is the rest of -a (it decides about links and pipes that are named); -l of rsync is -d, its -P is \
+             --progress=always; --no-preserve switches attributes off"
                 .into()
         })
     }

@@ -5,6 +5,8 @@
 //!
 //! Must not know: what commands do.
 
+mod rsync_words;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -12,6 +14,7 @@ use clap::builder::{Resettable, StyledStr};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command, Error, FromArgMatches};
 
+use crate::args::copy::read::rsync_words::has_value_behind;
 use crate::args::hints;
 use crate::args::{Arguments, command};
 
@@ -19,7 +22,7 @@ use crate::args::{Arguments, command};
 pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
     let command = command();
     let mut command = if is_far_end(&words) { without_variables(command) } else { command };
-    let words = without_human_readable(&command, words);
+    let words = rsync_words::in_own_flags(&command, words);
     command
         .try_get_matches_from_mut(&words)
         .and_then(|matches| arguments(&matches))
@@ -35,50 +38,6 @@ fn is_far_end(words: &[OsString]) -> bool {
 fn without_variables(command: Command) -> Command {
     let argument = |argument: Arg| argument.env(Resettable::Reset);
     command.mut_args(argument).mut_subcommands(without_variables)
-}
-
-/// `-avh` is what people of rsync type, and figures are for people anyway: help that is printed instead, with status 0,
-/// is a backup that nobody made. A `-h` alone is help.
-fn without_human_readable(command: &Command, mut words: Vec<OsString>) -> Vec<OsString> {
-    let name = words.get(1).and_then(|word| word.to_str()).filter(|name| ["copy", "mirror"].contains(name));
-    let Some(command) = name.and_then(|name| command.find_subcommand(name)) else { return words };
-    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-    let mut left_out = Vec::new();
-    for number in 2..end {
-        let is_value = words[number - 1].to_str().is_some_and(|before| has_value_behind(command, before));
-        match words[number].to_str().filter(|_| !is_value).and_then(cluster) {
-            Some(letters) if letters.is_empty() => left_out.push(number),
-            Some(letters) => words[number] = format!("-{letters}").into(),
-            None => {}
-        }
-    }
-    for number in left_out.into_iter().rev() {
-        words.remove(number);
-    }
-    words
-}
-
-/// Whether the next word is the value of this one: what is excluded may begin with a dash.
-fn has_value_behind(command: &Command, word: &str) -> bool {
-    let takes = |argument: &&Arg| argument.get_action().takes_values() && !argument.is_require_equals_set();
-    let mut takers = command.get_arguments().filter(takes);
-    match (word.strip_prefix("--"), word.strip_prefix('-')) {
-        (Some(name), _) => takers.any(|argument| {
-            let others = argument.get_all_aliases().unwrap_or_default();
-            argument.get_long() == Some(name) || others.contains(&name)
-        }),
-        (None, Some(letters)) => letters.ends_with('e'),
-        (None, None) => false,
-    }
-}
-
-/// The letters of several flags, without h, of which rsync takes two; `None` where there is no h among them, or one
-/// alone. A value follows the letter e, and =.
-fn cluster(word: &str) -> Option<String> {
-    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    let (flags, value) = letters.split_at(letters.find(['e', '=']).unwrap_or(letters.len()));
-    let left = flags.replace('h', "") + value;
-    (flags.contains('h') && flags.chars().all(char::is_alphanumeric) && letters != "h").then_some(left)
 }
 
 fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
