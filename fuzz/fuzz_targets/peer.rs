@@ -102,7 +102,7 @@ fn copy(address: SocketAddr, writes: bool, looks: bool) {
         let _ = (facts.round_trip_ns(), problem.map(|problem| problem.to_string()));
         return;
     }
-    let report = copy.run(&|event| drop(format!("{event:?}")));
+    let report = copy.run_reported(&|event| drop(format!("{event:?}")));
     let _ = (report.sentence(), report.line());
     let _ = std::fs::remove_dir_all(home().join("copied"));
 }

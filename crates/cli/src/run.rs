@@ -56,7 +56,7 @@ impl<'out> Runner<'out> {
 
     /// Runs a job whose events are looked at first.
     pub fn run_with(&self, job: Job, events: &(dyn Fn(datapump::Event) + Sync)) -> Report {
-        self.watched(|watch, stop| job.watch(watch).stop(stop).run(events))
+        self.watched(|watch, stop| job.watch(watch).stop(stop).run_reported(events))
     }
 
     /// Runs something that counts and may be stopped, in a thread of its own: the first thread of a process handles its

@@ -12,12 +12,14 @@ fn main() {
         eprintln!("these are no places");
         std::process::exit(2);
     };
-    let report = Job::copy(vec![from], to).run(&|event| {
-        if let Event::Problem(problem) = event {
-            eprintln!("{problem}");
-        }
-    });
-    println!("{}", report.line());
-    println!("{}", report.sentence());
-    std::process::exit(report.exit_status);
+    match Job::copy(vec![from], to).run(&print_problem) {
+        Ok(report) => println!("{}\n{}", report.line(), report.sentence()),
+        Err(failed) => std::process::exit(failed.report.exit_status),
+    }
+}
+
+fn print_problem(event: Event) {
+    if let Event::Problem(problem) = event {
+        eprintln!("{problem}");
+    }
 }

@@ -295,11 +295,8 @@ impl Job {
         self.work == JobKind::Hash || self.options.verify
     }
 
-    /// Performs the job and returns when it is done, committed and synced as the options say, or has failed.
-    ///
-    /// `events` is called as things happen, from several threads when there are several lanes.
-    /// Never panics for anything that a file, a device or the system may do.
-    pub fn run(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
+    /// Runs as [`Job::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
+    pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
         // In a simulated world no group holds anybody back, and nothing outside of it is read.
         let quota = if self.platform.is_simulated() { Quota::default() } else { Quota::now() };

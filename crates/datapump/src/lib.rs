@@ -7,11 +7,14 @@
 //! let (from, to) = (folder.path().join("in.bin"), folder.path().join("out.bin"));
 //! std::fs::write(&from, b"some bytes").unwrap();
 //!
-//! let report = Job::copy(vec![Place::Path(from)], Place::Path(to.clone())).run(&|_event| {});
-//! assert_eq!(report.exit_status, 0);
+//! let report = Job::copy(vec![Place::Path(from)], Place::Path(to.clone())).run(&|_event| {})?;
 //! assert_eq!(report.bytes, 10);
-//! assert_eq!(std::fs::read(to).unwrap(), b"some bytes");
+//! assert_eq!(std::fs::read(&to).unwrap(), b"some bytes");
 //! println!("{}", report.sentence());
+//!
+//! let missing = Job::copy(vec![Place::Path("no/such/file".into())], Place::Path(to)).run(&|_event| {});
+//! assert!(missing.is_err_and(|failed| failed.report.exit_status == 1));
+//! # Ok::<(), datapump::JobFailed>(())
 //! ```
 //!
 //! One [`Job`] is one move: its plan is handed to one copy loop (`datapump-core`), whose requests an engine performs
@@ -90,6 +93,7 @@ pub use problem::{
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::cut_leaves::CutLeaves;
 pub use report::not_kept::NotKept;
+pub use report::failed::JobFailed;
 pub use report::watch::{Snapshot, TreeCounts, Watch};
 pub use report::{AskedAndGot, Latency, Network, Report};
 pub use run::event::Event;

@@ -10,6 +10,7 @@ pub(crate) mod bill;
 pub(crate) mod charges;
 pub(crate) mod cpu;
 pub(crate) mod cut_leaves;
+pub(crate) mod failed;
 pub(crate) mod latency;
 pub(crate) mod not_kept;
 pub(crate) mod quota;

@@ -91,7 +91,7 @@ impl Case {
         });
         let problems = Mutex::new(Vec::new());
         let job = Job::copy(vec![Place::Path("source".into())], Place::Path("target".into()));
-        let report = job.options(self.options.clone()).platform(platform).run(&|event| {
+        let report = job.options(self.options.clone()).platform(platform).run_reported(&|event| {
             if let Event::Problem(problem) = event {
                 problems.lock().unwrap().push(problem);
             }

@@ -119,7 +119,7 @@ impl Attacked {
             connections: Some(2),
             ..self.served.remote(vec![self.served.place("tree/file")], Place::Path(target.clone()))
         };
-        let report = honest.run(&|event| eprintln!("{row}: {event:?}"));
+        let report = honest.run_reported(&|event| eprintln!("{row}: {event:?}"));
         assert_eq!(report.exit_status, 0, "{row}");
         assert!(std::fs::read(&target).expect("it is there") == noise(3_000_000), "{row}");
     }

@@ -133,7 +133,7 @@ impl Ground {
             ..self.served.remote(vec![source], target)
         };
         let (said, watch) = (Mutex::new(String::new()), Arc::clone(&copy.watch));
-        let report = copy.run(&|event| {
+        let report = copy.run_reported(&|event| {
             if let Event::Problem(problem) = &event {
                 said.lock().expect("no panic").push_str(&format!("{problem}\n"));
             }
@@ -197,7 +197,7 @@ fn a_host_that_stays_away_ends_the_command() {
         // Slow enough to be told of its progress.
         let options = Options { bytes_per_second: Some(20_000_000), ..Options::default() };
         let copy = RemoteCopy { options, retry_for, ..ground.served.remote(vec![source], target) };
-        let report = copy.run(&|_| ());
+        let report = copy.run_reported(&|_| ());
         assert_eq!(report.exit_status, 10, "push {push}");
         assert!(report.bytes_moved <= 20 * MIB + BOUND_BYTES, "push {push}: {} moved", report.bytes_moved);
         assert!(!folder.join("target").exists(), "push {push}");
@@ -274,7 +274,7 @@ impl Ground {
             ..self.served.remote(vec![source], target)
         };
         let tried = AtomicI64::new(0);
-        let report = copy.run(&|event| {
+        let report = copy.run_reported(&|event| {
             // The other host may not have given up the session that was lost: that is another try, of no other loss.
             let is_lost =
                 |words: &str| words.contains("trying again") && !words.contains("may still have it");
@@ -339,7 +339,7 @@ fn a_problem_is_told_once_by_all_sessions() {
             ..ground.served.remote(vec![source], target)
         };
         let told = Mutex::new(Vec::new());
-        let report = copy.run(&|event| {
+        let report = copy.run_reported(&|event| {
             if let Event::Problem(problem) = event {
                 told.lock().expect("no panic").push(problem.to_string());
             }

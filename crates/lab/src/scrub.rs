@@ -211,7 +211,7 @@ impl Scrub<'_> {
         let options =
             Options { inplace: self.arguments.write, target_is_name: true, bill: true, ..Options::default() };
         let problems = Mutex::new(Vec::new());
-        let report = job.options(options).stop(Arc::clone(&self.arguments.stop)).run(&|event| {
+        let report = job.options(options).stop(Arc::clone(&self.arguments.stop)).run_reported(&|event| {
             if let Event::Problem(problem) = event {
                 problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
             }

@@ -116,7 +116,7 @@ fn through_tls(runner: &Runner<'_>, folder: &Temporary, source: Place, options: 
                 stop,
                 watch,
             }
-            .run(&|event| runner.output.event(event))
+            .run_reported(&|event| runner.output.event(event))
         });
         end.store(true, Ordering::Relaxed);
         report

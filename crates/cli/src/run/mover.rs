@@ -30,11 +30,11 @@ fn run(wanted: Move, caller: Option<&RemoteCaller>, events: &(dyn Fn(Event) + Sy
     match caller {
         // A move with no end on another host is measured on this host alone.
         Some(caller) if remote::is_meant(wanted.sources.iter().chain([&wanted.target])) => {
-            caller.copy(wanted).run(events)
+            caller.copy(wanted).run_reported(events)
         }
         _ => {
             let job = Job::copy(wanted.sources, wanted.target).options(wanted.options);
-            job.tells_files(false).stop(wanted.stop).watch(wanted.watch).run(events)
+            job.tells_files(false).stop(wanted.stop).watch(wanted.watch).run_reported(events)
         }
     }
 }

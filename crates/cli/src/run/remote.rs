@@ -65,7 +65,7 @@ pub fn perform(
     let RemoteWish { sources, target, options, compares, tells_files, memory_bytes } = wish;
     Ok(runner.watched(|watch, stop| {
         let wanted = Move { sources, target, options, stop, watch, is_real: true };
-        RemoteCopy { tells_files, compares, memory_bytes, ..caller.copy(wanted) }.run(events)
+        RemoteCopy { tells_files, compares, memory_bytes, ..caller.copy(wanted) }.run_reported(events)
     }))
 }
 

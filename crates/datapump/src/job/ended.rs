@@ -17,6 +17,7 @@ use crate::report::charges::ThreadTime;
 use crate::report::cpu::cpu_since;
 use crate::report::cut_leaves::CutLeaves;
 use crate::report::{AskedAndGot, Report};
+use crate::report::failed::{self, JobFailed};
 use crate::run::Shared;
 use crate::run::event::Event;
 use crate::run::full::Full;
@@ -30,6 +31,16 @@ const UNCOMPARED: &str =
     "not compared: owners, access control lists, extended attributes; --attributes compares them";
 
 impl Job {
+    /// Performs the job and returns when it is done, committed and synced as the options say, or has failed.
+    ///
+    /// `events` is called as things happen, from several threads when there are several lanes.
+    /// Never panics for anything that a file, a device or the system may do.
+    ///
+    /// Errors: its status is not 0; of a comparison also that the places differ. The report is in the error.
+    pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Result<Report, JobFailed> {
+        failed::checked(|events| self.run_reported(events), events)
+    }
+
     /// How long the other host was waited for until now, but for blocks.
     pub(super) fn names_waited_ns(&self) -> u64 {
         self.remote_host.as_ref().map_or(0, |host| host.names_waited_ns())

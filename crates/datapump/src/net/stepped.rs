@@ -221,7 +221,7 @@ impl TwoHosts {
             false => Job::copy(places, target),
         };
         let job = job.options(options).tells_files(false).remote_host(remote_host);
-        let report = job.platform(self.platform()).run(&|event| {
+        let report = job.platform(self.platform()).run_reported(&|event| {
             if let Event::Problem(problem) = event {
                 said.lock().expect("no panic").push(problem.to_string());
             }
@@ -357,7 +357,7 @@ fn same(one: &Path, other: &Path, row: &str) {
     // listed in two parts.
     let options = Options { engine: EngineChoice::Inline, ..Options::default() };
     let compared = Job::compare(Place::Path(one.into()), Place::Path(other.into())).options(options);
-    let report = compared.run(&|event| {
+    let report = compared.run_reported(&|event| {
         if let Event::Problem(problem) = event {
             differ.lock().expect("no panic").push(problem.to_string());
         }

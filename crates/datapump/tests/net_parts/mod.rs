@@ -60,7 +60,7 @@ impl Served {
         };
         let copy = RemoteCopy { options, ..self.remote(sources, target) };
         let said = std::sync::Mutex::new(Vec::new());
-        let report = copy.run(&|event| match event {
+        let report = copy.run_reported(&|event| match event {
             Event::Problem(problem) => said.lock().expect("no panic").push(problem.to_string()),
             Event::Warning(words) => said.lock().expect("no panic").push(words),
             _ => {}

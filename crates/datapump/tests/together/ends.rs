@@ -125,13 +125,13 @@ impl Home {
         if from == From::Remote || to == To::Remote {
             let copy = self.served.remote(vec![places.0], places.1);
             let copy = RemoteCopy { compares: to == To::Compare, options, ..copy };
-            return told(|events| copy.run(events));
+            return told(|events| copy.run_reported(events));
         }
         let job = match to {
             To::Compare => Job::compare(places.0, places.1),
             _ => Job::copy(vec![places.0], places.1),
         };
-        told(|events| job.options(options).run(events))
+        told(|events| job.options(options).run_reported(events))
     }
 }
 

@@ -83,7 +83,7 @@ fn run_devices(
         ..Options::default()
     };
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
-    Job::copy(vec![null(Some(bytes))], null(None)).options(options).platform(platform).run(&|_| {})
+    Job::copy(vec![null(Some(bytes))], null(None)).options(options).platform(platform).run_reported(&|_| {})
 }
 
 fn bottleneck_name(bottleneck: Bottleneck) -> &'static str {

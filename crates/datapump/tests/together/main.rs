@@ -8,6 +8,7 @@ mod datagrams;
 mod ends;
 mod golden;
 mod pieces;
+mod readme;
 mod rehearsal;
 mod stripes;
 mod trees;

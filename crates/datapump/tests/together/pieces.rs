@@ -36,7 +36,7 @@ fn run(job: Job, engine: EngineChoice, direct: Choice, pieces: &[(u64, u64)]) ->
         request_bytes: Some(PAGE as u32),
         ..Options::default()
     };
-    let report = job.options(options).pieces(Arc::from(pieces)).run(&|event| println!("{event:?}"));
+    let report = job.options(options).pieces(Arc::from(pieces)).run_reported(&|event| println!("{event:?}"));
     assert_eq!(report.exit_status, 0, "{engine:?} {direct:?} {report:?}");
     report
 }
@@ -102,12 +102,12 @@ fn pieces_that_would_lose_the_rest_are_refused() {
         Job::copy(vec![null()], Place::Path(other.clone())),
         Job::copy(vec![Place::Path(path.clone()), null()], Place::Path(other.clone())).options(inplace),
     ] {
-        let report = job.pieces(Arc::clone(&pieces)).run(&|_| {});
+        let report = job.pieces(Arc::clone(&pieces)).run_reported(&|_| {});
         assert_eq!(report.exit_status, 2, "{report:?}");
         assert_eq!(std::fs::read(&other).expect("there"), b"kept");
     }
     let options = Options { verify: true, ..Options::default() };
     let job = Job::copy(vec![Place::Path(path)], Place::Path(folder.path().join("new")));
-    let report = job.hook(Arc::new(Marks::default())).options(options).run(&|_| {});
+    let report = job.hook(Arc::new(Marks::default())).options(options).run_reported(&|_| {});
     assert_eq!(report.exit_status, 2, "{report:?}");
 }

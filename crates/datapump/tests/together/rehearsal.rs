@@ -8,7 +8,7 @@ use datapump::{Fill, Job, Options, Place, Report, ServeOptions};
 fn rehearse(bytes: u64, target: &Path, options: Options) -> Report {
     let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
     let options = Options { rehearsal_bytes: Some(bytes), ..options };
-    Job::copy(vec![source], Place::Path(target.into())).options(options).run(&|_| {})
+    Job::copy(vec![source], Place::Path(target.into())).options(options).run_reported(&|_| {})
 }
 
 fn names(folder: &Path) -> Vec<std::ffi::OsString> {
@@ -41,7 +41,7 @@ fn the_first_bytes_of_a_source_are_rehearsed() {
     for (bytes, moved) in [(1 << 20, 1 << 20), (3_000_000, 3_000_000), (9 << 20, 5 << 20)] {
         let options = Options { rehearsal_bytes: Some(bytes), ..Options::default() };
         let job = Job::copy(vec![Place::Path(source.clone())], Place::Path(folder.path().join("new")));
-        let report = job.options(options).run(&|_| {});
+        let report = job.options(options).run_reported(&|_| {});
         assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{bytes}: {report:?}");
         assert_eq!(names(folder.path()), ["source"], "{bytes}");
     }
@@ -91,7 +91,7 @@ fn too_much_is_told_with_what_may_be_used() {
     let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
     let said = std::sync::Mutex::new(String::new());
     let job = Job::copy(vec![source], Place::Path(folder.path().join("new"))).options(options);
-    job.run(&|event| said.lock().expect("no panic").push_str(&format!("{event:?}")));
+    job.run_reported(&|event| said.lock().expect("no panic").push_str(&format!("{event:?}")));
     let said = said.into_inner().expect("no panic");
     for words in ["a rehearsal of 2.0 GiB may use one in twenty of the ", "iB that are free: "] {
         assert!(said.contains(words), "{said}");
@@ -111,7 +111,7 @@ fn a_folder_is_not_rehearsed() {
     let options = Options { rehearsal_bytes: Some(1 << 20), ..Options::default() };
     let sources = vec![Place::Path(folder)];
     let job = Job::copy(sources.clone(), Place::Path(target.clone())).options(options.clone());
-    let here = job.run(&|_| {});
+    let here = job.run_reported(&|_| {});
     let (push, _) = served.copy(sources, served.place("target"), options.clone());
     let (pull, _) = from.copy(vec![from.place("folder")], Place::Path(target), options);
     for (what, report) in [("here", here), ("push", push), ("pull", pull)] {

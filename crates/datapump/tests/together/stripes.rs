@@ -44,7 +44,7 @@ fn rate(members: &[u64], other_bytes_per_s: u64, writes: bool) -> f64 {
             told.lock().expect("no panic").push(problem);
         }
     };
-    let report: Report = job.options(Options::default()).platform(platform).run(&events);
+    let report: Report = job.options(Options::default()).platform(platform).run_reported(&events);
     assert_eq!((report.exit_status, report.bytes), (0, bytes), "{told:?}");
     bytes as f64 / (clock.now_ps() as f64 / 1e12)
 }

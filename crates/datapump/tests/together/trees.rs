@@ -183,7 +183,7 @@ fn run(from: &Path, to: &Path, options: Options) -> (Told, Snapshot) {
     watch.show_progress();
     let job = Job::copy(vec![Place::Path(from.into())], Place::Path(to.into())).options(options);
     let job = job.watch(Arc::clone(&watch));
-    let report = job.run(&|event| {
+    let report = job.run_reported(&|event| {
         if let Event::Change(change) = event {
             // A link of several names may be told by any of them.
             assert!(change.kind != ChangeKind::Link, "{change:?}");

@@ -6,7 +6,7 @@ use crate::net_parts::{Served, make_tree, noise};
 use datapump::{Event, Job, Options, Place, ServeOptions};
 
 fn same(one: &Path, other: &Path) {
-    let report = Job::compare(Place::Path(one.into()), Place::Path(other.into())).run(&|event| {
+    let report = Job::compare(Place::Path(one.into()), Place::Path(other.into())).run_reported(&|event| {
         if let Event::Problem(problem) = event {
             eprintln!("{problem}");
         }

@@ -89,7 +89,7 @@ fn what_a_lost_session_left_undone_is_not_done() {
             let options = Options { bytes_per_second: rate, notes: true, ..Options::default() };
             let copy = RemoteCopy { options, compares, ..served.remote(vec![source], target) };
             let held_up = AtomicUsize::new(0);
-            let report = copy.run(&|event| {
+            let report = copy.run_reported(&|event| {
                 // All that was told before the cut is told, at the pace of who listens.
                 if matches!(event, Event::Note(_)) && held_up.fetch_add(1, Ordering::Relaxed) < LANES {
                     std::thread::sleep(HELD_UP);
@@ -130,7 +130,7 @@ fn a_folder_that_a_lost_session_made_receives_nothing() {
             let retry_for = Some(Duration::from_secs(30));
             let peer_timeout = Some(Duration::from_secs(1));
             let copy = RemoteCopy { retry_for, peer_timeout, ..served.remote(vec![source], target) };
-            let report = copy.run(&|_| ());
+            let report = copy.run_reported(&|_| ());
             let row = format!("connection {silent}, push {push}: {report:?}");
             assert_eq!(report.exit_status, 0, "{row}");
             let new = home.path().join(if push { "served/new" } else { "here/new" });

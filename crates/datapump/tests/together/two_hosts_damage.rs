@@ -209,7 +209,7 @@ impl Ground {
             }
         });
         let said = Mutex::new(String::new());
-        let report = copy.run(&|event| {
+        let report = copy.run_reported(&|event| {
             if let Event::Problem(problem) = event {
                 said.lock().expect("no panic").push_str(&format!("{problem}\n"));
             }

@@ -94,7 +94,7 @@ fn a_slow_session_ends_with_its_client() {
             std::thread::sleep(Duration::from_millis(300));
             stop.store(true, Ordering::Relaxed);
         });
-        let report = copy.run(&|_| {});
+        let report = copy.run_reported(&|_| {});
         stopper.join().expect("no panic");
         assert_eq!(report.exit_status, 20);
     }
@@ -104,7 +104,7 @@ fn a_slow_session_ends_with_its_client() {
 /// Somebody else hears of warnings and of files, too.
 fn run(copy: RemoteCopy, heard: &(dyn Fn() + Sync)) -> (i32, Vec<String>) {
     let said = Mutex::new(Vec::new());
-    let report = copy.run(&|event| match event {
+    let report = copy.run_reported(&|event| match event {
         Event::Warning(words) => {
             said.lock().expect("no panic").push(words);
             heard();

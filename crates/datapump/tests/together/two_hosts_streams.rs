@@ -78,7 +78,7 @@ fn open(served: &Served, source: Place, target: Place, unhashed: bool) -> (Repor
         stop: Arc::default(),
         watch: Arc::default(),
     };
-    let report = copy.run(&|event| {
+    let report = copy.run_reported(&|event| {
         if let datapump::Event::Problem(problem) = event {
             said.lock().expect("no panic").push(problem.to_string());
         }

@@ -20,7 +20,7 @@ fn copy(source: &Path, target: &Path, depth: u32, engine: EngineChoice, wait: Wa
         ..Options::default()
     };
     let job = Job::copy(vec![Place::Path(source.into())], Place::Path(target.into()));
-    job.options(options).run(&|_| {})
+    job.options(options).run_reported(&|_| {})
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub fn pass(plan: &AccessPlan<'_>) -> Passed {
     };
     let job = job.hook(Arc::clone(&hook) as _).pieces(pieces.into()).options(options(plan));
     let problems = Mutex::new(Vec::new());
-    let mut report = job.stop(Arc::clone(&arguments.stop)).run(&|event| {
+    let mut report = job.stop(Arc::clone(&arguments.stop)).run_reported(&|event| {
         if let Event::Problem(problem) = event {
             problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
         }

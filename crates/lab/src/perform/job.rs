@@ -15,7 +15,7 @@ use crate::study::FilledJob;
 pub fn run_job(filled: FilledJob, stop: Arc<AtomicBool>) -> anyhow::Result<Measured> {
     let command = filled.command.clone();
     let first: Mutex<Option<Problem>> = Mutex::new(None);
-    let report = filled.job().stop(stop).run(&|event| {
+    let report = filled.job().stop(stop).run_reported(&|event| {
         if let Event::Problem(problem) = event {
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem);
         }

@@ -34,6 +34,7 @@ use crate::net::server::served_connection::ServedEnd;
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::failed::{self, JobFailed};
 use crate::report::watch::{TreeCounts, Watch};
 use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
@@ -48,7 +49,14 @@ use teller::{Teller, tell_notices};
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
     /// on where it was.
-    pub fn run(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
+    ///
+    /// Errors: its status is not 0. The report is in the error.
+    pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Result<Report, JobFailed> {
+        failed::checked(|events| self.run_reported(events), events)
+    }
+
+    /// Runs as [`RemoteCopy::run`] does and gives the report, whatever its `exit_status`.
+    pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         self.options.keep_links = self.keeps_a_link();
         self.bound_slots();
         let (watch, sources, options) = (Arc::clone(&self.watch), self.sources.clone(), self.options.clone());
@@ -315,7 +323,7 @@ impl RemoteCopy {
             let notices = (session.notices.take(), session.cancel.clone());
             tell_notices(scope, notices, (events, remote.to_string()));
             let writer = scope.spawn(|| {
-                let report = job.run(events);
+                let report = job.run_reported(events);
                 connections.close();
                 outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
                 report

@@ -425,7 +425,7 @@ fn write(
             let events = |event: Event| tell(&outbox, of_side(event, &sources), tells_files);
             let told = |event: Event| write_only::told(&state.options, event).map_or((), events);
             left_out.into_iter().for_each(|words| events(Event::Warning(words)));
-            let report = write_only::report(&state.options, job.run(&told));
+            let report = write_only::report(&state.options, job.run_reported(&told));
             // The caller waits for that before it agrees.
             joined.close();
             outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));

@@ -166,7 +166,7 @@ fn simulated_s(pipeline: &Pipeline) -> Result<f64, String> {
         }
     };
     let job = Job::copy(vec![null(Some(pipeline.bytes))], null(None)).options(options).platform(platform);
-    let status = job.run(&note).exit_status;
+    let status = job.run_reported(&note).exit_status;
     match (status, refusal.into_inner().unwrap_or_default()) {
         (0, _) => Ok(clock.now_ps() as f64 / 1e12),
         (_, message) => {
