@@ -117,17 +117,8 @@ pub fn bytes_words(bytes: u64) -> String {
     }
 }
 
-/// A rate for people, in powers of 1000 as devices are sold: `1.36 GB/s`, `12.5 MB/s`.
+/// A rate of bytes for people, in the units of their sizes: `230 MiB/s`, `1.25 GiB/s`, `12.5 KiB/s`.
 pub fn rate_words(bytes_per_second: f64) -> String {
-    let units = [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
-    match units.iter().find(|(size, _)| bytes_per_second >= *size) {
-        Some((size, unit)) => format!("{:.2} {unit}", bytes_per_second / size),
-        None => format!("{bytes_per_second:.0} B/s"),
-    }
-}
-
-/// A rate for people beside a size in powers of 1024: `230 MiB/s`, `1.25 GiB/s`, `12.5 KiB/s`.
-pub fn binary_rate_words(bytes_per_second: f64) -> String {
     let power = (bytes_per_second.max(1.0).log2() / 10.0).floor().clamp(0.0, BINARY.len() as f64 - 1.0);
     let value = bytes_per_second / 1024f64.powf(power);
     let decimals = match value {
@@ -136,6 +127,19 @@ pub fn binary_rate_words(bytes_per_second: f64) -> String {
         _ => 2,
     };
     format!("{value:.decimals$} {}/s", BINARY[power as usize])
+}
+
+/// The rate of a network for people: `1 Gbit/s`, `936 Mbit/s`.
+pub fn bit_rate_words(bytes_per_second: f64) -> String {
+    let bits = bytes_per_second * 8.0;
+    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
+    let (size, unit) = units.into_iter().find(|(size, _)| bits >= *size).unwrap_or((1.0, "bit/s"));
+    let number = bits / size;
+    if number >= 100.0 || number.fract() < 0.05 {
+        format!("{number:.0} {unit}")
+    } else {
+        format!("{number:.1} {unit}")
+    }
 }
 
 /// A time for people: `0.03 s`, `5.4 s`, `12 min 4 s`, `3 h 20 min`.
@@ -147,6 +151,11 @@ pub fn time_words(ns: u64) -> String {
         whole if whole < 3600 => format!("{} min {} s", whole / 60, whole % 60),
         whole => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
     }
+}
+
+/// `1 byte`, `2345 bytes`: for lines that programs read, too.
+pub fn number_of(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// `1 file`, `2,345 files`.
@@ -228,12 +237,17 @@ mod tests {
     fn numbers_for_people() {
         assert_eq!(bytes_words(1_073_741_824), "1.0 GiB");
         assert_eq!(bytes_words(10), "10 B");
-        assert_eq!(rate_words(1.36e9), "1.36 GB/s");
         for (rate, words) in
             [(0.0, "0 B/s"), (900.4, "900 B/s"), (1024.0, "1.00 KiB/s"), (2.5e8, "238 MiB/s")]
         {
-            assert_eq!(binary_rate_words(rate), words);
+            assert_eq!(rate_words(rate), words);
         }
+        for (bytes, words) in
+            [(125e6, "1 Gbit/s"), (1e6, "8 Mbit/s"), (117e6, "936 Mbit/s"), (0.0, "0 bit/s")]
+        {
+            assert_eq!(bit_rate_words(bytes), words);
+        }
+        assert_eq!([0, 1, 2000].map(|count| number_of(count, "byte")), ["0 bytes", "1 byte", "2000 bytes"]);
         for (ms, words) in [(0, "0.00 s"), (30, "0.03 s"), (994, "0.99 s"), (999, "1.0 s"), (5_432, "5.4 s")]
         {
             assert_eq!(time_words(ms * 1_000_000), words);

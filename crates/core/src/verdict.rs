@@ -44,6 +44,18 @@ pub const CPU_FRACTION: f64 = 0.85;
 /// stands still wherever it is.
 const HELD_FRACTION: f64 = 0.5;
 
+/// The cause of a wait for one end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndCause {
+    /// Its device.
+    #[default]
+    Device,
+    /// A limit that a control group sets for that device, and that is reached.
+    GroupLimit,
+    /// The program at the other end of a pipe.
+    Pipe,
+}
+
 /// What was measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence {
@@ -63,6 +75,10 @@ pub struct Evidence {
     pub sealing_ns: u64,
     /// One device serves both ends.
     pub shared_device: bool,
+    /// The cause of a wait for the source.
+    pub source: EndCause,
+    /// The cause of a wait for the target.
+    pub target: EndCause,
     /// The source is a server on the web.
     pub reads_the_web: bool,
     /// A file was copied inside the kernel.
@@ -86,18 +102,21 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         let held_ns = (evidence.held_fraction.min(1.0) * lanes_ns as f64) as u64;
         return answer(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns, lanes_ns);
     }
-    let device = if evidence.shared_device { Why::SharedDevice } else { Why::Device };
     let (reads, stage, read_why) = match evidence.reads_the_web {
         true => (LimitedBy::Network, "network", Why::Server),
-        false => (LimitedBy::Source, "read", device),
+        false => (LimitedBy::Source, "read", evidence.end_reason(evidence.source)),
+    };
+    let sync_why = match evidence.target {
+        EndCause::GroupLimit => Why::CgroupLimit,
+        EndCause::Device | EndCause::Pipe => Why::StableStorage,
     };
     let (names, names_stage, names_why) = names(&waits);
     let mut stages = [
         (waits.source, reads, stage, read_why),
-        (waits.sink + waits.reserving, LimitedBy::Sink, "write", device),
+        (waits.sink + waits.reserving, LimitedBy::Sink, "write", evidence.end_reason(evidence.target)),
         (waits.verify, LimitedBy::Sink, "read back", Why::Device),
         (names, LimitedBy::Metadata, names_stage, names_why),
-        (waits.sync, LimitedBy::Sync, "sync", Why::StableStorage),
+        (waits.sync, LimitedBy::Sync, "sync", sync_why),
         (waits.rate_limit, LimitedBy::Source, "read", Why::RateLimit),
         (waits.outage, LimitedBy::Network, "network", Why::Outage),
         (waits.not_scheduled, LimitedBy::Cpu, "compute", Why::NotScheduled),
@@ -108,9 +127,13 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     let lead = fraction(first) - fraction(second);
     match (fraction(first) >= EXPLAINS_FRACTION, lead < BALANCED_FRACTION && limit != next) {
         (false, _) => answer(LimitedBy::Balanced, "", Why::NoStage, first, lanes_ns),
-        (true, true) if evidence.shared_device && is_end(limit) && is_end(next) => {
-            answer(limit, stage, Why::SharedDevice, first, lanes_ns)
-        }
+        (true, true) if evidence.shared_device && is_end(limit) && is_end(next) => answer(
+            limit,
+            stage,
+            if why == Why::CgroupLimit { why } else { Why::SharedDevice },
+            first,
+            lanes_ns,
+        ),
         (true, true) => answer(LimitedBy::Balanced, stage, Why::EqualStages, first, lanes_ns),
         (true, false) => answer(limit, stage, why, first, lanes_ns),
     }
@@ -129,6 +152,16 @@ fn names(waits: &Waits) -> (u64, &'static str, Why) {
 }
 
 impl Evidence {
+    /// Why an end is waited for.
+    fn end_reason(&self, cause: EndCause) -> Why {
+        match cause {
+            EndCause::GroupLimit => Why::CgroupLimit,
+            EndCause::Pipe => Why::Pipe,
+            EndCause::Device if self.shared_device => Why::SharedDevice,
+            EndCause::Device => Why::Device,
+        }
+    }
+
     /// CPU time behind the copy: that of all threads, or of the lanes' alone.
     fn cpu_ns(&self) -> u64 {
         let process_ns = if self.is_alone { self.cpu.user_ns + self.cpu.system_ns } else { 0 };
@@ -177,6 +210,8 @@ mod tests {
             held_fraction: 0.0,
             sealing_ns: 0,
             shared_device: false,
+            source: EndCause::Device,
+            target: EndCause::Device,
             reads_the_web: false,
             in_kernel: false,
             did_something: true,
@@ -224,6 +259,23 @@ mod tests {
         let cpu = Cpu { user_ns: 100, system_ns: 800 };
         let evidence = Evidence { cpu, ..evidence(waits(0, 900)) };
         check(&evidence, "cpu", "compute", "copying");
+    }
+
+    #[test]
+    fn what_is_behind_an_end_is_the_reason() {
+        let sync = Waits { sync: 900, ..Waits::default() };
+        for (waits, source, target, limit, stage, why) in [
+            (waits(50, 900), EndCause::Device, EndCause::Pipe, "sink", "write", "pipe"),
+            (waits(900, 50), EndCause::Pipe, EndCause::Device, "source", "read", "pipe"),
+            (waits(900, 50), EndCause::GroupLimit, EndCause::Device, "source", "read", "cgroup limit"),
+            (waits(50, 900), EndCause::GroupLimit, EndCause::Device, "sink", "write", "device"),
+            (sync, EndCause::Device, EndCause::GroupLimit, "sync", "sync", "cgroup limit"),
+        ] {
+            check(&Evidence { source, target, ..evidence(waits) }, limit, stage, why);
+        }
+        let shared =
+            Evidence { shared_device: true, source: EndCause::GroupLimit, ..evidence(waits(480, 470)) };
+        check(&shared, "source", "read", "cgroup limit");
     }
 
     #[test]

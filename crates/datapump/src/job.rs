@@ -43,8 +43,8 @@ use crate::net::server::served_connection;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::charges::ThreadTime;
+use crate::report::control_groups::CpuQuota;
 use crate::report::cpu::{cpu_now, cpu_since};
-use crate::report::quota::Quota;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::in_order_target::TargetDisk;
@@ -108,7 +108,7 @@ struct Began {
     /// Of the thread in which the job and its first lane run.
     thread: ThreadTime,
     cpu: Cpu,
-    quota: Quota,
+    quota: CpuQuota,
 }
 
 impl Job {
@@ -298,8 +298,7 @@ impl Job {
     /// Runs as [`Job::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
     pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
-        // In a simulated world no group holds anybody back, and nothing outside of it is read.
-        let quota = if self.platform.is_simulated() { Quota::default() } else { Quota::now() };
+        let quota = self.platform.control_groups().begin_quota();
         let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let found = self.options.find_given().map_err(Problem::usage);

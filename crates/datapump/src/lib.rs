@@ -52,6 +52,11 @@ pub mod host {
         process_cpu_ns, remove_net_space, sum_words, thread_cpu_ns, timer_slack, wait_with_usage, was_closed,
     };
     pub use datapump_files::disk::names::rename;
+
+    pub use crate::report::control_groups::{
+        ControlGroups, CpuQuota, DiskAccess, DiskLimit, GROUPS, block_device, group_folders, group_in,
+    };
+    pub use datapump_transport::ignores_loss;
 }
 
 pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpStats};

@@ -8,12 +8,12 @@ pub(crate) mod account;
 pub(crate) mod at_hand;
 pub(crate) mod bill;
 pub(crate) mod charges;
+pub(crate) mod control_groups;
 pub(crate) mod cpu;
 pub(crate) mod cut_leaves;
 pub(crate) mod failed;
 pub(crate) mod latency;
 pub(crate) mod not_kept;
-pub(crate) mod quota;
 pub(crate) mod watch;
 pub(crate) mod words;
 
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::bill::{Bill, Moved};
 use crate::report::cut_leaves::CutLeaves;
 use crate::report::not_kept::NotKept;
-use crate::units::{bytes_words, counted, rate_words, with_commas};
+use crate::units::{bytes_words, counted, with_commas};
 
 /// What was asked, what was done instead, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -344,12 +344,8 @@ impl Report {
 
     /// One line of numbers: `1,073,741,824 bytes, 16,384 requests, 23 ns/request, limited by cpu`.
     pub fn line(&self) -> String {
-        let requests = with_commas(self.requests);
-        let head = format!(
-            "{} bytes, {requests} requests, {:.0} ns/request",
-            with_commas(self.bytes),
-            self.ns_per_request()
-        );
+        let (bytes, requests) = (counted(self.bytes, "byte"), counted(self.requests, "request"));
+        let head = format!("{bytes}, {requests}, {:.0} ns/request", self.ns_per_request());
         format!("{head}{}", self.limit_words())
     }
 
@@ -357,6 +353,7 @@ impl Report {
     fn limit_words(&self) -> String {
         match self.limited_by {
             LimitedBy::Unknown => String::new(),
+            _ if self.is_too_short() => String::new(),
             LimitedBy::Balanced => ", limited by no single part".into(),
             limit => format!(", limited by {}", limit.words()),
         }
@@ -377,10 +374,10 @@ impl Report {
     /// What limited the move, in one sentence with the numbers behind it.
     pub fn sentence(&self) -> String {
         let seconds = |ns: u64| format!("{:.2} s", ns as f64 / 1e9);
-        let rate = rate_words(self.bytes_per_second());
+        let rate = self.rate().map_or(String::new(), |(_, rate)| format!(" ({rate})"));
         let files =
             if self.files > 1 { format!("{} files, ", with_commas(self.files)) } else { String::new() };
-        let head = format!("{files}{} in {} ({rate})", bytes_words(self.bytes), seconds(self.elapsed_ns));
+        let head = format!("{files}{} in {}{rate}", bytes_words(self.bytes), seconds(self.elapsed_ns));
         let waits = &self.waits_ns;
         let stages = [
             ("waiting for the source", waits.source),
@@ -419,6 +416,7 @@ impl Report {
                 format!(": {words} {}{under_way}; ", self.waited_words())
             }
             (Why::Untold | Why::NothingMoved, None) => ": ".to_string(),
+            (_, None) if self.is_too_short() => ": ".to_string(),
             (why, None) => format!(" ({why}): "),
         };
         let evidence = if shown.is_empty() { cpu } else { format!("{}, {cpu}", shown.join(", ")) };

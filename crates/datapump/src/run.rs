@@ -19,8 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use datapump_core::BlockRoute;
 use datapump_core::verdict::Waits;
-use datapump_engine::{Engine, Errno};
+use datapump_engine::{Engine, Errno, Handle};
 
+use crate::end::{Sink, Source};
 use crate::file::task::{Finish, Task};
 use crate::job::platform::EngineNeed;
 use crate::job::settings::Settings;
@@ -35,7 +36,7 @@ use crate::target::Item;
 use crate::tree::Trees;
 use crate::tree::folder::directory::{Batch, Directory};
 use datapump_files::commit::compressed::Compressions;
-use datapump_files::disk::FileCalls;
+use datapump_files::disk::{FileCalls, FileKind};
 
 /// What a lane does between blocks.
 #[derive(Debug)]
@@ -129,6 +130,8 @@ impl Shared<'_> {
         if task.tree_file.is_some() {
             return; // its tree has told
         }
+        tally.source_is_pipe |= matches!(&task.source, Source::Stream(handle) if is_pipe(handle));
+        tally.target_is_pipe |= matches!(&task.sink, Sink::Stream(handle) if is_pipe(handle));
         if let Some(original) = &task.original {
             tally.source_devices.insert(original.meta.device);
         }
@@ -169,4 +172,9 @@ impl Shared<'_> {
         }
         problem
     }
+}
+
+/// Somebody else fills or empties it.
+fn is_pipe(handle: &Handle) -> bool {
+    handle.meta().is_ok_and(|meta| matches!(meta.kind, FileKind::Fifo | FileKind::Socket))
 }

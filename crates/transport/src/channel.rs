@@ -28,7 +28,7 @@ use crate::sockets::SocketOptions;
 use crate::timed::{POLL_INTERVAL, Timed};
 use crate::tls::{Outgoing, PublicKey, Seal, Turn};
 
-pub use stats::{ConnectionLook, ConnectionProbe, ConnectionStats, SocketFacts};
+pub use stats::{ConnectionLook, ConnectionProbe, ConnectionStats, SocketFacts, ignores_loss};
 
 use black_hole::explained;
 use stats::{path, socket_facts};

@@ -29,6 +29,7 @@ pub use accept::{Caller, Handshake, Waiting};
 pub use cancel::{CancelToken, CutOnPanic, Stopping};
 pub use channel::{
     Channel, ConnectionLook, ConnectionProbe, ConnectionStats, Digest, HANDSHAKE_MAX, SocketFacts,
+    ignores_loss,
 };
 pub use dial::{Dial, Dialer, DirectWay, FAR_NS, Pool, Route, Welcome, is_far};
 pub use fault::NetFault;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use datapump::units::{binary_rate_words, bytes_words, counted, with_commas};
+use datapump::units::{bytes_words, counted, rate_words, with_commas};
 use datapump::{Choice, Phase, Snapshot, Watch};
 use rustix::termios::tcgetwinsize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -212,7 +212,7 @@ fn words_beside(reading: &MeterReading, amount: Option<String>, is_narrow: bool)
     let percent = reading.percent.map(|percent| format!("{percent:.1} %"));
     let left = reading.time_left_s.map(|range| left_words(range, is_narrow));
     // Where names are all that goes by, no byte moves.
-    let rate = (!reading.only_compares).then(|| binary_rate_words(reading.rate_bytes_per_second));
+    let rate = (!reading.only_compares).then(|| rate_words(reading.rate_bytes_per_second));
     let parts = [percent, amount, rate, left];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -297,7 +297,7 @@ mod tests {
             ..MeterReading::default()
         };
         let line = |columns| bar_line(&reading, None, columns);
-        assert_eq!(line(41), "#####..... 50.0 %, 1.0 GiB, 1.27 GiB/s");
+        assert_eq!(line(41), "######...... 50.0 %, 1.0 GiB, 1.27 GiB/s");
         for columns in 0..200 {
             let name = Path::new("a/写真/long-name-of-a-file-that-is-copied.bin");
             for at_hand in [None, Some(name)] {

@@ -85,7 +85,7 @@ fn hosts_and_keys_that_are_not_right_are_refused_and_nothing_is_written() {
     }
     let run =
         home.pump(&["copy", "--ssh", &Sshd::ssh(&home, ""), "--remote-bin", "no/pump", "file", "loop:x"]);
-    expect(&run, 5, &["no 'no/pump' at the far end", "--remote-bin"], "no pump");
+    expect(&run, 5, &["no 'no/pump' on the other host", "--remote-bin"], "no pump");
     let newer = home.path("newer");
     script(&newer, "echo pump-far-end: 3.1 77.0");
     let newer = newer.display().to_string();

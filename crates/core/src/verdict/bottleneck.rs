@@ -3,6 +3,7 @@
 //! Must not know: how that is found out, which flags were given.
 
 use super::{LimitedBy, LimitedDetail, Why};
+use crate::problem::shown;
 
 /// What limited a move, and what would help.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,7 @@ impl LimitedDetail {
         };
         match (limit, self.why) {
             (LimitedBy::Source | LimitedBy::Sink, why) => self.end(limit, why),
+            (LimitedBy::Sync, Why::CgroupLimit) => self.end(limit, Why::CgroupLimit),
             (LimitedBy::Sync, _) => format!("waiting for stable storage{at}"),
             (LimitedBy::Metadata, Why::Listing) => format!("listing folders{at}"),
             (LimitedBy::Metadata, Why::Deleting) => format!("deleting{at}"),
@@ -38,7 +40,7 @@ impl LimitedDetail {
                 format!("the CPU quota of the control group{at}")
             }
             (LimitedBy::Cpu, why) => format!("the CPU{at}{}", computing(why)),
-            (_, why) => network(why).into(),
+            (_, why) => format!("{}{}", network(why), self.setting_words()),
         }
     }
 
@@ -50,9 +52,19 @@ impl LimitedDetail {
             (_, LimitedBy::Source) => "the source's",
             _ => "the target's",
         };
+        let host = if ["sender", "receiver"].contains(&self.host.as_str()) {
+            format!("{whose} ")
+        } else {
+            "the ".into()
+        };
         match (why, self.stage.as_str()) {
             (Why::SharedDevice, _) => "the disk that holds source and target".into(),
-            (Why::Pipe, _) => "the program at the other end of the pipe".into(),
+            (Why::Pipe, _) if limit == LimitedBy::Source => "the program that writes to the pipe".into(),
+            (Why::Pipe, _) => "the program that reads from the pipe".into(),
+            (Why::CgroupLimit, _) => {
+                let access = if limit == LimitedBy::Source { "reads" } else { "writes" };
+                format!("the limit of {host}control group for {access}{}", self.setting_words())
+            }
             (Why::Device, "read back") => format!("{whose} disk, which was read back"),
             (Why::Device, _) => format!("{whose} disk"),
             _ if limit == LimitedBy::Source => "reading the source".into(),
@@ -60,10 +72,21 @@ impl LimitedDetail {
         }
     }
 
+    /// ` (10.0 MiB/s, /sys/fs/cgroup/a/io.max)`. Another host may have said it.
+    fn setting_words(&self) -> String {
+        match self.setting.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", shown(self.setting.as_bytes())),
+        }
+    }
+
     fn advice(&self, limit: LimitedBy) -> Option<&'static str> {
         let local = !matches!(self.host.as_str(), "sender" | "receiver");
         Some(match (limit, self.why) {
             (_, Why::SharedDevice) => "A target on another disk would help.",
+            (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, Why::CgroupLimit) => {
+                "Raise that limit, or run the copy in another group."
+            }
             (LimitedBy::Source | LimitedBy::Sink, Why::Device) if local => {
                 "\"pump explain\" with the same places measures what would help."
             }
@@ -144,5 +167,27 @@ mod tests {
         assert_eq!(disk("local", LimitedBy::Source), "the source's disk");
         assert_eq!(disk("local", LimitedBy::Sink), "the target's disk");
         assert_eq!(disk("receiver", LimitedBy::Sink), "the receiver's disk");
+    }
+
+    #[test]
+    fn a_setting_is_named_with_its_figure_and_its_file() {
+        let part = |host: &str, limit, why| {
+            let setting = "10.0 MiB/s, /sys/fs/cgroup/a/io.max\u{1b}".into();
+            let detail = LimitedDetail { host: host.into(), setting, ..LimitedDetail::here("", why, 1, 1) };
+            detail.bottleneck(limit).expect("a part").part
+        };
+        let file = "(10.0 MiB/s, /sys/fs/cgroup/a/io.max\\u{1b})";
+        for (host, limit, words) in [
+            ("local", LimitedBy::Source, "the limit of the control group for reads"),
+            ("local", LimitedBy::Sync, "the limit of the control group for writes"),
+            ("receiver", LimitedBy::Sink, "the limit of the receiver's control group for writes"),
+        ] {
+            assert_eq!(part(host, limit, Why::CgroupLimit), format!("{words} {file}"));
+        }
+        let window = part("receiver", LimitedBy::Network, Why::ReceiveWindow);
+        assert_eq!(window, format!("the receiver's TCP window {file}"));
+        let pipe = |limit| LimitedDetail::here("", Why::Pipe, 1, 1).bottleneck(limit).map(|found| found.part);
+        assert_eq!(pipe(LimitedBy::Sink).as_deref(), Some("the program that reads from the pipe"));
+        assert_eq!(pipe(LimitedBy::Source).as_deref(), Some("the program that writes to the pipe"));
     }
 }

@@ -39,12 +39,17 @@ pub struct LimitedDetail {
     /// The time that these lanes were there.
     #[serde(default)]
     pub of_ns: u64,
+    /// The setting behind it, where that is known: `10.0 MiB/s, /sys/fs/cgroup/a/io.max` of a control group,
+    /// `net.ipv4.tcp_window_scaling=0` of a window.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub setting: String,
 }
 
 impl LimitedDetail {
     /// On this host.
     pub fn here(stage: &str, why: Why, waited_ns: u64, of_ns: u64) -> LimitedDetail {
-        LimitedDetail { host: "local".into(), stage: stage.into(), why, waited_ns, of_ns }
+        let host = "local".into();
+        LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns, setting: String::new() }
     }
 
     /// What one of two hosts did for the time behind the limit.
@@ -55,6 +60,8 @@ impl LimitedDetail {
         };
         Some(match (self.stage.as_str(), self.why) {
             (_, Why::RateLimit) => "the rate limit held it back for".into(),
+            (_, Why::CgroupLimit) => format!("the limit of {whose}'s control group held it back for"),
+            (_, Why::Pipe) => format!("the program at the other end of {whose}'s pipe was waited for"),
             (_, Why::ReceiveWindow) => "the receiver's window was full for".into(),
             (_, Why::SendBuffer) => "the send buffer was full for".into(),
             (_, Why::CongestionWindow) => "the path took no more for".into(),

@@ -14,6 +14,7 @@ use crate::job::options::{EngineChoice, WaitChoice};
 use crate::problem::{Class, Operation, Problem};
 use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
+use crate::report::control_groups::ControlGroups;
 use crate::units::bytes_words;
 use datapump_files::disk::Disk;
 
@@ -110,6 +111,14 @@ impl Platform {
 
     pub(crate) fn is_simulated(&self) -> bool {
         self.simulation.is_some()
+    }
+
+    /// Those that limit this process. In a simulated world there are none, and nothing outside of it is read.
+    pub(crate) fn control_groups(&self) -> ControlGroups {
+        match self.is_simulated() {
+            true => ControlGroups::default(),
+            false => ControlGroups::of_this_process(),
+        }
     }
 
     /// The engine for one lane: the one asked for or the next that works, and what became of the wish.

@@ -2,20 +2,25 @@
 //!
 //! Must not know: how a run is set up or driven.
 
+use std::collections::BTreeSet;
+
 use datapump_core::Counts;
-use datapump_core::verdict::{Cpu, Evidence, Waits, verdict};
+use datapump_core::verdict::{Cpu, EndCause, Evidence, LimitedBy, LimitedDetail, Waits, Why, verdict};
+use datapump_core::wire::session::HostSettings;
 use datapump_engine::meter::Meters;
-use datapump_transport::ConnectionStats;
+use datapump_transport::{ConnectionStats, host_settings};
 
 use crate::lane::LaneResult;
 use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::{ThreadTime, waits_alone};
+use crate::report::control_groups::{DiskAccess, DiskLimit, block_device};
 use crate::report::latency;
 use crate::report::{AskedAndGot, Network, Report, RoundTrips};
 use crate::run::Shared;
 use crate::run::ledger::Tally;
+use crate::units::bytes_words;
 
 /// A lane without bytes that was waited for in one part of so many had names or attributes to do.
 const BUSY_PART: u64 = 10;
@@ -113,6 +118,43 @@ impl Account<'_> {
         self.shared.remote_host.as_ref().map(|_| known)
     }
 
+    /// The limit of a control group for one of these devices, if the copy reached it.
+    fn disk_limit(&self, devices: &BTreeSet<u64>, access: DiskAccess) -> Option<DiskLimit> {
+        let groups = self.shared.settings.platform.control_groups();
+        let numbers = devices.iter().filter_map(|device| block_device("self", *device));
+        let mut limits = numbers.filter_map(|number| groups.disk_limit(&number, access));
+        let (bytes, requests) = (self.sum(|counts| counts.bytes), self.sum(|counts| counts.sink_requests));
+        limits.find(|limit| limit.is_reached(bytes, requests, self.elapsed_ns()))
+    }
+
+    /// The verdict, with the limit of a control group as it is set where that is the cause.
+    fn verdict(&self) -> (LimitedBy, LimitedDetail) {
+        let remote_host = self.shared.remote_host.as_ref();
+        // Devices of another host have other numbers.
+        let read = match remote_host {
+            None => self.disk_limit(&self.tally.source_devices, DiskAccess::Read),
+            Some(_) => None,
+        };
+        let write = self.disk_limit(&self.tally.target_devices, DiskAccess::Write);
+        let cause = |limit: &Option<DiskLimit>, is_pipe| match limit {
+            _ if is_pipe => EndCause::Pipe,
+            Some(_) => EndCause::GroupLimit,
+            None => EndCause::Device,
+        };
+        let (source, target) =
+            (cause(&read, self.tally.source_is_pipe), cause(&write, self.tally.target_is_pipe));
+        let (limited_by, mut detail) = verdict(&Evidence { source, target, ..self.evidence() });
+        if detail.why == Why::CgroupLimit {
+            let limit = if limited_by == LimitedBy::Source { read } else { write };
+            detail.setting = limit.map(|limit| limit.to_string()).unwrap_or_default();
+        }
+        if remote_host.is_some() && limited_by == LimitedBy::Source {
+            // For whoever finds out what is behind that wait.
+            detail.setting = window_setting(&host_settings("", None));
+        }
+        (limited_by, detail)
+    }
+
     fn evidence(&self) -> Evidence {
         let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
         let remote_host = self.shared.remote_host.as_ref();
@@ -128,6 +170,8 @@ impl Account<'_> {
             sealing_ns: self.connection_stats().opening_ns,
             shared_device: remote_host.is_none_or(|remote_host| remote_host.is_here)
                 && source_devices.intersection(target_devices).next().is_some(),
+            source: EndCause::Device,
+            target: EndCause::Device,
             reads_the_web: self.shared.settings.reads_the_web,
             in_kernel: *in_kernel,
             // To wait for answers about names is something.
@@ -175,7 +219,7 @@ impl Account<'_> {
 
     /// The report, all but the exit status.
     pub(crate) fn into_report(self) -> Report {
-        let (limited_by, limited_detail) = verdict(&self.evidence());
+        let (limited_by, limited_detail) = self.verdict();
         let (measured, names) = (self.measured(), self.names());
         let elapsed_ns = self.elapsed_ns();
         let done = || self.lanes.iter().map(|lane| lane.done_ns.saturating_sub(self.start_ns));
@@ -223,6 +267,15 @@ impl Account<'_> {
         };
         let bill = measured.map(|measured| Bill::of(BillHost::Local, &measured, report.moved()));
         Report { bill, ..report }
+    }
+}
+
+/// What bounds the TCP windows of a host that receives.
+fn window_setting(settings: &HostSettings) -> String {
+    match (settings.window_scaling, settings.receive_buffer) {
+        (Some(false), _) => "64 KiB, net.ipv4.tcp_window_scaling=0".into(),
+        (_, Some([.., most])) => format!("net.ipv4.tcp_rmem allows {}", bytes_words(most)),
+        (_, None) => String::new(),
     }
 }
 
@@ -305,6 +358,17 @@ mod tests {
             connection_stats: ConnectionStats::default(),
             latencies: None,
         }
+    }
+
+    #[test]
+    fn a_window_has_the_setting_that_bounds_it() {
+        let of = |window_scaling, most: Option<u64>| {
+            let receive_buffer = most.map(|most| [4096, 131_072, most]);
+            window_setting(&HostSettings { window_scaling, receive_buffer, ..HostSettings::default() })
+        };
+        assert_eq!(of(Some(false), Some(6 << 20)), "64 KiB, net.ipv4.tcp_window_scaling=0");
+        assert_eq!(of(Some(true), Some(256 << 10)), "net.ipv4.tcp_rmem allows 256.0 KiB");
+        assert_eq!(of(None, None), "");
     }
 
     #[test]

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use datapump_core::verdict::{CPU_FRACTION, Cpu, Evidence, LimitedBy, Phase, STAGES, Waits, Why, verdict};
+use datapump_core::verdict::{
+    CPU_FRACTION, Cpu, EndCause, Evidence, LimitedBy, Phase, STAGES, Waits, Why, verdict,
+};
 use datapump_core::wire::session::Progress;
 
 use crate::job::options::Options;
@@ -394,6 +396,8 @@ fn evidence(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
         held_fraction: 0.0,
         sealing_ns: 0,
         shared_device: false,
+        source: EndCause::Device,
+        target: EndCause::Device,
         reads_the_web: began.reads_the_web,
         in_kernel: false,
         did_something: true,

@@ -5,10 +5,12 @@
 use datapump_core::verdict::{LimitedBy, LimitedDetail, Why};
 
 use crate::report::Report;
-use crate::units::{binary_rate_words, bytes_words, counted, time_words, with_commas};
+use crate::units::{bytes_words, counted, rate_words, time_words, with_commas};
 
 /// Below this a rate says how long a system call took.
 const RATED_NS: u64 = 10_000_000;
+/// What limited a shorter job is chance: a CPU that another program has for some milliseconds.
+const TOLD_NS: u64 = 100_000_000;
 /// Of a shorter copy nobody asks what its bottleneck was, and what it waited for says little of a longer one.
 const BRIEF_NS: u64 = 1_000_000_000;
 /// Computing, and waiting for it.
@@ -31,9 +33,11 @@ impl Report {
         }
         let bytes = (self.bytes > 0 || self.files == 1).then(|| bytes_words(self.bytes));
         let done: Vec<String> = files.into_iter().chain(bytes).collect();
-        let rate = match self.rated_bytes() {
-            0 => String::new(),
-            bytes => format!(", {}", binary_rate_words(bytes as f64 * 1e9 / self.elapsed_ns as f64)),
+        let rate = match self.rate() {
+            None => String::new(),
+            // Holes, clones of the file system, and what an earlier run had moved.
+            Some((bytes, rate)) if bytes < self.bytes => format!(", {} moved at {rate}", bytes_words(bytes)),
+            Some((_, rate)) => format!(", {rate}"),
         };
         let others = [
             (self.deleted, "deleted"),
@@ -86,12 +90,12 @@ impl Report {
         all.into_iter().filter(|(count, _)| *count > 0)
     }
 
-    /// `2,344 files copied, 1 hard link made, 7 left as they were`: what a run with errors did all the same.
+    /// `2,344 files copied, 1 hard link made, 7 unchanged`: what a run with errors did all the same.
     pub fn done_words(&self) -> String {
         let left = self.names_left();
         let copied = format!("{} copied", counted(self.files, "file"));
         let made = self.made_without_content().map(|(count, what)| format!("{} made", counted(count, what)));
-        let left = (left > 0).then(|| format!("{} left as they were", with_commas(left)));
+        let left = (left > 0).then(|| format!("{} unchanged", with_commas(left)));
         std::iter::once(copied).chain(made).chain(left).collect::<Vec<_>>().join(", ")
     }
 
@@ -119,9 +123,16 @@ impl Report {
         ]
     }
 
-    /// Bytes of this run, if it took long enough for a rate.
-    fn rated_bytes(&self) -> u64 {
-        if self.elapsed_ns < RATED_NS { 0 } else { self.bytes.saturating_sub(self.bytes_resumed) }
+    /// Bytes of the files that this run moved, and how fast; none where it was too short for that, or moved none.
+    pub(super) fn rate(&self) -> Option<(u64, String)> {
+        let bytes = self.bytes.saturating_sub(self.bytes_resumed).min(self.bytes_moved);
+        let is_rated = self.elapsed_ns >= RATED_NS && bytes > 0;
+        is_rated.then(|| (bytes, rate_words(bytes as f64 * 1e9 / self.elapsed_ns as f64)))
+    }
+
+    /// Whether waits of the system's own, such as for a CPU, are most of so short a time.
+    pub(super) fn is_too_short(&self) -> bool {
+        self.elapsed_ns < TOLD_NS
     }
 
     /// Whether it took less than a second: its bottleneck is told to those who ask (`-v`, `--stats`) alone.
@@ -135,14 +146,17 @@ impl Report {
         if why == Why::RateLimit {
             return Some("Throttled by --bwlimit.".into());
         }
+        if let Some(words) = self.answers() {
+            return Some(words);
+        }
+        if self.is_too_short() && self.limited_by != LimitedBy::Unknown {
+            return Some("Bottleneck: too short to tell.".into());
+        }
         if self.limited_by == LimitedBy::Balanced {
             let equal = self.equal_stages().filter(|_| why == Why::EqualStages);
             let equal =
                 equal.map_or(String::new(), |(one, other)| format!(": {one} and {other} took equal time"));
             return Some(format!("No single bottleneck{equal}."));
-        }
-        if let Some(words) = self.answers() {
-            return Some(words);
         }
         let (found, part) = (self.limited_detail.bottleneck(self.limited_by)?, self.part_of_time());
         let advice = found.advice.map_or(String::new(), |words| format!(" {words}"));
@@ -222,20 +236,27 @@ mod tests {
     #[test]
     fn what_was_copied_is_one_line_and_zeros_are_left_out() {
         for (report, words) in [
-            (Report { files: 1, bytes: 1 << 30, ..second() }, "1.0 GiB in 1.0 s, 1.00 GiB/s"),
+            (
+                Report { files: 1, bytes: 1 << 30, bytes_moved: 1 << 30, ..second() },
+                "1.0 GiB in 1.0 s, 1.00 GiB/s",
+            ),
             (Report { files: 1, ..second() }, "0 B in 1.0 s"),
             (
-                Report { files: 2345, bytes: 230 << 20, ..second() },
+                Report { files: 2345, bytes: 230 << 20, bytes_moved: 230 << 20, ..second() },
                 "2,345 files, 230.0 MiB in 1.0 s, 230 MiB/s",
             ),
             (Report { files: 0, ..second() }, "0 files in 1.0 s"),
             (Report { links: 1, ..second() }, "1 link in 1.0 s"),
             (Report { links: 2000, files_unchanged: 4, ..second() }, "2,000 links in 1.0 s; 4 up to date"),
-            (Report { links: 2, files: 3, bytes: 10, ..second() }, "3 files, 10 B in 1.0 s, 10 B/s"),
+            (
+                Report { links: 2, files: 3, bytes: 10, bytes_moved: 20, ..second() },
+                "3 files, 10 B in 1.0 s, 10 B/s",
+            ),
             (
                 Report {
                     files: 2,
                     bytes: 10,
+                    bytes_moved: 10,
                     files_unchanged: 3,
                     files_before: 1,
                     deleted: 1200,
@@ -245,9 +266,14 @@ mod tests {
             ),
             (Report { files: 1, bytes: 100, elapsed_ns: 9, ..second() }, "100 B in 0.00 s"),
             (
-                Report { files: 1, bytes: 4 << 20, bytes_resumed: 3 << 20, ..second() },
-                "4.0 MiB in 1.0 s, 1.00 MiB/s",
+                Report { files: 1, bytes: 4 << 20, bytes_moved: 2 << 20, bytes_resumed: 3 << 20, ..second() },
+                "4.0 MiB in 1.0 s, 1.0 MiB moved at 1.00 MiB/s",
             ),
+            (
+                Report { files: 1, bytes: 1 << 30, bytes_moved: 3 << 20, ..second() },
+                "1.0 GiB in 1.0 s, 3.0 MiB moved at 3.00 MiB/s",
+            ),
+            (Report { files: 1, bytes: 1 << 30, ..second() }, "1.0 GiB in 1.0 s"),
             (Report { files_unchanged: 4, exit_status: 23, ..second() }, "0 files in 1.0 s; 4 up to date"),
             (
                 Report { files_unchanged: 1, adjusted: 1, ..second() },
@@ -322,5 +348,20 @@ mod tests {
         let words = "No single bottleneck: computing and waiting for a CPU took equal time.";
         assert_eq!(equal.bottleneck().as_deref(), Some(words));
         assert_eq!(of(LimitedBy::Unknown, "", Why::NothingMoved).bottleneck(), None);
+    }
+
+    #[test]
+    fn what_limited_ten_milliseconds_is_not_told() {
+        let limited_detail = LimitedDetail::here("compute", Why::NotScheduled, 9, 10);
+        let short = Report { limited_by: LimitedBy::Cpu, limited_detail, elapsed_ns: 10_000_000, ..second() };
+        assert_eq!(short.bottleneck().as_deref(), Some("Bottleneck: too short to tell."));
+        assert!(
+            !short.line().contains("limited") && !short.sentence().contains("cpu"),
+            "{}",
+            short.sentence()
+        );
+        let detail = LimitedDetail::here("read", Why::RateLimit, 9, 10);
+        let throttled = Report { limited_by: LimitedBy::Source, limited_detail: detail, ..short };
+        assert_eq!(throttled.bottleneck().as_deref(), Some("Throttled by --bwlimit."));
     }
 }

@@ -73,6 +73,9 @@ pub(crate) struct Tally {
     /// Devices of sources and targets.
     pub(crate) source_devices: BTreeSet<u64>,
     pub(crate) target_devices: BTreeSet<u64>,
+    /// A source, or a target, is a pipe.
+    pub(crate) source_is_pipe: bool,
+    pub(crate) target_is_pipe: bool,
     pub(crate) warned: BTreeSet<String>,
     /// Folders of sources that were left out because something else is mounted there.
     pub(crate) mounts: BTreeSet<PathBuf>,

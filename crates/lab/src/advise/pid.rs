@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use datapump::host::{ControlGroups, CpuQuota};
 use datapump::{Class, Operation, Problem};
 
 mod advice;
@@ -25,7 +26,7 @@ mod words;
 
 use connections::{Connections, ConnectionsMoment};
 use delays::Delays;
-use devices::{DeviceCounters, Groups};
+use devices::DeviceCounters;
 use files::{Descriptor, DescriptorKind, Descriptors, Files, descriptors, leads_out, outer_pipes};
 use threads::{SeenThreads, THREADS_MAX, tasks};
 use wait::{Doing, OpenAs};
@@ -75,8 +76,8 @@ struct Watcher {
     devices: DeviceCounters,
     delays: Delays,
     connections: Option<Connections>,
-    groups: Groups,
-    throttled_before_ns: u64,
+    groups: ControlGroups,
+    quota: CpuQuota,
     missing: BTreeSet<String>,
 }
 
@@ -120,7 +121,7 @@ impl Watcher {
                 None
             }
         };
-        let groups = Groups::of(pid);
+        let groups = ControlGroups::of_process(pid);
         Ok(Watcher {
             pid,
             command: datapump::shown(stat.name.as_bytes()),
@@ -134,7 +135,7 @@ impl Watcher {
             devices: DeviceCounters::default(),
             delays: Delays::default(),
             connections,
-            throttled_before_ns: groups.throttled_ns(),
+            quota: groups.begin_quota(),
             groups,
             missing,
         })
@@ -258,7 +259,7 @@ impl Watcher {
             devices: devices.collect(),
             files,
             connections: self.connections.as_ref().map(Connections::list).unwrap_or_default(),
-            throttled_ns: self.groups.throttled_ns().saturating_sub(self.throttled_before_ns),
+            throttled_ns: self.quota.held_ns(),
             could_not_read: missing.into_iter().collect(),
         }
     }

@@ -3,10 +3,10 @@
 //! Must not know: what the answers are used for.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Where control groups are mounted.
-pub const GROUPS: &str = "/sys/fs/cgroup";
+use datapump::host::{GROUPS, group_folders, group_in};
+
 /// Nanoseconds in a tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still
 /// supports.
 pub const TICK_NS: u64 = 10_000_000;
@@ -14,15 +14,6 @@ pub const TICK_NS: u64 = 10_000_000;
 /// The path of this process's control group for a controller, of version 1; of version 2 for "". `None` without one.
 pub fn own_group(controller: &str) -> Option<String> {
     group_in(&fs::read_to_string("/proc/self/cgroup").ok()?, controller)
-}
-
-/// The same of a text. Lines are `number:controllers:path`; version 2 has no controllers (cgroups(7)).
-pub fn group_in(text: &str, controller: &str) -> Option<String> {
-    text.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        controllers.split(',').any(|it| it == controller).then(|| path.to_string())
-    })
 }
 
 /// Whether the least urgent threads of this process yield to those of its own session or group alone, and not to
@@ -47,26 +38,6 @@ fn quota_below(root: &Path, text: &str) -> Option<f64> {
         .filter_map(|path| quota_v1(&of(&path, "cpu.cfs_quota_us")?, &of(&path, "cpu.cfs_period_us")?));
     let two = group_folders(root, text, "").into_iter().filter_map(|path| quota_v2(&of(&path, "cpu.max")?));
     one.chain(two).reduce(f64::min)
-}
-
-/// Folders of a process's group for a controller of version 1, or of version 2 for "", and of the groups above it:
-/// `root` is [`GROUPS`], and the text that of /proc/PID/cgroup. Where a host has both versions, the second is mounted
-/// beside the controllers of the first.
-pub fn group_folders(root: &Path, text: &str, controller: &str) -> Vec<PathBuf> {
-    let mounts: &[&str] = match controller {
-        "" => &["unified", ""],
-        "cpu" => &["cpu", "cpu,cpuacct"],
-        other => &[other],
-    };
-    let mount = mounts.iter().map(|mount| root.join(mount)).find(|mount| mount.is_dir());
-    mount.map_or(Vec::new(), |mount| groups_up(&mount, group_in(text, controller)))
-}
-
-/// The folder of a group, and those of all above it, below where its version is mounted.
-fn groups_up(mount: &Path, group: Option<String>) -> Vec<PathBuf> {
-    let Some(group) = group else { return Vec::new() };
-    let own = mount.join(group.trim_start_matches('/'));
-    own.ancestors().take_while(|path| path.starts_with(mount)).map(PathBuf::from).collect()
 }
 
 /// -1 is no limit.
@@ -131,22 +102,6 @@ mod tests {
         ] {
             assert_eq!(quota_v1(quota, period), cpus, "{quota} {period}");
         }
-    }
-
-    #[test]
-    fn a_group_is_found_by_its_controller() {
-        let text = "9:name=systemd:/init\n2:cpu,cpuacct:/a/b:c\n1:cpuset:/\n0::/user.slice\nodd\n";
-        for (controller, path) in [
-            ("cpu", Some("/a/b:c")),
-            ("cpuacct", Some("/a/b:c")),
-            ("", Some("/user.slice")),
-            ("memory", None),
-        ] {
-            assert_eq!(group_in(text, controller).as_deref(), path, "{controller}");
-        }
-        let above = |group: &str| groups_up(Path::new("/m/cpu"), Some(group.into())).len();
-        assert_eq!((above("/"), above("/a"), above("/a/b")), (1, 2, 3));
-        assert!(groups_up(Path::new("/m/cpu"), None).is_empty());
     }
 
     #[test]

@@ -5,7 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::limits::{GROUPS, TICK_NS, own_group};
+use datapump::host::GROUPS;
+
+use super::limits::{TICK_NS, own_group};
 
 /// Where the time is read. The first that is there is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

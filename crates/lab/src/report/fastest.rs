@@ -120,9 +120,9 @@ mod tests {
         let mut all = rows("64KiB", "off", [900, 910, 920, 930, 940, 950], 10);
         all.extend(rows("1MiB", "off", [500, 510, 520, 530, 540, 550], 90));
         all.extend(rows("1MiB", "on", [100; 6], 90));
-        assert_eq!(lines(&all), ["fastest with request_size 1MiB, 2.05 GB/s; all others are slower"]);
+        assert_eq!(lines(&all), ["fastest with request_size 1MiB, 1.90 GiB/s; all others are slower"]);
         all.extend(rows("4MiB", "off", [505, 515, 525, 530, 545, 555], 30));
-        let told = "fastest with request_size 1MiB, 2.05 GB/s; 1 of 2 others are not shown slower; the least CPU time \
+        let told = "fastest with request_size 1MiB, 1.90 GiB/s; 1 of 2 others are not shown slower; the least CPU time \
                     of these takes request_size 4MiB (0.0300 s/GiB)";
         assert_eq!(lines(&all), [told]);
     }
@@ -133,7 +133,7 @@ mod tests {
         let all = [few("64KiB", [900; 6]), few("1MiB", [500; 6])].concat();
         assert_eq!(
             lines(&all),
-            ["fastest with request_size 1MiB, 2.15 GB/s (n = 2, too few to tell it from others)"]
+            ["fastest with request_size 1MiB, 2.00 GiB/s (n = 2, too few to tell it from others)"]
         );
         assert!(lines(&few("1MiB", [500; 6])).is_empty(), "one way only");
     }

@@ -90,7 +90,7 @@ mod tests {
     fn a_run_is_told_with_its_result() {
         let asked = BTreeMap::from([("command".to_string(), "cp".into())]);
         let row = Row { asked, bytes: 4_000_000, elapsed_ns: 2_000_000, ..Row::default() };
-        assert_eq!(result(&row), "command=cp: 2.00 ms, 2.00 GB/s");
+        assert_eq!(result(&row), "command=cp: 2.00 ms, 1.86 GiB/s");
         let failed =
             Row { message: Some("no room".into()), outcome: "no_space".into(), quiet: Some(false), ..row };
         assert_eq!(result(&failed), "command=cp: no_space: no room (the disk was not idle before)");

@@ -98,7 +98,14 @@ pub(crate) fn path(socket: BorrowedFd<'_>) -> Option<TcpStats> {
         segment_bytes: Some(info.segment_bytes),
         path_mtu_bytes: Some(info.path_mtu_bytes),
         rtt_variation_us: Some(info.rtt_variation_us),
+        ignores_loss: sockopt::tcp_congestion(socket).ok().map(|name| ignores_loss(&name)),
     })
+}
+
+/// Whether a congestion control holds its rate through losses: BBR in all its versions. What it loses on a full path is
+/// no cause.
+pub fn ignores_loss(congestion: &str) -> bool {
+    congestion.starts_with("bbr")
 }
 
 /// The ends of a connection and what the kernel says of it.

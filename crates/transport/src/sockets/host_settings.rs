@@ -76,6 +76,7 @@ impl SettingsTree {
             slow_start_after_idle: self
                 .number::<u8>(self.tcp("slow_start_after_idle"))
                 .map(|value| value != 0),
+            window_scaling: self.number::<u8>(self.tcp("window_scaling")).map(|value| value != 0),
             mtu_probing: self.number(self.tcp("mtu_probing")),
             default_qdisc: self.words("proc/sys/net/core/default_qdisc"),
             receive_buffer: self.three(&self.tcp("rmem")),
@@ -178,6 +179,7 @@ mod tests {
         let (_folder, tree) = tree(&[
             ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
             ("proc/sys/net/ipv4/tcp_slow_start_after_idle", "1\n"),
+            ("proc/sys/net/ipv4/tcp_window_scaling", "0\n"),
             ("proc/sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n"),
             ("sys/devices/system/cpu/online", "0-3,8\n"),
             ("sys/devices/system/cpu/smt/active", "0\n"),
@@ -186,6 +188,7 @@ mod tests {
         assert_eq!(facts.receive_buffer, Some([4096, 131_072, 6_291_456]));
         assert_eq!((facts.slow_start_after_idle, facts.smt, facts.cpus), (Some(true), Some(false), Some(5)));
         assert_eq!(facts.congestion_available, Some(ShortText::of("reno cubic")));
+        assert_eq!(facts.window_scaling, Some(false));
         assert_eq!((facts.send_buffer, facts.kernel, facts.mtu_probing), (None, None, None));
     }
 

@@ -5,11 +5,11 @@
 //! Must not know: how settings are found.
 
 use datapump::HostSettings;
-use datapump::units::bytes_words;
+use datapump::units::{bit_rate_words, bytes_words};
 use datapump_lab::judge::congestion::{buffer_needed_bytes, limited_by_buffer_bytes_per_s};
 
 use super::Finding;
-use super::words::{bit_words, ms_words};
+use super::words::ms_words;
 
 /// The two rates that paths usually have.
 const GIGABIT_BYTES_PER_S: f64 = 125e6;
@@ -18,6 +18,9 @@ const TEN_GIGABIT_BYTES_PER_S: f64 = 1250e6;
 const DATA_SHARE: f64 = 0.5;
 /// No buffer is advised to be greater: each connection may take as much of the host's memory.
 const ADVISED_MAX_BYTES: u64 = 256 << 20;
+
+/// Without window scaling no window is larger (RFC 7323).
+const UNSCALED_BYTES: f64 = 65_535.0;
 
 const NOT_MEASURED: &str = "no change follows: this host's kernel did not measure the round trip";
 const GREATEST: &str = "no greater one is advised";
@@ -34,14 +37,36 @@ pub(super) struct BufferNeeds {
     pub(super) is_measured: bool,
 }
 
-/// Both buffers of a host.
+/// Both buffers of a host, and whether windows may be as large.
 pub(super) fn buffer_findings(facts: &HostSettings, needs: BufferNeeds) -> Vec<Finding> {
     let kinds = [
         ("receive buffer", "tcp_rmem", "receives", facts.receive_buffer),
         ("send buffer", "tcp_wmem", "sends", facts.send_buffer),
     ];
     let known = kinds.into_iter().filter_map(|(name, key, verb, sizes)| Some((name, key, verb, sizes?)));
-    known.map(|(name, key, verb, sizes)| buffer((name, key, verb), sizes, needs)).collect()
+    let buffers = known.map(|(name, key, verb, sizes)| buffer((name, key, verb), sizes, needs));
+    window_scaling(facts, needs).into_iter().chain(buffers).collect()
+}
+
+/// Nothing where it is on: that is usual.
+fn window_scaling(facts: &HostSettings, needs: BufferNeeds) -> Option<Finding> {
+    let BufferNeeds { round_trip_s, connections, is_measured, .. } = needs;
+    let is_off = facts.window_scaling == Some(false);
+    let most_bytes = UNSCALED_BYTES * f64::from(connections.max(1));
+    let value = || "off: a TCP window has at most 64 KiB".to_owned();
+    if !is_off {
+        return None;
+    }
+    if !is_measured || most_bytes >= buffer_needed_bytes(GIGABIT_BYTES_PER_S, round_trip_s) {
+        return Some(Finding::good("window scaling", value()));
+    }
+    let most = limited_by_buffer_bytes_per_s(GIGABIT_BYTES_PER_S, round_trip_s, most_bytes);
+    let advice = format!(
+        "no more than {} fit over this round trip with {connections} connections, whatever the buffers are",
+        bit_rate_words(most)
+    );
+    let command = "sudo sysctl -w net.ipv4.tcp_window_scaling=1";
+    Some(Finding::change("window scaling", value(), &advice, command))
 }
 
 fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferNeeds) -> Finding {
@@ -51,7 +76,7 @@ fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferN
     let holds = |rate: f64| data_bytes >= needed(rate);
     let fit_words = |rate: f64| {
         let word = if holds(rate) { "holds" } else { "does not hold" };
-        format!("{word} {} ({})", bit_words(rate), bytes_words(needed(rate) as u64))
+        format!("{word} {} ({})", bit_rate_words(rate), bytes_words(needed(rate) as u64))
     };
     let value = format!(
         "{key} up to {}, {connections} connections: at {} {}, {}",
@@ -70,7 +95,7 @@ fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferN
     let most = limited_by_buffer_bytes_per_s(wanted, round_trip_s, data_bytes);
     let advice = format!(
         "what this host {verb} cannot exceed {} over this round trip: about half of a buffer is data",
-        bit_words(most)
+        bit_rate_words(most)
     );
     Finding::change(name, value, &advice, &command(key, sizes, needed(wanted) / DATA_SHARE))
 }
@@ -116,6 +141,31 @@ mod tests {
         assert!(found[0].advice.as_ref().is_some_and(|words| words.contains("419 Mbit/s")), "{found:?}");
         assert!(found[1].good && found[1].value.contains("does not hold 10 Gbit/s"), "{found:?}");
         assert!(buffer_findings(&HostSettings::default(), needs(20.0, false)).is_empty());
+    }
+
+    #[test]
+    fn windows_without_scaling_hold_little_over_a_long_path() {
+        let facts = |window_scaling| HostSettings { window_scaling, ..HostSettings::default() };
+        let needs = |ms: f64, is_measured| BufferNeeds {
+            round_trip_s: ms / 1e3,
+            connections: 2,
+            is_ten_gigabit: false,
+            is_measured,
+        };
+        for (window_scaling, needs, is_good) in [
+            (Some(false), needs(20.0, true), Some(false)),
+            (Some(false), needs(20.0, false), Some(true)),
+            (Some(false), needs(0.1, true), Some(true)),
+            (Some(true), needs(20.0, true), None),
+            (None, needs(20.0, true), None),
+        ] {
+            let found = buffer_findings(&facts(window_scaling), needs);
+            assert_eq!(found.first().map(|finding| finding.good), is_good, "{found:?}");
+        }
+        let found = &buffer_findings(&facts(Some(false)), needs(20.0, true))[0];
+        assert_eq!(found.command.as_deref(), Some("sudo sysctl -w net.ipv4.tcp_window_scaling=1"));
+        // 2 x 64 KiB in 20 ms.
+        assert!(found.advice.as_ref().is_some_and(|words| words.contains("52.4 Mbit/s")), "{found:?}");
     }
 
     /// Whatever a stranger tells, there is a finding, and no number of his sizes this host's memory.

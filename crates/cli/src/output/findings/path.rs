@@ -2,13 +2,13 @@
 //!
 //! Must not know: how a path is looked at, how findings are shown.
 
-use datapump::units::bytes_words;
+use datapump::units::{bit_rate_words, bytes_words};
 use datapump::{HostSettings, PathChoice, PathFacts, TcpStats};
 use datapump_lab::judge::congestion::{Stack, response_segments};
 
 use super::buffers::{BufferNeeds, buffer_findings};
 use super::network::{PathNeeds, host_findings};
-use super::words::{bit_words, ms_words};
+use super::words::ms_words;
 use super::{Finding, FindingSide, process_findings};
 use crate::run::inspection::Inspection;
 
@@ -169,7 +169,7 @@ fn loss(facts: &PathFacts, remote: &str) -> Finding {
             let advice = format!(
                 "at this loss rate and round trip one connection of cubic gets about {}, and no queue stood: a damaged \
                  link, or a device with a short queue; find where it is lost",
-                bit_words(each)
+                bit_rate_words(each)
             );
             Finding::change("loss", value, &advice, "ip -s link; nstat -az TcpRetransSegs   # on both hosts")
         }
@@ -198,7 +198,7 @@ fn rate(facts: &PathFacts) -> Option<Finding> {
     if probed.bytes == 0 {
         return Some(Finding::good("rate", "not measured: no block of 64 KiB came in time"));
     }
-    let (rate, seconds) = (bit_words(probed.bytes_per_second), probed.elapsed_ns as f64 / 1e9);
+    let (rate, seconds) = (bit_rate_words(probed.bytes_per_second), probed.elapsed_ns as f64 / 1e9);
     let value = format!("reached {rate} with {} of null data in {seconds:.1} s", bytes_words(probed.bytes));
     Some(Finding::good("rate", value))
 }

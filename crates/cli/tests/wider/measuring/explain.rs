@@ -253,10 +253,10 @@ const RECEIVER_STOPPED: &[&str] = &["network/receive window/receiver", "network/
 const SENDER_STOPPED: &[&str] = &["network/*/*"];
 
 const CASES: &[Case] = &[
-    ("source disk", "local", &["source/device/local"], slow_source),
+    ("source disk", "local", &["source/cgroup limit/local"], slow_source),
     ("source disk", "pull", &["source/device/sender"], slow_far_source),
-    ("sink disk", "local", &["sink/device/local"], slow_sink),
-    ("sink disk", "push", &["sink/device/receiver"], slow_far_sink),
+    ("sink disk", "local", &["sink/cgroup limit/local"], slow_sink),
+    ("sink disk", "push", &["sink/cgroup limit/receiver"], slow_far_sink),
     ("sink that syncs each write", "push", &["sink/device/receiver"], far_sink_that_syncs),
     ("cpu quota", "to nothing", &["cpu/cpu quota/local"], |it| {
         quota(it, &["--request-size", "4KiB", "null:2GiB", "null:"])
@@ -269,7 +269,7 @@ const CASES: &[Case] = &[
     ("small socket buffer", "push", &["network/*/*"], |it| {
         slow_path(it, Side::Server, &LATE, &["--socket-buffer", "64KiB"], &["big", "THEREtarget"])
     }),
-    ("fifo", "local", &["source/device/local"], slow_fifo),
+    ("fifo", "local", &["source/pipe/local"], slow_fifo),
     ("stopped peer", "push", RECEIVER_STOPPED, |it| stopped_peer(it, true)),
     ("stopped peer", "pull", SENDER_STOPPED, |it| stopped_peer(it, false)),
 ];

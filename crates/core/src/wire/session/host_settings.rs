@@ -98,6 +98,9 @@ pub struct HostSettings {
     /// Nodes of memory.
     #[n(13)]
     pub numa_nodes: Option<u32>,
+    /// Windows of TCP may be larger than 64 KiB.
+    #[n(14)]
+    pub window_scaling: Option<bool>,
 }
 
 /// The facts of a network device.

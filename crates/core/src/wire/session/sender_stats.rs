@@ -92,6 +92,9 @@ pub struct TcpStats {
     /// By how much the round trip varies, in microseconds; the most of several connections.
     #[n(10)]
     pub rtt_variation_us: Option<u32>,
+    /// Its congestion control holds its rate through losses, as BBR does.
+    #[n(11)]
+    pub ignores_loss: Option<bool>,
 }
 
 /// The smaller of two, or the one that is known.
@@ -124,6 +127,7 @@ impl TcpStats {
             segment_bytes: smaller(self.segment_bytes, other.segment_bytes),
             path_mtu_bytes: smaller(self.path_mtu_bytes, other.path_mtu_bytes),
             rtt_variation_us: self.rtt_variation_us.max(other.rtt_variation_us),
+            ignores_loss: self.ignores_loss.or(other.ignores_loss),
         }
     }
 }

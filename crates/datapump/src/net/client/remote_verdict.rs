@@ -17,6 +17,8 @@ use crate::report::{Network, Report};
 const BUSY_FRACTION: f64 = 0.5;
 /// Segments sent again, of all: below this no stack lets go of much of its window.
 const LOSS_FRACTION: f64 = 0.001;
+/// A round trip this much longer than the shortest one has a queue on its way: the path is full.
+const QUEUED: u64 = 2;
 /// Round trips that take less than this part of the time are not what is slow.
 const WAY_FRACTION: f64 = 0.1;
 /// Answers about names, one after the other, that take this part of the time are what is slow.
@@ -89,12 +91,10 @@ fn cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
     let sender = |limit, stage: &str, why: Why, waited_ns| {
         let host = "sender".into();
-        (limit, LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns })
+        (limit, LimitedDetail { host, ..LimitedDetail::here(stage, why, waited_ns, of_ns) })
     };
     if waits_for_answers(report) {
-        let LimitedDetail { waited_ns, of_ns, .. } = report.limited_detail;
-        let (host, stage) = ("sender".into(), "network".into());
-        return (LimitedBy::Network, LimitedDetail { host, stage, why: Why::RoundTrips, waited_ns, of_ns });
+        return of_path(Why::RoundTrips, "sender", report);
     }
     let waited = |ns: Option<u64>| ns.unwrap_or(0);
     let (disk, sending, held) =
@@ -128,12 +128,17 @@ fn cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
                 Why::Peer => "",
                 _ => "sender",
             };
-            let host = host.into();
-            let LimitedDetail { waited_ns, of_ns, .. } = report.limited_detail;
-            let detail = LimitedDetail { host, stage: "network".into(), why, waited_ns, of_ns };
-            (LimitedBy::Network, detail)
+            of_path(why, host, report)
         }
     }
+}
+
+/// The path is the cause. Where it is the receiver's window, the writing side has said what bounds that.
+fn of_path(why: Why, host: &str, report: &Report) -> (LimitedBy, LimitedDetail) {
+    let LimitedDetail { waited_ns, of_ns, setting, .. } = &report.limited_detail;
+    let setting = if why == Why::ReceiveWindow { setting.clone() } else { String::new() };
+    let detail = LimitedDetail::here("network", why, *waited_ns, *of_ns);
+    (LimitedBy::Network, LimitedDetail { host: host.into(), setting, ..detail })
 }
 
 /// Why the receiver waits while the sender would send, or has sent all that was asked for.
@@ -153,10 +158,17 @@ fn path_reason(report: &Report, path: Option<&TcpStats>, lanes_ns: u64, is_sendi
         }
         () if is_most(path.receive_window_limited_ns) => Why::ReceiveWindow,
         () if is_most(path.send_buffer_limited_ns) => Why::SendBuffer,
-        () if path.retransmitted_segments as f64 > LOSS_FRACTION * path.sent_segments as f64 => Why::Loss,
+        () if loses(path) => Why::Loss,
         () if is_short_of_asking(report, path) => Why::RoundTrips,
         () => Why::CongestionWindow,
     }
+}
+
+/// Whether losses keep the rate down: no queue explains them, and the congestion control heeds them.
+fn loses(path: &TcpStats) -> bool {
+    let is_queued = path.rtt_us >= QUEUED * path.min_rtt_us.max(1);
+    let is_lossy = path.retransmitted_segments as f64 > LOSS_FRACTION * path.sent_segments as f64;
+    is_lossy && !is_queued && path.ignores_loss != Some(true)
 }
 
 /// Whether most of the time went by until the other side answered about names, once for each round trip. Neither its
@@ -218,13 +230,7 @@ mod tests {
         let ms = 1_000_000;
         Report {
             limited_by: LimitedBy::Source,
-            limited_detail: LimitedDetail {
-                host: "local".into(),
-                stage: "read".into(),
-                why: Why::Device,
-                waited_ns: 900 * ms,
-                of_ns: 1000 * ms,
-            },
+            limited_detail: LimitedDetail::here("read", Why::Device, 900 * ms, 1000 * ms),
             waits_ns: Waits { source: 900 * ms, ..Waits::default() },
             elapsed_ns: 1000 * ms,
             bytes_moved: 100_000_000,
@@ -267,6 +273,8 @@ mod tests {
     #[test]
     fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
         let lossy = path(950, 0, 0).map(|path| TcpStats { retransmitted_segments: 100, ..path });
+        let held = lossy.map(|path| TcpStats { ignores_loss: Some(true), ..path });
+        let full = lossy.map(|path| TcpStats { rtt_us: 250, ..path });
         let idle = path(50, 0, 0);
         let idle_far_away = idle.map(|path| TcpStats { min_rtt_us: 20_000, ..path });
         let far_away = path(950, 0, 0).map(|path| TcpStats { min_rtt_us: 20_000, ..path });
@@ -287,6 +295,9 @@ mod tests {
                 "congestion window",
             ),
             ([20, 900, 20, 20, 0, 60], lossy, "network", "sender", "network", "loss"),
+            // A full path drops what it has no room for, and BBR does not slow down for that.
+            ([20, 900, 20, 20, 0, 60], held, "network", "sender", "network", "congestion window"),
+            ([20, 900, 20, 20, 0, 60], full, "network", "sender", "network", "congestion window"),
             ([20, 10, 20, 20, 0, 60], idle_far_away, "network", "sender", "network", "round trips"),
             // The requesting side was stopped for 3 of 3.5 s on a path of 0.1 ms: no round trips are that long.
             ([20, 10, 20, 20, 0, 60], idle, "network", "", "network", "peer"),
@@ -373,6 +384,18 @@ mod tests {
         // Through ssh no kernel tells of the path, and a side with no blocks to send has no lanes.
         let merged = merged(of(1725, 1800), &SenderStats::default());
         assert_eq!(merged.limited_detail.why, Why::RoundTrips);
+    }
+
+    #[test]
+    fn a_small_window_has_the_setting_behind_it() {
+        let setting = "net.ipv4.tcp_window_scaling=0";
+        let detail = LimitedDetail { setting: setting.into(), ..waiting().limited_detail };
+        let report = Report { limited_detail: detail, ..waiting() };
+        let full = merged(report.clone(), &given([20, 900, 20, 20, 0, 60], path(950, 900, 0)));
+        assert_eq!(full.limited_detail.setting, setting);
+        assert!(full.bottleneck().is_some_and(|words| words.contains(setting)), "{full:?}");
+        let other = merged(report, &given([20, 900, 20, 20, 0, 60], path(950, 10, 10)));
+        assert_eq!(other.limited_detail.setting, "");
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
     match (limited_by, detail.why) {
         (_, Why::RateLimit) => Cause::RateLimit,
         (LimitedBy::Source | LimitedBy::Sink, Why::SharedDevice) => Cause::SharedDevice,
+        (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, Why::CgroupLimit) => Cause::GroupLimit,
+        (LimitedBy::Source | LimitedBy::Sink, Why::Pipe) => Cause::Pipe,
         (LimitedBy::Source, _) => Cause::SourceDevice,
         (LimitedBy::Sink, _) if detail.stage == "read back" => Cause::ReadBack,
         (LimitedBy::Sink, _) => Cause::SinkDevice,
@@ -182,6 +184,8 @@ fn without_flag(cause: Cause) -> &'static str {
     match cause {
         Cause::RateLimit => "Raise --bwlimit, or do without it",
         Cause::SharedDevice => "Put the target on another device than the source",
+        Cause::GroupLimit => "Raise that limit, or run the copy in another group",
+        Cause::Pipe => "See what keeps that program: pump explain --pid of it",
         Cause::SourceDevice => "Read from a faster device, or from several",
         Cause::SinkDevice => "Write to a faster device, or to several",
         Cause::ReadBack => "Do without --verify where the device is trusted",

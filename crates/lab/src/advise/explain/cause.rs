@@ -17,6 +17,10 @@ pub enum Cause {
     SourceDevice,
     /// The sink's device.
     SinkDevice,
+    /// A limit that a control group sets for a disk.
+    GroupLimit,
+    /// The program at the other end of a pipe.
+    Pipe,
     /// The target was read back.
     ReadBack,
     /// The receiver's window, though its disk keeps up.

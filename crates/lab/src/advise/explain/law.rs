@@ -217,7 +217,10 @@ fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
         // The copy itself tells it.
         PartName::Chain => (&*detail.stage, detail.why),
     };
-    LimitedDetail { stage: stage.into(), why, ..detail.clone() }
+    // What the copy knows of the limit of a control group holds for that end.
+    let is_limited = detail.why == Why::CgroupLimit && detail.stage == stage;
+    let (why, setting) = if is_limited { (detail.why, detail.setting.clone()) } else { (why, String::new()) };
+    LimitedDetail { stage: stage.into(), why, setting, ..detail.clone() }
 }
 
 #[cfg(test)]

@@ -223,7 +223,7 @@ mod tests {
         assert!(before.ends_with("the CPU time of one thread is the slowest part"), "{before}");
         let file = case(Place::Path("file".into()), Sync::End);
         let said = paragraph(&explained, &file);
-        assert!(said.starts_with("The copy ran at 900.00 MB/s, limited by the CPU. "), "{said}");
+        assert!(said.starts_with("The copy ran at 858 MiB/s, limited by the CPU. "), "{said}");
         assert!(!said.contains("the pump itself") && !said.contains("its own line"), "{said}");
         let null = case(Place::Null { bytes: Some(1), fill: Fill::Zero }, Sync::End);
         assert!(paragraph(&explained, &null).starts_with("The copy took 0 ns a request, limited"), "{said}");
@@ -242,7 +242,7 @@ mod tests {
                 "as predicted",
                 explained(1000.0, Cpu, Cpu, direct("none", 5)),
                 Sync::End,
-                "measured 1.00 GB/s (+11 %). CPU per byte",
+                "measured 954 MiB/s (+11 %). CPU per byte",
             ),
             (
                 "short",
@@ -300,6 +300,6 @@ mod tests {
             assert!(page(&copy, &null).starts_with("The copy took"), "of requests each one counts");
         }
         let few = Part { cpu_ns_per_byte: 9_590_000.0, ..part(PartName::Source, 1.0) };
-        assert!(alone(&few).ends_with("MB/s"), "{}", alone(&few));
+        assert!(alone(&few).ends_with("KiB/s"), "{}", alone(&few));
     }
 }

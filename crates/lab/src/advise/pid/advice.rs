@@ -16,7 +16,7 @@ const TABLE: &[(LimitedBy, &str, Option<Why>, &str)] = &[
         LimitedBy::Source,
         "",
         Some(Why::CgroupLimit),
-        "a control group bounds reads from this device: raise that rule",
+        "a control group limits reads from this device: raise that limit, or run it in another group",
     ),
     (
         LimitedBy::Source,
@@ -46,7 +46,7 @@ const TABLE: &[(LimitedBy, &str, Option<Why>, &str)] = &[
         LimitedBy::Sink,
         "",
         Some(Why::CgroupLimit),
-        "a control group bounds writes to this device: raise that rule",
+        "a control group limits writes to this device: raise that limit, or run it in another group",
     ),
     (
         LimitedBy::Sink,

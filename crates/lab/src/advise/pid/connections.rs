@@ -113,6 +113,7 @@ impl FollowedConnection {
         seen.retransmitted_segments =
             info.retransmitted_segments.saturating_sub(first.retransmitted_segments);
         (seen.rtt_us, seen.min_rtt_us) = (info.rtt_us, info.min_rtt_us);
+        seen.ignores_loss = now.congestion.as_deref().is_some_and(datapump::host::ignores_loss);
         seen.congestion_window_segments = info.congestion_window_segments;
         seen.window_bytes = info.window_bytes;
         seen.unsent_samples += u32::from(info.unsent_bytes > 0);

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
 
+use datapump::host::block_device;
 use rustix::fs::{major, minor};
 
 use super::parse;
@@ -104,7 +104,9 @@ fn kind_of(pid: u32, meta: Option<fs::Metadata>, link: &str) -> (DescriptorKind,
     }
     let Some(meta) = meta else { return (DescriptorKind::Other, None) };
     match meta.file_type() {
-        kind if kind.is_file() && link.starts_with('/') => (DescriptorKind::File, device_of(pid, meta.dev())),
+        kind if kind.is_file() && link.starts_with('/') => {
+            (DescriptorKind::File, block_device(&pid.to_string(), meta.dev()))
+        }
         kind if kind.is_block_device() => (DescriptorKind::Device, Some(numbered(meta.rdev()))),
         kind if kind.is_fifo() => (DescriptorKind::Fifo, None),
         _ => (DescriptorKind::Other, None),
@@ -113,16 +115,6 @@ fn kind_of(pid: u32, meta: Option<fs::Metadata>, link: &str) -> (DescriptorKind,
 
 fn numbered(device: u64) -> String {
     format!("{}:{}", major(device), minor(device))
-}
-
-/// File systems over several devices have numbers of their own: then the mount names one.
-fn device_of(pid: u32, device: u64) -> Option<String> {
-    if major(device) != 0 {
-        return Some(numbered(device));
-    }
-    let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo")).ok()?;
-    let meta = fs::metadata(Path::new(parse::mount_source(&mounts, &numbered(device))?)).ok()?;
-    meta.file_type().is_block_device().then(|| numbered(meta.rdev()))
 }
 
 /// A file that is followed: where it stood, and how far it came.

@@ -94,23 +94,6 @@ pub fn disk(line: &str) -> Option<(String, DiskCounters)> {
     Some((format!("{}:{}", at(0)?, at(1)?), counters))
 }
 
-/// The source of the mount with this device number, such as `/dev/sdb1` for the `0:41` of a btrfs.
-pub fn mount_source<'a>(mountinfo: &'a str, number: &str) -> Option<&'a str> {
-    let mount = mountinfo.lines().find(|line| line.split(' ').nth(2) == Some(number))?;
-    mount.split_once(" - ")?.1.split(' ').nth(1)
-}
-
-/// The rule for a device in a file of version 1, `8:0 1048576` a line, or of version 2, `8:0 rbps=1 wbps=max`.
-pub fn rule(text: &str, number: &str, keys: &[&str]) -> Option<String> {
-    let line = text.lines().find_map(|line| line.strip_prefix(number)?.strip_prefix(' '))?;
-    let is_bound = |word: &&str| match word.split_once('=') {
-        Some((key, value)) => keys.contains(&key) && value != "max",
-        None => keys.is_empty(),
-    };
-    let bounds: Vec<&str> = line.split_whitespace().filter(is_bound).collect();
-    (!bounds.is_empty()).then(|| bounds.join(" "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,25 +137,11 @@ mod tests {
         assert_eq!(disk("7 0 loop0 154"), None);
     }
 
-    #[test]
-    fn mounts_and_rules_are_found() {
-        let mounts = "43 27 0:41 / /mnt rw - btrfs /dev/loop1 rw\n";
-        assert_eq!(mount_source(mounts, "0:41"), Some("/dev/loop1"));
-        for (text, keys, expected) in [
-            ("8:0 1048576\n", &[][..], Some("1048576")),
-            ("8:1 1048576\n", &[], None),
-            ("8:0 rbps=1048576 wbps=max riops=max wiops=max\n", &["rbps", "riops"], Some("rbps=1048576")),
-            ("8:0 rbps=1048576 wbps=max riops=max wiops=max\n", &["wbps", "wiops"], None),
-        ] {
-            assert_eq!(rule(text, "8:0", keys).as_deref(), expected, "{text}");
-        }
-    }
-
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[ -~\n]{0,200}") {
             let _ = (stat(&text), schedstat(&text), fdinfo(&text), disk(&text));
-            let _ = (rule(&text, "8:0", &[]), mount_source(&text, "8:0"), field(&text, "pos"));
+            let _ = field(&text, "pos");
         }
     }
 }

@@ -188,6 +188,10 @@ fn networks_are_named_with_the_window_that_is_full() {
         "congestion window",
         "what is lost in a full queue is not the cause"
     );
+    let paced = WatchedConnection { retransmitted_segments: 20, ignores_loss: true, ..path() };
+    let found = verdict(&with_connection(&out, paced));
+    assert_eq!(found.limited_detail.why.words(), "congestion window", "bbr is set already");
+    assert!(!found.advice.contains("bbr"), "{}", found.advice);
 }
 
 #[test]

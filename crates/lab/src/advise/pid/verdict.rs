@@ -76,9 +76,10 @@ pub fn verdict(watched: &Watched) -> Verdict {
     let advice = tried(watched, &found);
     let waited_ns = (found.share.min(1.0) * watched.elapsed_ns as f64) as u64;
     let (host, stage, why) = (found.host.into(), found.stage.into(), found.why);
+    let setting = if why == Why::CgroupLimit { limit_set(watched, &found) } else { String::new() };
     Verdict {
         limited_by: found.limited_by,
-        limited_detail: LimitedDetail { host, stage, why, waited_ns, of_ns: watched.elapsed_ns },
+        limited_detail: LimitedDetail { host, stage, why, waited_ns, of_ns: watched.elapsed_ns, setting },
         shares,
         advice,
     }
@@ -207,6 +208,15 @@ fn limit_of(role: Role) -> (LimitedBy, &'static str) {
     }
 }
 
+/// The limit of the control group that is the cause.
+fn limit_set(watched: &Watched, found: &Candidate) -> String {
+    let limit = match found.limited_by {
+        LimitedBy::Source => devices(watched, Role::Source).find_map(|it| it.read_rule.clone()),
+        _ => devices(watched, Role::Sink).find_map(|it| it.write_rule.clone()),
+    };
+    limit.unwrap_or_default()
+}
+
 fn sync_reason(watched: &Watched) -> Why {
     let bounded = devices(watched, Role::Sink).any(|it| it.write_rule.is_some());
     if bounded { Why::CgroupLimit } else { Why::StableStorage }
@@ -217,7 +227,7 @@ fn devices(watched: &Watched, role: Role) -> impl Iterator<Item = &WatchedDevice
     watched.devices.iter().filter(fits)
 }
 
-/// Why an end is waited for: a rule bounds its device, the device serves both ends, it could do more, or it is slow.
+/// Why an end is waited for: a control group limits its device, the device serves both ends, it could do more, or it is slow.
 fn device_reason(watched: &Watched, role: Role, share: f64) -> Why {
     let Some(device) = busiest(watched, role) else { return Why::Device };
     let own = traffic(device, role);
@@ -237,7 +247,7 @@ struct Traffic {
     requests: u64,
     bytes: u64,
     taken_ns: u64,
-    /// A rule of a control group bounds it.
+    /// A control group limits it.
     is_bounded: bool,
 }
 
@@ -311,7 +321,7 @@ fn window(connection: &WatchedConnection) -> (&'static str, Why) {
         () if connection.send_buffer_limited_ns as f64 / busy >= WINDOW_FRACTION => {
             ("sender", Why::SendBuffer)
         }
-        () if again >= LOSS_FRACTION && !queued => ("sender", Why::Loss),
+        () if again >= LOSS_FRACTION && !queued && !connection.ignores_loss => ("sender", Why::Loss),
         () => ("sender", Why::CongestionWindow),
     }
 }

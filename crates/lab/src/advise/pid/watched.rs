@@ -164,6 +164,8 @@ pub struct WatchedConnection {
     pub rtt_us: u32,
     /// The shortest of late: without the queues on the way.
     pub min_rtt_us: u32,
+    /// Its congestion control holds its rate through losses, as BBR does.
+    pub ignores_loss: bool,
     /// The congestion window, the last one.
     pub congestion_window_segments: u32,
     /// Room that this side offered, the last.

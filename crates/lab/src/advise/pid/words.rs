@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use datapump::units::{bytes_words, rate_words};
+use datapump::units::{bit_rate_words, bytes_words, rate_words};
 use datapump::{LimitedBy, Why};
 
 use super::verdict::Verdict;
@@ -51,7 +51,12 @@ fn sentence(watched: &Watched, verdict: &Verdict) -> String {
         LimitedBy::Unknown => format!("{head}: cannot tell what limits it: {}.", detail.why),
         LimitedBy::Balanced => format!("{head}: balanced: {}, {waited} ({of}) each.", detail.why),
         _ => {
-            format!("{head}: limited by {name} ({}): {} for {waited} ({of}).", why(detail.why), did(verdict))
+            let setting = match detail.setting.as_str() {
+                "" => String::new(),
+                setting => format!(": {setting}"),
+            };
+            let why = why(detail.why);
+            format!("{head}: limited by {name} ({why}{setting}): {} for {waited} ({of}).", did(verdict))
         }
     }
 }
@@ -142,7 +147,7 @@ fn device_line(watched: &Watched, device: &WatchedDevice) -> String {
         }
     };
     let rules = device.read_rule.iter().chain(&device.write_rule);
-    let rules: String = rules.map(|rule| format!(", bounded: {rule}")).collect();
+    let rules: String = rules.map(|rule| format!(", limited by its control group: {rule}")).collect();
     let (name, number) = (&device.name, &device.number);
     let (read, written) =
         (part("read", device.reads, device.read_bytes), part("written", device.writes, device.write_bytes));
@@ -150,7 +155,7 @@ fn device_line(watched: &Watched, device: &WatchedDevice) -> String {
 }
 
 fn connection_line(watched: &Watched, it: &WatchedConnection) -> String {
-    let rate = |bytes: u64| rate_words(bytes as f64 * 1e9 / watched.elapsed_ns.max(1) as f64);
+    let rate = |bytes: u64| bit_rate_words(bytes as f64 * 1e9 / watched.elapsed_ns.max(1) as f64);
     let (name, again, sent) = (&it.connection, it.retransmitted_segments, it.sent_segments);
     format!(
         "connection {name}: sent {}, received {}, busy {}, receive window full {}, send buffer full {}, {again} of \

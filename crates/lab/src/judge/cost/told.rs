@@ -47,7 +47,7 @@ impl fmt::Display for GroupFit {
     }
 }
 
-/// `half of 2.64 GB/s from 64 KiB on (1.5 GB/s)`.
+/// `half of 2.46 GiB/s from 64 KiB on (1.40 GiB/s)`.
 fn half_power_words(point: &HalfPower) -> String {
     let rate = datapump::units::rate_words;
     let size = datapump::units::bytes_words(point.request_size_bytes as u64);
@@ -217,7 +217,7 @@ warning: Cr is negative, and a request cannot cost less than nothing: its interv
         let text = fits.fits[0].to_string();
         for part in [
             "legion_1file_latency, stage unoptimized: latency(n) = max(R1, n D)\n",
-            "  R1 4.47 s, D 1.72 s, knee at 2.60 readers, plateau 5.81 MB/s\n",
+            "  R1 4.47 s, D 1.72 s, knee at 2.60 readers, plateau 5.54 MiB/s\n",
             "  worst error 0.939 %; with the best D, 1.71 s, 0.641 %\n",
             "     10  1       17.0     17.2  -0.9 %\n",
         ] {
@@ -233,8 +233,8 @@ warning: Cr is negative, and a request cannot cost less than nothing: its interv
 disk_source + pump + disk_sink: Cb 2.10 ns/byte, Cr 139 µs/request
 
 request size  ns/byte  one CPU moves
-      64 KiB     4.22    236.91 MB/s
-       1 MiB     2.23    447.92 MB/s
+      64 KiB     4.22      226 MiB/s
+       1 MiB     2.23      427 MiB/s
 ";
         assert_eq!(chain_words(&parts.predict(&chain, &[65_536, 1 << 20]).expect("known parts")), expected);
     }

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use datapump::units::rate_words;
+use datapump::units::bit_rate_words;
 use datapump::{Operation, Status};
 use datapump_lab::judge::congestion::traced::{
     TracedFlow, TracedLife, TracedPeriod, TracedSample, judge_series,
@@ -76,7 +76,7 @@ fn flow_words(flow: &TracedFlow) -> String {
         "{}: {} for {:.1} s; window {:.1} segments (at most {}), delivered {:.1}; {} segments sent again, {} losses, \
          back after {}, from loss to loss {}",
         flow.connection,
-        rate_words(flow.bytes_per_s),
+        bit_rate_words(flow.bytes_per_s),
         flow.elapsed_s,
         flow.mean_window_segments,
         flow.most_window_segments,
@@ -89,7 +89,7 @@ fn flow_words(flow: &TracedFlow) -> String {
 }
 
 fn period_words(period: &TracedPeriod) -> String {
-    let rates: Vec<_> = period.bytes_per_s.iter().map(|rate| rate_words(*rate)).collect();
+    let rates: Vec<_> = period.bytes_per_s.iter().map(|rate| bit_rate_words(*rate)).collect();
     let jain = period.jain.map_or("-".into(), |jain| format!("{jain:.3}"));
     format!("{:.1} s to {:.1} s: {}; Jain's index {jain}", period.from_s, period.until_s, rates.join(", "))
 }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: the models.
 
-use datapump::units::rate_words;
+use datapump::units::bit_rate_words;
 use datapump::{Operation, Status};
 use datapump_lab::judge::congestion::{
     PathCase, PathOutcome, RecoveryCase, RecoveryOutcome, ResponseCase, ResponseOutcome, SharingCase,
@@ -104,7 +104,7 @@ fn response_words(it: &ResponseOutcome) -> String {
         it.peak_window_segments,
         it.cycle_round_trips,
         it.rtt_s * 1e3,
-        rate_words(it.bandwidth_bytes_per_s),
+        bit_rate_words(it.bandwidth_bytes_per_s),
     )
 }
 
@@ -126,7 +126,7 @@ fn path_words(it: &PathOutcome) -> String {
         "{}: {}, {:.1} % of the link; a mean window of {:.1} segments\n\
          {} segments lost, {} windows cut, {} of them by a timer; at most {:.1} ms in the queue",
         it.stack,
-        rate_words(it.bandwidth_bytes_per_s),
+        bit_rate_words(it.bandwidth_bytes_per_s),
         it.share_of_link * 100.0,
         it.mean_window_segments,
         it.losses,
@@ -139,7 +139,7 @@ fn path_words(it: &PathOutcome) -> String {
 fn sharing_words(it: &SharingOutcome) -> String {
     let mut words = format!("{:>10} {:>10} {:>6} {:>6}  rates\n", "from s", "to s", "link", "Jain");
     for region in &it.regions {
-        let rates: Vec<String> = region.rates.iter().map(|rate| rate_words(*rate)).collect();
+        let rates: Vec<String> = region.rates.iter().map(|rate| bit_rate_words(*rate)).collect();
         let (begin_s, end_s, link, jain) =
             (region.begin_s, region.end_s, region.share_of_link * 100.0, index(region.jain));
         words += &format!("{begin_s:>10.1} {end_s:>10.1} {link:>5.1}% {jain:>6}  {}\n", rates.join(", "));

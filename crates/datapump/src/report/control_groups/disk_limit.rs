@@ -1,0 +1,174 @@
+//! Limits that control groups set for a disk: `blkio.throttle.*` of version 1, `io.max` of version 2.
+//!
+//! Must not know: what is moved to or from the disk.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{major, minor};
+
+use super::ControlGroups;
+use crate::units::{rate_words, with_commas};
+
+/// A move that is slower than this part of a limit has another cause.
+const REACHED_FRACTION: f64 = 0.5;
+/// The kernel splits large requests: so many of its own may be one of a move.
+const REQUESTS_FOR_ONE: f64 = 4.0;
+
+/// What a limit is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskAccess {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+}
+
+/// The limit of one group, as it is set. Shown it is the figure and the file: `10.0 MiB/s, /sys/fs/cgroup/a/io.max`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskLimit {
+    bytes_per_second: Option<u64>,
+    requests_per_second: Option<u64>,
+    file: PathBuf,
+}
+
+impl fmt::Display for DiskLimit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes_per_second.map(|bytes| rate_words(bytes as f64));
+        let requests =
+            self.requests_per_second.map(|requests| format!("{} requests/s", with_commas(requests)));
+        let figures: Vec<String> = bytes.into_iter().chain(requests).collect();
+        write!(out, "{}, {}", figures.join(" and "), self.file.display())
+    }
+}
+
+impl DiskLimit {
+    /// Whether so much in this time is as much as it lets through.
+    pub fn is_reached(&self, bytes: u64, requests: u64, elapsed_ns: u64) -> bool {
+        let reaches = |done: f64, limit: Option<u64>| {
+            let allowed = |limit: u64| limit as f64 * elapsed_ns as f64 / 1e9;
+            limit.is_some_and(|limit| done >= REACHED_FRACTION * allowed(limit))
+        };
+        reaches(bytes as f64, self.bytes_per_second)
+            || reaches(requests as f64 * REQUESTS_FOR_ONE, self.requests_per_second)
+    }
+}
+
+impl ControlGroups {
+    /// The lowest limit for a device, by its number as in `8:1`. Limits are set for whole disks.
+    pub fn disk_limit(&self, device: &str, access: DiskAccess) -> Option<DiskLimit> {
+        let device = whole_disk(device);
+        let old = self.disk.iter().flat_map(|folder| old_files(folder, access));
+        let new = self.unified.iter().map(|folder| folder.join("io.max"));
+        let limits = old.chain(new).filter_map(|file| {
+            let text = fs::read_to_string(&file).ok()?;
+            limit_in(&text, &device, access, &file)
+        });
+        // Of one kind the lowest holds.
+        limits.reduce(|one, other| {
+            let bytes = |it: &DiskLimit| it.bytes_per_second.unwrap_or(u64::MAX);
+            if bytes(&other) < bytes(&one) { other } else { one }
+        })
+    }
+}
+
+fn old_files(folder: &Path, access: DiskAccess) -> [PathBuf; 2] {
+    let way = if access == DiskAccess::Read { "read" } else { "write" };
+    ["bps", "iops"].map(|what| folder.join(format!("blkio.throttle.{way}_{what}_device")))
+}
+
+/// The limit for a device in a file of version 1, `8:0 1048576` a line, or of version 2, `8:0 rbps=1 wbps=max`.
+fn limit_in(text: &str, device: &str, access: DiskAccess, file: &Path) -> Option<DiskLimit> {
+    let line = text.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '))?;
+    let alone = line.trim().parse::<u64>().ok();
+    let is_of_requests = file.to_string_lossy().contains("_iops_");
+    let letter = if access == DiskAccess::Read { 'r' } else { 'w' };
+    let keyed = |key: &str| {
+        let mut words = line.split_whitespace();
+        words.find_map(|word| word.strip_prefix(letter)?.strip_prefix(key)?.strip_prefix('=')?.parse().ok())
+    };
+    let limit = DiskLimit {
+        bytes_per_second: alone.filter(|_| !is_of_requests).or_else(|| keyed("bps")),
+        requests_per_second: alone.filter(|_| is_of_requests).or_else(|| keyed("iops")),
+        file: file.into(),
+    };
+    (limit.bytes_per_second.is_some() || limit.requests_per_second.is_some()).then_some(limit)
+}
+
+/// The disk that a partition is of.
+fn whole_disk(device: &str) -> String {
+    let folder = fs::canonicalize(format!("/sys/dev/block/{device}")).ok();
+    let disk = folder.filter(|folder| folder.join("partition").exists());
+    let number = disk.and_then(|folder| fs::read_to_string(folder.parent()?.join("dev")).ok());
+    number.map_or(device.to_string(), |number| number.trim().to_string())
+}
+
+/// The number of the block device below a file's device, as in `8:1`. File systems over several devices have numbers of
+/// their own: then the mount names one, as the process (`self` or its number) sees it.
+pub fn block_device(process: &str, device: u64) -> Option<String> {
+    let numbered = |device: u64| format!("{}:{}", major(device), minor(device));
+    if major(device) != 0 {
+        return Some(numbered(device));
+    }
+    let mounts = fs::read_to_string(format!("/proc/{process}/mountinfo")).ok()?;
+    let meta = fs::metadata(mount_source(&mounts, &numbered(device))?).ok()?;
+    meta.file_type().is_block_device().then(|| numbered(meta.rdev()))
+}
+
+/// The source of the mount with this number: in a line of mountinfo the second word behind ` - ` (proc_pid_mountinfo(5)).
+fn mount_source<'a>(mountinfo: &'a str, number: &str) -> Option<&'a str> {
+    let mount = mountinfo.lines().find(|line| line.split(' ').nth(2) == Some(number))?;
+    mount.split_once(" - ")?.1.split(' ').nth(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_both_versions_have_a_figure_and_a_file() {
+        let folder = tempfile::tempdir().expect("room");
+        let root = folder.path();
+        for name in ["a/b", "blkio/a/b"] {
+            fs::create_dir_all(root.join(name)).expect("room");
+        }
+        let old = root.join("blkio/blkio.throttle.read_bps_device");
+        fs::write(&old, "8:0 1048576\n").expect("room");
+        fs::write(root.join("blkio/a/blkio.throttle.write_iops_device"), "8:16 400\n").expect("room");
+        let new = root.join("a/io.max");
+        fs::write(&new, "8:0 rbps=max wbps=2097152 riops=max wiops=max\n").expect("room");
+        let groups = ControlGroups::below(root, "1:blkio:/a/b\n0::/a/b\n");
+        let limit = |device: &str, access| groups.disk_limit(device, access).map(|limit| limit.to_string());
+        assert_eq!(limit("8:0", DiskAccess::Read), Some(format!("1.00 MiB/s, {}", old.display())));
+        assert_eq!(limit("8:0", DiskAccess::Write), Some(format!("2.00 MiB/s, {}", new.display())));
+        assert!(limit("8:16", DiskAccess::Write).is_some_and(|words| words.starts_with("400 requests/s, ")));
+        assert_eq!((limit("8:16", DiskAccess::Read), limit("8:1", DiskAccess::Read)), (None, None));
+        // A lower one of a group below.
+        fs::write(root.join("blkio/a/b/blkio.throttle.read_bps_device"), "8:0 524288\n").expect("room");
+        assert!(limit("8:0", DiskAccess::Read).is_some_and(|words| words.starts_with("512 KiB/s, ")));
+    }
+
+    #[test]
+    fn a_limit_that_is_far_from_reached_is_no_cause() {
+        let limit = |bytes, requests| DiskLimit {
+            bytes_per_second: bytes,
+            requests_per_second: requests,
+            file: "io.max".into(),
+        };
+        let second = 1_000_000_000;
+        assert!(limit(Some(1000), None).is_reached(990, 1, second));
+        assert!(!limit(Some(1_000_000), None).is_reached(990, 1, second));
+        assert!(limit(None, Some(10)).is_reached(990, 8, second));
+        assert!(!limit(None, Some(1000)).is_reached(990, 8, second));
+    }
+
+    #[test]
+    fn the_mount_of_several_devices_names_one() {
+        let mounts = "30 1 0:41 / /mnt/a\\040b rw shared:1 - btrfs /dev/loop1 rw\n31 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
+        assert_eq!(mount_source(mounts, "0:41"), Some("/dev/loop1"));
+        assert_eq!(mount_source(mounts, "0:42"), None);
+        assert_eq!(block_device("self", rustix::fs::makedev(8, 1)).as_deref(), Some("8:1"));
+    }
+}
