@@ -63,7 +63,7 @@ Exit status:
   2   usage error; nothing was written
   5   refused by the other host (ticket, scope, version, full for longer than --retry-for), or by ssh
   10  connection lost, or the other host silent for longer than --peer-timeout; can be resumed
-  20  interrupted; no half file has a name, and the same command goes on; a second signal ends a run whose disk hangs
+  20  interrupted; no partial file is visible, and the same command resumes; a second signal ends a run whose disk hangs
   23  some of several files failed, each named
   24  a source vanished or changed while it was copied
   26  content did not match and could not be mended

@@ -22,6 +22,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use datapump::units::number_of;
 use datapump::{
     Change, ChangeKind, Class, Event, LostAttribute, Place, Planned, Problem, Report, Status, shown,
     words_about,
@@ -199,13 +200,13 @@ impl Output {
     pub fn event(&self, event: Event) {
         match event {
             Event::File { path, bytes, blake3 } => {
-                let words = || format!("copied {bytes} bytes: {}", path_words(&path));
+                let words = || format!("copied {}: {}", number_of(bytes, "byte"), path_words(&path));
                 let event = || json::file(&path, bytes, blake3.as_deref());
                 self.log(words, event);
                 if self.json {
                     self.result(&event());
                 } else if self.verbose {
-                    self.line(&format!("{}: {bytes} bytes", path_words(&path)));
+                    self.line(&format!("{}: {}", path_words(&path), number_of(bytes, "byte")));
                 }
             }
             Event::Change(change) if self.dry_run => self.planned_change(&change),

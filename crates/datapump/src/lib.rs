@@ -97,8 +97,8 @@ pub use problem::{
 };
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::cut_leaves::CutLeaves;
-pub use report::not_kept::NotKept;
 pub use report::failed::JobFailed;
+pub use report::not_kept::NotKept;
 pub use report::watch::{Snapshot, TreeCounts, Watch};
 pub use report::{AskedAndGot, Latency, Network, Report};
 pub use run::event::Event;

@@ -246,7 +246,7 @@ fn target_folder<'at>(
     let (Place::Path(path), Some(found)) = (target, found) else {
         return if several && *target == Place::Stream {
             Err(Problem::usage(
-                "several sources cannot be told apart on standard output; copy them one by one",
+                "several sources would become one stream on standard output; copy them one by one",
             ))
         } else {
             Ok(None)
@@ -409,7 +409,7 @@ fn resolve_tree(
             });
         }
         Ok(meta) if meta.kind != FileKind::Folder => {
-            let words = "is no folder, and the source is one; remove it or choose another name";
+            let words = "is not a directory, and the source is one; remove it or choose another name";
             return Err(usage(&at.path, words));
         }
         Ok(_) => {}

@@ -513,6 +513,6 @@ fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
 /// The name was free when the copy began, or its folder was made by this run.
 pub fn taken(path: &Path) -> Problem {
     let words = "something took the name meanwhile: another program, or another name of the source that this file \
-                 system takes for the same (upper and lower case); it was left as it is";
+                 system takes for the same (upper and lower case); it was not changed";
     Problem::new(Class::Refused, Operation::Create, path, words)
 }

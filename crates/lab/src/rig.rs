@@ -122,7 +122,7 @@ impl Rig {
         // A command may change its folder: names are given from the root.
         let folder = std::fs::canonicalize(folder).with_context(open)?;
         if !folder.is_dir() {
-            bail!("{} is no folder; name one on the disk in question", folder.display());
+            bail!("{} is not a directory; name one on the disk in question", folder.display());
         }
         let disk = QuietDisk::of(&folder)?;
         Ok(Rig {

@@ -131,7 +131,7 @@ fn over_ssh(
             return Ok(Reached { dialer, channel, round_trip_ns, remote_end, notices });
         }
         None => notice(
-            "the far end has no address of its own: everything goes through ssh, which may be slower".into(),
+            "the other host did not say its address: everything goes through ssh, which may be slower".into(),
         ),
     }
     called(with, of(Route::ConnectionStats(ssh_mux)), Some(remote_end))

@@ -89,7 +89,7 @@ impl Shell {
         if remote_bin.is_empty() || remote_bin.starts_with('-') {
             let shown = datapump_core::problem::shown(remote_bin.as_bytes());
             return Err(format!(
-                "'{shown}' is no program of the far end: write for example --remote-bin bin/pump"
+                "'{shown}' is no program of the other host: write for example --remote-bin bin/pump"
             ));
         }
         Ok(Shell { command, remote_bin: remote_bin.into(), ..Shell::default() })
@@ -194,7 +194,7 @@ impl RemoteEnd {
                 Err(other_version(&protocol, &program))
             }
             Ok(Heard::Found(FoundOpening::Noise)) => Err(NetFault::Refused(format!(
-                "no pump answers at the far end, but something that prints much; a login script must be silent when \
+                "no pump answers on the other host, but something that prints much; a login script must be silent when \
                  it runs commands{}",
                 printed(&search)
             ))),
@@ -327,14 +327,14 @@ fn read(opening: Opening) -> Result<(Ticket, Option<std::net::SocketAddr>), NetF
     let address = opening.address.and_then(|address| address.parse().ok());
     match Ticket::parse(&opening.ticket) {
         Ok(ticket) => Ok((ticket, address)),
-        Err(words) => Err(NetFault::Refused(format!("the far end's ticket: {words}"))),
+        Err(words) => Err(NetFault::Refused(format!("the other host's ticket: {words}"))),
     }
 }
 
 fn other_version(protocol: &str, program: &str) -> NetFault {
     let (first, second, here) = (VERSION.0, VERSION.1, RELEASE);
     NetFault::Refused(format!(
-        "the far end is pump {program}, which speaks version {protocol} of the protocol; this is pump {here}, which \
+        "the other host has pump {program}, which speaks version {protocol} of the protocol; this is pump {here}, which \
          speaks version {first}.{second}: install the same version on both, or name another with --remote-bin"
     ))
 }
@@ -346,10 +346,10 @@ fn ended(call: &SshCall<'_>, status: Option<ExitStatus>, (search, said): (&Searc
     let by_hand = call.shown();
     // Its own words precede those about it.
     said.await_rest();
-    let own = if said.is_silent() { "it printed no reason" } else { "what it said stands above" };
+    let own = if said.is_silent() { "it printed no reason" } else { "see its message above" };
     if status.and_then(|status| status.code()) == Some(255) && said.is_unreached() {
         return NetFault::Unreached(format!(
-            "{name} found no such host, or nobody answers there; what it said stands above"
+            "{name} found no such host, or nobody answers there; see its message above"
         ));
     }
     let words = match (status.and_then(|status| status.code()), status.and_then(|status| status.signal())) {
@@ -358,22 +358,22 @@ fn ended(call: &SshCall<'_>, status: Option<ExitStatus>, (search, said): (&Searc
              try: {by_hand} true"
         ),
         (Some(127), _) => format!(
-            "there is no '{bin}' at the far end (status 127): install pump there, or say where it is with \
+            "there is no '{bin}' on the other host (status 127): install pump there, or say where it is with \
              --remote-bin; try: {by_hand} {bin} --version"
         ),
         (Some(126), _) => {
-            format!("'{bin}' cannot be run at the far end (status 126); --remote-bin names another")
+            format!("'{bin}' cannot be run on the other host (status 126); --remote-bin names another")
         }
         (Some(2), _) => format!(
-            "'{bin} serve --stdio' ended with status 2 at the far end: it is of another version than this pump {}, or \
+            "'{bin} serve --stdio' ended with status 2 on the other host: it is of another version than this pump {}, or \
              has a terminal instead of pipes; install the same version on both",
             RELEASE
         ),
         (Some(status), _) => {
-            format!("{name} or '{bin}' at the far end ended with status {status} before it answered")
+            format!("{name} or '{bin}' on the other host ended with status {status} before it answered")
         }
-        (None, Some(signal)) => format!("{name} was ended by signal {signal} before the far end answered"),
-        (None, None) => format!("{name} ended before the far end answered"),
+        (None, Some(signal)) => format!("{name} was ended by signal {signal} before the other host answered"),
+        (None, None) => format!("{name} ended before the other host answered"),
     };
     let reached = matches!(status.and_then(|status| status.code()), Some(126 | 127 | 255));
     let unasked = if reached { String::new() } else { call.unasked() };
@@ -388,7 +388,7 @@ fn printed(search: &Search) -> String {
         (true, _) => String::new(),
         (false, more) => {
             let dots = if more { " …" } else { "" };
-            format!("; the far end printed: {}{dots}", datapump_core::problem::shown(start))
+            format!("; the other host printed: {}{dots}", datapump_core::problem::shown(start))
         }
     }
 }
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!((end.ticket.word(), end.address), (ticket.clone(), "[::1]:99".parse().ok()));
         for (script, parts) in [
             ("exit 255", &["status 255", "try: sh -c 'exit 255' user@host true"][..]),
-            ("exit 127", &["no 'far pump' at the far end", "--remote-bin"]),
+            ("exit 127", &["no 'far pump' on the other host", "--remote-bin"]),
             ("exit 126", &["cannot be run"]),
             ("exit 2", &["another version"]),
             ("echo hello; exit 3", &["status 3", "printed: hello"]),

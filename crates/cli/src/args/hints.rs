@@ -203,7 +203,7 @@ const HABITS: &[(&[&str], &str)] = &[
         "rsync's filters of .rsync-filter files are not read: give them with --filter (rsync's -F); the configuration \
          of ssh is --ssh 'ssh -F FILE' (scp's -F)",
     ),
-    (&["--version"], "the version is told by pump --version"),
+    (&["--version"], "pump --version prints the version"),
     (&["--port"], "a port stands in the place: pump://HOST:PORT/PATH; of ssh: --ssh 'ssh -p PORT'"),
     (&["--rsync-path"], "the program on the other host is --remote-bin PATH"),
     (&["--daemon", "--server"], "files are served by pump serve"),

@@ -165,7 +165,7 @@ fn refuse_no_folders(sources: &[Place], target: &Place) -> Result<(), String> {
         .chain([target])
         .find(|place| matches!(place, Place::Stream | Place::Null { .. } | Place::Stripe(_)))
     {
-        Some(place) => Err(format!("'{place}' is no folder, and a mirror is of one; use pump copy")),
+        Some(place) => Err(format!("'{place}' is not a directory, and a mirror needs one; use pump copy")),
         None => Ok(()),
     }
 }

@@ -50,7 +50,7 @@ impl Failures {
         self.sources.iter().any(|failed| failed == source)
     }
 
-    /// `3 errors (2,345 files copied, 7 left as they were): 'a' (permission denied), 'c' (not found); see above`;
+    /// `3 errors (2,345 files copied, 7 unchanged): 'a' (permission denied), 'c' (not found); see above`;
     /// nothing of one file that was copied alone.
     pub fn words(&self, report: &Report, log: Option<&Path>) -> Option<String> {
         if self.count == 0 || self.count + report.names_done() < 2 {
@@ -122,15 +122,12 @@ mod tests {
             Some("1 error (2,344 files copied): 'a' (permission denied); see above")
         );
         for (report, done) in [
-            (
-                Report { files_unchanged: 2, links_unchanged: 1, ..of(0) },
-                "0 files copied, 3 left as they were",
-            ),
+            (Report { files_unchanged: 2, links_unchanged: 1, ..of(0) }, "0 files copied, 3 unchanged"),
             (Report { links: 1, ..of(0) }, "0 files copied, 1 link made"),
             (Report { hard_links: 2, ..of(1) }, "1 file copied, 2 hard links made"),
             (
                 Report { specials: 1, files_before: 1, ..of(0) },
-                "0 files copied, 1 special file made, 1 left as they were",
+                "0 files copied, 1 special file made, 1 unchanged",
             ),
         ] {
             let words = format!("1 error ({done}): 'a' (permission denied); see above");

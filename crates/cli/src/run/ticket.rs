@@ -99,12 +99,12 @@ fn refuse_what_is_not_ours(folder: BorrowedFd<'_>, name: &OsStr, path: &Path) ->
     let is_own = there.st_uid == rustix::process::geteuid().as_raw();
     let words = match FileType::from_raw_mode(there.st_mode) {
         FileType::RegularFile if is_own && there.st_nlink == 1 => return Ok(()),
-        FileType::RegularFile if is_own => "a file stands there that has other names",
-        FileType::RegularFile => "a file of another user stands there",
-        FileType::Symlink => "a symbolic link stands there",
-        FileType::Fifo => "a pipe stands there",
-        FileType::Directory => "a folder stands there",
-        _ => "what stands there is no file",
+        FileType::RegularFile if is_own => "it is a file with several hard links",
+        FileType::RegularFile => "it is a file of another user",
+        FileType::Symlink => "it is a symbolic link",
+        FileType::Fifo => "it is a pipe",
+        FileType::Directory => "it is a directory",
+        _ => "it is not a regular file",
     };
     let words = format!("{words}, and a ticket is never written into it; remove it, or name another file");
     Err(Problem::new(Class::Refused, WRITE, path, words))

@@ -77,7 +77,7 @@ fn on_every_way(check: impl Fn(&Home, [&str; 2], [&str; 2])) {
 fn is_linked(done: &BTreeSet<String>, to: &str) -> bool {
     [["a", "b"], ["b", "a"]].iter().any(|[first, other]| {
         let lines =
-            [format!("{to}/{first}: 1 bytes"), format!("{to}/{other} => {to}/{first}: hard link made")];
+            [format!("{to}/{first}: 1 byte"), format!("{to}/{other} => {to}/{first}: hard link made")];
         lines.iter().all(|line| done.contains(line))
     })
 }
@@ -178,7 +178,7 @@ fn a_log_has_each_thing_with_its_time_and_says_what_was_a_dry_run() {
     expect(&home.pump(&["copy", "--log-file", "log", "-n", "from/a", "new"]), 0, &[], "a file");
     let file = log_lines(&home).split_off(dry.len());
     assert_eq!(file[0], "pump-log: dry run: copy from/a -> new");
-    assert!(file[1].starts_with("dry run: 'from/a' -> 'new' (1 bytes"), "{file:?}");
+    assert!(file[1].starts_with("dry run: 'from/a' -> 'new' (1 byte"), "{file:?}");
     assert_eq!(file[2], "dry run: ended with status 0: nothing was copied");
     expect(&home.pump(&[&words[..], &["from", "to"]].concat()), 0, &[], "the run");
     let run = log_lines(&home).split_off(dry.len() + file.len());

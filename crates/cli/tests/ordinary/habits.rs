@@ -259,7 +259,7 @@ const ROWS: &[Row] = &[
     ("copy missing new", 1, "", &["open 'missing': No such file or directory"]),
     ("copy missing one into", 23, "into/one", &["1 error (1 file copied)"]),
     ("copy one nowhere/", 2, "", &["not a directory; create it, or drop the trailing slash"]),
-    ("copy photos one", 2, "", &["is no folder, and the source is one"]),
+    ("copy photos one", 2, "", &["is not a directory, and the source is one"]),
     ("copy one photos", 0, "photos/one", &["one -> photos/one"]),
     ("copy one photos/sub/q", 0, "", &["one -> photos/sub/q"]),
     ("copy -T one new", 0, "new", &[]),

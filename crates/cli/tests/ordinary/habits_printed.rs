@@ -92,7 +92,7 @@ fn failures_are_summed_up_and_a_log_has_a_line_for_each_file() {
     let lost = home.pump(&["copy", "--log-file", "old/log", "--delete", "photos/", "old"]);
     expect(&lost, 2, &["--delete would remove 'old/log'"], "a log in the target");
     let stats = home.pump(&["copy", "--stats", "one", "three"]);
-    expect(&stats, 0, &["one -> three: 10 B in ", "ns/request", "limited by"], "--stats");
+    expect(&stats, 0, &["one -> three: 10 B in ", "10 bytes, 1 request, ", "s of CPU"], "--stats");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn folders_and_files_go_there_and_back() {
         (at("large"), "back/large".to_owned()),
     ] {
         let run = home.pump(&["copy", "-v", "--ticket-file", "ticket", &source, &target]);
-        expect(&run, 0, &["limited by", " -> "], &format!("{source} to {target}"));
+        expect(&run, 0, &["s of CPU", " -> "], &format!("{source} to {target}"));
         assert!(!run.err.contains("/proc/self"), "what it is called on the other host: {}", run.err);
     }
     has_content(&home.path("back/large"), &content, "the large one");

@@ -70,7 +70,7 @@ fn what_cannot_be_meant_so_is_refused_with_file_line_and_column() {
         ("lab predict --parts parts.csv --chain pump --request-size 128MiB", 2, "64 MiB"),
         ("lab predict --parts parts.csv --chain pump --request-size 9GiB", 2, "64 MiB"),
         ("lab predict --golden nowhere", 1, "no such folder: nowhere"),
-        ("lab predict --golden parts.csv", 1, "parts.csv is no folder"),
+        ("lab predict --golden parts.csv", 1, "parts.csv is not a directory"),
         (
             "lab predict --parts parts.csv --chain pump,tape --request-size 1KiB",
             2,

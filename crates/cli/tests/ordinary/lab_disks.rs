@@ -9,9 +9,9 @@ fn studies_of_disks_need_a_folder_with_room() {
     let home = Home::new();
     fs::write(home.path("file"), b"content").expect("room");
     for (words, told) in [
-        (&["disks", "--folder", "/dev/null"][..], "/dev/null is no folder; name one on the disk"),
-        (&["disk-net", "--folder", "/dev/null"], "/dev/null is no folder; name one on the disk"),
-        (&["disks", "--folder", "file"], "file is no folder"),
+        (&["disks", "--folder", "/dev/null"][..], "/dev/null is not a directory; name one on the disk"),
+        (&["disk-net", "--folder", "/dev/null"], "/dev/null is not a directory; name one on the disk"),
+        (&["disks", "--folder", "file"], "file is not a directory"),
         (&["disks", "--set", "size=4PiB"], "free, the study needs"),
     ] {
         let run = home.pump(&[&["lab", "run", "--out", "rows.jsonl", "--quick"], words].concat());

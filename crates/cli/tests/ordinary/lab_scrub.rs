@@ -189,7 +189,7 @@ fn what_cannot_be_meant_so_is_refused_and_nothing_is_written() {
         ("named", &["--size", "4MiB", "--write"], 2, "named/scrub-3.bin': was not written by a scrub"),
         ("pipe", &["--size", "4MiB", "--write"], 2, "pipe/scrub-0.bin': is no regular file"),
         ("pipe", &["--size", "4MiB"], 2, "is no regular file"),
-        ("disk/scrub-0.bin", &["--size", "4MiB"], 2, "is no folder; name one for the files"),
+        ("disk/scrub-0.bin", &["--size", "4MiB"], 2, "is not a directory; name one for the files"),
         ("nowhere", &["--size", "4MiB"], 1, "open 'nowhere'"),
         ("no/where", &["--size", "4MiB", "--write"], 1, "make 'no/where'"),
     ] {

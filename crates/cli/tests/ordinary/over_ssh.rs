@@ -141,7 +141,7 @@ fn a_far_end_that_does_not_answer_is_explained() {
     script(&home, "chatty", "yes hello");
     script(&home, "shy", "exit 0");
     for (far, parts) in [
-        ("no-such-pump", &["no 'no-such-pump' at the far end", "--remote-bin"][..]),
+        ("no-such-pump", &["no 'no-such-pump' on the other host", "--remote-bin"][..]),
         ("./old", &["unexpected argument", "another version"]),
         ("./newer", &["pump 9.8.7", "version 2.0", "version 1.1", env!("CARGO_PKG_VERSION")]),
         ("./chatty", &["must be silent", "hello"]),

@@ -63,7 +63,7 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("-T a folder", 2, "'folder': is a folder, and -T says that it is the name of the copy"),
     ("-T a to-folder", 2, "'to-folder': is a folder, and -T says"),
     ("-T a new/", 2, "'new/': not a directory"),
-    ("folder a", 2, "'a': is no folder, and the source is one"),
+    ("folder a", 2, "'a': is not a directory, and the source is one"),
     ("folder folder", 2, "'folder/folder': is the source 'folder' or lies in it"),
     ("folder folder/new", 2, "'folder/new': is the source 'folder' or lies in it"),
     ("folder -", 2, "'folder' is a folder; it is copied to a folder, not to '-'"),
@@ -73,7 +73,7 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("a b new", 2, "'new': several sources need an existing folder as target"),
     ("a b a", 2, "'a': several sources need an existing folder as target"),
     ("a b dangling", 2, "several sources need an existing folder as target"),
-    ("a b -", 2, "several sources cannot be told apart on standard output"),
+    ("a b -", 2, "several sources would become one stream on standard output"),
     ("b folder", 2, "'folder/b': is a folder; it is not replaced by a file: move it away"),
     ("a new/", 2, "'new/': not a directory; create it, or drop the trailing slash"),
     ("a dangling", 2, "'dangling': is a symbolic link to nothing"),
@@ -346,7 +346,7 @@ fn a_foreign_thing_under_the_temporary_name() {
     std::fs::remove_file(&temporary).expect("the leftover");
     let precious = noise_file(&home, "precious", 1000, 3);
     make_folder(&home, &name);
-    let words = format!("create 'b': {name} stands in the way and is no file of ours; remove it");
+    let words = format!("create 'b': {name} is in the way and was not made by pump; remove it");
     expect(&home.pump(&["copy", "a", "b"]), 1, &[&words], "a folder");
     std::fs::remove_dir(&temporary).expect("the folder stays");
     make_symlink(&home, "precious", &name);

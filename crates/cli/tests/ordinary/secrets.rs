@@ -32,20 +32,20 @@ fn a_ticket_is_never_written_into_what_stands_there() {
     std::fs::hard_link(home.path("one"), home.path("other")).expect("room");
     std::fs::write(home.path("theirs"), "theirs").expect("room");
     let of_another = match support::is_root() {
-        true => ("theirs", "a file of another user stands there"),
+        true => ("theirs", "it is a file of another user"),
         // Only root can give a file away.
-        false => ("link", "a symbolic link stands there"),
+        false => ("link", "it is a symbolic link"),
     };
     if support::is_root() {
         std::os::unix::fs::chown(home.path("theirs"), Some(65_534), None).expect("root may");
     }
     for (name, part) in [
         of_another,
-        ("pipe", "a pipe stands there"),
-        ("link", "a symbolic link stands there"),
-        ("link-to-nothing", "a symbolic link stands there"),
-        ("one", "that has other names"),
-        ("folder", "a folder stands there"),
+        ("pipe", "it is a pipe"),
+        ("link", "it is a symbolic link"),
+        ("link-to-nothing", "it is a symbolic link"),
+        ("one", "several hard links"),
+        ("folder", "it is a directory"),
         ("missing/ticket", "No such file or directory"),
     ] {
         let run = home.pump(&["serve", "served", "--ticket-file", name]);

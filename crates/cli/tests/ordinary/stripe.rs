@@ -281,13 +281,13 @@ fn what_makes_no_sense_with_a_stripe_is_refused() {
     descriptor(&home, "s.toml", "64KiB", &["a", "b"]);
     for (words, said) in [
         (&["copy", "folder", "stripe:s.toml"][..], "is a folder; it is copied to a folder"),
-        (&["copy", "source", "s.toml", "stripe:s.toml"], "several sources cannot be told apart"),
+        (&["copy", "source", "s.toml", "stripe:s.toml"], "several sources would become one"),
         (&["copy", "--reflink=always", "source", "stripe:s.toml"], "leave --reflink=always out"),
         (&["copy", "--update", "source", "stripe:s.toml"], "leave --update out"),
         (&["copy", "--checksum", "source", "stripe:s.toml"], "leave --checksum out"),
         (&["copy", "--verify", "source", "stripe:s.toml"], "pump verify stripe:FILE.toml SOURCE"),
         (&["copy", "--delete", "source", "stripe:s.toml"], "--delete"),
-        (&["mirror", "folder", "stripe:s.toml"], "is no folder"),
+        (&["mirror", "folder", "stripe:s.toml"], "is not a directory"),
     ] {
         expect(&home.pump(words), 2, &[said], &format!("{words:?}"));
         assert!(!home.path("a").exists() && !home.path("b").exists(), "{words:?}");

@@ -22,7 +22,7 @@ const ROWS: &[(&str, &str, i32)] = &[
     ("has mode", "verify a mode", 1),
     ("was changed at", "verify a older", 1),
     ("a ticket is needed", "copy pump://127.0.0.1:9/x y", 2),
-    ("there is no 'pump' at the far end (status 127)", "copy --ssh ./nothing a host:b", 5),
+    ("there is no 'pump' on the other host (status 127)", "copy --ssh ./nothing a host:b", 5),
     ("ended with status 255", "copy --ssh ./refused a host:b", 5),
     (">f..t......", "copy -n -i --update=differs a/ older", 0),
     ("*deleting", "mirror -n -i a/ more", 0),

@@ -109,7 +109,7 @@ pub(crate) fn of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> 
         Trouble::Over(refusal) => refusal::over_budget(refusal, name),
         Trouble::Damaged => {
             let words = format!(
-                "came damaged over the network {TRIES_MAX} times; check the memory of both hosts, then copy again"
+                "arrived damaged over the network {TRIES_MAX} times; check the memory of both hosts, then copy again"
             );
             Problem::new(Class::Mismatch, Operation::Receive, name, words).at(at)
         }

@@ -76,7 +76,7 @@ pub(crate) fn repair(shared: &Shared<'_>, written: &Arc<Task>, pass: &Task) -> O
     let (path, much) = (shown_path(&written.target_name), bytes_words(bytes));
     let at = ranges.first().map_or(0, |range| range.0);
     shared.ledger.warn(format!(
-        "'{path}': {much} from byte {at} on came back damaged from the device and are written again; check the \
+        "'{path}': {much} from byte {at} on was damaged when it was read back, and is written again; check the \
          device and its cables (dmesg)"
     ));
     let finish = Finish::Repair(Arc::clone(written));

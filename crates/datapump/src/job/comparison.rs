@@ -9,6 +9,7 @@ use crate::problem::{Class, Operation, Problem, shell_word, shown, shown_path};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
 use crate::tree::rules::select::Select;
+use crate::units::number_of;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// The items to compare, and the differences that are known before anything is read.
@@ -40,7 +41,8 @@ pub(crate) fn items(
         let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
         let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
         if let (Some(bytes), Some(path)) = (differ, item.source.path()) {
-            let words = format!("has {bytes} bytes, '{}' has {}", shown_path(other), there.size_bytes);
+            let words =
+                format!("has {}, '{}' has {}", number_of(bytes, "byte"), shown_path(other), there.size_bytes);
             return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, Operation::Compare, path, words)]));
         }
     }

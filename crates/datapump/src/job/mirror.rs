@@ -34,9 +34,9 @@ pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Opti
     };
     match hosts.meta(0, source).transpose()? {
         Some(meta) if meta.kind == FileKind::Folder => Ok(()),
-        Some(_) | None => {
-            Err(Problem::usage(format!("'{source}' is no folder, and a mirror is of one; use pump copy")))
-        }
+        Some(_) | None => Err(Problem::usage(format!(
+            "'{source}' is not a directory, and a mirror needs one; use pump copy"
+        ))),
     }
 }
 

@@ -49,7 +49,7 @@ impl Job {
             let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);
             match self.platform.disk.metadata(path) {
                 Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
-                Ok(_) => Err(wrong("is no folder")),
+                Ok(_) => Err(wrong("is not a directory")),
                 Err(errno) => Err(wrong(&match self.in_target(path) {
                     Some(there) => format!(
                         "{}; rsync's path begins in the target, here it begins in the working directory: write '{}'",

@@ -154,7 +154,7 @@ fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -
 }
 
 fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
-    shared.ledger.note(|| format!("'{}': left as it is: {why}", shown_path(&at.path)));
+    shared.ledger.note(|| format!("'{}': not changed: {why}", shown_path(&at.path)));
 }
 
 /// A source that is held for what it carries besides its bytes.

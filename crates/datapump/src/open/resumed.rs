@@ -100,5 +100,5 @@ pub(crate) fn go_on(
     }
     shared
         .ledger
-        .note(|| format!("'{}': goes on behind {resumed_bytes} bytes of an earlier copy", shown_path(name)));
+        .note(|| format!("'{}': resumes at byte {resumed_bytes} of an earlier copy", shown_path(name)));
 }

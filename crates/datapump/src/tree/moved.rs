@@ -300,8 +300,7 @@ impl SourceRemoval<'_> {
         if self.shared.trees.rules.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
             return;
         }
-        let words =
-            "stays in the source: it was changed meanwhile, or what stands at the target is no copy of it";
+        let words = "stays in the source: it was changed meanwhile, or the target has no copy of it";
         self.shared.ledger.report(Problem::new(Class::Changed, Operation::Remove, path, words));
     }
 }

@@ -183,7 +183,7 @@ impl Trees {
         if is_first || self.targets_overlap {
             return Ok(());
         }
-        let words = "is a folder that this copy fills under another name; it was left as it is";
+        let words = "is a folder that this copy fills under another name; it was not changed";
         Err(Problem::new(Class::Refused, Operation::Enter, path, words))
     }
 

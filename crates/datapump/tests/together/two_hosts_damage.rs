@@ -319,7 +319,7 @@ fn a_block_that_is_always_damaged_is_told() {
         let flip = Flip { connection, back: !push, byte, period };
         let (report, said, _) = ground.copy(push, Some(flip));
         assert_eq!(report.exit_status, 26, "push {push}: {said}");
-        assert!(said.contains("came damaged over the network 4 times"), "push {push}: {said}");
+        assert!(said.contains("arrived damaged over the network 4 times"), "push {push}: {said}");
         assert_eq!(std::fs::read(ground.target(push)).expect("it stands"), OLD, "push {push}");
     }
 }

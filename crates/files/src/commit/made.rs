@@ -104,6 +104,6 @@ pub fn is_own(folder: &File, meta: &Meta) -> bool {
 }
 
 fn replaced(path: &Path) -> Problem {
-    let words = "another program put something else in its place while it was made; that was left as it is";
+    let words = "another program put something else in its place while it was made; that was not changed";
     Problem::new(Class::Refused, Operation::Make, path, words)
 }

@@ -202,7 +202,7 @@ fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Sibling
     let is_file = meta.kind == FileKind::Regular;
     if !is_file && !siblings.is_tree() {
         let name = problem::shown(temporary.as_bytes());
-        let words = format!("{name} stands in the way and is no file of ours; remove it");
+        let words = format!("{name} is in the way and was not made by pump; remove it");
         return Err(Problem::new(Class::Refused, Operation::Create, path, words));
     }
     if !is_file || !is_leftover(folder, temporary, &meta, siblings) {
@@ -299,7 +299,7 @@ pub fn is_in_use(problem: &Problem) -> bool {
 
 /// Each of the names is passed by.
 pub fn all_taken(path: &Path) -> Problem {
-    let words = "something stands under each of its temporary names (.pump- and 16 digits); remove what is not needed";
+    let words = "each of its temporary names (.pump- and 16 digits) exists; remove those that are not needed";
     Problem::new(Class::Refused, Operation::Create, path, words)
 }
 

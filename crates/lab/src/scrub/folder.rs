@@ -52,7 +52,7 @@ impl ScrubFolder {
                 Class::Usage,
                 Operation::Open,
                 path,
-                "is no folder; name one for the files",
+                "is not a directory; name one for the files",
             ));
         }
         Ok(ScrubFolder { path: path.to_path_buf(), layout })

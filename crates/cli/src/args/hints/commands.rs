@@ -16,7 +16,7 @@ const OF_VERIFY: Hints = &[
     ),
     (
         &["-b", "--print-bytes", "-l"],
-        "where the content of two files differs is told, not their bytes, which cmp prints; leave it out",
+        "the first byte that differs is reported, not the bytes, which cmp prints; leave it out",
     ),
     (&["-s", "--silent", "--brief"], "the exit status is that of cmp; --quiet prints differences alone"),
     (&["-c", "--checksum", "-a", "--text"], "content is always compared; leave it out"),
@@ -65,7 +65,7 @@ pub fn of_words(words: &[OsString]) -> Option<String> {
     }
     let is_place = first.as_bytes().iter().any(|byte| b"/:".contains(byte)) || Path::new(first).exists();
     match &words[1..] {
-        [first] if first == "version" => Some("the version is told by pump --version".into()),
+        [first] if first == "version" => Some("pump --version prints the version".into()),
         [first, _, ..] if is_place || first.as_bytes().starts_with(b"-") => {
             let typed: Vec<_> = words[1..].iter().map(|word| datapump::shell_word(word.as_bytes())).collect();
             Some(format!("a command comes first; to copy write: pump copy {}", typed.join(" ")))

@@ -43,7 +43,7 @@ fn pipeline(table: &Path, output: &Output) -> anyhow::Result<i32> {
 fn golden(folder: &Path, output: &Output) -> anyhow::Result<i32> {
     match folder.metadata() {
         Ok(meta) if meta.is_dir() => {}
-        Ok(_) => bail!("{} is no folder; name the one with the published tables", folder.display()),
+        Ok(_) => bail!("{} is not a directory; name the one with the published tables", folder.display()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             bail!("no such folder: {}; name the one with the published tables", folder.display())
         }

@@ -2,6 +2,7 @@
 //!
 //! Must not know: where it is printed.
 
+use datapump::units::number_of;
 use datapump::{Change, ChangeKind, Planned};
 
 use crate::output::path_words::path_words;
@@ -56,7 +57,7 @@ pub fn plan_words(change: &Change) -> String {
         (ChangeKind::Delete, _) => format!("remove '{target}'"),
         (ChangeKind::Adjust, _) => format!("'{source}' -> '{target}' (attributes)"),
         (ChangeKind::Link, _) => format!("'{source}' -> '{target}' (hard link)"),
-        (ChangeKind::Copy, Some(bytes)) => format!("'{source}' -> '{target}' ({bytes} bytes)"),
+        (ChangeKind::Copy, Some(bytes)) => format!("'{source}' -> '{target}' ({})", number_of(bytes, "byte")),
         // A dry run tells neither backups nor what goes from the source.
         (ChangeKind::Copy | ChangeKind::Backup | ChangeKind::RemoveSource, _) => {
             format!("'{source}' -> '{target}' ({})", change.what)
@@ -66,7 +67,7 @@ pub fn plan_words(change: &Change) -> String {
 
 /// The same of what was named.
 pub fn planned_words(file: &Planned) -> String {
-    let bytes = file.bytes.map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
+    let bytes = file.bytes.map_or("unknown size".into(), |bytes| number_of(bytes, "byte"));
     let what = file.made.map_or_else(|| format!("{bytes}; {}", file.how), str::to_owned);
     format!("'{}' -> '{}' ({what})", file.source, file.target)
 }

@@ -87,7 +87,7 @@ pub(crate) fn refuse_same(
 pub(crate) fn refuse_several(sources: &[Place], target: &Place) -> Result<(), Problem> {
     match target {
         Place::Stripe(_) if sources.len() > 1 => {
-            Err(Problem::usage(format!("several sources cannot be told apart on '{target}'; copy one")))
+            Err(Problem::usage(format!("several sources would become one file on '{target}'; copy one")))
         }
         _ => Ok(()),
     }

@@ -98,11 +98,11 @@ impl DeletePass<'_> {
         self.is_refused = true;
         let removed = match self.step {
             DeleteStep::Count => "nothing was removed",
-            DeleteStep::Remove => "it was left as it is",
+            DeleteStep::Remove => "it was not changed",
         };
         let words = format!(
-            "is copied from, under another name or by a mount (or that cannot be told), and --delete would remove what \
-             is in it: {removed}; exclude it, or move it away"
+            "is copied from, or may be (under another name, or by a mount), and --delete would remove what is in it: \
+             {removed}; exclude it, or move it away"
         );
         self.shared.ledger.report(Problem::new(Class::Refused, Operation::Delete, path, words));
     }

@@ -327,7 +327,7 @@ fn there_but_no_source(
     if !there.as_ref().is_some_and(|there| shared.trees.is_source_root(there)) {
         return Ok(there);
     }
-    let words = "is a folder that is copied from (a mount shows it here, too); it was left as it is: unmount it, or \
+    let words = "is a folder that is copied from (a mount shows it here, too); it was not changed: unmount it, or \
                  exclude it";
     Err(Problem::new(Class::Refused, Operation::Enter, &cursor.target_path(&name.name), words))
 }

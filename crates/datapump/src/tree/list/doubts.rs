@@ -172,7 +172,7 @@ fn told(shared: &Shared<'_>, doubt: Option<Doubt>, path: impl Fn() -> PathBuf) -
             "'{list}' was left by another copy that was cut or was not synced: what changed in its folder since \
              that began is copied again, not linked; to settle it run that copy to its end with all names (files \
              that cannot be read do not matter; without --sync=none and --inplace), or, if it is given up, copy \
-             all without --update and the like and remove this file; a snapshot that is given up is left as it is, \
+             all without --update and the like and remove this file; a snapshot that is given up is not changed, \
              or removed: name a later one in --link-dest"
         ));
     })

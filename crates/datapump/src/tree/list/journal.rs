@@ -345,7 +345,7 @@ impl Kept {
 fn ignored(name: &Path, why: &str) -> String {
     let name = shown_path(name);
     format!(
-        "'{name}' is ignored and left as it is: {why}; if this copy is cut, the next one copies all of it again"
+        "'{name}' is ignored and not changed: {why}; if this copy is cut, the next one copies all of it again"
     )
 }
 

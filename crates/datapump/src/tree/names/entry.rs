@@ -98,7 +98,7 @@ impl BatchCursor {
         if kind != FileKind::Folder
             && shared.trees.select.has_below(|| self.paths.relative(&self.directory), &name.name)
         {
-            let words = "is no folder, and names below it are on the list";
+            let words = "is not a directory, and names below it are on the list";
             return Err(Problem::new(Class::Missing, Operation::Open, &self.source_path(&name.name), words));
         }
         let is_dealt_with = match shared.settings.compares {

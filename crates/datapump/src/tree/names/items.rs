@@ -24,7 +24,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         return shared.ledger.leave_out(&format!("'{}' {}", item.source, temporary::LEFT_OUT));
     }
     if let Some((to, why)) = passed_by(shared, item) {
-        shared.ledger.note(|| format!("'{}': left as it is: {why}", shown_path(&to.path)));
+        shared.ledger.note(|| format!("'{}': not changed: {why}", shown_path(&to.path)));
         if item.is_tree() {
             shared.trees.walked(&shared.ledger.watch);
         }

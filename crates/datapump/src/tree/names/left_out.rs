@@ -100,8 +100,8 @@ fn is_pumps(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
 
 /// Something of the user has the name that the list of this very copy has in its target.
 fn has_no_room(cursor: &BatchCursor, name: &Name) -> Problem {
-    let words = "has the name of the list that stands in the target's root while it is copied, and is none; rename \
-                 it, or copy it by itself";
+    let words = "has the name of the list that pump keeps in the target during a copy; rename it, or copy it by \
+                 itself";
     Problem::new(Class::Io, Operation::Copy, &cursor.source_path(&name.name), words)
 }
 

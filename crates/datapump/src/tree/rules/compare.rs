@@ -20,6 +20,7 @@ use crate::tree::links::equal;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::compare_attributes::{differs, mode_and_time};
+use crate::units::number_of;
 use datapump_files::disk::{FileKind, Meta, names};
 use datapump_files::holes;
 use datapump_files::identity;
@@ -119,8 +120,12 @@ fn content(
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
     if meta.size_bytes != there.size_bytes {
-        let words =
-            format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
+        let words = format!(
+            "has {}, '{}' has {}",
+            number_of(meta.size_bytes, "byte"),
+            shown_path(&other_path),
+            there.size_bytes
+        );
         return Err(differs(&path, words));
     }
     let (bytes_max, is_whole) = (shared.settings.shape.request_bytes, shared.compares_by_sums());

@@ -105,7 +105,7 @@ impl Rules {
     pub(crate) fn passed_by(&self, source: Option<&Meta>, stands: bool) -> Option<&'static str> {
         let size = source.filter(|meta| meta.kind == FileKind::Regular).map(|meta| meta.size_bytes);
         match () {
-            () if self.existing && !stands => Some("nothing stands there (--existing)"),
+            () if self.existing && !stands => Some("does not exist at the target (--existing)"),
             () if size.is_some_and(|size| size > self.max_size_bytes) => Some("it is larger than --max-size"),
             () if size.is_some_and(|size| size < self.min_size_bytes) => {
                 Some("it is smaller than --min-size")
@@ -155,7 +155,7 @@ impl Rules {
         let Some(there) = there else { return Action::Create };
         match (source.kind, there.kind) {
             (FileKind::Folder, FileKind::Folder) => Action::Enter,
-            _ if self.ignore_existing => Action::Keep("something stands there"),
+            _ if self.ignore_existing => Action::Keep("exists at the target"),
             // Of another kind it is another thing, whatever its time.
             (FileKind::Folder, _) => Action::Replace,
             (_, FileKind::Folder) => Action::MakeWay,
@@ -276,7 +276,7 @@ mod tests {
                 Rules { ignore_existing: true, ..plain },
                 source,
                 Some(meta(Folder, 0, 1, 0)),
-                Action::Keep("something stands there"),
+                Action::Keep("exists at the target"),
             ),
             (update, source, Some(source), Action::Leave("equal in size and time")),
             (update, source, Some(meta(Regular, 10, 500, 0o600)), Action::Adjust),
@@ -289,7 +289,7 @@ mod tests {
                 Rules { ignore_existing: true, ..plain },
                 source,
                 Some(meta(Regular, 9, 1, 0)),
-                Action::Keep("something stands there"),
+                Action::Keep("exists at the target"),
             ),
         ] {
             assert_eq!(rules.decide(&source, there.as_ref()), expected, "{rules:?} {there:?}");

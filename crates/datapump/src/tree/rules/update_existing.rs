@@ -26,7 +26,7 @@ use datapump_files::identity::id;
 pub(crate) fn tell_kept(shared: &Shared<'_>, entry: &TreeEntry, why: &str) {
     shared.ledger.note(|| {
         let path = entry.directory.target_path().join(&entry.name);
-        format!("'{}': left as it is: {why}", shown_path(&path))
+        format!("'{}': not changed: {why}", shown_path(&path))
     });
 }
 
