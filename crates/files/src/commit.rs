@@ -445,8 +445,7 @@ impl StagedFile {
     /// Leaves what was written, and its journal, for the same command to go on with. False if that gains nothing: then
     /// it is to be discarded.
     pub fn leave(&self) -> bool {
-        let is_left = self.journal().is_some_and(|journal| journal.leave().is_ok() && journal.is_of_use());
-        is_left
+        self.journal().is_some_and(|journal| journal.leave().is_ok() && journal.is_of_use())
     }
 
     /// Removes what was written; a target written in place stays as it is. Errors: a part of the file remains under
