@@ -10,4 +10,5 @@ mod ticket;
 pub use keys::{PublicKey, Seed, random};
 pub use outgoing::Outgoing;
 pub use seal::{CalledConfig, Seal, Turn, called_config};
+pub(crate) use seal::{NOT_SEALED, is_tls_handshake};
 pub use ticket::Ticket;

@@ -39,6 +39,7 @@ mod hard_links;
 mod hosts;
 mod hosts_answers;
 mod hosts_attributes;
+mod hosts_handshakes;
 mod hosts_harm;
 mod hosts_many_files;
 mod hosts_relayed;

@@ -190,8 +190,8 @@ impl Ground {
             }
             10 if lands.exists() => drop(whatever_is_there_is_whole(&source, lands, row)),
             10 => {}
-            // The first words of a host, damaged, are those of another program.
-            5 if choice.spoiled.iter().any(Spoiled::damages_first_words) => {}
+            // The first words of a host that does not encrypt, damaged, are those of another program.
+            5 if !choice.is_sealed && choice.spoiled.iter().any(Spoiled::damages_first_words) => {}
             _ => panic!("{row}"),
         }
         program(&["rm", "-rf", &lands.display().to_string()]);

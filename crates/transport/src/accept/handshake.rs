@@ -6,19 +6,28 @@
 use std::os::fd::BorrowedFd;
 
 use datapump_core::wire::WireError;
-use datapump_core::wire::frame::{FrameKind, HEAD_BYTES, Head};
+use datapump_core::wire::encode;
+use datapump_core::wire::frame::{FrameKind, HEAD_BYTES, Head, framed};
+use datapump_core::wire::hello::{Reason, Reply};
 use datapump_engine::{Socket, Until};
 
 use crate::cancel::CancelToken;
 use crate::channel::{Channel, may_go_on};
 use crate::fault::NetFault;
 use crate::timed::POLL_INTERVAL;
-use crate::tls::{Outgoing, Seal, Turn};
+use crate::tls::{NOT_SEALED, Outgoing, Seal, Turn, is_tls_handshake};
 
 /// Bytes received at a time, few enough that one caller does not hold up the others.
 const PIECE_BYTES: usize = 16 << 10;
 /// A handshake and a greeting take about a kilobyte.
 const CAME_BYTES_MAX: usize = 64 << 10;
+
+/// For a caller with `--insecure`.
+fn sealed_only() -> Reply {
+    let words =
+        "the server encrypts, and this side does not: drop --insecure here, or start the server with it";
+    Reply::Refused { reason: Reason::Ticket, words: words.into() }
+}
 
 /// A connection that has not greeted yet.
 pub struct Handshake {
@@ -78,8 +87,25 @@ impl Handshake {
             Err(error) if may_go_on(&error) => return Ok(false),
             Err(error) => return Err(NetFault::of_io("receive", &error)),
         }
+        self.refuse_other_seal()?;
         self.open()?;
         self.has_greeted()
+    }
+
+    /// A caller that seals where this side does not, or the other way round, is answered as it can read it.
+    fn refuse_other_seal(&self) -> Result<(), NetFault> {
+        let is_frame =
+            || self.came.first_chunk::<HEAD_BYTES>().is_some_and(|head| Head::decode(head).is_ok());
+        let (answer, words) = match &self.seal {
+            _ if self.was_answered || !self.plain.is_empty() => return Ok(()),
+            Seal::Open if is_tls_handshake(&self.came) => (NOT_SEALED.to_vec(), "the caller encrypts"),
+            Seal::Called(_) if is_frame() => {
+                (framed(&encode(&sealed_only()), 0)?, "the caller does not encrypt")
+            }
+            _ => return Ok(()),
+        };
+        let _ = self.socket.send_now(&answer);
+        Err(NetFault::Refused(words.into()))
     }
 
     /// Opens what came, and answers it.

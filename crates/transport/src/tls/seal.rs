@@ -100,6 +100,14 @@ impl Seal {
         suite.and_then(|suite| suite.suite().as_str())
     }
 
+    fn is_handshaking(&self) -> bool {
+        match self {
+            Seal::Caller(connection) => connection.is_handshaking(),
+            Seal::Called(connection) => connection.is_handshaking(),
+            Seal::Open | Seal::Broken => false,
+        }
+    }
+
     /// Opens what came: takes bytes from the front of `incoming`, tells how many, and gives what they say to `take`.
     /// What the handshake has to say goes to `outgoing`.
     pub fn open(
@@ -109,6 +117,9 @@ impl Seal {
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(usize, Turn), NetFault> {
         let opened = match self {
+            _ if self.is_handshaking() && is_other_protocol(incoming) => Err(NetFault::Protocol(
+                "the other side does not speak TLS: is it pump serve, without --insecure?".into(),
+            )),
             Seal::Caller(connection) => step(connection.process_tls_records(incoming), outgoing, take),
             Seal::Called(connection) => step(connection.process_tls_records(incoming), outgoing, take),
             Seal::Open => {
@@ -240,6 +251,20 @@ fn encode(
     }
 }
 
+/// Whether bytes at the beginning of a record are none: neither its type nor its version is one of TLS (RFC 8446, section
+/// 5.1). One that was damaged has the other.
+fn is_other_protocol(incoming: &[u8]) -> bool {
+    matches!(incoming, [kind, major, ..] if !(20..=24).contains(kind) && *major != 3)
+}
+
+/// Whether bytes begin a handshake of TLS.
+pub(crate) fn is_tls_handshake(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[22, 3])
+}
+
+/// A record of TLS that says "insufficient security" (71, fatal): this side has none.
+pub(crate) const NOT_SEALED: [u8; 7] = [21, 3, 3, 0, 2, 2, 71];
+
 fn broken_before() -> NetFault {
     NetFault::Lost("the connection broke before".into())
 }
@@ -254,13 +279,14 @@ fn broken(error: Error) -> NetFault {
         Error::AlertReceived(Alert::AccessDenied | Alert::BadCertificate | Alert::CertificateUnknown) => {
             NetFault::Refused("the other side does not know the key of this ticket".into())
         }
-        Error::DecryptError | Error::AlertReceived(Alert::BadRecordMac | Alert::DecryptError) => {
-            NetFault::Lost("what was sent was damaged on the way".into())
-        }
-        Error::InvalidMessage(_) | Error::InappropriateMessage { .. } => NetFault::Protocol(
-            "the other side does not speak TLS, or what it said was damaged on the way".into(),
+        // RFC 8446, section 6.2: "the server requires parameters more secure" or less, as ours says it.
+        Error::AlertReceived(Alert::InsufficientSecurity) => NetFault::Refused(
+            "the server does not encrypt (pump serve --insecure), and this side does: add --insecure here, or start \
+             the server without it"
+                .into(),
         ),
-        error => NetFault::Protocol(format!("TLS: {error}")),
+        // All else that two pumps say differs from TLS by damage alone.
+        error => NetFault::Lost(format!("what was sent was damaged on the way (TLS: {error})")),
     }
 }
 
