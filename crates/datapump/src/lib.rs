@@ -63,7 +63,9 @@ pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpSt
 pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
 pub use datapump_files::followed::behind::foreign_link_on;
-pub use datapump_transport::{Assembly, Host, Shell, SocketFacts, SocketOptions, SshHost, Ticket, WayIn};
+pub use datapump_transport::{
+    Assembly, Host, Shell, SocketFacts, SocketOptions, SshHost, Ticket, WayIn, resolve, shown_address,
+};
 
 /// The datagrams of a session: what is agreed about them, and counted of them.
 pub mod datagrams {

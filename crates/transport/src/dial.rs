@@ -2,10 +2,13 @@
 //!
 //! Must not know: sessions, what a connection is used for.
 
+mod address;
 mod connect;
 mod direct;
 mod pool;
 
+pub(crate) use address::split_zone;
+pub use address::{address_hint, decoded_zone, resolve, shown_address};
 pub use direct::DirectWay;
 pub use pool::{Dial, Pool};
 

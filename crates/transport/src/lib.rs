@@ -31,7 +31,10 @@ pub use channel::{
     Channel, ConnectionLook, ConnectionProbe, ConnectionStats, Digest, HANDSHAKE_MAX, SocketFacts,
     ignores_loss,
 };
-pub use dial::{Dial, Dialer, DirectWay, FAR_NS, Pool, Route, Welcome, is_far};
+pub use dial::{
+    Dial, Dialer, DirectWay, FAR_NS, Pool, Route, Welcome, address_hint, decoded_zone, is_far, resolve,
+    shown_address,
+};
 pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
 pub use sockets::datagram::{DatagramBuffers, DatagramSocket, ReceivedDatagram};

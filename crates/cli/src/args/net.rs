@@ -3,7 +3,7 @@
 //! Must not know: how hosts are reached.
 
 use std::ffi::OsString;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let wrong = |why: String| {
         format!("'{text}' is no address to listen at ({why}); write for example 127.0.0.1:4000")
     };
-    let found: Vec<_> = text.to_socket_addrs().map_err(|error| wrong(error.to_string()))?.collect();
+    let found = datapump::resolve(text).map_err(|error| wrong(error.to_string()))?;
     let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
     first.copied().ok_or_else(|| wrong("the name has no address".into()))
 }

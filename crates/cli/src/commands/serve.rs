@@ -95,7 +95,12 @@ fn told(arguments: &ServeArguments, server: &Server) -> Result<(), String> {
         }
         None => format!("ticket: {word}\n"),
     };
+    let address = datapump::shown_address(server.address());
+    if server.is_of_this_host_alone() {
+        let advice = "--listen 0.0.0.0:PORT (or [::]:PORT) serves the network";
+        let _ = writeln!(stderr(), "pump: only this host can reach {address}; {advice}");
+    }
     let mut out = stdout();
-    let printed = write!(out, "listening: {}\n{line}", server.address()).and_then(|()| out.flush());
+    let printed = write!(out, "listening: {address}\n{line}").and_then(|()| out.flush());
     printed.map_err(|error| format!("write to standard output: {error}"))
 }

@@ -58,3 +58,4 @@ mod tree_kills;
 mod tree_swaps;
 mod trees;
 mod trees_bad_luck;
+mod zones;

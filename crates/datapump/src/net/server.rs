@@ -10,6 +10,7 @@ pub(crate) mod control;
 pub(crate) mod datagram_allowance;
 pub(crate) mod datagram_session;
 pub(crate) mod limits;
+mod listening;
 pub(crate) mod serve_options;
 pub(crate) mod served_connection;
 pub(crate) mod server_session;
@@ -40,6 +41,7 @@ pub(crate) use crate::net::client::root::ServedRoot;
 use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::NewSession;
 use crate::net::server::datagram_allowance::DatagramAllowance;
+use crate::net::server::listening::{is_of_this_host_alone, listen};
 use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, ServerState};
 use crate::problem::{Class, Operation, Problem};
@@ -47,9 +49,8 @@ use crate::run::rate::Rate;
 
 /// Greetings that are answered at a time: each is a thread, for as long as that takes.
 const GREETING_MAX: u32 = 64;
-/// Callers that are taken at a time, and those that the system keeps meanwhile.
+/// Callers that are taken at a time.
 const CALLERS_MAX: usize = 64;
-const BACKLOG: i32 = 1024;
 /// How long the accepting looks away.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -72,13 +73,7 @@ impl Server {
     /// Errors: the folder cannot be opened, the address cannot be had, or the system refuses what is wished of sockets.
     pub fn bind(options: ServeOptions, stop: Arc<AtomicBool>) -> Result<Server, Problem> {
         options.sockets.check().map_err(Problem::usage)?;
-        let wrong = |error: std::io::Error| {
-            let message = format!("listen on {}: {error}", options.listen);
-            Problem { cause: error.raw_os_error(), ..Problem::of(Class::Io, Operation::Listen, message) }
-        };
-        let listener = TcpListener::bind(options.listen).map_err(wrong)?;
-        listener.set_nonblocking(true).map_err(wrong)?;
-        rustix::net::listen(&listener, BACKLOG).map_err(|errno| wrong(errno.into()))?;
+        let listener = listen(options.listen)?;
         // Each caller gets a socket like this one.
         options.sockets.apply(listener.as_fd()).map_err(Problem::usage)?;
         let root = ServedRoot::open(&options.place)?;
@@ -138,6 +133,11 @@ impl Server {
     pub fn address(&self) -> SocketAddr {
         let address = self.listener.as_ref().and_then(|listener| listener.local_addr().ok());
         address.unwrap_or(self.state.options.listen)
+    }
+
+    /// Whether only programs of this host can reach it.
+    pub fn is_of_this_host_alone(&self) -> bool {
+        is_of_this_host_alone(self.address())
     }
 
     /// What lets clients in.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use datapump_transport::{Host, SshHost, WebError, WebUrl};
+use datapump_transport::{Host, SshHost, WebError, WebUrl, decoded_zone};
 
 use super::stripe::Stripe;
 use super::web::Web;
@@ -235,7 +235,7 @@ fn parse_ssh_url(bytes: &[u8]) -> Result<Remote, PlaceError> {
 fn without_brackets(host: &str) -> Option<String> {
     let host = match (host.find('['), host.strip_suffix(']')) {
         (Some(at), Some(rest)) if at == 0 || host[..at].ends_with('@') => {
-            [&host[..at], &rest[at + 1..]].concat()
+            [&host[..at], &*decoded_zone(&rest[at + 1..])].concat()
         }
         _ => host.into(),
     };

@@ -4,7 +4,7 @@
 //! Must not know: what is said over the connection.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 
+use super::address::{address_hint, resolve};
 use crate::cancel::CancelToken;
 use crate::fault::NetFault;
 use crate::timed::POLL_INTERVAL;
@@ -39,7 +40,10 @@ pub(crate) fn call(
     };
     Err(match failed {
         NetFault::Lost(words) => {
-            let try_this = if words == REFUSED { "; is \"pump serve\" running there?" } else { "" };
+            let try_this = match words == REFUSED {
+                true => "; is \"pump serve\" running there?",
+                false => address_hint(&addresses),
+            };
             NetFault::Lost(format!("connect to '{host}': {words}{try_this}"))
         }
         fault => fault,
@@ -53,7 +57,7 @@ pub(crate) fn look_up(host: &str, cancel: &CancelToken) -> Result<Vec<SocketAddr
     }
     let (found, finds) = channel();
     let host = host.to_owned();
-    let search = move || drop(found.send(host.to_socket_addrs().map(Iterator::collect)));
+    let search = move || drop(found.send(resolve(&host)));
     Builder::new().spawn(search).map_err(|error| NetFault::of_io("start a thread", &error))?;
     loop {
         cancel.check()?;

@@ -55,8 +55,8 @@ impl Client {
         let authorization = login::of(url.host());
         let proxies = Proxies::of_environment();
         Client {
-            agent: agent(None, silence, stop),
-            forwarding: proxies.forwarder().map(|proxy| agent(Some(proxy), silence, stop)),
+            agent: agent(None, url, silence, stop),
+            forwarding: proxies.forwarder().map(|proxy| agent(Some(proxy), url, silence, stop)),
             proxies,
             first: url.clone(),
             last: Mutex::new(url.clone()),
@@ -218,7 +218,7 @@ fn value(told: &str) -> Option<HeaderValue> {
 }
 
 /// `forwarder`: the proxy that is asked instead of the server.
-fn agent(forwarder: Option<&Proxy>, silence: Duration, stop: &Arc<AtomicBool>) -> Agent {
+fn agent(forwarder: Option<&Proxy>, url: &WebUrl, silence: Duration, stop: &Arc<AtomicBool>) -> Agent {
     // What the system trusts, or SSL_CERT_FILE and SSL_CERT_DIR name.
     let roots = rustls_native_certs::load_native_certs().certs;
     let roots: Vec<_> = roots.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
@@ -244,7 +244,8 @@ fn agent(forwarder: Option<&Proxy>, silence: Duration, stop: &Arc<AtomicBool>) -
         .max_idle_connections_per_host(BODIES_MAX)
         .build();
     let (forwarder, stop) = (forwarder.map(Forwarder::of), Arc::clone(stop));
-    let addresses = AddressesOf { silence, forwarder: forwarder.clone(), stop: Arc::clone(&stop) };
+    let zoned = url.zone().map(|(address, zone)| (address.to_owned(), zone.to_owned()));
+    let addresses = AddressesOf { silence, forwarder: forwarder.clone(), zoned, stop: Arc::clone(&stop) };
     let connector =
         ().chain(ConnectProxyConnector::default())
             .chain(SideBySide { silence, forwarder, stop })

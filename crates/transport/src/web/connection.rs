@@ -74,7 +74,20 @@ impl fmt::Debug for Forwarder {
 pub(super) struct AddressesOf {
     pub(super) silence: Duration,
     pub(super) forwarder: Option<Forwarder>,
+    /// The address of the server that was named, with its zone, which is in no request.
+    pub(super) zoned: Option<(String, String)>,
     pub(super) stop: Arc<AtomicBool>,
+}
+
+impl AddressesOf {
+    fn server(&self, uri: &Uri) -> Option<String> {
+        let server = DefaultResolver::host_and_port(uri.scheme()?, uri.authority()?)?;
+        let of_zone = |(address, zone): &(String, String)| {
+            let port = server.strip_prefix(&format!("[{address}]"))?;
+            Some(format!("[{address}%{zone}]{port}"))
+        };
+        self.zoned.as_ref().and_then(of_zone).or(Some(server))
+    }
 }
 
 impl Resolver for AddressesOf {
@@ -84,9 +97,8 @@ impl Resolver for AddressesOf {
         _config: &Config,
         _timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let of_server = || DefaultResolver::host_and_port(uri.scheme()?, uri.authority()?);
         let host = self.forwarder.as_ref().map(|forwarder| forwarder.address.clone());
-        let host = host.or_else(of_server).ok_or(Error::HostNotFound)?;
+        let host = host.or_else(|| self.server(uri)).ok_or(Error::HostNotFound)?;
         let cancel = CancelToken::default().heeding(&self.stop).within(self.silence);
         let found = look_up(&host, &cancel).map_err(io_error)?;
         let mut addresses = self.empty();

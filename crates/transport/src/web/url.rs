@@ -2,12 +2,15 @@
 //!
 //! Must not know: how it is reached.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use ureq::http::Uri;
+
+use crate::dial::split_zone;
 
 /// Something else follows the host.
 const NO_PORT: &str = "has no port behind its host: write ':' and a number from 1 to 65535, or nothing";
@@ -43,7 +46,11 @@ const NOT_IN_URLS: &AsciiSet = &CONTROLS
 
 /// A URL of http or https, without a user or a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebUrl(Uri);
+pub struct WebUrl {
+    uri: Uri,
+    /// The interface of a link-local address, which no server gets to see (RFC 6874, section 1).
+    zone: Option<String>,
+}
 
 /// Why a word is no URL that can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +58,15 @@ pub struct WebError(pub String);
 
 impl fmt::Display for WebUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
+        match &self.zone {
+            None => self.uri.fmt(out),
+            Some(zone) => {
+                let (scheme, address) = (self.uri.scheme_str().unwrap_or_default(), self.host_name());
+                let port = self.uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+                let path = self.uri.path_and_query().map_or("", |path| path.as_str());
+                write!(out, "{scheme}://[{address}%25{zone}]{port}{path}")
+            }
+        }
     }
 }
 
@@ -69,6 +84,7 @@ impl WebUrl {
     pub fn parse(word: &[u8]) -> Result<WebUrl, WebError> {
         let word = percent_encode(word, &AsciiSet::EMPTY).to_string();
         let error = |words: &str| WebError(format!("'{word}' {words}"));
+        let (word, zone) = without_zone(&word);
         let uri: Uri = word.parse().map_err(|why| {
             error(&format!("is no URL ({why}); write a space as %20, and quote it in a shell"))
         })?;
@@ -81,7 +97,7 @@ impl WebUrl {
             )),
             Some(authority) if authority.starts_with(':') => Err(error("names no host")),
             Some(_) if !has_true_port(&uri) => Err(error(NO_PORT)),
-            Some(_) => Ok(WebUrl(uri)),
+            Some(_) => Ok(WebUrl { uri, zone }),
         }
     }
 
@@ -89,8 +105,8 @@ impl WebUrl {
     pub(super) fn joined(&self, location: &[u8]) -> Result<WebUrl, WebError> {
         let location = percent_encode(location.trim_ascii(), NOT_IN_URLS).to_string();
         let location = location.split('#').next().unwrap_or_default();
-        let scheme = self.0.scheme_str().unwrap_or("http");
-        let authority = self.0.authority().map_or("", |authority| authority.as_str());
+        let scheme = self.uri.scheme_str().unwrap_or("http");
+        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         let path = |path: &str| {
             let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
             format!("{scheme}://{authority}{}{query}", without_dots(path))
@@ -103,31 +119,43 @@ impl WebUrl {
             location if has_scheme(location) => location.to_owned(),
             location if location.starts_with("//") => format!("{scheme}:{location}"),
             location if location.starts_with('/') => path(location),
-            location if location.starts_with('?') => path(&format!("{}{location}", self.0.path())),
+            location if location.starts_with('?') => path(&format!("{}{location}", self.uri.path())),
             location => {
-                let above = self.0.path().rfind('/').map_or("/", |end| &self.0.path()[..=end]);
+                let above = self.uri.path().rfind('/').map_or("/", |end| &self.uri.path()[..=end]);
                 path(&format!("{above}{location}"))
             }
         };
-        WebUrl::parse(without_login(&url).as_bytes())
+        let url = WebUrl::parse(without_login(&url).as_bytes())?;
+        // Interfaces are this host's: a server knows of none.
+        let zone = self.zone.clone().filter(|_| url.host().eq_ignore_ascii_case(self.host()));
+        Ok(WebUrl { zone, ..url })
     }
 
     pub(super) fn uri(&self) -> &Uri {
-        &self.0
+        &self.uri
+    }
+
+    /// The address that has a zone, and the zone.
+    pub(super) fn zone(&self) -> Option<(&str, &str)> {
+        self.zone.as_deref().map(|zone| (self.host_name(), zone))
+    }
+
+    fn host_name(&self) -> &str {
+        self.host().trim_matches(['[', ']'])
     }
 
     /// Host, without port.
     pub fn host(&self) -> &str {
-        self.0.host().unwrap_or_default()
+        self.uri.host().unwrap_or_default()
     }
 
     pub(super) fn is_secret(&self) -> bool {
-        self.0.scheme_str() == Some("https")
+        self.uri.scheme_str() == Some("https")
     }
 
     /// Whether both are at one server: the same scheme, host and port.
     pub(super) fn is_at_same_server(&self, other: &WebUrl) -> bool {
-        let port = |url: &WebUrl| url.0.port_u16().unwrap_or(if url.is_secret() { 443 } else { 80 });
+        let port = |url: &WebUrl| url.uri.port_u16().unwrap_or(if url.is_secret() { 443 } else { 80 });
         self.is_secret() == other.is_secret()
             && self.host().eq_ignore_ascii_case(other.host())
             && port(self) == port(other)
@@ -135,11 +163,25 @@ impl WebUrl {
 
     /// The last segment of its path, percent-decoded; nothing if that is no name of a file.
     pub fn file_name(&self) -> Option<OsString> {
-        let segment = self.0.path().rsplit('/').next().unwrap_or_default();
+        let segment = self.uri.path().rsplit('/').next().unwrap_or_default();
         let name: Vec<u8> = percent_decode_str(segment).collect();
         let is_name =
             !matches!(&name[..], b"" | b"." | b"..") && !name.iter().any(|byte| b"/\0".contains(byte));
         is_name.then(|| OsString::from_vec(name))
+    }
+}
+
+/// The zone of an address in brackets, and the URL without it.
+fn without_zone(url: &str) -> (Cow<'_, str>, Option<String>) {
+    let brackets = || {
+        let start = url.find("://")? + "://[".len();
+        let rest = url.get(start..).filter(|_| url[..start].ends_with('['))?;
+        Some((&url[..start], rest.split_once(']')?))
+    };
+    let Some((before, (host, behind))) = brackets() else { return (url.into(), None) };
+    match split_zone(host) {
+        (address, Some(zone)) => (format!("{before}{address}]{behind}").into(), Some(zone.into())),
+        (_, None) => (url.into(), None),
     }
 }
 
@@ -279,6 +321,24 @@ mod tests {
         let url = WebUrl::parse(b"http://host/a\xff\xc2\x85").unwrap();
         assert_eq!(url.to_string(), "http://host/a%FF%C2%85");
         assert_eq!(url.file_name(), Some(OsString::from_vec(b"a\xff\xc2\x85".into())));
+    }
+
+    #[test]
+    fn a_zone_is_this_hosts_and_no_servers() {
+        for word in ["http://[fe80::1%25eth0]:80/x?y", "http://[fe80::1%eth0]:80/x?y"] {
+            let url = WebUrl::parse(word.as_bytes()).expect(word);
+            assert_eq!(url.to_string(), "http://[fe80::1%25eth0]:80/x?y", "{word}");
+            assert_eq!((url.host(), url.zone()), ("[fe80::1]", Some(("fe80::1", "eth0"))), "{word}");
+            assert_eq!(url.uri().to_string(), "http://[fe80::1]:80/x?y", "{word}");
+            for (location, to) in [
+                (&b"/z"[..], "http://[fe80::1%25eth0]:80/z"),
+                (b"http://[fe80::1]/z", "http://[fe80::1%25eth0]/z"),
+                (b"http://[fe80::2%25eth0]/z", "http://[fe80::2]/z"),
+                (b"http://host/z", "http://host/z"),
+            ] {
+                assert_eq!(url.joined(location).expect("a URL").to_string(), to, "{word} {location:?}");
+            }
+        }
     }
 
     #[test]
