@@ -63,6 +63,7 @@ pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpSt
 pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
 pub use datapump_files::followed::behind::foreign_link_on;
+pub use datapump_files::withheld::withhold;
 pub use datapump_transport::{
     Assembly, Host, Shell, SocketFacts, SocketOptions, SshHost, Ticket, WayIn, resolve, shown_address,
 };

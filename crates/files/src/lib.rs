@@ -19,5 +19,6 @@ pub mod identity;
 pub mod opened_folders;
 pub mod resume;
 pub mod stream;
+pub mod withheld;
 
 use datapump_core::problem;

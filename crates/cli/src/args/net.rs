@@ -284,10 +284,11 @@ pub struct ServeArguments {
     /// Write the ticket to a file that only this user may read, instead of printing it
     ///
     /// The file is new. It replaces a file of this user that stands there; anything else (a link, a pipe, a file of
-    /// another user) is refused. Default: it is printed.
+    /// another user) is refused. In DIR neither it nor a log of this command is served. Has no environment variable,
+    /// because PUMP_TICKET_FILE names the ticket of a client. Default: it is printed.
     ///
     /// Example: pump serve --ticket-file ticket /data
-    #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOW)]
+    #[arg(long, value_name = "FILE", help_heading = HOW)]
     pub ticket_file: Option<PathBuf>,
 
     /// Clients may read and not write

@@ -90,11 +90,15 @@ fn told(arguments: &ServeArguments, server: &Server) -> Result<(), String> {
             String::new()
         }
         Some(path) => {
-            ticket::write(path, &word).map_err(|problem| problem.to_string())?;
+            let file = ticket::write(path, &word).map_err(|problem| problem.to_string())?;
+            datapump::withhold(&file);
             String::new()
         }
         None => format!("ticket: {word}\n"),
     };
+    // A log in the served folder may hold the ticket.
+    datapump::withhold(stdout());
+    datapump::withhold(stderr());
     let address = datapump::shown_address(server.address());
     if server.is_of_this_host_alone() {
         let advice = "--listen 0.0.0.0:PORT (or [::]:PORT) serves the network";

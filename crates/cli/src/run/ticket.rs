@@ -65,7 +65,7 @@ fn read(path: &Path) -> Result<String, String> {
 
 /// Writes a ticket to a file that only this user may read, from the first byte on. The file is new; one that stands
 /// there is replaced, and only if it is this user's.
-pub fn write(path: &Path, word: &str) -> Result<(), Problem> {
+pub fn write(path: &Path, word: &str) -> Result<File, Problem> {
     let system = |error: Errno| Problem::system(WRITE, path, error.raw_os_error());
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().ok_or_else(|| Problem::new(Class::Usage, WRITE, path, "this is no name"))?;
@@ -84,7 +84,8 @@ pub fn write(path: &Path, word: &str) -> Result<(), Problem> {
     };
     written.and_then(renamed).inspect_err(|_| {
         let _ = fs::unlinkat(&folder, &temporary, AtFlags::empty());
-    })
+    })?;
+    Ok(file)
 }
 
 const WRITE: Operation = Operation::WriteTicket;

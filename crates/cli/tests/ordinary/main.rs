@@ -89,6 +89,7 @@ mod roots;
 mod sandbox;
 mod secrets;
 mod selection;
+mod served_own_files;
 mod sparse;
 mod special_arguments;
 mod stripe;

@@ -18,6 +18,7 @@ use rustix::io::Errno as System;
 
 use super::proc::path_of_open_file;
 use super::{Access, FileKind, Meta, Outcome, os};
+use crate::withheld::{given, is_withheld_name, may_be_withheld, may_change};
 
 mod beneath;
 mod new_name;
@@ -57,8 +58,8 @@ pub fn open_source(folder: &File, name: &OsStr, quietly: bool) -> Outcome<File> 
         Err(System::PERM) if quietly => fs::openat(folder, name, flags, Mode::empty()),
         opened => opened,
     }
-    .map(File::from)
     .map_err(errno)
+    .and_then(|opened| given(opened.into()))
 }
 
 /// Makes a new file that only this user may read, open for writing alone; `EEXIST` if the name is taken.
@@ -111,11 +112,12 @@ pub fn open_path(path: &Path) -> Outcome<File> {
 /// The same below a folder that no link may lead out of.
 pub fn open_beneath(root: &File, path: &Path) -> Outcome<File> {
     beneath::open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC)
+        .and_then(given)
 }
 
 /// Holds what a path names below such a folder, links followed, whatever it is (O_PATH).
 pub fn hold_beneath(root: &File, path: &Path) -> Outcome<File> {
-    beneath::open(root, path, OFlags::PATH | OFlags::CLOEXEC)
+    beneath::open(root, path, OFlags::PATH | OFlags::CLOEXEC).and_then(given)
 }
 
 /// The flags needed to go on from a folder: it need not be readable.
@@ -155,7 +157,8 @@ fn list_once(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
         let entry = entry.map_err(errno)?;
         next = entry.next_entry_cookie();
         let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
+        let is_own = || may_be_withheld(entry.ino()) && is_withheld_name(folder, OsStr::from_bytes(name));
+        if name != b"." && name != b".." && !is_own() {
             let name = OsStr::from_bytes(name).to_owned();
             let (kind, inode) = (kind(entry.file_type()), entry.ino());
             names.push(DirEntry { name, kind, inode });
@@ -407,6 +410,7 @@ pub fn make_special(folder: &File, name: &OsStr, meta: &Meta) -> Outcome<()> {
 /// Removes a name; of a folder only if it is empty.
 pub fn remove(folder: &File, name: &OsStr, is_folder: bool) -> Outcome<()> {
     let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    may_change(folder, name)?;
     fs::unlinkat(folder, name, flags).map_err(errno)
 }
 

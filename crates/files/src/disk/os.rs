@@ -15,6 +15,7 @@ use rustix::fs::{
 };
 
 use super::{Access, FileKind, Meta, Outcome, Room, proc};
+use crate::withheld::{REFUSED, given, is_withheld, may_change};
 
 /// Together 800 ms: a signal is answered within a second.
 const LOCK_TRIES: u32 = 80;
@@ -41,7 +42,7 @@ pub(super) fn open(path: &Path, access: Access) -> Outcome<File> {
 /// Opens what is to be a file. A pipe that somebody put there is not waited for: what is done with a file fails on it.
 pub(super) fn open_file_at(folder: &File, name: &OsStr, access: Access) -> Outcome<File> {
     let flags = flags(access) | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)?;
+    let file = given(fs::openat(folder, name, flags, Mode::empty()).map_err(errno)?.into())?;
     fs::fcntl_setfl(&file, OFlags::empty()).map_err(errno)?;
     Ok(file)
 }
@@ -49,12 +50,12 @@ pub(super) fn open_file_at(folder: &File, name: &OsStr, access: Access) -> Outco
 /// Opens what stands there, and waits for the other side of a pipe.
 pub(super) fn open_at(folder: &File, name: &OsStr, access: Access) -> Outcome<File> {
     let flags = flags(access) | OFlags::NOFOLLOW;
-    fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
+    given(fs::openat(folder, name, flags, Mode::empty()).map_err(errno)?.into())
 }
 
 /// The same, following a link under the name.
 pub(super) fn open_behind(folder: &File, name: &OsStr, access: Access) -> Outcome<File> {
-    fs::openat(folder, name, flags(access), Mode::empty()).map(File::from).map_err(errno)
+    given(fs::openat(folder, name, flags(access), Mode::empty()).map_err(errno)?.into())
 }
 
 pub(super) fn folder(path: &Path) -> Outcome<File> {
@@ -78,9 +79,15 @@ pub fn metadata_of_name(path: &Path) -> Outcome<Meta> {
 }
 
 pub(super) fn metadata_at(folder: &File, name: &OsStr) -> Outcome<Meta> {
-    match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(rustix::io::Errno::ACCESS) => closed_mount(folder, name).ok_or(errno(rustix::io::Errno::ACCESS)),
-        found => found.map(meta).map_err(errno),
+    let stat = match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(rustix::io::Errno::ACCESS) => {
+            return closed_mount(folder, name).ok_or(errno(rustix::io::Errno::ACCESS));
+        }
+        found => found.map_err(errno)?,
+    };
+    match is_withheld(stat.st_dev, stat.st_ino) {
+        true => Err(REFUSED),
+        false => Ok(meta(stat)),
     }
 }
 
@@ -141,6 +148,7 @@ fn kind(mode: u32) -> FileKind {
 }
 
 pub(super) fn remove(folder: &File, name: &OsStr) -> Outcome<()> {
+    may_change(folder, name)?;
     fs::unlinkat(folder, name, AtFlags::empty()).map_err(errno)
 }
 

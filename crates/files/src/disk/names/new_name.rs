@@ -15,12 +15,14 @@ use rustix::fs::{self, RenameFlags};
 
 use super::{errno, link, make_folder, metadata, remove};
 use crate::disk::{FileKind, Outcome};
+use crate::withheld::may_change;
 
 /// A name in an open folder.
 pub type NameAt<'name> = (&'name File, &'name OsStr);
 
 /// Moves a name, replacing what has the new one.
 pub fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
+    may_change(from, from_name).and_then(|()| may_change(to, to_name))?;
     match fs::renameat(from, from_name, to, to_name).map_err(errno) {
         Err(refused) if KernelCall::Renameat.is_refused_by(refused) => {
             fs::renameat_with(from, from_name, to, to_name, RenameFlags::empty()).map_err(|_| refused)
@@ -37,6 +39,7 @@ pub fn rename_new(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
 /// Moves a name from folder to folder; `EEXIST` if the new name is taken. Where the file system does not know the flag
 /// (NFS), a look before must do: a link to an open file would cost a name that stays until it is closed.
 pub fn move_new(from: NameAt<'_>, to: NameAt<'_>) -> Outcome<()> {
+    may_change(from.0, from.1)?;
     let renamed = fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE).map_err(errno);
     match renamed {
         Err(refused) if KernelCall::Renameat2.is_refused_by(refused) => {
