@@ -4,6 +4,7 @@
 //! Must not know: what is done in a folder, which mode it gets.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,11 @@ pub const OPEN: u32 = 0o700;
 /// Without these nobody but a privileged user looks into a folder.
 const LOOKED_INTO: u32 = 0o500;
 
+/// Bytes kept about folders that were opened up: another host may name folders without end. Behind that none is opened.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+/// What a folder takes besides the way to it.
+const DUE_BYTES: usize = 128;
+
 /// A folder by the root of its tree, the path of that, and the way from that root.
 pub type WayToFolder<'tree> = (&'tree Arc<File>, &'tree Path, PathBuf);
 
@@ -33,6 +39,7 @@ struct DueModes {
     /// By the root, and the way from it: folders follow those that they lie in.
     due: BTreeMap<(FileId, PathBuf), (FileId, u32)>,
     roots: BTreeMap<FileId, (Arc<File>, PathBuf)>,
+    kept_bytes: usize,
 }
 
 /// Whether the mode of a folder keeps its owner, who is this user, from something.
@@ -88,12 +95,21 @@ impl OpenedFolders {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether one more may be opened up.
+    pub fn has_room(&self) -> bool {
+        self.state().kept_bytes < KEPT_BYTES_MAX
+    }
+
     /// A folder was opened up and gets this mode when the run ends; the first that it was found with.
     pub fn owe(&self, (root, path, way): WayToFolder<'_>, folder: &Meta) {
         let Ok(root_id) = file_meta(root).map(|meta| id(&meta)) else { return };
         let mut state = self.state();
         state.roots.entry(root_id).or_insert_with(|| (Arc::clone(root), path.to_owned()));
-        state.due.entry((root_id, way)).or_insert((id(folder), folder.mode));
+        let bytes = DUE_BYTES + way.as_os_str().len();
+        if let Entry::Vacant(place) = state.due.entry((root_id, way)) {
+            place.insert((id(folder), folder.mode));
+            state.kept_bytes += bytes;
+        }
     }
 
     /// A folder has the mode that it is to have. One that this closes is opened up once more: other names are linked to
@@ -101,11 +117,11 @@ impl OpenedFolders {
     pub fn has_its_mode(&self, place: WayToFolder<'_>, folder: &File) -> Outcome<()> {
         let (now, root) = (file_meta(folder)?, id(&file_meta(place.0)?));
         let mut state = self.state();
-        if !state.due.is_empty() {
-            state.due.remove(&(root, place.2.clone()));
+        if !state.due.is_empty() && state.due.remove(&(root, place.2.clone())).is_some() {
+            state.kept_bytes -= DUE_BYTES + place.2.as_os_str().len();
         }
         drop(state);
-        if is_shut(folder, &now) {
+        if self.has_room() && is_shut(folder, &now) {
             AttributeHolder::Open(folder).set_mode(now.mode | OPEN)?;
             self.owe(place, &now);
         }
@@ -140,4 +156,62 @@ impl OpenedFolders {
 pub fn at_end(base: &File, way: &Path) -> Outcome<File> {
     let base = names::open_folder(base, OsStr::new("."))?;
     way.components().try_fold(base, |above, part| names::open_folder(&above, part.as_os_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        let open = names::hold_path(path).expect("it is there");
+        file_meta(&open).expect("a folder").mode
+    }
+
+    #[test]
+    fn folders_get_their_modes_from_the_inside_to_the_outside() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (outer, inner) = (home.path().join("a"), home.path().join("a/b"));
+        std::fs::create_dir_all(&inner).expect("room");
+        let (folders, root) =
+            (OpenedFolders::default(), Arc::new(File::open(home.path()).expect("it is there")));
+        for (path, way, bits) in [(&outer, "a", 0), (&inner, "a/b", 0o500)] {
+            let found = file_meta(&names::hold_path(path).expect("it is there")).expect("a folder");
+            folders.owe((&root, home.path(), way.into()), &Meta { mode: bits, ..found });
+            AttributeHolder::Open(&File::open(path).expect("it is there")).set_mode(0o750).expect("ours");
+        }
+        // What something else replaced keeps its mode; what is gone is no error.
+        let found = file_meta(&root).expect("a folder");
+        folders.owe((&root, home.path(), "a/gone".into()), &found);
+        let mut done = 0;
+        let failed = folders.close(|_, _| {
+            done += 1;
+            Ok(())
+        });
+        assert!(failed.is_empty() && done == 2, "{failed:?}");
+        assert_eq!(mode(&outer), 0o050, "the bits of its owner alone");
+        let held = names::hold_path(&outer).expect("it is there");
+        AttributeHolder::Held(&held).set_mode(0o755).expect("ours");
+        assert_eq!(mode(&inner), 0o550);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_given_back() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (folders, root) =
+            (OpenedFolders::default(), Arc::new(File::open(home.path()).expect("it is there")));
+        let found = file_meta(&root).expect("a folder");
+        let long = "x".repeat(1 << 20);
+        let way = |number: u32| PathBuf::from(format!("{number}{long}"));
+        let count = (0..1000).take_while(|number| {
+            folders.owe((&root, home.path(), way(*number)), &found);
+            folders.owe((&root, home.path(), way(*number)), &found);
+            folders.has_room()
+        });
+        let count = count.count() as u32;
+        assert!((50..100).contains(&count), "{count}");
+        folders.has_its_mode((&root, home.path(), way(0)), &root).expect("it is open");
+        folders.has_its_mode((&root, home.path(), way(0)), &root).expect("it is open");
+        folders.has_its_mode((&root, home.path(), way(1)), &root).expect("it is open");
+        assert!(folders.has_room());
+    }
 }

@@ -92,6 +92,18 @@ fn closed_folders_are_opened_up_while_they_are_worked_in() {
 }
 
 #[test]
+fn a_folder_that_was_closed_keeps_the_mode_that_opening_up_gives_it() {
+    let home = places();
+    let Some(first) = as_ordinary_user(&home, &["copy", "--chmod=D0300,F644", "from/", "open/to"]) else {
+        return;
+    };
+    expect(&first, 0, &[], "closed");
+    let again = as_ordinary_user(&home, &["mirror", "--chmod=D0700,F644", "from/", "open/to"]);
+    expect(&again.expect("as before"), 0, &[], "open");
+    is_as_asked(&home, 0o700, &["a/f", "a/in/g"], "open");
+}
+
+#[test]
 fn a_run_that_is_cut_closes_what_it_opened_up() {
     let home = places();
     let chmod = "--chmod=D0000,F644";

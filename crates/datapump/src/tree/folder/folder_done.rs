@@ -108,7 +108,8 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Resul
 fn put_attributes(shared: &Shared<'_>, directory: &Directory, tells: bool) -> Result<bool, Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
     let (from, to) = (directory.source.origin().map_err(Problem::vanished)?, target.file()?.0);
-    let was_right = is_right(shared, directory, (&from, &to));
+    // One that was opened up has not its own mode.
+    let was_right = !target.was_opened_up() && is_right(shared, directory, (&from, &to));
     // Looked at before they are set.
     let differed = differed(shared, directory, (&from, &to), was_right);
     let mut is_whole = true;

@@ -184,7 +184,7 @@ impl FolderSide {
         };
         let now_ns = tick::now_ns();
         let above = self.opened(self.file()?);
-        let opened = match opened_folders.as_ref().filter(|_| opens_up) {
+        let opened = match opened_folders.as_ref().filter(|folders| opens_up && folders.has_room()) {
             Some(_) => opened_folders::open_up(&above.file, Some(name)),
             None => open_and_stat(&above, name).map(|(file, meta)| (file, meta, false)),
         };

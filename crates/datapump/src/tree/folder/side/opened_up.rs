@@ -43,7 +43,10 @@ impl FolderSide {
                 let mode = file_meta(&folder.0).ok()?.mode;
                 let is_set =
                     mode | OPEN != mode && AttributeHolder::Open(&folder.0).set_mode(mode | OPEN).is_ok();
-                is_set.then(|| self.owe_mode())
+                if is_set && self.way().is_some_and(|(folders, ..)| folders.has_room()) {
+                    self.owe_mode();
+                }
+                is_set.then_some(())
             };
             is_own && opens().is_some()
         })
