@@ -104,6 +104,30 @@ fn a_folder_that_was_closed_keeps_the_mode_that_opening_up_gives_it() {
 }
 
 #[test]
+fn backups_are_kept_in_closed_folders_too() {
+    for bits in MODES {
+        let home = places();
+        let (chmod, old) = (format!("--chmod=D{bits:04o},F644"), home.path("open/old"));
+        let backups = format!("--backup-dir={}", old.display());
+        let run = |words: &[&str]| as_ordinary_user(&home, &[words, &[&chmod, "from/", "open/to"]].concat());
+        let Some(first) = run(&["copy"]) else { return };
+        expect(&first, 0, &[], "the first");
+        for round in 1..4 {
+            noise_file(&home, "from/a/f", 700 + round, 7);
+            noise_file(&home, "from/a/in/g", 900 + round, 8);
+            let row = format!("{bits:o}, round {round}");
+            expect(&run(&["mirror", &backups]).expect("as before"), 0, &[], &row);
+            is_as_asked(&home, bits, &["a/f", "a/in/g"], &row);
+        }
+        for name in ["open/old", "open/old/a", "open/old/a/in"] {
+            assert_eq!(mode(&home.path(name)), bits, "{name}");
+            set_mode(&home.path(name), 0o700);
+        }
+        assert!(old.join("a/f").exists() && old.join("a/in/g").exists(), "{bits:o}");
+    }
+}
+
+#[test]
 fn a_run_that_is_cut_closes_what_it_opened_up() {
     let home = places();
     let chmod = "--chmod=D0000,F644";

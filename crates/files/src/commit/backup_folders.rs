@@ -16,7 +16,7 @@ use crate::attributes::keep::{Keep, New};
 use crate::commit::aside;
 use crate::disk::{AttributeHolder, Meta, Outcome, file_meta, names};
 use crate::identity::{FileId, id};
-use crate::opened_folders::{OPEN, at_end};
+use crate::opened_folders::{self, OPEN, at_end};
 
 /// The folders that backups of a tree come from.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ impl BackupFolders {
     /// A folder below that of all backups, made if it is not there. No link is followed, whoever put it there: what is
     /// no folder, a backup of what stood in the place of one, gets a number.
     pub fn open_below(&self, root: &Arc<File>, below: &Path, originals: Originals<'_>) -> Outcome<File> {
-        let mut open = names::open_folder(root, OsStr::new("."))?;
+        let mut open = self.opened((root, Path::new("")), opened_folders::open_up(root, None)?)?;
         let (levels, mut way) = (below.components().count(), PathBuf::new());
         for (index, part) in below.components().enumerate() {
             let Component::Normal(name) = part else { return Err(Errno::EXDEV) };
@@ -98,31 +98,28 @@ impl BackupFolders {
             Err(Errno::EEXIST) => {}
             made => return Ok((made?, true)),
         }
-        match names::open_folder(above, name) {
+        match opened_folders::open_up(above, Some(name)) {
             Err(Errno::ENOTDIR | Errno::ELOOP) => {
                 aside::number(above, name)?;
                 Ok((made()?, true))
             }
-            Err(Errno::EACCES) => {
-                let held = names::hold(above, name)?;
-                self.open_up(at, AttributeHolder::Held(&held))?;
-                Ok((names::open_folder(above, name)?, false))
-            }
-            opened => {
-                let opened = opened?;
-                self.open_up(at, AttributeHolder::Open(&opened))?;
-                Ok((opened, false))
-            }
+            opened => Ok((self.opened(at, opened?)?, false)),
         }
     }
 
-    fn open_up(&self, at: (&Arc<File>, &Path), folder: AttributeHolder<'_>) -> Outcome<()> {
-        let meta = folder.meta()?;
+    /// An existing folder that this user changes, too; `meta` is what it was before it was opened.
+    fn opened(
+        &self,
+        at: (&Arc<File>, &Path),
+        (folder, meta, was_closed): (File, Meta, bool),
+    ) -> Outcome<File> {
         if meta.uid == rustix::process::geteuid().as_raw() && meta.mode & OPEN != OPEN {
-            folder.set_mode(meta.mode | OPEN)?;
+            if !was_closed {
+                AttributeHolder::Open(&folder).set_mode(meta.mode | OPEN)?;
+            }
             self.owe(at, id(&meta), meta);
         }
-        Ok(())
+        Ok(folder)
     }
 
     fn owe(&self, (root, way): (&Arc<File>, &Path), folder: FileId, meta: Meta) {
