@@ -40,15 +40,7 @@ pub fn why_not_own(folder: &Folder, list: &Meta) -> Option<&'static str> {
     if !is_closed {
         return Some("others can write to all files of this mount");
     }
-    let is_in_order = is_closed_by(guard, open) || (guard == Guard::Modes && is_owners_alone(open));
-    (!is_in_order).then_some("others can write to this folder")
-}
-
-/// Whether the owner alone can put or move a name here: root's copy of the home folder of a user belongs to that user. Then
-/// a list that is ours, of mode 0600 and of one name, is of this folder by what stands in it. Its owner can at most put an
-/// earlier one back, whose marks hold for files that did not change since.
-fn is_owners_alone(folder: &File) -> bool {
-    file_meta(folder).is_ok_and(|meta| meta.mode & (GROUP_WRITES | OTHERS_WRITE) == 0)
+    (!is_closed_by(guard, open)).then_some("others can write to this folder")
 }
 
 /// Why it is not this user's at all, and is never written to. Others may still have put the user's own file there.
