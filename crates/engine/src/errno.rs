@@ -65,5 +65,5 @@ named! {
     ECONNRESET 108 "The connection was lost."
     ELOOP 114 "Too many symbolic links."
     EOPNOTSUPP 130 "Not supported here."
-    ESTALE 70 "Another file by now."
+    ESTALE 70 "The file system no longer knows the handle."
 }

@@ -7,6 +7,8 @@
 //! Must not know: requests, slots, names of files, why a call is made.
 
 #[cfg(target_os = "linux")]
+mod again;
+#[cfg(target_os = "linux")]
 pub mod linux;
 #[cfg(target_os = "linux")]
 pub use linux::{ECANCELED, ENOSYS, copy_file_range, read_at, read_stream, rw_flags, write_at, write_stream};

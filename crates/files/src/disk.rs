@@ -21,6 +21,7 @@ pub use above::{PathAbove, make_above};
 pub use attribute_holder::{AttributeHolder, handed_down, xattr_names_at};
 pub use file_calls::FileCalls;
 pub use names::DirEntry;
+pub(crate) use os::retried;
 pub use os::{
     boot, file_bytes_max, file_system, inode_flags, is_locked, is_mount_root, metadata_of_name,
     mount_options, mtime_from_disk, origin, takes_names,

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datapump_engine::Errno;
-use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno as System;
 use serde::{Deserialize, Serialize};
 
+use crate::disk::retried::{self as fs, Mode, OFlags};
 use crate::disk::{
     DirEntry, FileKind, Meta, Outcome, file_meta, folder_of, is_descriptor, metadata_of_name, names,
 };
@@ -121,16 +121,11 @@ impl OriginFolder {
     }
 
     /// Holds a name that was looked at: [`names::hold_the`].
-    pub fn hold_the(&self, name: &OsStr, known: &Meta) -> Outcome<File> {
+    pub fn hold_the(&self, name: &OsStr, known: &Meta) -> Outcome<Option<File>> {
         if !self.follows(name) {
             return names::hold_the(&self.file, self.own(name), known);
         }
-        let held = self.hold_behind(name)?;
-        let now = file_meta(&held)?;
-        match (now.device, now.inode, now.kind) == (known.device, known.inode, known.kind) {
-            true => Ok(held),
-            false => Err(Errno(System::STALE.raw_os_error())),
-        }
+        self.hold_behind(name).and_then(|held| names::if_the(held, known))
     }
 
     /// What a name leads to, or has under another name, held; `None` if it is no link that is followed.

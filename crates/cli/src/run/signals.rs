@@ -49,6 +49,8 @@ pub fn signal_flags() -> io::Result<SignalFlags> {
         flag::register(signal, Arc::clone(&stop))?;
         // Words that nobody reads are not waited for.
         flag::register(signal, printer::stop_flag())?;
+        // Calls that it interrupts are not made again.
+        flag::register(signal, datapump::host::stop_flag())?;
     }
     Ok(SignalFlags { stop, asked })
 }

@@ -251,8 +251,9 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
     let (Ok(Folder::Os(folder)), Some(name), Some(from)) = (at.folder(), at.name(), from.bearer()) else {
         return Ok(false);
     };
-    let held = names::hold_the(folder, name, there).map_err(|errno| match errno {
-        Errno::ENOENT | Errno::ESTALE => taken(&at.path),
+    let held = names::hold_the(folder, name, there).and_then(|held| held.ok_or(Errno::ENOENT));
+    let held = held.map_err(|errno| match errno {
+        Errno::ENOENT => taken(&at.path),
         errno => Problem::system(Operation::OpenToSetAttributes, &at.path, errno.0),
     })?;
     let syncs = shared.settings.syncs_names();

@@ -186,9 +186,11 @@ fn change(shared: &Shared<'_>, (first, other): (&Item, &Item), stands: Option<&M
 /// The file that stands under the first name, and no other that was put there.
 fn held(from: &PathAt, there: &Meta) -> Result<File, Problem> {
     let (folder, name) = ends(from)?;
-    names::hold_the(folder, name, there).map_err(|errno| match errno {
-        Errno::ENOENT | Errno::ESTALE => taken(&from.path),
-        errno => Problem::system(Operation::OpenToLink, &from.path, errno.0),
+    names::hold_the(folder, name, there).and_then(|held| held.ok_or(Errno::ENOENT)).map_err(|errno| {
+        match errno {
+            Errno::ENOENT => taken(&from.path),
+            errno => Problem::system(Operation::OpenToLink, &from.path, errno.0),
+        }
     })
 }
 

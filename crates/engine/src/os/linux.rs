@@ -11,6 +11,7 @@ use std::io::{IoSlice, IoSliceMut};
 use rustix::event::PollFlags;
 use rustix::io::{Errno as Error, ReadWriteFlags};
 
+pub use super::again::{Interrupted, again, again_named, stop_flag};
 use super::unix::{self, errno, may_block_for_ever, wait_for};
 use crate::{Errno, TransferFlags};
 

@@ -51,7 +51,8 @@ pub fn check_folder(
     let start = start.checked_sub(TICK).and_then(|start| start.duration_since(SystemTime::UNIX_EPOCH).ok());
     let start_ns = start.map_or(0, |since| since.as_nanos() as i128);
     let looks_new = meta.mtime_ns == meta.ctime_ns && meta.ctime_ns >= start_ns;
-    let is_new = looks_new || names::list(made, 0).is_ok_and(|(names, _)| names.is_empty());
+    let system = |errno: Errno| Problem::system(Operation::List, path, errno.0);
+    let is_new = looks_new || names::list(made, 0).map_err(system)?.0.is_empty();
     match is_new && is_own(above, meta) {
         true => Ok(()),
         false => Err(replaced(path)),
@@ -61,9 +62,9 @@ pub fn check_folder(
 /// Whether an open folder is a new root: this user's, with nothing in it but the list of a run that was killed. A
 /// folder of this user's that somebody else gave the temporary name would be handed on with all that it holds.
 pub fn check_root(above: &File, made: &File, path: &Path) -> Result<(), Problem> {
-    let system = |errno: Errno| Problem::system(Operation::Make, path, errno.0);
-    let meta = file_meta(made).map_err(system)?;
-    match holds_a_list_alone(made).map_err(system)? && is_own(above, &meta) {
+    let meta = file_meta(made).map_err(|errno| Problem::system(Operation::Make, path, errno.0))?;
+    let is_new = holds_a_list_alone(made).map_err(|errno| Problem::system(Operation::List, path, errno.0))?;
+    match is_new && is_own(above, &meta) {
         true => Ok(()),
         false => {
             let words = "what stands under its temporary name was made by somebody else, or is not empty; choose \

@@ -117,7 +117,7 @@ fn missing_from<'path>(wanted: &'path Path, open: &impl Fn(&Path) -> Outcome<Fil
 }
 
 fn synced(folder: &File) -> Outcome<()> {
-    folder.sync_all().map_err(|error| Errno::of(&error))
+    super::os::sync(folder)
 }
 
 #[cfg(test)]

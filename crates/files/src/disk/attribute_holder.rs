@@ -9,12 +9,12 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 use datapump_engine::os::linux::{KernelCall, list_xattrs_at};
-use rustix::fs::{self, AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno as System;
 use rustix::path::Arg;
 
 use crate::attributes::acl;
 
+use super::os::retried::{self as fs, AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use super::proc::path_of_open_file;
 use super::{Meta, Outcome, names, os};
 

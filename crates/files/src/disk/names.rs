@@ -12,10 +12,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use datapump_engine::Errno;
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
-use rustix::fs::{StatxAttributes, StatxFlags, Timespec, Timestamps, Uid};
+use datapump_engine::os::linux::again;
 use rustix::io::Errno as System;
 
+use super::os::retried::{self as fs, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
+use super::os::retried::{StatxAttributes, StatxFlags, Timespec, Timestamps, Uid};
 use super::proc::path_of_open_file;
 use super::{Access, FileKind, Meta, Outcome, os};
 use crate::withheld::{given, is_withheld_name, may_be_withheld, may_change};
@@ -81,14 +82,16 @@ pub fn hold(folder: &File, name: &OsStr) -> Outcome<File> {
     fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
 }
 
-/// The same of a name that was looked at: `ESTALE` if another file stands there by now.
-pub fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<File> {
-    let held = hold(folder, name)?;
+/// The same of a name that was looked at; `None` if another file has it by now.
+pub fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<Option<File>> {
+    hold(folder, name).and_then(|held| if_the(held, known))
+}
+
+/// The held file or name, if it is the one that was looked at.
+pub(crate) fn if_the(held: File, known: &Meta) -> Outcome<Option<File>> {
     let now = os::file_metadata(&held)?;
-    match (now.device, now.inode, now.kind) == (known.device, known.inode, known.kind) {
-        true => Ok(held),
-        false => Err(errno(System::STALE)),
-    }
+    let is_it = (now.device, now.inode, now.kind) == (known.device, known.inode, known.kind);
+    Ok(is_it.then_some(held))
 }
 
 /// The same of a path, links followed.
@@ -100,7 +103,7 @@ pub fn hold_path(path: &Path) -> Outcome<File> {
 /// opened before.
 pub fn sync_of(opened: Option<File>, folder: &File, name: &OsStr) -> Outcome<()> {
     let file = opened.map_or_else(|| open_source(folder, name, true), Ok)?;
-    file.sync_all().map_err(|error| Errno::of(&error))
+    os::sync(&file)
 }
 
 /// Opens a file or folder by its path for reading, following links, without waiting for the other side of a pipe.
@@ -140,10 +143,11 @@ pub fn find_beneath(root: &File, path: &Path) -> Outcome<File> {
 
 /// The next names of a folder from `cookie` on (0: the first), and the cookie behind them; no names at the end.
 pub fn list(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
-    match list_once(folder, cookie)? {
+    let list_from = |cookie| again(|| list_once(folder, cookie));
+    match list_from(cookie)? {
         // An open folder that was read at its end and nowhere else has no names for ext4 (6.18) when it is read from
         // the start, once. What the start gives has two dots, and where it has none it is asked again for nothing.
-        (names, 0) if names.is_empty() => list_once(folder, 0),
+        (names, 0) if names.is_empty() => list_from(0),
         listed => Ok(listed),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Must not know: what the calls are for.
 
+pub(crate) mod retried;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -10,12 +12,13 @@ use std::time::Duration;
 
 use datapump_engine::Errno;
 use datapump_engine::os::linux::KernelCall;
-use rustix::fs::{
-    self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat, StatxAttributes, StatxFlags,
-};
 
 use super::{Access, FileKind, Meta, Outcome, Room, proc};
 use crate::withheld::{REFUSED, given, is_withheld, may_change};
+use retried::{
+    self as fs, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat, StatxAttributes,
+    StatxFlags,
+};
 
 /// Together 800 ms: a signal is answered within a second.
 const LOCK_TRIES: u32 = 80;

@@ -140,22 +140,31 @@ fn entry(folder: &OriginFolder, name: Name) -> Entry {
 
 type LookedInto = (Meta, Option<OsString>, Option<Vec<Attribute>>);
 
-/// What a name is; of what cannot be opened later also what belongs to it.
+/// What a name is; of what cannot be opened later also what belongs to it. One that is replaced between two calls is looked
+/// at again.
 fn look_into(folder: &OriginFolder, name: &OsStr) -> Result<LookedInto, Errno> {
+    /// One that is another each time is as good as gone.
+    const TRIES: u32 = 8;
+    let looked = (0..TRIES).map(|_| look_once(folder, name)).find_map(Result::transpose);
+    looked.unwrap_or(Err(Errno::ENOENT))
+}
+
+/// `None`: another file has the name by now.
+fn look_once(folder: &OriginFolder, name: &OsStr) -> Result<Option<LookedInto>, Errno> {
     let meta = folder.metadata(name).map_err(|errno| match errno {
         Errno::ENOENT if folder.leads_nowhere(name) => ENOLINK,
         errno => errno,
     })?;
     if matches!(meta.kind, FileKind::Regular | FileKind::Folder | FileKind::Socket) {
-        return Ok((names::told_apart(meta, &folder.file, name), None, None));
+        return Ok(Some((names::told_apart(meta, &folder.file, name), None, None)));
     }
-    let held = folder.hold_the(name, &meta)?;
+    let Some(held) = folder.hold_the(name, &meta)? else { return Ok(None) };
     let points_to = match meta.kind {
         FileKind::Symlink => Some(names::read_held_symlink(&held)?),
         _ => None,
     };
     let attributes = fitting(attributes_of(AttributeHolder::Held(&held)));
-    Ok((names::told_apart(meta, &folder.file, name), points_to, Some(attributes)))
+    Ok(Some((names::told_apart(meta, &folder.file, name), points_to, Some(attributes))))
 }
 
 /// Attributes of one name, if they are not more than are told of one.

@@ -423,7 +423,11 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         true => root_under(&parent_folder, name, path)?,
         false => temporary_root(&parent_folder, name, path)?,
     };
-    made::check_root(&parent_folder, &folder, path)?;
+    made::check_root(&parent_folder, &folder, path).inspect_err(|problem| {
+        // It could not be looked at: a new one is empty, and no other is removed.
+        let is_unseen = problem.class != Class::Refused;
+        let _ = is_unseen.then(|| names::remove(&parent_folder, &temporary, true));
+    })?;
     doubts::expect_own(shared, &folder);
     let begun =
         TreeJournal::begin(&folder, path, (source, shared.settings.options), true).inspect_err(|_| {

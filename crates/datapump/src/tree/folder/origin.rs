@@ -51,14 +51,9 @@ fn leads_nowhere(path: &Path) -> Problem {
     Problem::new(Class::Io, Operation::LookAt, path, words)
 }
 
-/// What stood under a name is not what stands there now.
-fn of_replaced(path: &Path, errno: Errno) -> Problem {
-    match errno {
-        Errno::ESTALE => {
-            Problem::new(Class::Changed, Operation::Copy, path, "the source was replaced while it was copied")
-        }
-        errno => Problem::system(Operation::Open, path, errno.0).vanished(),
-    }
+/// The file under a name is not the one that was looked at.
+fn replaced(path: &Path) -> Problem {
+    Problem::new(Class::Changed, Operation::Copy, path, "the source was replaced while it was copied")
 }
 
 impl Origin {
@@ -240,7 +235,8 @@ impl Origin {
     ) -> Result<Result<Lost, Errno>, Problem> {
         Ok(match self {
             Origin::Here(folder) => {
-                let held = folder.hold_the(&name.name, meta).map_err(|errno| of_replaced(path, errno))?;
+                let held = system(Operation::Open, path, folder.hold_the(&name.name, meta));
+                let held = held.map_err(Problem::vanished)?.ok_or_else(|| replaced(path))?;
                 attributes::copy(AttributeHolder::Held(&held), meta, to, keep, new)
             }
             Origin::There(_) if !(keep.acl || keep.xattrs) => {

@@ -134,9 +134,9 @@ fn set_attributes(
         shared.ledger.tell_lost(lost, path);
         return Ok(false);
     }
-    let held = names::hold_the(&folder, &entry.name, there);
+    let held = names::hold_the(&folder, &entry.name, there).and_then(|held| held.ok_or(Errno::ENOENT));
     let held = held.map_err(|errno| match errno {
-        Errno::ENOENT | Errno::ESTALE => taken(&path()),
+        Errno::ENOENT => taken(&path()),
         errno => Problem::system(Operation::OpenToSetAttributes, &path(), errno.0),
     })?;
     // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.

@@ -5,11 +5,9 @@
 use std::fs::File;
 use std::os::fd::{AsRawFd, IntoRawFd};
 
+use super::again;
 use super::host::cachestat;
 use crate::Errno;
-
-/// A close that a signal cuts short is tried again on a new descriptor: FUSE lets a signal through to its daemon.
-const TRIES: u32 = 8;
 
 /// Writes the dirty pages of a range and waits for them, and write-protects them on the way: a store through a mapping
 /// then faults, and changes the file's times. A cheap call where no page is dirty. The device's cache is not flushed.
@@ -31,8 +29,8 @@ pub fn has_dirty_pages(file: &File, at: u64, len: u64) -> bool {
 /// Tells what closing the file would tell, and keeps it open: FUSE asks its daemon (`FLUSH`) at each close of each
 /// descriptor, NFS and CIFS write what they hold.
 pub fn flush(file: &File) -> Result<(), Errno> {
-    const EINTR: Errno = Errno(libc::EINTR);
-    let flushed = || {
+    // An interrupted close is made again on a new descriptor.
+    again(|| {
         let twin = file.try_clone().map_err(|error| Errno::of(&error))?.into_raw_fd();
         // SAFETY: the descriptor was made one line above, nobody else knows it, and it is not used after this: Linux
         // frees it whatever close(2) answers.
@@ -40,9 +38,7 @@ pub fn flush(file: &File) -> Result<(), Errno> {
             0 => Ok(()),
             _ => Err(Errno::of(&std::io::Error::last_os_error())),
         }
-    };
-    let first_told = (0..TRIES).map(|_| flushed()).find(|told| *told != Err(EINTR));
-    first_told.unwrap_or(Err(EINTR))
+    })
 }
 
 #[cfg(test)]

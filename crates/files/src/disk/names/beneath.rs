@@ -12,11 +12,11 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 use datapump_engine::os::linux::KernelCall;
-use rustix::fs::{self, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno as System;
 use rustix::process::geteuid;
 
 use super::{ON_THE_WAY, errno, hold, read_held_symlink};
+use crate::disk::retried::{self as fs, Mode, OFlags, ResolveFlags};
 use crate::disk::{FileKind, Meta, Outcome, os};
 
 /// So often is a path looked at again whose names are changed meanwhile.

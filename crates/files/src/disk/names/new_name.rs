@@ -11,9 +11,9 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 use datapump_engine::os::linux::KernelCall;
-use rustix::fs::{self, RenameFlags};
 
 use super::{errno, link, make_folder, metadata, remove};
+use crate::disk::retried::{self as fs, RenameFlags};
 use crate::disk::{FileKind, Outcome};
 use crate::withheld::may_change;
 

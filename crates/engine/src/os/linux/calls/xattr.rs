@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Errno;
+use crate::os::linux::again;
 
 use super::{KernelCall, LISTXATTRAT};
 
@@ -21,17 +22,20 @@ pub fn list_xattrs_at(folder: &File, name: &CStr, list: &mut [u8]) -> Option<Res
         return None;
     }
     let (folder, flags) = (folder.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW as libc::c_uint);
-    // SAFETY: the name ends with a zero, the kernel writes at most `list.len()` bytes to `list`, both live through the
-    // call, and it keeps no reference to them.
-    let len =
-        unsafe { libc::syscall(LISTXATTRAT, folder, name.as_ptr(), flags, list.as_mut_ptr(), list.len()) };
-    if len >= 0 {
-        return Some(Ok(len as usize));
-    }
-    let errno = Errno::of(&std::io::Error::last_os_error());
-    if KernelCall::Listxattrat.is_refused_by(errno) {
+    let list_once = || {
+        // SAFETY: the name ends with a zero, the kernel writes at most `list.len()` bytes to `list`, both live through
+        // the call, and it keeps no reference to them.
+        match unsafe {
+            libc::syscall(LISTXATTRAT, folder, name.as_ptr(), flags, list.as_mut_ptr(), list.len())
+        } {
+            -1 => Err(Errno::of(&std::io::Error::last_os_error())),
+            len => Ok(len as usize),
+        }
+    };
+    let listed = again(list_once);
+    if listed.is_err_and(|errno| KernelCall::Listxattrat.is_refused_by(errno)) {
         IS_MISSING.store(true, Ordering::Relaxed);
         return None;
     }
-    Some(Err(errno))
+    Some(listed)
 }
