@@ -155,7 +155,7 @@ pub struct Problem {
     pub message: String,
     /// The system's error number that it comes from, if it does: errno(3) of the host that it happened on.
     pub cause: Option<i32>,
-    /// It cost an attribute alone: the content is there.
+    /// It cost an attribute, or a name without content, alone: all content is there.
     pub lost: Option<LostAttribute>,
 }
 
@@ -182,7 +182,9 @@ impl Problem {
     /// A problem that the system reported.
     pub fn system(operation: Operation, path: &Path, errno: i32) -> Problem {
         let cause = Some(errno);
-        Problem { cause, ..Problem::new(class_of(errno), operation, path, system_words(errno)) }
+        let advice = advice(errno).map(|advice| format!("; {advice}")).unwrap_or_default();
+        let words = system_words(errno) + &advice;
+        Problem { cause, ..Problem::new(class_of(errno), operation, path, words) }
     }
 
     /// The same of the folder that a target is to lie in.
@@ -202,6 +204,22 @@ impl Problem {
             self.message = format!("it vanished while the tree was copied: {}", self.message);
         }
         self
+    }
+
+    /// Whether its error number alone leaves open if the file or what it lies on is gone: a second look at the name says.
+    pub fn may_be_gone(&self) -> bool {
+        self.class == Class::Io && self.cause.is_some_and(|cause| advice(cause).is_some())
+    }
+
+    /// The same after that look found no such name.
+    pub fn gone_by_now(self) -> Problem {
+        Problem { class: Class::Missing, cause: Some(ENOENT), ..self }.vanished()
+    }
+
+    /// The same after that look found another file under the name.
+    pub fn replaced_by_now(self) -> Problem {
+        let message = format!("it was replaced while the tree was copied: {}", self.message);
+        Problem { class: Class::Changed, message, ..self }
     }
 
     /// Whether that is all: a name that was listed is gone.
@@ -224,16 +242,26 @@ impl Problem {
 /// The class of an error number (errno(3)).
 pub fn class_of(errno: i32) -> Class {
     use std::io::ErrorKind;
-    /// No such device: the same numbers on Linux and the BSDs, without a kind of their own.
-    const ENXIO: i32 = 6;
-    const ENODEV: i32 = 19;
     match std::io::Error::from_raw_os_error(errno).kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Class::Missing,
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Class::Denied,
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Class::NoSpace,
-        ErrorKind::StaleNetworkFileHandle => Class::Changed,
-        _ if [ENXIO, ENODEV].contains(&errno) => Class::Missing,
         _ => Class::Io,
+    }
+}
+
+/// What to do where a handle or a device is gone, which says nothing of the files on it.
+fn advice(errno: i32) -> Option<&'static str> {
+    use std::io::ErrorKind;
+    /// No such device: the same numbers on Linux and the BSDs, without a kind of their own.
+    const ENXIO: i32 = 6;
+    const ENODEV: i32 = 19;
+    match errno {
+        ENXIO | ENODEV => Some("the device, or the server behind the mount, is gone or does not answer"),
+        _ if std::io::Error::from_raw_os_error(errno).kind() == ErrorKind::StaleNetworkFileHandle => {
+            Some("its server, or the mount, no longer knows the open file; run the same command again")
+        }
+        _ => None,
     }
 }
 
@@ -351,13 +379,27 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    fn a_stale_handle_is_no_change_until_a_look_says_so() {
+        for errno in [6, 19, 116] {
+            let problem = Problem::system(Operation::Read, Path::new("m/a"), errno);
+            assert!(problem.may_be_gone() && !problem.is_vanished(), "{problem}");
+            assert_eq!(problem.clone().vanished(), problem, "no name was looked at");
+            assert!(problem.clone().gone_by_now().is_vanished());
+            let replaced = problem.clone().replaced_by_now();
+            assert!(replaced.class == Class::Changed && !replaced.is_vanished(), "{replaced}");
+            assert!(problem.message.contains("; "), "{problem}");
+        }
+        assert!(!Problem::system(Operation::Read, Path::new("m/a"), 5).may_be_gone());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
     fn error_numbers_have_their_class() {
         for (errnos, class) in [
-            (&[2, 20, 6, 19][..], Class::Missing),
+            (&[2, 20][..], Class::Missing),
             (&[13, 1, 30], Class::Denied),
             (&[28, 122, 27], Class::NoSpace),
-            (&[116], Class::Changed),
-            (&[5, 22, 0], Class::Io),
+            (&[5, 22, 0, 6, 19, 116], Class::Io),
         ] {
             errnos.iter().for_each(|&errno| assert_eq!(class_of(errno), class, "{errno}"));
         }

@@ -218,7 +218,10 @@ fn enqueue(shared: &Shared<'_>, file: &Task) {
 /// A block of a file came to nothing: the file is given up. If it was only compared, and differs or is another than was
 /// listed, it is copied after all. Where digests were compared the place is not known yet.
 pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: PumpFault) {
-    let has_changed = || task.trouble.get().is_some_and(|problem| problem.class == Class::Changed);
+    let has_changed = || {
+        let trouble = task.trouble.get();
+        trouble.is_some_and(|problem| matches!(problem.class, Class::Changed | Class::Missing))
+    };
     let differs = fault.kind == FaultKind::Differs || has_changed();
     if differs && matches!(task.finish, Finish::Checked(_)) {
         return tree::rules::checked::copy_after_all(shared, task);
@@ -250,7 +253,7 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
 fn not_copied<'task>(task: &'task Task, file: &'task TreeFile) -> NotCopied<'task> {
     let read = task.written().map_or(task, |written| written).original.as_ref();
     let file_id = read.map(|original| id(&original.meta));
-    NotCopied { name: &file.entry.name, file: file_id, overwrites: task.overwrites_target() }
+    NotCopied { file: file_id, overwrites: task.overwrites_target(), ..NotCopied::name(&file.entry.name) }
 }
 
 /// Whether a later run may go on with a file that this one gives up: it was cut, and nothing is wrong with it. What

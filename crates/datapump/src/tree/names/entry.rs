@@ -73,7 +73,7 @@ impl BatchCursor {
                     if problem.class == Class::NoSpace {
                         shared.ledger.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
                     }
-                    self.directory.report(&shared.ledger, NotCopied::name(&name.name), problem);
+                    self.directory.report(&shared.ledger, NotCopied::listed(&name), problem);
                 }
             }
         }
@@ -330,14 +330,37 @@ impl BatchCursor {
         let bytes_max = if self.directory.was_missed(&name.name) { 0 } else { small_bytes };
         let small = SmallRead { bytes_max, is_whole, any_length: true };
         let path = self.source_path(&name.name);
-        let opened = self.source.open_file(name, &path, small, &shared.stop);
-        let (held, meta) = opened.map_err(Problem::vanished)?;
+        let (held, meta) = self.open_listed(shared, name, (&path, small))?;
         if meta.kind != FileKind::Regular {
             let words = "is no file any more; copy again when the source is quiet";
             return Err(Problem::new(Class::Changed, Operation::Open, &path, words));
         }
         let look = self.look(now_ns, &held, &meta);
         Ok((held, meta, look))
+    }
+
+    /// A name that cannot be opened, as if it were not there, and that a look finds there, has not vanished.
+    fn open_listed(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        (path, small): (&Path, SmallRead),
+    ) -> Result<(Held, Meta), Problem> {
+        /// Names that go and come back are opened in between.
+        const TRIES: u32 = 3;
+        let open = || self.source.open_file(name, path, small, &shared.stop);
+        let is_there = || matches!(self.source.if_there(&name.name, || path.to_path_buf()), Ok(Some(_)));
+        let mut opened = open();
+        for _ in 1..TRIES {
+            match opened {
+                Err(problem) if problem.class == Class::Missing && !is_there() => {
+                    return Err(problem.vanished());
+                }
+                Err(problem) if problem.class == Class::Missing => opened = open(),
+                opened => return opened,
+            }
+        }
+        opened
     }
 
     /// What the times of a file could tell that was looked at after this moment.

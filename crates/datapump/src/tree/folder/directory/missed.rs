@@ -10,7 +10,8 @@ use datapump_core::walked::{NameNow, judge_missed};
 use super::Directory;
 use crate::problem::{Class, Problem};
 use crate::run::ledger::Ledger;
-use datapump_files::disk::{FileKind, names};
+use crate::target::listed::Name;
+use datapump_files::disk::{FileKind, Meta, names};
 use datapump_files::identity::{FileId, id};
 
 /// A name that was not copied.
@@ -19,6 +20,8 @@ pub(crate) struct NotCopied<'name> {
     pub(crate) name: &'name OsStr,
     /// The file that was read under it, if it came that far.
     pub(crate) file: Option<FileId>,
+    /// The kind that it was listed with.
+    pub(crate) kind: Option<FileKind>,
     /// The copy that failed wrote over an existing file of the target.
     pub(crate) overwrites: bool,
 }
@@ -26,7 +29,12 @@ pub(crate) struct NotCopied<'name> {
 impl NotCopied<'_> {
     /// A name of which no file was read.
     pub(crate) fn name(name: &OsStr) -> NotCopied<'_> {
-        NotCopied { name, file: None, overwrites: false }
+        NotCopied { name, file: None, kind: None, overwrites: false }
+    }
+
+    /// The same with the kind that it was listed with.
+    pub(crate) fn listed(name: &Name) -> NotCopied<'_> {
+        NotCopied { kind: name.kind, ..NotCopied::name(&name.name) }
     }
 }
 
@@ -34,6 +42,7 @@ impl Directory {
     /// A name of it was not copied. One that changed or vanished is dealt with once more if the folder is walked again
     /// before something is removed: only if it is not copied then its problem is reported.
     pub(crate) fn report(&self, ledger: &Ledger<'_>, missed: NotCopied<'_>, problem: Problem) {
+        let problem = self.judged_by_source(missed, problem);
         if !matches!(problem.class, Class::Changed | Class::Missing) || !self.root.visited.keeps_all() {
             return self.root.report(ledger, problem);
         }
@@ -48,6 +57,23 @@ impl Directory {
         }
     }
 
+    /// An error number is no change by itself, also where it says that a file or a handle is gone: the name in the source
+    /// says. One of the target says nothing of the source.
+    fn judged_by_source(&self, missed: NotCopied<'_>, problem: Problem) -> Problem {
+        let is_of_source = problem.host.is_none() == self.source.is_here()
+            && problem.path.as_ref() == Some(&self.source.path_of(missed.name));
+        let is_missing = problem.class == Class::Missing && missed.file.is_some();
+        if !is_of_source || !(is_missing || problem.may_be_gone()) {
+            return problem;
+        }
+        match self.name_now(missed, &problem) {
+            NameNow::Gone if is_missing => problem.vanished(),
+            NameNow::Gone => problem.gone_by_now(),
+            NameNow::OtherFile => problem.replaced_by_now(),
+            NameNow::SameFile => problem,
+        }
+    }
+
     /// The folder itself could not be opened or finished: one that vanished is a name of the folder above.
     pub(crate) fn report_own(&self, ledger: &Ledger<'_>, problem: Problem) {
         match &self.parent {
@@ -57,7 +83,11 @@ impl Directory {
     }
 
     /// Whatever was seen of a change: a file whose name is gone, or another's, has vanished.
-    fn name_now(&self, NotCopied { name, file, .. }: NotCopied<'_>, problem: &Problem) -> NameNow {
+    fn name_now(&self, missed: NotCopied<'_>, problem: &Problem) -> NameNow {
+        let NotCopied { name, file, kind, .. } = missed;
+        let is_other = |now: &Meta| {
+            file.is_some_and(|file| file != id(now)) || kind.is_some_and(|kind| kind != now.kind)
+        };
         if problem.is_vanished() {
             return NameNow::Gone;
         }
@@ -65,7 +95,7 @@ impl Directory {
         let found = origin.and_then(|origin| origin.if_there(name, || self.source.path_of(name)));
         match found.map_err(Problem::vanished) {
             Ok(None) => NameNow::Gone,
-            Ok(Some(now)) if file.is_some_and(|file| file != id(&now)) => NameNow::OtherFile,
+            Ok(Some(now)) if is_other(&now) => NameNow::OtherFile,
             Err(problem) if problem.is_vanished() => NameNow::Gone,
             Ok(Some(_)) | Err(_) => NameNow::SameFile,
         }
