@@ -98,14 +98,31 @@ pub fn copy(
     Ok(lost)
 }
 
-/// What a copy that stands there shows otherwise than it was to be: owner, mode and time of change.
+/// What an existing copy shows otherwise than it was to be: owner, mode and time of change. Nothing is set: why the run
+/// that made it could not is not known any more.
 pub fn lacks(meta: &Meta, there: &Meta, keep: Keep) -> Lost {
     let given = keep.given.of(meta);
-    let times = keep.times.then(|| time_lost(meta, there, None)).flatten();
+    let before = |kind, what: String, now: String| {
+        Loss::changed(kind, format!("{what}: an earlier run could not keep it; it is {now} now"))
+    };
+    let times = keep.times && time_lost(meta, there, None).is_some();
+    let times = times.then(|| {
+        let second = |ns: i128| format!("{} s since 1970", ns.div_euclid(1_000_000_000));
+        before(
+            AttributeKind::Times,
+            format!("time of change {}", second(meta.mtime_ns)),
+            second(there.mtime_ns),
+        )
+    });
     let is_others = (there.uid, there.gid) != (given.uid, given.gid);
-    let owner = (keep.owner && is_others && is_root()).then(|| owner::changed(&given, there));
+    let owner = (keep.owner && is_others && is_root()).then(|| {
+        let owners = |meta: &Meta| format!("{}:{}", meta.uid, meta.gid);
+        before(AttributeKind::Owner, format!("owner {}", owners(&given)), owners(there))
+    });
     let mode = if is_others { given.mode & !SET_ID_BITS } else { given.mode };
-    let mode = (keep.mode && mode != there.mode).then(|| mode_lost(mode, there, None));
+    let mode = (keep.mode && mode != there.mode).then(|| {
+        before(AttributeKind::Mode, format!("permissions {mode:04o}"), format!("{:04o}", there.mode))
+    });
     times.into_iter().chain(owner).chain(mode).collect()
 }
 

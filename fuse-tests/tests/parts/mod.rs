@@ -4,6 +4,7 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod counting;
+pub mod failing_calls;
 pub mod fault;
 pub mod fuse;
 pub mod lies;

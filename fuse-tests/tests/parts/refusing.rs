@@ -17,6 +17,7 @@ use fuser::{
 };
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 
+use super::failing_calls::{CallFault, FailingCalls};
 use super::mounted::{Mounted, lock};
 
 const NOW: Duration = Duration::ZERO;
@@ -66,6 +67,7 @@ pub struct RefusingDisk {
     mounted: Mounted,
     state: Arc<Mutex<State>>,
     back: Arc<tempfile::TempDir>,
+    failing: Arc<FailingCalls>,
 }
 
 impl RefusingDisk {
@@ -74,8 +76,10 @@ impl RefusingDisk {
         let back = Arc::new(tempfile::tempdir().expect("room"));
         let mut config = Config::default();
         config.mount_options.push(MountOption::FSName("pump-refusing".into()));
-        let disk = Passing { back: Arc::clone(&back), state: Arc::clone(&state) };
-        RefusingDisk { mounted: Mounted::new(disk, &config), state, back }
+        let failing = Arc::<FailingCalls>::default();
+        let disk =
+            Passing { back: Arc::clone(&back), state: Arc::clone(&state), failing: Arc::clone(&failing) };
+        RefusingDisk { mounted: Mounted::new(disk, &config), state, back, failing }
     }
 
     /// The path of a name in the folder that all is passed on to.
@@ -113,6 +117,11 @@ impl RefusingDisk {
         lock(&self.state).refused = refused.to_vec();
     }
 
+    /// From now on these calls fail, and no others.
+    pub fn fail_calls(&self, faults: &[CallFault]) {
+        self.failing.fail(faults);
+    }
+
     /// From now on all belongs to these.
     pub fn give_all_to(&self, owner: Option<(u32, u32)>) {
         lock(&self.state).owner = owner;
@@ -127,6 +136,7 @@ impl RefusingDisk {
 struct Passing {
     back: Arc<tempfile::TempDir>,
     state: Arc<Mutex<State>>,
+    failing: Arc<FailingCalls>,
 }
 
 fn error(error: io::Error) -> Errno {

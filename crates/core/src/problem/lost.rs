@@ -1,8 +1,10 @@
-//! What of a file a copy may lose although its content is there.
+//! What a copy may lose although no content is missing: attributes of files, and names that hold no bytes.
 //!
 //! Must not know: how attributes are set, who is told.
 
-/// The kinds of attributes.
+use crate::units::with_commas;
+
+/// The kinds of attributes, and of names without content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AttributeKind {
     /// Times of change and of access.
@@ -15,19 +17,28 @@ pub enum AttributeKind {
     AccessList,
     /// Extended attributes.
     Extended,
+    /// Symbolic links.
+    Symlinks,
+    /// Named pipes.
+    Pipes,
+    /// Character and block devices.
+    Devices,
 }
 
 impl AttributeKind {
     /// All of them.
-    pub const ALL: [AttributeKind; 5] = [
+    pub const ALL: [AttributeKind; 8] = [
         AttributeKind::Times,
         AttributeKind::Mode,
         AttributeKind::Owner,
         AttributeKind::AccessList,
         AttributeKind::Extended,
+        AttributeKind::Symlinks,
+        AttributeKind::Pipes,
+        AttributeKind::Devices,
     ];
 
-    /// As `--no-preserve` calls it.
+    /// As `--no-preserve` calls an attribute.
     pub fn name(self) -> &'static str {
         match self {
             AttributeKind::Times => "timestamps",
@@ -35,7 +46,38 @@ impl AttributeKind {
             AttributeKind::Owner => "ownership",
             AttributeKind::AccessList => "acl",
             AttributeKind::Extended => "xattr",
+            AttributeKind::Symlinks => "symbolic links",
+            AttributeKind::Pipes => "pipes",
+            AttributeKind::Devices => "devices",
         }
+    }
+
+    /// The name itself is missing at the target, not an attribute of it.
+    pub fn is_name(self) -> bool {
+        matches!(self, AttributeKind::Symlinks | AttributeKind::Pipes | AttributeKind::Devices)
+    }
+
+    /// What the line for all of them adds: how many they are, and the flag that helps.
+    pub fn summary(self, names: u64) -> String {
+        let helps = match self {
+            AttributeKind::Symlinks => "-L copies what they lead to",
+            AttributeKind::Pipes | AttributeKind::Devices => "--exclude leaves them out by name",
+            attribute => return attribute.summary_of_attribute(names),
+        };
+        let many = if names == 1 {
+            String::new()
+        } else {
+            format!("; {} {} (-v lists each)", with_commas(names), self.name())
+        };
+        format!("{many}; this file system has none, or this user may make none; {helps}")
+    }
+
+    fn summary_of_attribute(self, names: u64) -> String {
+        let many = match names {
+            1 => String::new(),
+            _ => format!("; {} names lost it (-v lists each)", with_commas(names)),
+        };
+        format!("{many}; --no-preserve={} leaves it out", self.name())
     }
 
     /// The kind of this name.
@@ -44,7 +86,7 @@ impl AttributeKind {
     }
 }
 
-/// That a problem cost an attribute alone.
+/// That a problem cost an attribute, or a name without content, alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostAttribute {
     /// Its kind.

@@ -20,7 +20,6 @@ use crate::run::hidden_target::without_cause;
 use crate::run::in_order_target::is_reported;
 use crate::run::sandbox::with_refused_calls;
 use crate::target::change::Change;
-use crate::units::with_commas;
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};
 
@@ -30,6 +29,8 @@ pub(crate) struct Tally {
     pub(crate) problems: BTreeMap<Class, u64>,
     /// Those of the problems that cost an attribute alone.
     pub(crate) attributes_lost: u64,
+    /// Those of them that are links, pipes and devices which the target cannot hold.
+    pub(crate) unmade: u64,
     /// Of each kind of attribute the first that was lost, and how many names lost one.
     pub(crate) lost: BTreeMap<AttributeKind, (Problem, u64)>,
     /// Those of the problems that are of files which only grew: what each held when it was opened is copied.
@@ -94,16 +95,16 @@ pub(crate) struct Tally {
 impl Tally {
     /// All that was to be copied is there, if not with all attributes.
     pub(crate) fn is_all_there(&self) -> bool {
-        self.problems.values().sum::<u64>() <= self.attributes_lost
+        self.problems.values().sum::<u64>() <= self.attributes_lost && self.unmade == 0
     }
 
     /// Something failed that costs more than an attribute, or than what was appended to a file meanwhile.
     pub(crate) fn has_lost_content(&self) -> bool {
-        self.problems.values().sum::<u64>() > self.attributes_lost + self.files_grown
+        self.problems.values().sum::<u64>() + self.unmade > self.attributes_lost + self.files_grown
     }
 
     /// Something failed because of which nothing may be removed: what was not copied may be what is to go, under a new
-    /// name.
+    /// name. A link, pipe or device has no content that could be lost.
     pub(crate) fn keeps_all(&self) -> bool {
         self.problems.values().sum::<u64>() > self.attributes_lost + self.files_grown + self.walked_again
     }
@@ -145,6 +146,9 @@ impl Ledger<'_> {
 
     /// Tells what went wrong and counts it.
     pub(crate) fn report(&self, problem: Problem) {
+        if problem.lost.is_some() {
+            return self.lose(problem, true);
+        }
         let mut tally = self.tally();
         // A session is lost once, however many lanes and files notice.
         if problem.class == Class::Lost && tally.problems.contains_key(&Class::Lost) {
@@ -269,22 +273,21 @@ impl Ledger<'_> {
                 }
                 Limit::Lost => {
                     let is_first = kinds.insert(loss.kind);
-                    self.lose(loss, &path(), is_first);
+                    self.lose(problem_of(loss, &path()), is_first);
                 }
             }
         }
         kinds
     }
 
-    fn lose(&self, loss: Loss, path: &Path, is_first: bool) {
-        let lost = Some(LostAttribute { kind: loss.kind, names: None });
-        let cause = loss.errno.map(|errno| errno.0);
-        let problem = Problem::new(loss.class, Operation::SetAttributes, path, loss.words);
-        let problem = with_refused_calls(Problem { lost, cause, ..problem });
+    fn lose(&self, problem: Problem, is_first: bool) {
+        let Some(LostAttribute { kind, .. }) = problem.lost else { return };
+        let problem = with_refused_calls(problem);
         let mut tally = self.tally();
         tally.attributes_lost += 1;
+        tally.unmade += u64::from(kind.is_name());
         *tally.problems.entry(problem.class).or_insert(0) += 1;
-        let (_, names) = tally.lost.entry(loss.kind).or_insert_with(|| (problem.clone(), 0));
+        let (_, names) = tally.lost.entry(kind).or_insert_with(|| (problem.clone(), 0));
         *names += u64::from(is_first);
         drop(tally);
         if self.tells_each {
@@ -292,15 +295,11 @@ impl Ledger<'_> {
         }
     }
 
-    /// Tells in one line for each kind of attribute which was lost, and of how many names.
+    /// Tells in one line for each kind what was lost, and of how many names.
     pub(crate) fn tell_all_lost(&self) {
         let lost = std::mem::take(&mut self.tally().lost);
         for (kind, (first, names)) in lost {
-            let more = match names {
-                1 => String::new(),
-                _ => format!("; {} names lost it (-v lists each)", with_commas(names)),
-            };
-            let message = format!("{}{more}; --no-preserve={} leaves it out", first.message, kind.name());
+            let message = first.message + &kind.summary(names);
             let lost = Some(LostAttribute { kind, names: Some(names.try_into().unwrap_or(u32::MAX)) });
             (self.events)(Event::Problem(Problem { message, lost, ..first }));
         }
@@ -373,4 +372,11 @@ impl Ledger<'_> {
         self.tally().files_unchanged += 1;
         self.watch.add_present(1, bytes);
     }
+}
+
+fn problem_of(loss: Loss, path: &Path) -> Problem {
+    let lost = Some(LostAttribute { kind: loss.kind, names: None });
+    let cause = loss.errno.map(|errno| errno.0);
+    let problem = Problem::new(loss.class, Operation::SetAttributes, path, loss.words);
+    Problem { lost, cause, ..problem }
 }

@@ -44,22 +44,29 @@ fn loss(owners: &Meta, now: &Meta, refused: Option<(Errno, Errno)>, is_member: b
             Some(Loss::new(AttributeKind::Owner, Limit::Silent, errno, words))
         }
         Some((errno, _)) if by_root && other_user => {
-            let why = system_words(errno.0);
+            let why = why_refused(errno);
             let words =
                 format!("owner {}:{}: {why}; it is {}:{} now", owners.uid, owners.gid, now.uid, now.gid);
             Some(Loss::new(AttributeKind::Owner, Limit::Lost, errno, words))
         }
         Some((_, errno)) => {
             let (group, has) = (group_words(owners.gid), group_words(now.gid));
-            let words = format!("group {group}: {}; it has the group {has}", system_words(errno.0));
+            let words = format!("group {group}: {}; it has the group {has}", why_refused(errno));
             Some(Loss::new(AttributeKind::Owner, Limit::Lost, errno, words))
         }
         None => Some(changed(owners, now)),
     }
 }
 
+/// Of a number that a user namespace or an idmapped mount has not, chown(2) says that it is invalid.
+fn why_refused(errno: Errno) -> String {
+    let unmapped = "; this user namespace, or this mount, has no such number (a container)";
+    let more = if errno == Errno::EINVAL { unmapped } else { "" };
+    system_words(errno.0) + more
+}
+
 /// It was set, and another one is shown.
-pub fn changed(owners: &Meta, now: &Meta) -> Loss {
+fn changed(owners: &Meta, now: &Meta) -> Loss {
     let words = format!(
         "owner {}:{}: this file system took it and shows {}:{}",
         owners.uid, owners.gid, now.uid, now.gid

@@ -46,8 +46,18 @@ fn value(reply: ReplyXattr, size: u32, read: impl Fn(&mut [u8]) -> rustix::io::R
     }
 }
 
+/// Answers with the error that is due for a call, if one is.
+macro_rules! fails {
+    ($disk:expr, $call:literal, $path:expr, $reply:expr) => {
+        if let Some(errno) = $disk.failing.error($call, &$path) {
+            return $reply.error(errno);
+        }
+    };
+}
+
 impl Filesystem for Passing {
     fn lookup(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        fails!(self, "lookup", self.below(folder, name), reply);
         if self.hides(name) {
             return reply.error(Errno::ENOENT);
         }
@@ -55,6 +65,7 @@ impl Filesystem for Passing {
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        fails!(self, "getattr", self.path(number), reply);
         match self.meta(number) {
             Ok(meta) => reply.attr(&NOW, &self.attributes(&meta)),
             Err(wrong) => reply.error(error(wrong)),
@@ -79,6 +90,7 @@ impl Filesystem for Passing {
         _: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        fails!(self, "setattr", self.path(number), reply);
         self.forget(&self.path(number));
         let path = self.given(self.path(number));
         let set_size = |size: u64| -> io::Result<()> {
@@ -132,6 +144,7 @@ impl Filesystem for Passing {
         rdev: u32,
         reply: ReplyEntry,
     ) {
+        fails!(self, "mknod", self.below(folder, name), reply);
         let path = self.below(folder, name);
         let kind = rustix::fs::FileType::from_raw_mode(mode);
         let made = rustix::fs::mknodat(CWD, &path, kind, mode.into(), rdev.into());
@@ -139,6 +152,7 @@ impl Filesystem for Passing {
     }
 
     fn mkdir(&self, _: &Request, folder: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
+        fails!(self, "mkdir", self.below(folder, name), reply);
         if self.hides(name) {
             return reply.error(Errno::EACCES);
         }
@@ -158,6 +172,7 @@ impl Filesystem for Passing {
     }
 
     fn symlink(&self, _: &Request, folder: INodeNo, name: &OsStr, to: &Path, reply: ReplyEntry) {
+        fails!(self, "symlink", self.below(folder, name), reply);
         let path = self.below(folder, name);
         self.entry(&path, symlink(to, &path), reply);
     }
@@ -178,6 +193,7 @@ impl Filesystem for Passing {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
+        fails!(self, "rename", self.below(new_folder, new), reply);
         if self.hides(new) {
             return reply.error(Errno::EACCES);
         }
@@ -198,6 +214,7 @@ impl Filesystem for Passing {
     }
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        fails!(self, "open", self.path(number), reply);
         const ACCESS: i32 = 3;
         let access = flags.0 & ACCESS;
         let opened = OpenOptions::new().read(true).write(access != 0).open(self.path(number));
@@ -217,6 +234,7 @@ impl Filesystem for Passing {
         _: i32,
         reply: ReplyCreate,
     ) {
+        fails!(self, "create", self.below(folder, name), reply);
         if self.hides(name) {
             return reply.error(Errno::EACCES);
         }
@@ -275,6 +293,7 @@ impl Filesystem for Passing {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        fails!(self, "write", self.path(number), reply);
         self.forget(&self.path(number));
         let end = at + bytes.len() as u64;
         let is_beyond = |attribute| matches!(attribute, Attribute::BytesFrom(most) if end > most);
@@ -285,7 +304,8 @@ impl Filesystem for Passing {
         }
     }
 
-    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+    fn fsync(&self, _: &Request, number: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        fails!(self, "fsync", self.path(number), reply);
         reply.ok();
     }
 
@@ -293,11 +313,13 @@ impl Filesystem for Passing {
         reply.ok();
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+    fn flush(&self, _: &Request, number: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        fails!(self, "flush", self.path(number), reply);
         reply.ok();
     }
 
     fn readdir(&self, _: &Request, folder: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        fails!(self, "readdir", self.path(folder), reply);
         let Ok(listed) = std::fs::read_dir(self.path(folder)) else { return reply.error(Errno::ENOENT) };
         let mut names: Vec<_> = listed.flatten().filter(|name| !self.hides(&name.file_name())).collect();
         names.sort_by_key(std::fs::DirEntry::file_name);
@@ -331,6 +353,7 @@ impl Filesystem for Passing {
     }
 
     fn listxattr(&self, _: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
+        fails!(self, "listxattr", self.path(number), reply);
         let path = self.path(number);
         value(reply, size, |bytes| rustix::fs::llistxattr(&path, bytes));
     }

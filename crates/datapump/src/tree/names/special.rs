@@ -7,7 +7,7 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, Operation, Problem};
+use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
 use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
@@ -141,7 +141,8 @@ fn replace(
         true => make(&name.name).map(|()| name.name.clone()),
         false => reserved::under_new_name(make).map(|(temporary, ())| temporary),
     };
-    let temporary = temporary.map_err(wrong)?;
+    let cannot_hold = |errno| Problem { lost: cannot_hold(meta.kind, errno), ..wrong(errno) };
+    let temporary = temporary.map_err(cannot_hold)?;
     let held = made::hold(target, &temporary, meta, &path)?;
     let (to, keep) = (AttributeHolder::Held(&held), shared.settings.options.keep);
     let handed_down = cursor.directory.traits.handed_down;
@@ -180,6 +181,18 @@ fn replace(
 fn replaced(target: &File, name: &OsStr, meta: &Meta, keep: Keep) -> Option<File> {
     let held = keep.leaves_some().then(|| names::hold(target, name)).and_then(Result::ok)?;
     file_meta(&held).is_ok_and(|stood| stood.kind == meta.kind).then_some(held)
+}
+
+/// The target's file system has nothing of this kind, or this user may not make it: its names are not copied, and hold no
+/// content for whose sake others had to stay.
+fn cannot_hold(kind: FileKind, errno: Errno) -> Option<LostAttribute> {
+    let kind = match kind {
+        FileKind::Symlink => AttributeKind::Symlinks,
+        FileKind::Fifo => AttributeKind::Pipes,
+        _ => AttributeKind::Devices,
+    };
+    let is_refused = [Errno::EPERM, Errno::EOPNOTSUPP, Errno::ENOSYS].contains(&errno);
+    is_refused.then_some(LostAttribute { kind, names: None })
 }
 
 fn verb(kind: FileKind) -> Operation {
