@@ -156,6 +156,7 @@ fn a_file_that_tells_too_small_a_size_is_copied_to_its_end() {
                 std::fs::remove_dir_all(&tree).expect("it is there");
             }
         }
+        compare_whole(&fuse, &home.path("tree"), &content);
         // A copy that was cut at the size that is told is found out.
         let cut = home.path("tree/source");
         std::fs::write(&cut, &content[..told as usize]).expect("room");
@@ -166,6 +167,22 @@ fn a_file_that_tells_too_small_a_size_is_copied_to_its_end() {
         support::has_content(&cut, &content, "cut before");
         std::fs::remove_dir_all(&tree).expect("it is there");
     }
+}
+
+/// Whichever of two trees tells too small a size, their contents are compared as they are read.
+fn compare_whole(fuse: &Fuse, tree: &std::path::Path, content: &[u8]) {
+    let (one, other, copy) = (fuse.at(""), tree.display().to_string(), tree.join("source"));
+    for (bytes, status) in [(content.len(), 0), (content.len() + 1, 1), (content.len() - 1, 1)] {
+        let mut held = content.to_vec();
+        held.resize(bytes, 7);
+        std::fs::write(&copy, &held).expect("room");
+        for (from, to) in [(&one, &other), (&other, &one)] {
+            let run = pump(&["verify", "--content-only", from, to]);
+            assert_eq!(run.status, status, "{bytes} {from} {to}: {run:?}");
+            assert!(status == 1 || run.out.is_empty(), "{run:?}");
+        }
+    }
+    std::fs::write(&copy, content).expect("room");
 }
 
 #[test]
@@ -184,6 +201,13 @@ fn a_file_that_tells_too_small_a_size_is_not_cut_between_hosts() {
         }
         assert!(!home.path("target").exists() && !home.path("tree/source").exists(), "{told}");
         support::has_content(&home.path("tree/whole"), &noise(5000, 6), "the rest is done");
+        std::fs::write(home.path("tree/source"), noise(3 * MIB + 77, 5)).expect("room");
+        let run =
+            home.pump(&["verify", "--content-only", "--ticket-file", "ticket", &serving.at(""), "tree"]);
+        // Of another size than 0 nothing says so before it is opened.
+        let (status, words) = if told == 0 { (2, "holds more than the 0 bytes") } else { (1, "source'") };
+        expect(&run, status, &[], "between hosts");
+        assert!(run.out.contains(words) || run.err.contains(words), "{told}: {run:?}");
         std::fs::remove_dir_all(home.path("tree")).expect("it is there");
     }
 }

@@ -190,6 +190,12 @@ impl<'run> Performer<'run> {
         }
     }
 
+    /// A request that completed is performed once more, by a call of this thread.
+    #[cold]
+    pub(super) fn perform_again(&mut self, request: Request, op: Op) -> Result<u32, Errno> {
+        self.perform_inline(request.slot, op, request.transfer)
+    }
+
     /// Hands posted requests to the system: before this thread does something else for a while.
     pub(crate) fn submit(&mut self) {
         let _stage = self.posted.take().map(within);

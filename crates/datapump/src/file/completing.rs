@@ -24,9 +24,9 @@ use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::{
-    AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
-    umask,
+    AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names, umask,
 };
+use datapump_files::holes::sizes;
 use datapump_files::identity::{SourceChange, changed, id};
 use datapump_files::resume::Journal;
 
@@ -159,17 +159,14 @@ fn is_rehearsal(shared: &Shared<'_>) -> bool {
 /// A file that is compared with a source of unknown length may go on behind the source's end.
 fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     let Sink::Compare(file) = &task.sink else { return Ok(()) };
-    // The lengths of files of trees are compared first.
-    if task.tree_file.is_some() || matches!(task.finish, Finish::Checked(_)) {
+    let length = task.length();
+    // The lengths of files of trees are compared first, but of one that holds more than the size that it tells.
+    let is_as_listed = || task.original.as_ref().is_none_or(|one| one.meta.size_bytes == length);
+    if (task.tree_file.is_some() && is_as_listed()) || matches!(task.finish, Finish::Checked(_)) {
         return Ok(());
     }
     let system = |errno: Errno| Problem::system(Operation::Stat, &task.target_name, errno.0);
-    let length = task.length();
-    let goes_on = match is_made_up(&file.handle) {
-        true => file.handle.peek(length, &mut [0]).map_err(system)? > 0,
-        false => file.handle.meta().map_err(system)?.size_bytes > length,
-    };
-    if !goes_on {
+    if !sizes::has_byte(&file.handle, length).map_err(system)? {
         return Ok(());
     }
     let source = shown_path(&task.source_name);

@@ -13,7 +13,8 @@ use crate::file::task::Task;
 use crate::net::folder::refusal;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
-use datapump_files::disk::{FileCalls, FileKind, is_made_up};
+use datapump_files::disk::FileCalls;
+use datapump_files::holes::sizes;
 use datapump_files::identity;
 
 /// The same for another host that asked for the block.
@@ -86,26 +87,20 @@ fn of_kind(
 }
 
 /// Where the file that is compared ends, if it has nothing at this place: of several blocks behind its end any may be
-/// the first to be compared. Of a device, and of what the kernel makes up, the size does not tell.
+/// the first to be compared. Where the size may not be that of the content, it is not known which.
 fn end_before(task: &Task, at: u64) -> Option<u64> {
     let Sink::Compare(file) = &task.sink else { return None };
-    let (end, is_over) = match file.handle.meta() {
-        Ok(meta) if meta.kind == FileKind::Regular && !is_made_up(&file.handle) => {
-            (meta.size_bytes, meta.size_bytes <= at)
-        }
-        _ => (at, file.handle.peek(at, &mut [0]).is_ok_and(|bytes| bytes == 0)),
-    };
-    is_over.then_some(end)
+    let is_over = sizes::has_byte(&file.handle, at) == Ok(false);
+    let size_bytes = file.handle.meta().map_or(at, |meta| meta.size_bytes);
+    let has_last = |end: u64| end > 0 && sizes::has_byte(&file.handle, end - 1) == Ok(true);
+    is_over.then(|| Some(size_bytes).filter(|end| has_last(*end)).unwrap_or(at))
 }
 
 /// What another host said of a block that it could not give.
 pub(crate) fn of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> Problem {
     let name = &task.source_name;
     match trouble {
-        Trouble::Fault(fault) => {
-            let problem = refusal::problem_of(&fault, name).on(host);
-            if task.tree_file.is_some() { problem.vanished() } else { problem }
-        }
+        Trouble::Fault(fault) => refusal::problem_of(&fault, name).on(host),
         Trouble::Over(refusal) => refusal::over_budget(refusal, name),
         Trouble::Damaged => {
             let words = format!(

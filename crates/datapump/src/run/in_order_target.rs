@@ -97,5 +97,6 @@ pub(crate) fn is_reported(kind: AttributeKind, given: &Given) -> bool {
         AttributeKind::Mode => given.permissions.is_none(),
         AttributeKind::Owner => given.user.is_none() && given.group.is_none(),
         AttributeKind::Times | AttributeKind::AccessList | AttributeKind::Extended => true,
+        AttributeKind::Symlinks | AttributeKind::Pipes | AttributeKind::Devices => false,
     }
 }

@@ -18,6 +18,15 @@ pub fn goes_on(handle: &Handle, meta: &Meta, magic: u64) -> Result<bool, Errno> 
     handle.peek(meta.size_bytes, &mut [0]).map(|bytes| bytes > 0)
 }
 
+/// Whether a file has a byte at this place: where its size may not be that of its content, a read says.
+pub fn has_byte(handle: &Handle, at: u64) -> Result<bool, Errno> {
+    let meta = handle.meta()?;
+    let magic = handle.room().magic;
+    let is_size_true =
+        meta.kind == FileKind::Regular && !kind::is_made_up(magic) && !kind::sizes_may_lie(magic);
+    if is_size_true { Ok(at < meta.size_bytes) } else { handle.peek(at, &mut [0]).map(|bytes| bytes > 0) }
+}
+
 /// `statfs(2)` types by device, each asked for once.
 #[derive(Debug, Default)]
 pub struct Magics(Mutex<HashMap<u64, u64>>);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use datapump_engine::{Errno, Handle};
 
 use crate::open::held::Held;
+use crate::open::sizes;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change;
@@ -21,7 +22,7 @@ use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::compare_attributes::{differs, mode_and_time};
 use crate::units::number_of;
-use datapump_files::disk::{FileKind, Meta, names};
+use datapump_files::disk::{self, FileKind, Meta, kind, names};
 use datapump_files::holes;
 use datapump_files::identity;
 use datapump_files::identity::tick::TimeLook;
@@ -119,7 +120,16 @@ fn content(
     there: &Meta,
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
-    if meta.size_bytes != there.size_bytes {
+    let target = cursor.target()?;
+    let is_equal = meta.size_bytes == there.size_bytes;
+    let may_lie = |magic| kind::sizes_may_lie(magic) || kind::is_made_up(magic);
+    let source_may_lie = match cursor.source() {
+        source @ Origin::Here(_) => may_lie(source.magic()),
+        // Opened, which costs a request, it refuses where it holds more than nothing.
+        Origin::There(_) => !is_equal && meta.size_bytes == 0,
+    };
+    let target_may_lie = may_lie(disk::magic(target));
+    if !(is_equal || source_may_lie || target_may_lie) {
         let words = format!(
             "has {}, '{}' has {}",
             number_of(meta.size_bytes, "byte"),
@@ -131,10 +141,37 @@ fn content(
     let (bytes_max, is_whole) = (shared.settings.shape.request_bytes, shared.compares_by_sums());
     let small = SmallRead { bytes_max, is_whole, any_length: false };
     let (held, _) = cursor.source().open_file(name, &path, small, &shared.stop)?;
-    let other = names::open_source(cursor.target()?, &name.name, true);
-    let other = other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?;
-    let (look, other) = (cursor.look(now_ns, &held, meta), Arc::new(Handle::Os(other)));
+    let other = names::open_source(target, &name.name, true);
+    let other = Handle::Os(other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?);
+    if !is_equal || target_may_lie {
+        ends_alike((cursor, &path, &other_path), (&held, meta), &other)?;
+    }
+    let (look, other) = (cursor.look(now_ns, &held, meta), Arc::new(other));
     Ok(Compared::Content(Pair { meta: *meta, look, one: held, other }))
+}
+
+/// Whether the other file ends where the first one does, unless that is known when all is read alone. Of what may tell a
+/// size that is not that of its content a read says.
+fn ends_alike(
+    (cursor, path, other_path): (&BatchCursor, &Path, &Path),
+    (one, meta): (&Held, &Meta),
+    other: &Handle,
+) -> Result<(), Problem> {
+    let (traits, bytes) = (cursor.directory.traits, meta.size_bytes);
+    if traits.made_up || sizes::goes_on_in(one, meta, traits, path)? {
+        return Ok(());
+    }
+    let has = |at| {
+        let has = holes::sizes::has_byte(other, at);
+        has.map_err(|errno| Problem::system(Operation::Read, other_path, errno.0).at(at))
+    };
+    let words = match () {
+        () if has(bytes)? => "more",
+        () if bytes > 0 && !has(bytes - 1)? => "fewer",
+        () => return Ok(()),
+    };
+    let (bytes, other) = (number_of(bytes, "byte"), shown_path(other_path));
+    Err(differs(path, format!("has {bytes}, '{other}' has {words}")))
 }
 
 fn symlinks(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
