@@ -20,6 +20,7 @@ use crate::run::hidden_target::without_cause;
 use crate::run::in_order_target::is_reported;
 use crate::run::sandbox::with_refused_calls;
 use crate::target::change::Change;
+use crate::units::with_commas;
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};
 

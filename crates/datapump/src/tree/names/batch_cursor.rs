@@ -6,14 +6,16 @@ mod early_files;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::net::folder::remote_host::OpenedEarly;
+use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem};
+use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
-use crate::tree::folder::origin::Origin;
+use crate::tree::folder::origin::{Origin, SmallRead};
 use crate::tree::folder::paths::Paths;
 use crate::tree::links::TreeEntry;
 use datapump_engine::Errno;
@@ -122,5 +124,29 @@ impl BatchCursor {
         // was looked at. What a list names may never have been.
         let was_listed = name.kind.is_some() || name.told.is_some();
         found.map_err(|problem| if was_listed { problem.vanished() } else { problem })
+    }
+
+    /// A name that cannot be opened, as if it were not there, and that a look finds there, has not vanished.
+    pub(crate) fn open_listed(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        (path, small): (&Path, SmallRead),
+    ) -> Result<(Held, Meta), Problem> {
+        /// Names that go and come back are opened in between.
+        const TRIES: u32 = 3;
+        let open = || self.source.open_file(name, path, small, &shared.stop);
+        let is_there = || matches!(self.source.if_there(&name.name, || path.to_path_buf()), Ok(Some(_)));
+        let mut opened = open();
+        for _ in 1..TRIES {
+            match opened {
+                Err(problem) if problem.class == Class::Missing && !is_there() => {
+                    return Err(problem.vanished());
+                }
+                Err(problem) if problem.class == Class::Missing => opened = open(),
+                opened => return opened,
+            }
+        }
+        opened
     }
 }

@@ -339,30 +339,6 @@ impl BatchCursor {
         Ok((held, meta, look))
     }
 
-    /// A name that cannot be opened, as if it were not there, and that a look finds there, has not vanished.
-    fn open_listed(
-        &self,
-        shared: &Shared<'_>,
-        name: &Name,
-        (path, small): (&Path, SmallRead),
-    ) -> Result<(Held, Meta), Problem> {
-        /// Names that go and come back are opened in between.
-        const TRIES: u32 = 3;
-        let open = || self.source.open_file(name, path, small, &shared.stop);
-        let is_there = || matches!(self.source.if_there(&name.name, || path.to_path_buf()), Ok(Some(_)));
-        let mut opened = open();
-        for _ in 1..TRIES {
-            match opened {
-                Err(problem) if problem.class == Class::Missing && !is_there() => {
-                    return Err(problem.vanished());
-                }
-                Err(problem) if problem.class == Class::Missing => opened = open(),
-                opened => return opened,
-            }
-        }
-        opened
-    }
-
     /// What the times of a file could tell that was looked at after this moment.
     pub(crate) fn look(&self, now_ns: i128, held: &Held, meta: &Meta) -> TimeLook {
         let above = &self.directory;

@@ -10,8 +10,9 @@ use datapump_engine::os::linux::{again, again_named};
 use rustix::fs;
 pub use rustix::fs::{
     Access, Advice, AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Gid, Mode, OFlags, RawDir,
-    ResolveFlags, SeekFrom, Stat, StatVfs, Statx, StatxAttributes, StatxFlags, Timespec, Timestamps, Uid,
-    XattrFlags, accessat, fadvise, fcntl_getfl, fcntl_setfl, flock, fstatfs, ioctl_ficlone, ioctl_getflags,
+    RenameFlags, ResolveFlags, SeekFrom, Stat, StatVfs, Statx, StatxAttributes, StatxFlags, Timespec,
+    Timestamps, Uid, XattrFlags, accessat, fadvise, fcntl_getfl, fcntl_setfl, flock, fstatfs, ioctl_ficlone,
+    ioctl_getflags, makedev,
 };
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
