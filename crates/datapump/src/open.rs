@@ -71,8 +71,7 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
         RemoteFile::Small(_) => unreachable!("places are opened"),
     };
     if !tells_ranges {
-        let words =
-            "is made up by the kernel; such files are not copied between hosts; copy it to a file first";
+        let words = "is made up by the kernel; such files are not copied between hosts: copy it to a file";
         return Err(Problem::new(Class::Io, Operation::Open, path, words));
     }
     let here = || Ok(file.ranges(&meta, shared.settings.options.ignore_holes));

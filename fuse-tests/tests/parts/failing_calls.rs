@@ -21,8 +21,11 @@ pub struct CallFault {
     pub is_once: bool,
 }
 
+/// Calls that were made, by their paths.
+type MadeCalls = BTreeSet<(&'static str, PathBuf)>;
+
 #[derive(Default)]
-pub struct FailingCalls(Mutex<(Vec<CallFault>, BTreeSet<(&'static str, PathBuf)>)>);
+pub struct FailingCalls(Mutex<(Vec<CallFault>, MadeCalls)>);
 
 impl FailingCalls {
     /// From now on these fail, and no others.
