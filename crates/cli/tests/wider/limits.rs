@@ -249,7 +249,7 @@ fn a_sticky_folder_keeps_files_of_others() {
     crate::support::set_mode(&home.path("sticky"), 0o1777);
     let old = with_content(&home.path("sticky/target").display().to_string(), 5000, 13);
     let run = behind(&home, &AS_NOBODY, &["copy", "a", "sticky/target"]);
-    expect(&run, 1, &["rename 'sticky/target': Operation not permitted (os error 1)"], "sticky");
+    expect(&run, 1, &["what exists belongs to another user, and its folder is sticky"], "sticky");
     has_content(&home.path("sticky/target"), &old, "the old target");
     let names: Vec<_> = std::fs::read_dir(home.path("sticky")).expect("the folder").flatten().collect();
     assert_eq!(names.len(), 1, "{names:?}");

@@ -14,7 +14,6 @@ use rustix::process::{getegid, geteuid};
 
 use super::{FileKind, Folder, Meta, file_meta, magic};
 
-const STICKY: u32 = 0o1000;
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 /// `statfs(2)` types of file systems without modes of their own (FAT, exFAT, NTFS): all files have that of the mount.
@@ -54,8 +53,9 @@ pub fn why_foreign(folder: &Folder, list: &Meta) -> Option<&'static str> {
     }
 }
 
-/// Whether nobody but this user (and root) can put or move a name here. In a sticky folder others may make names, but
-/// not touch those of this user.
+/// Whether nobody but this user (and root) can put or move a name here. A sticky folder keeps others from the names of this
+/// user, not from moving a file of this user into it, of which they chose the content: one that was given up in a folder
+/// of theirs.
 pub fn is_closed(folder: &File) -> bool {
     is_closed_by(guard(folder), folder)
 }
@@ -119,7 +119,6 @@ fn is_closed_by(guard: Guard, folder: &File) -> bool {
 fn is_closed_by_mode(folder: &File, meta: &Meta) -> bool {
     let is_of_other = meta.uid != geteuid().as_raw() && meta.uid != 0;
     match meta.mode {
-        mode if mode & STICKY != 0 => true,
         mode if mode & OTHERS_WRITE != 0 || is_of_other => false,
         mode if mode & GROUP_WRITES != 0 => has_no_list(folder) && is_private(meta.gid),
         _ => true,
@@ -225,7 +224,7 @@ mod tests {
         for (folder, list, expected) in [
             (0o700, 0o600, None),
             (0o755, 0o600, None),
-            (0o1777, 0o600, None),
+            (0o1777, 0o600, Some("others can write to this folder")),
             (0o755, 0o644, Some("its mode is not 0600")),
             (0o755, 0o660, Some("its mode is not 0600")),
             (0o777, 0o600, Some("others can write to this folder")),

@@ -269,9 +269,10 @@ impl<'session> Receiver<'session> {
     /// Whether this many bytes more are within this session's rate, that of all, and the time.
     fn is_within_rate(&mut self, payload_bytes: usize, now_ns: u64) -> bool {
         let since_ns = now_ns.saturating_sub(self.first_ns);
-        let time_ns = u128::from(since_ns + BUNCHED_NS);
-        let most = u128::from(self.grant.bytes_per_second) * time_ns / 1_000_000_000;
+        let in_time =
+            |time_ns: u64| u128::from(self.grant.bytes_per_second) * u128::from(time_ns) / 1_000_000_000;
         let bytes = packet_bytes(payload_bytes as u32);
+        let most = in_time(since_ns) + in_time(BUNCHED_NS).max(2 * u128::from(bytes));
         let taken = self.taken_bytes + bytes;
         let is_within = u128::from(taken) <= most
             && since_ns <= self.request.lasts_ns + BUNCHED_NS

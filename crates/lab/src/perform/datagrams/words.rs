@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use datapump::units::with_commas;
+use datapump::units::{bit_rate_words, with_commas};
 
 use super::{InterfaceFacts, UdpLatency, UdpThroughput};
 use crate::judge::datagrams::latency::LatencySection;
@@ -41,10 +41,12 @@ impl fmt::Display for UdpThroughput {
             let above = with_commas(self.above_rate);
             writeln!(out, "{above} came faster than the server allows and were not counted (--allow-udp)")?;
         }
+        let rate = |mbit_per_s: f64| bit_rate_words(mbit_per_s * 1e6 / 8.0);
         writeln!(
             out,
-            "rate at the receiver: {:.1} Mbit/s of payload, {:.1} Mbit/s on an Ethernet wire",
-            self.receiver.user_mbit_per_s, self.receiver.wire_mbit_per_s
+            "rate at the receiver: {} of payload, {} on an Ethernet wire",
+            rate(self.receiver.user_mbit_per_s),
+            rate(self.receiver.wire_mbit_per_s)
         )?;
         writeln!(
             out,
