@@ -152,6 +152,20 @@ fn a_client_in_a_sandbox_does_what_it_does_elsewhere() {
     [EPERM, EINVAL].into_iter().for_each(|errno| between_two_hosts(errno, false));
 }
 
+/// A limit that nobody set refuses nothing where the call that reads limits is refused.
+#[test]
+fn a_file_is_as_long_as_it_was_where_limits_cannot_be_read() {
+    let home = source();
+    for options in [&["--no-reserve"][..], &[]] {
+        let row = format!("{options:?}");
+        let words = [&["copy"], options, &["from/large", "copied"]].concat();
+        let Some(run) = without(KernelCall::Prlimit64, EPERM, home.command(&words)) else { return };
+        expect(&run, 0, &[], &row);
+        assert_eq!(std::fs::read(home.path("copied")).expect("it was copied"), noise(3 << 20, 7), "{row}");
+        std::fs::remove_file(home.path("copied")).expect("it was copied");
+    }
+}
+
 /// An ordinary refusal stays one: another name is not tried by another way, and nothing is said of sandboxes.
 #[test]
 fn a_name_that_is_taken_stays_where_the_call_that_looks_is_refused() {

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::Path;
 
 use datapump_core::units::{bytes_words, with_commas};
+use datapump_engine::os::linux::file_size_limit;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{self, FileCalls, Folder, Room, kind};
@@ -44,8 +45,7 @@ impl Rooms {
         match problem.cause.filter(|errno| class_of(*errno) == Class::NoSpace) {
             None => problem,
             Some(errno) => {
-                let message =
-                    format!("{}; {}", problem.message, self.why(errno, needed, disk::file_bytes_max()));
+                let message = format!("{}; {}", problem.message, self.why(errno, needed, file_size_limit()));
                 Problem { message, ..problem }
             }
         }
@@ -53,8 +53,7 @@ impl Rooms {
 
     /// Refuses a file that is longer than one may be here. Where room is reserved the system does so itself.
     pub fn check_length(&self, path: &Path, bytes: u64) -> Result<(), Problem> {
-        let most =
-            [disk::file_bytes_max(), kind::file_bytes_max(self.file.magic)].into_iter().flatten().min();
+        let most = [file_size_limit(), kind::file_bytes_max(self.file.magic)].into_iter().flatten().min();
         match most {
             Some(most) if bytes > most => {
                 let problem = Problem::system(Operation::Reserve, path, Errno::EFBIG.0).at(0);

@@ -237,11 +237,6 @@ pub fn mount_options(file: &File) -> Option<String> {
     line.rsplit(' ').next().map(str::to_owned)
 }
 
-/// The longest file that this process may write: getrlimit(2), RLIMIT_FSIZE. `None` is no limit.
-pub fn file_bytes_max() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
-}
-
 pub(super) fn data_ranges(file: &File, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>> {
     let mut ranges = Vec::new();
     let mut at = 0;

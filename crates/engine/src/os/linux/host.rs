@@ -111,6 +111,12 @@ pub fn open_files_limit() -> Option<u64> {
     soft_limit(libc::RLIMIT_NOFILE as libc::c_int, "Max open files")
 }
 
+/// The longest file that this process may write, in bytes (soft limit `RLIMIT_FSIZE`, getrlimit(2)); `None` is no
+/// limit.
+pub fn file_size_limit() -> Option<u64> {
+    soft_limit(libc::RLIMIT_FSIZE as libc::c_int, "Max file size")
+}
+
 /// A limit by its number, and where a sandbox refuses prlimit64(2) by its name in /proc/self/limits.
 fn soft_limit(resource: libc::c_int, name: &str) -> Option<u64> {
     let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
@@ -262,5 +268,6 @@ mod tests {
         let limits = std::fs::read_to_string("/proc/self/limits").expect("proc is mounted");
         assert_eq!(listed_limit(&limits, "Max open files"), open_files_limit());
         assert_eq!(listed_limit(&limits, "Max locked memory"), memlock_limit_bytes());
+        assert_eq!(listed_limit(&limits, "Max file size"), file_size_limit());
     }
 }
