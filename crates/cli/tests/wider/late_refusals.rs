@@ -2,12 +2,18 @@
 //! sticky folders, letters that a file system refuses. Nothing is left that needs chattr(1) to be removed.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 
+use datapump_engine::Errno;
+use datapump_engine::os::linux::{KernelCall, answer_calls_with};
+
 use crate::support::serving::Serving;
-use crate::support::{Home, as_ordinary_user, expect, has_content, listing, noise};
+use crate::support::{Home, as_ordinary_user, expect, has_content, listing, noise, outcome};
 use crate::wider_parts::mounts::Chattr;
-use crate::wider_parts::{Kind, Mount, leftovers, program, pump, pump_with, report, with_content};
+use crate::wider_parts::{
+    Kind, Mount, leftovers, program, pump, pump_command, pump_with, report, with_content,
+};
 
 const MIB: usize = 1 << 20;
 const KEPT: &str =
@@ -97,6 +103,56 @@ fn a_tree_goes_into_an_append_only_folder() {
     is_clean(&to, "mirror");
 }
 
+/// No file is made to find out about such a folder: it would stay.
+#[test]
+fn files_are_moved_into_an_append_only_folder_and_out_of_none() {
+    let (home, mount) = (Home::new(), Mount::of(Kind::Ext4, 64));
+    let (from, to) = (home.path("from").display().to_string(), mount.at("to"));
+    make_tree(&from);
+    std::fs::create_dir(&to).expect("room");
+    let _flag = Chattr::new(&to, 'a');
+    let expected = listing::paths(from.as_ref());
+    for name in ["small", "large"] {
+        let source = format!("{from}/{name}");
+        let content = std::fs::read(&source).expect("readable");
+        let run = pump(&["copy", "--remove-source-files", &source, &format!("{to}/{name} alone")]);
+        expect(&run, 0, &[], name);
+        has_content(format!("{to}/{name} alone").as_ref(), &content, name);
+        assert!(!Path::new(&source).exists(), "{name}");
+        std::fs::write(&source, content).expect("room");
+        is_clean(&to, name);
+    }
+    expect(&pump(&["copy", "--remove-source-files", &from, &to]), 0, &[], "a tree");
+    assert_eq!(listing::paths(format!("{to}/from").as_ref()), expected, "a tree");
+    is_clean(&to, "a tree");
+    // Out of one nothing can be removed.
+    let run = pump(&["copy", "--remove-source-files", &format!("{to}/small alone"), &from]);
+    expect(&run, 1, &["small alone"], "out of it");
+    is_clean(&to, "out of it");
+}
+
+/// The sandbox refuses it, not the file system.
+#[test]
+fn a_target_in_a_sandbox_that_refuses_renames_is_no_object_store() {
+    let (home, mount) = (Home::new(), Mount::new(Kind::Ntfs));
+    let source = home.path("source").display().to_string();
+    with_content(&source, 3 * MIB, 1);
+    let mut command = pump_command(&["copy", &source, &mount.at("target")]);
+    // By fork(2): a filter holds for the thread that makes it, and for programs that it starts.
+    command.gid(rustix::process::getgid().as_raw());
+    let calls = [KernelCall::Renameat, KernelCall::Renameat2].map(KernelCall::number);
+    let filtered = || answer_calls_with(&calls, Errno::EPERM).map(|()| outcome(command, b""));
+    match std::thread::scope(|scope| scope.spawn(filtered).join().expect("no panic")) {
+        Err(errno) => eprintln!("SKIPPED: no filter can be made here: {errno:?}"),
+        Ok(run) => {
+            expect(&run, 1, &["a sandbox refuses", "renameat(2)"], "refused");
+            assert!(!run.err.contains("takes each file in order"), "{run:?}");
+            assert_eq!(leftovers(&mount.point()), [""; 0], "{run:?}");
+            assert!(!Path::new(&mount.at("target")).exists(), "{run:?}");
+        }
+    }
+}
+
 #[test]
 fn files_that_nobody_may_replace_are_known_before_anything_is_moved() {
     let mount = Mount::of(Kind::Ext4, 64);
@@ -147,6 +203,7 @@ fn another_users_file_in_a_sticky_folder_is_known_before_anything_is_moved() {
         assert_eq!(leftovers(&path("sticky")), [""; 0], "{options:?}");
     }
     // Root may.
+    expect(&home.pump(&["copy", "-n", "source", "sticky/target"]), 0, &[], "root, a dry run");
     expect(&home.pump(&["copy", "source", "sticky/target"]), 0, &[], "root");
 }
 

@@ -17,7 +17,7 @@ use datapump_engine::Errno;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::Target;
 use crate::target::place::Place;
-use datapump_files::commit::{final_name, reserved};
+use datapump_files::commit::reserved;
 use datapump_files::disk::{self, FileKind, Folder, Meta, PathAt, names};
 use datapump_files::identity::{FileId, id};
 
@@ -183,10 +183,10 @@ struct NamesProbe<'above> {
 impl NamesProbe<'_> {
     /// `None` where all names are told apart.
     fn begin(above: &File) -> Option<NamesProbe<'_>> {
-        if !disk::may_fold_names(above) || final_name::is_append_only(above) {
+        if !disk::may_fold_names(above) {
             return None;
         }
-        let (name, ()) = reserved::under_new_name(|name| names::make_folder(above, name)).ok()?;
+        let (name, ()) = reserved::probe_name(above, |name| names::make_folder(above, name)).ok()?;
         let open = names::open_folder(above, &name);
         if open.is_err() {
             let _ = names::remove(above, &name, true);

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::commit::reserved::under_new_name;
+use crate::commit::reserved::probe_name;
 use crate::disk::names::{self, NameFlags};
 use crate::disk::{Folder, kind, magic};
 use crate::problem::{Operation, Problem};
@@ -59,7 +59,7 @@ pub fn check(folder: &Folder, name: &OsStr, path: &Path, tries: bool) -> Result<
         Err(errno @ (Errno::ENAMETOOLONG | Errno::EINVAL | Errno::EILSEQ)) => {
             return Err(not_taken(path, errno));
         }
-        Err(Errno::ENOENT) if tries && !above.is_append_only => try_name(folder, name, path)?,
+        Err(Errno::ENOENT) if tries => try_name(folder, name, path)?,
         Err(_) => {}
     }
     Ok(if above.is_append_only { NamingRule::Linked } else { NamingRule::Renamed })
@@ -113,7 +113,9 @@ fn try_name(folder: &File, name: &OsStr, path: &Path) -> Result<(), Problem> {
     if is_plain(name) || kind::takes_all_names(magic(folder)) {
         return Ok(());
     }
-    let Ok((trial, ())) = under_new_name(|trial| names::make_folder(folder, trial)) else { return Ok(()) };
+    let Ok((trial, ())) = probe_name(folder, |trial| names::make_folder(folder, trial)) else {
+        return Ok(());
+    };
     let made = names::open_folder(folder, &trial).and_then(|inside| {
         let made = names::make_folder(&inside, name);
         // Best effort, as below: an empty folder is left.

@@ -23,6 +23,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use datapump_engine::os::linux::KernelCall;
 use datapump_engine::{Errno, Handle};
 
 use crate::attributes;
@@ -50,23 +51,29 @@ pub struct InOrder {
 /// cannot be tried is left to the copy, which says why.
 pub fn probe(folder: &File) -> Option<InOrder> {
     let before = disk::file_meta(folder).ok()?;
-    let made = reserved::under_new_name(|name| names::create_to_write(folder, name));
+    let made = reserved::probe_name(folder, |name| names::create_to_write(folder, name));
     let (name, file) = made.map(|(name, file)| (name, Handle::Os(file))).ok()?;
     // Another pump would take it for a leftover.
     let _ = file.try_lock();
     let renamed = reserved::under_new_name(|new| names::rename(folder, &name, folder, new));
     let put = file.put(1, b"-");
-    let refuses_gaps = put.is_err_and(|errno| errno == Errno::EIO || REFUSALS.contains(&errno));
+    let refuses_gaps =
+        put.is_err_and(|errno| errno == Errno::EIO || is_file_systems(errno, KernelCall::Pwrite64));
     drop(file);
     let (renames, name) = match renamed {
         Ok((new, ())) => (true, new),
-        Err(errno) => (!REFUSALS.contains(&errno), name),
+        Err(errno) => (!is_file_systems(errno, KernelCall::Renameat), name),
     };
     // Of an upload that was given up there is nothing to remove.
     let _ = names::remove(folder, &name, false);
     // A run with nothing to do finds the folder as it was.
     let _ = attributes::copy_times(&before, AttributeHolder::Held(folder));
     (refuses_gaps || !renames).then_some(InOrder { device: before.device, renames, refuses_gaps })
+}
+
+/// Whether the file system refuses, rather than a sandbox.
+fn is_file_systems(errno: Errno, call: KernelCall) -> bool {
+    REFUSALS.contains(&errno) && !call.is_refused_by(errno)
 }
 
 /// Whether a sync says that there is none.

@@ -24,7 +24,7 @@ use datapump_engine::{Errno, Handle};
 use rustix::fs::{self, Mode};
 
 use crate::attributes;
-use crate::commit::{final_name, reserved};
+use crate::commit::reserved;
 use crate::disk::{Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, file_meta, names};
 use crate::identity::{FileId, id};
 
@@ -233,9 +233,7 @@ impl Notes {
     fn own_note(&mut self) -> Outcome<&mut NoteFile> {
         let (mut tried, command) = (reserved::names_of(OsStr::new(NAME)), self.command);
         let is_own = |note: &NoteFile| note.command == command;
-        if final_name::is_append_only(&self.folder) {
-            return Err(Errno::EPERM); // it could not be removed
-        }
+        names::lets_names_go(&self.folder)?;
         let before = file_meta(&self.folder)?;
         while !self.locked.iter().any(is_own) {
             let name = tried.next().ok_or(Errno::EEXIST)?;

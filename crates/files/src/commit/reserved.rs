@@ -3,6 +3,7 @@
 //! Must not know: what stands under them.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use datapump_core::resume::fnv;
 use datapump_engine::Errno;
 
-use crate::disk::Outcome;
+use crate::disk::{Outcome, names};
 
 /// The list of what a copy has done, in its root.
 pub const LIST_NAME: &str = ".pump-job";
@@ -42,6 +43,11 @@ pub fn under_new_name<T>(make: impl Fn(&OsStr) -> Outcome<T>) -> Outcome<(OsStri
         }
     }
     Err(Errno::EEXIST)
+}
+
+/// Makes something under such a name to find out about a folder; nothing where the name would stay.
+pub fn probe_name<T>(folder: &File, make: impl Fn(&OsStr) -> Outcome<T>) -> Outcome<(OsString, T)> {
+    names::lets_names_go(folder).and_then(|()| under_new_name(make))
 }
 
 fn new_name() -> OsString {

@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use datapump_engine::Errno;
-use datapump_engine::os::linux::again;
+use datapump_engine::os::linux::{KernelCall, again};
 use rustix::io::Errno as System;
 
 use super::os::retried::{self as fs, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
@@ -230,6 +230,14 @@ pub fn flags_of(folder: &File, name: &OsStr) -> Outcome<NameFlags> {
     flags_at(folder, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
+/// Refuses where a name that is made could not be removed: in an append-only folder, and where a sandbox refuses that.
+pub fn lets_names_go(folder: &File) -> Outcome<()> {
+    match KernelCall::Unlinkat.refusal() {
+        None if flags(folder).is_ok_and(|flags| flags.is_append_only) => Err(Errno::EPERM),
+        refusal => refusal.map_or(Ok(()), Err),
+    }
+}
+
 fn flags_at(folder: &File, name: &OsStr, how: AtFlags) -> Outcome<NameFlags> {
     let told =
         fs::statx(folder, name, how, StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::UID).map_err(errno)?;
@@ -305,6 +313,7 @@ pub fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {
 /// Makes a file for what does not fit in memory; it has no name when this returns.
 pub fn make_spare(folder: &File, spare: &OsStr) -> Outcome<File> {
     make_unnamed(folder, 0o600).or_else(|_| {
+        lets_names_go(folder)?;
         let file = os::create_new(folder, spare)?;
         os::remove(folder, spare)?;
         Ok(file)
@@ -316,6 +325,7 @@ fn ask_new_one<T>(folder: &File, spare: &OsStr, ask: impl FnOnce(&File) -> T) ->
     if let Ok(file) = make_unnamed(folder, 0o600) {
         return Ok(ask(&file));
     }
+    lets_names_go(folder)?;
     let made = os::create_new(folder, spare)?;
     // Before it is removed: some file systems (FUSE) know nothing of what has no name any more.
     let told = ask(&made);

@@ -39,7 +39,7 @@ fn have_own(shared: &Shared<'_>, folder: &File) -> bool {
             reserved::under_new_name(ask).map(|(_, have)| have)
         };
         let file = |spare: &_| reserved::under_new_name(|link| names(spare, link)).map(|(_, have)| have);
-        reserved::under_new_name(file).map(|(_, have)| have)
+        reserved::probe_name(folder, file).map(|(_, have)| have)
     };
     // Where none can be made another folder may tell.
     probe()

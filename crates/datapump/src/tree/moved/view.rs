@@ -20,7 +20,7 @@ use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::target::{Item, Target};
 use datapump_files::attributes;
-use datapump_files::commit::reserved;
+use datapump_files::commit::{final_name, reserved};
 use datapump_files::disk::{
     self, AttributeHolder, FileCalls, Folder, Meta, Outcome, file_meta, folder_of, kind, names,
 };
@@ -48,7 +48,7 @@ impl ViewProbe {
         let meta = file_meta(folder)?;
         // For writing alone: some file systems open no new file for both.
         let make = |name: &OsStr| names::create_to_write(folder, name).map(Handle::Os);
-        let (name, made) = reserved::under_new_name(make)?;
+        let (name, made) = reserved::probe_name(folder, make)?;
         // A file system without locks is no reason to look no further.
         let _ = made.try_lock();
         Ok(ViewProbe { folder: Arc::clone(folder), name, made: Some(made), meta })
@@ -97,7 +97,7 @@ pub(super) fn refuse(
 /// Whether one of two folders shows the other.
 fn shows(source: &Arc<File>, target: &Arc<File>) -> Outcome<bool> {
     let (from, to) = (file_meta(source)?, file_meta(target)?);
-    if !may_show(id(&from), &to, target) {
+    if !may_show(id(&from), &to, target) || final_name::is_append_only(source) {
         return Ok(false);
     }
     let is_in_source = is_seen(target, || disk::mtime_from_disk(source), |probe| probe.is_in(source));
@@ -152,10 +152,10 @@ fn is_full(errno: Errno) -> bool {
 }
 
 /// Whether a folder may be a view of another. Numbers tell within one file system, but for those that make up their
-/// own; and what is one folder is known.
+/// own; what is one folder is known; and a folder that is append-only loses no name by any view.
 pub(crate) fn may_show(from: FileId, to: &Meta, target: &File) -> bool {
     let numbers_tell = from.0 == to.device && kind::syncs_whole(disk::magic(target));
-    from != id(to) && !numbers_tell
+    from != id(to) && !numbers_tell && !final_name::is_append_only(target)
 }
 
 /// Refuses sources that are views of their targets, before anything is written. What lies deeper is looked at when
