@@ -12,6 +12,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
+use crate::attributes::loss;
 use crate::commit::reserved::probe_name;
 use crate::disk::names::{self, NameFlags};
 use crate::disk::{Folder, kind, magic};
@@ -72,14 +73,14 @@ pub fn is_append_only(folder: &File) -> bool {
 
 /// A name could not be removed: with what keeps it, where that is known.
 pub fn of_kept(problem: Problem, folder: &File, name: &OsStr) -> Problem {
+    if problem.cause != Some(Errno::EPERM.0) {
+        return problem;
+    }
     let above = names::flags(folder).unwrap_or_default();
     let existing = names::flags_of(folder, name).unwrap_or_default();
-    match problem.cause == Some(Errno::EPERM.0) {
-        true => match check_existing(folder, name, (&above, &existing), false) {
-            Some(why) => with_words(problem, why),
-            None => problem,
-        },
-        false => problem,
+    match check_existing(folder, name, (&above, &existing), false) {
+        Some(why) => with_words(problem, why),
+        None => problem,
     }
 }
 
@@ -95,15 +96,19 @@ fn check_existing(
     (above, existing): (&NameFlags, &NameFlags),
     tries: bool,
 ) -> Option<&'static str> {
-    let own = rustix::process::geteuid().as_raw();
-    let is_others = above.mode & STICKY != 0 && ![above.uid, existing.uid].contains(&own);
-    let is_kept = |existing: &NameFlags| !existing.is_folder && names::may_not_remove(folder, name);
+    let is_others = || {
+        above.mode & STICKY != 0 && ![above.uid, existing.uid].contains(&rustix::process::geteuid().as_raw())
+    };
+    // A privileged user may all the same, which the system alone knows.
+    let is_kept = || match tries {
+        true => !existing.is_folder && names::may_not_remove(folder, name),
+        false => !loss::is_root(),
+    };
     match () {
         () if above.is_append_only => Some(APPEND_ONLY),
         () if existing.is_append_only => Some(APPEND_ONLY_FILE),
         () if existing.is_immutable => Some(IMMUTABLE_FILE),
-        // A privileged user may all the same, which the system alone knows.
-        () if is_others && (!tries || is_kept(existing)) => Some(STICKY_FOLDER),
+        () if is_others() && is_kept() => Some(STICKY_FOLDER),
         () => None,
     }
 }
