@@ -323,9 +323,9 @@ impl StagedFile {
         Rooms::of(&self.folder, &self.handle)
     }
 
-    /// Refuses a file that is longer than one may be here.
-    pub fn check_length(&self, bytes: u64) -> Result<(), Problem> {
-        self.rooms().check_length(&self.path, bytes)
+    /// The same where nothing is reserved: one question to the file system.
+    pub fn rooms_of_folder(&self) -> Rooms {
+        Rooms::of_folder(&self.folder)
     }
 
     /// The final name's path, for messages.

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::run::Shared;
 use datapump_files::commit::StagedFile;
 use datapump_files::commit::compressed::Compression;
-use datapump_files::commit::shortage::room_words;
+use datapump_files::commit::shortage::{Rooms, room_words};
 use datapump_files::disk::Meta;
 use datapump_files::holes::ByteRanges;
 
@@ -35,8 +35,8 @@ fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
     ranges.iter().map(&mut first).filter(|(start, end)| end > start).collect()
 }
 
-/// Whether a new file is compressed as it is written; of one that neither a reservation nor direct I/O concerns that
-/// is not asked.
+/// Whether a new file is compressed as it is written. Where neither a reservation nor direct I/O concerns it that is
+/// not asked.
 pub(crate) fn compression(
     shared: &Shared<'_>,
     staged: &StagedFile,
@@ -47,7 +47,7 @@ pub(crate) fn compression(
     let total = opened.ranges.as_deref().map(total_bytes);
     let is_sparse = || opened.original.as_ref().is_some_and(|it| Some(it.meta.size_bytes) != total);
     let is_small = total.is_some_and(|bytes| bytes <= request_bytes) && !is_sparse();
-    match is_small && !how.sink_direct {
+    match staged.is_in_order() || is_small && !how.sink_direct {
         true => Compression::Never,
         false => shared.compressions.of(&staged.handle),
     }
@@ -101,9 +101,10 @@ pub(crate) fn reserve(
         // A file with holes gets its length this way.
         None if is_sparse => reserve(&[], length),
         _ => {
-            staged.check_length(length)?;
+            let rooms = staged.rooms_of_folder();
+            rooms.check_length(staged.path(), length)?;
             if is_compressed {
-                report_scarce(shared, staged, total);
+                report_scarce(shared, staged, &rooms, total);
             }
             Ok(())
         }
@@ -115,8 +116,8 @@ fn total_bytes(ranges: &[(u64, u64)]) -> u64 {
 }
 
 /// How much it takes nobody knows before it is written.
-fn report_scarce(shared: &Shared<'_>, staged: &StagedFile, bytes: u64) {
-    if let Some(free_bytes) = staged.rooms().free_bytes().filter(|free| bytes > *free) {
+fn report_scarce(shared: &Shared<'_>, staged: &StagedFile, rooms: &Rooms, bytes: u64) {
+    if let Some(free_bytes) = rooms.free_bytes().filter(|free| bytes > *free) {
         let words = room_words(Some(bytes), free_bytes);
         let words = format!("{words}; it is copied all the same, since the file system may compress it");
         shared.ledger.report_scarce(staged.path(), &words);

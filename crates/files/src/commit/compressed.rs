@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use datapump_engine::Handle;
 
-use crate::disk::{FileCalls, inode_flags, kind, mount_options};
+use crate::disk::kind::{self, CompressionRule};
+use crate::disk::{FileCalls, inode_flags, mount_options};
 
 /// `FS_COMPR_FL` and `FS_NOCOW_FL`: linux/fs.h. What is written in place is not compressed.
 const COMPRESSED: u32 = 0x4;
@@ -27,39 +28,51 @@ pub enum Compression {
     Cached,
 }
 
-/// What mounts say, by device, each read once.
+/// What file systems and their mounts say, by device, each asked once.
 #[derive(Debug, Default)]
-pub struct Compressions(Mutex<BTreeMap<u64, bool>>);
+pub struct Compressions(Mutex<BTreeMap<u64, (CompressionRule, bool)>>);
 
 impl Compressions {
-    /// That of an open file.
+    /// The answer for an open file.
     pub fn of(&self, handle: &Handle) -> Compression {
         let Handle::Os(file) = handle else { return Compression::Never };
-        let room = handle.room();
         let flags = || inode_flags(file).unwrap_or(0);
-        let is_set = |flag: u32| flags() & flag != 0;
-        let (is_compressed, how) = match kind::compression_rule(room.magic) {
-            kind::CompressionRule::Never => return Compression::Never,
-            kind::CompressionRule::Unknown => (true, Compression::Possible),
-            kind::CompressionRule::ByFlag => (is_set(COMPRESSED), Compression::Possible),
-            // Of the file systems that overlays are put on, only btrfs counts no inodes.
-            kind::CompressionRule::Below => (room.inodes == 0, Compression::Cached),
-            kind::CompressionRule::ByMount => {
+        match self.rule_of(handle) {
+            (CompressionRule::Unknown, _) => Compression::Possible,
+            (CompressionRule::ByFlag, _) if flags() & COMPRESSED != 0 => Compression::Possible,
+            (CompressionRule::Below, true) => Compression::Cached,
+            (CompressionRule::ByMount, is_set) => {
                 let flags = flags();
-                let is_possible = flags & COMPRESSED != 0 || self.mount_compresses(handle);
-                (is_possible && flags & WRITTEN_IN_PLACE == 0, Compression::Cached)
+                let is_possible = is_set || flags & COMPRESSED != 0;
+                match is_possible && flags & WRITTEN_IN_PLACE == 0 {
+                    true => Compression::Cached,
+                    false => Compression::Never,
+                }
             }
-        };
-        if is_compressed { how } else { Compression::Never }
+            _ => Compression::Never,
+        }
     }
 
-    /// Where the mount cannot be asked, it does.
-    fn mount_compresses(&self, handle: &Handle) -> bool {
-        let Ok(meta) = handle.meta() else { return true };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(meta.device).or_insert_with(|| {
-            let options = mount_options(handle.os());
-            options.is_none_or(|options| options.split(',').any(|option| option.starts_with("compress")))
-        })
+    /// The rule of a file system, and whether it says of itself that it compresses.
+    fn rule_of(&self, handle: &Handle) -> (CompressionRule, bool) {
+        let look = || {
+            let room = handle.room();
+            let rule = kind::compression_rule(room.magic);
+            let is_set = match rule {
+                // Of the file systems that overlays are put on, only btrfs counts no inodes.
+                CompressionRule::Below => room.inodes == 0,
+                CompressionRule::ByMount => mount_compresses(handle),
+                CompressionRule::Never | CompressionRule::ByFlag | CompressionRule::Unknown => false,
+            };
+            (rule, is_set)
+        };
+        let Ok(meta) = handle.meta() else { return look() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(meta.device).or_insert_with(look)
     }
+}
+
+/// Where the mount cannot be asked, it does.
+fn mount_compresses(handle: &Handle) -> bool {
+    let options = mount_options(handle.os());
+    options.is_none_or(|options| options.split(',').any(|option| option.starts_with("compress")))
 }

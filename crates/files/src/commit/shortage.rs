@@ -29,6 +29,12 @@ impl Rooms {
         Rooms { folder: folder.room(), file: file.room() }
     }
 
+    /// Those of a folder, where no reservation fails: a file in it lies on the same file system.
+    pub fn of_folder(folder: &Folder) -> Rooms {
+        let room = folder.room();
+        Rooms { folder: room, file: room }
+    }
+
     /// Those of a file whose folder is not known.
     pub fn of_file(file: &Handle) -> Rooms {
         let room = file.room();
