@@ -21,6 +21,7 @@
 
 pub(crate) mod equal;
 pub(crate) mod followed_links;
+pub(crate) mod link_dest;
 pub(crate) mod linking;
 pub(crate) mod lost_content;
 pub(crate) mod own_attributes;

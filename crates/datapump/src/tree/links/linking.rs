@@ -1,12 +1,10 @@
-//! Makes names hard links: the further names of a file that has several, and names of files that are unchanged in
-//! another folder (`--link-dest`).
+//! Makes names hard links: the further names of a file that has several.
 //!
 //! Must not know: how files are copied, which names wait for which (`links`).
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 
 use datapump_engine::Errno;
 
@@ -16,27 +14,26 @@ use crate::run::sandbox::refused_calls;
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
-use crate::tree::folder::directory::{Batch, LinkDest, Looked};
+use crate::tree::folder::directory::{Batch, Looked};
 use crate::tree::folder::folder_done;
 use crate::tree::links::equal;
 use crate::tree::links::{self, Copied, FileState, Meeting, MetName, Newer, TreeEntry, WaitingName};
 use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
 use crate::tree::names::backup::{self, TakenName};
-use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
-use crate::tree::rules::kept_times;
 use datapump_engine::os::linux::KernelCall;
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
 use datapump_files::disk::{self, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
+
 /// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
 const UNLINKABLE: [Errno; 3] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP];
 
 /// That, or a sandbox refuses the call.
-fn is_unlinkable(errno: Errno) -> bool {
+pub(super) fn is_unlinkable(errno: Errno) -> bool {
     UNLINKABLE.contains(&errno) || KernelCall::Linkat.is_refused_by(errno)
 }
 
@@ -357,7 +354,7 @@ fn list_again(shared: &Shared<'_>, there: &TreeEntry, meta: &Meta, folder: &File
     }
 }
 
-fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
+pub(super) fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
     let path = entry.directory.target_path().join(&entry.name);
     match errno {
         Errno::EEXIST => taken(&path),
@@ -373,7 +370,7 @@ fn copy_instead(shared: &Shared<'_>, there: &TreeEntry, entry: &TreeEntry, file:
 }
 
 /// Links, in a folder of this user that only its mode closes, too.
-fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to: &File) -> Outcome<bool> {
+pub(super) fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to: &File) -> Outcome<bool> {
     let link = || link_over(shared, held, to, entry);
     match link() {
         Err(Errno::EACCES) if entry.directory.open_up() => link(),
@@ -452,75 +449,4 @@ pub(crate) fn link_file(
         Err(errno) if errno == Errno::EMLINK || is_unlinkable(errno) => Ok(false),
         Err(errno) => Err(Problem::system(Operation::Link, path, errno.0)),
     }
-}
-
-/// Links a file that is unchanged in another folder (`--link-dest`) to the one there, and gives that; `None` if it is
-/// not unchanged.
-pub(crate) fn link_unchanged(
-    shared: &Shared<'_>,
-    entry: &TreeEntry,
-    (name, meta): (&Name, &Meta),
-) -> Result<Option<FileId>, Problem> {
-    let Some((_, held, there)) = unchanged(shared, entry, (name, meta))? else { return Ok(None) };
-    if let Some(target) = entry.directory.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
-        match link_into(shared, entry, &held, &target.file()?.0) {
-            Ok(is_new) => shared.ledger.tally().hard_links += u64::from(is_new),
-            // Another file system, or too many names: it is copied.
-            Err(Errno::EMLINK) => return Ok(None),
-            Err(errno) if is_unlinkable(errno) => {
-                let why = refused_calls(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
-                shared.ledger.notice_once(format!("--link-dest: {why}; what cannot be linked is copied"));
-                return Ok(None);
-            }
-            Err(errno) => return Err(not_linked(entry, errno)),
-        }
-    }
-    entry.directory.root.journal().inspect(|journal| journal.know(&there));
-    shared.ledger.tell(findings::change(shared, &entry.directory, ChangeKind::Link, name, meta, None));
-    Ok(Some(id(&there)))
-}
-
-/// A file of `--link-dest`: its folder, itself, and what it is.
-type Unchanged = (Arc<File>, File, Meta);
-
-/// The file of `--link-dest` that is equal in all but perhaps its content, to be read. None where it cannot be read.
-pub(crate) fn open_unchanged(
-    shared: &Shared<'_>,
-    entry: &TreeEntry,
-    file: (&Name, &Meta),
-) -> Result<Option<File>, Problem> {
-    let Some((folder, _, there)) = unchanged(shared, entry, file)? else { return Ok(None) };
-    let opened = names::open_source(&folder, &entry.name, true).ok();
-    Ok(opened.filter(|opened| file_meta(opened).is_ok_and(|meta| id(&meta) == id(&there))))
-}
-
-/// The file of `--link-dest` that is equal in size, time and attributes, and its folder.
-fn unchanged(
-    shared: &Shared<'_>,
-    entry: &TreeEntry,
-    (name, meta): (&Name, &Meta),
-) -> Result<Option<Unchanged>, Problem> {
-    for dest in &entry.directory.link_dest {
-        if let Some(found) = unchanged_in(shared, dest, entry, (name, meta))? {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-fn unchanged_in(
-    shared: &Shared<'_>,
-    dest: &LinkDest,
-    entry: &TreeEntry,
-    (name, meta): (&Name, &Meta),
-) -> Result<Option<Unchanged>, Problem> {
-    let folder = dest.folder.file()?.0;
-    let Ok(held) = names::hold(&folder, &entry.name) else { return Ok(None) };
-    let Ok(there) = file_meta(&held) else { return Ok(None) };
-    let same =
-        !dest.doubt.reaches(&there) && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
-    let from = entry.directory.source.origin()?;
-    let may_hide = || kept_times::may_hide(shared, (&folder, &entry.name), (meta, &there), || from.magic());
-    let differs = !same || may_hide() || findings::hidden_differ(shared, &from, name, &folder);
-    Ok((!differs).then_some((folder, held, there)))
 }

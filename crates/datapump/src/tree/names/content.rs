@@ -21,7 +21,7 @@ use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::Looked;
 use crate::tree::folder::walk;
-use crate::tree::links::linking;
+use crate::tree::links::link_dest;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::entry::Ready;
 use crate::tree::rules::compare::{self, Compared, Pair};
@@ -45,7 +45,7 @@ impl BatchCursor {
         if !is_open || self.directory.link_dest.is_empty() || self.may_link(shared) {
             return Ok(None);
         }
-        linking::open_unchanged(shared, &self.entry(&name.name), (name, &self.meta(name)?))
+        link_dest::open_unchanged(shared, &self.entry(&name.name), (name, &self.meta(name)?))
     }
 
     /// Compares the content with another file's; a difference brings the name back to be copied.

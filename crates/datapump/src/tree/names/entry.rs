@@ -32,6 +32,7 @@ use crate::tree::folder::origin::SmallRead;
 use crate::tree::folder::walk;
 use crate::tree::links::TreeEntry;
 use crate::tree::links::followed_links;
+use crate::tree::links::link_dest;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::list::doubts;
 use crate::tree::names::batch_cursor::BatchCursor;
@@ -231,7 +232,7 @@ impl BatchCursor {
         tree_file: TreeFile,
     ) -> Result<BegunFile, Problem> {
         if self.may_link(shared)
-            && let Some(file) = linking::link_unchanged(shared, &tree_file.entry, (name, &meta))?
+            && let Some(file) = link_dest::link_unchanged(shared, &tree_file.entry, (name, &meta))?
         {
             return Ok(BegunFile::Stands(tree_file.entry, Some(file)));
         }

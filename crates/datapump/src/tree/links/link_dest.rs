@@ -1,0 +1,93 @@
+//! Names of files that are unchanged in another folder (`--link-dest`): they become hard links of the files there.
+//!
+//! Must not know: how a link is made over what exists, which names of one file belong together.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use datapump_engine::Errno;
+
+use crate::problem::{Operation, Problem, system_words};
+use crate::run::Shared;
+use crate::run::sandbox::refused_calls;
+use crate::target::change::ChangeKind;
+use crate::target::listed::Name;
+use crate::tree::folder::directory::LinkDest;
+use crate::tree::links::TreeEntry;
+use crate::tree::links::linking::{is_unlinkable, link_into, not_linked};
+use crate::tree::rules::decide::Action;
+use crate::tree::rules::findings;
+use crate::tree::rules::kept_times;
+use datapump_files::disk::{Meta, file_meta, names};
+use datapump_files::identity::{FileId, id};
+
+/// Links a file that is unchanged in another folder (`--link-dest`) to the one there, and gives that; `None` if it is
+/// not unchanged.
+pub(crate) fn link_unchanged(
+    shared: &Shared<'_>,
+    entry: &TreeEntry,
+    (name, meta): (&Name, &Meta),
+) -> Result<Option<FileId>, Problem> {
+    let Some((_, held, there)) = unchanged(shared, entry, (name, meta))? else { return Ok(None) };
+    if let Some(target) = entry.directory.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
+        match link_into(shared, entry, &held, &target.file()?.0) {
+            Ok(is_new) => shared.ledger.tally().hard_links += u64::from(is_new),
+            // Another file system, or too many names: it is copied.
+            Err(Errno::EMLINK) => return Ok(None),
+            Err(errno) if is_unlinkable(errno) => {
+                let why = refused_calls(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
+                shared.ledger.notice_once(format!("--link-dest: {why}; what cannot be linked is copied"));
+                return Ok(None);
+            }
+            Err(errno) => return Err(not_linked(entry, errno)),
+        }
+    }
+    entry.directory.root.journal().inspect(|journal| journal.know(&there));
+    shared.ledger.tell(findings::change(shared, &entry.directory, ChangeKind::Link, name, meta, None));
+    Ok(Some(id(&there)))
+}
+
+/// A file of `--link-dest`: its folder, itself, and what it is.
+type Unchanged = (Arc<File>, File, Meta);
+
+/// The file of `--link-dest` that is equal in all but perhaps its content, to be read. None where it cannot be read.
+pub(crate) fn open_unchanged(
+    shared: &Shared<'_>,
+    entry: &TreeEntry,
+    file: (&Name, &Meta),
+) -> Result<Option<File>, Problem> {
+    let Some((folder, _, there)) = unchanged(shared, entry, file)? else { return Ok(None) };
+    let opened = names::open_source(&folder, &entry.name, true).ok();
+    Ok(opened.filter(|opened| file_meta(opened).is_ok_and(|meta| id(&meta) == id(&there))))
+}
+
+/// The file of `--link-dest` that is equal in size, time and attributes, and its folder.
+fn unchanged(
+    shared: &Shared<'_>,
+    entry: &TreeEntry,
+    (name, meta): (&Name, &Meta),
+) -> Result<Option<Unchanged>, Problem> {
+    for dest in &entry.directory.link_dest {
+        if let Some(found) = unchanged_in(shared, dest, entry, (name, meta))? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn unchanged_in(
+    shared: &Shared<'_>,
+    dest: &LinkDest,
+    entry: &TreeEntry,
+    (name, meta): (&Name, &Meta),
+) -> Result<Option<Unchanged>, Problem> {
+    let folder = dest.folder.file()?.0;
+    let Ok(held) = names::hold(&folder, &entry.name) else { return Ok(None) };
+    let Ok(there) = file_meta(&held) else { return Ok(None) };
+    let same =
+        !dest.doubt.reaches(&there) && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
+    let from = entry.directory.source.origin()?;
+    let may_hide = || kept_times::may_hide(shared, (&folder, &entry.name), (meta, &there), || from.magic());
+    let differs = !same || may_hide() || findings::hidden_differ(shared, &from, name, &folder);
+    Ok((!differs).then_some((folder, held, there)))
+}
