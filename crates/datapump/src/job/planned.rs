@@ -63,9 +63,12 @@ impl Job {
     }
 
     /// The items, once it is known how their target takes files.
-    pub(super) fn with_items(&mut self, trees: Trees) -> Result<(JobItems, Trees), Problem> {
+    pub(super) fn with_items(&mut self, mut trees: Trees) -> Result<(JobItems, Trees), Problem> {
         let items = self.items(&trees.select)?;
-        self.find_in_order(&items.0).map(|()| (items, trees))
+        self.find_in_order(&items.0)?;
+        let parts_remain = self.target_disk.in_order.is_some_and(|takes| !takes.renames);
+        trees.rules = trees.rules.where_parts_remain(parts_remain);
+        Ok((items, trees))
     }
 
     /// Finds out how the target's file system takes files. Where that is in order, holes are written as zeros.

@@ -49,6 +49,8 @@ pub(crate) struct Rules {
     /// Any other user may give its own files to its own groups alone: chown(2).
     user: u32,
     groups: &'static [u32],
+    /// A killed run leaves a part of a file under its final name there.
+    parts_remain: bool,
 }
 
 impl Rules {
@@ -73,12 +75,18 @@ impl Rules {
             gives_away,
             user,
             groups,
+            parts_remain: false,
         }
     }
 
     /// The same for a user who is in these groups.
     pub(crate) fn of_user(self, user: u32, groups: &'static [u32]) -> Rules {
         Rules { user, groups, ..self }
+    }
+
+    /// The same for a target that gives files their final names from the start, or not.
+    pub(crate) fn where_parts_remain(self, parts_remain: bool) -> Rules {
+        Rules { parts_remain, ..self }
     }
 
     /// Whether this user may give files away.
@@ -167,7 +175,9 @@ impl Rules {
     }
 
     fn updated(&self, source: &Meta, there: &Meta) -> Action {
-        if self.update == Update::Older && there.mtime_ns - source.mtime_ns > self.window_ns {
+        let may_be_part = self.parts_remain && there.size_bytes < source.size_bytes;
+        let is_newer = there.mtime_ns - source.mtime_ns > self.window_ns;
+        if self.update == Update::Older && is_newer && !may_be_part {
             return Action::Keep("the target is newer");
         }
         match source.size_bytes == there.size_bytes {
@@ -302,6 +312,7 @@ mod tests {
         let update = Rules { update: Update::Older, ..Rules::new(&Options::default(), true) };
         let differs = Rules { update: Update::Differs, ..update };
         let by_size = Rules { size_only: true, ..differs };
+        let parted = update.where_parts_remain(true);
         let in_window = |rules| Rules { window_ns: 2, ..rules };
         let source = meta(Regular, 10, 500, 0o644);
         for (rules, source, there, expected) in [
@@ -330,6 +341,9 @@ mod tests {
             ),
             (in_window(update), source, Some(meta(Regular, 11, 502, 0)), Action::Replace),
             (in_window(update), source, Some(meta(Regular, 11, 503, 0)), Action::Keep("the target is newer")),
+            (parted, source, Some(meta(Regular, 9, 501, 0o644)), Action::Replace),
+            (parted, source, Some(meta(Regular, 10, 501, 0o644)), Action::Keep("the target is newer")),
+            (parted, source, Some(meta(Regular, 11, 501, 0o644)), Action::Keep("the target is newer")),
             (in_window(differs), source, Some(meta(Regular, 10, 498, 0o600)), Action::Adjust),
             (in_window(differs), source, Some(meta(Regular, 10, 497, 0o644)), Action::Replace),
         ] {
