@@ -4,7 +4,10 @@
 mod parts;
 
 use std::fs;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use parts::object_store::{ObjectStore, StoreRules};
 use parts::{support, wider_parts};
@@ -38,9 +41,12 @@ fn stores() -> Vec<StoreRules> {
         of(EIO, EINVAL, Some(ENOTSUP), None),
     ];
     let renaming = stores.map(|rules| StoreRules { renames: true, ..rules });
-    // The byte behind the end is taken, and nothing is renamed.
-    let any_order = StoreRules { renames: false, refusal: EPERM, ..StoreRules::GCSFUSE };
-    [&stores[..], &renaming, &[any_order]].concat()
+    [&stores[..], &renaming].concat()
+}
+
+/// The byte behind the end is taken, and nothing is renamed: no store. With attributes and lengths, or without.
+fn any_order() -> [StoreRules; 2] {
+    [EPERM, 0].map(|refusal| StoreRules { renames: false, refusal, ..StoreRules::GCSFUSE })
 }
 
 /// It ended well and said once what does not hold there; all that it wrote was in order.
@@ -226,7 +232,7 @@ fn a_copy_that_is_cut_leaves_no_part_of_an_object() {
     let home = Home::new();
     let source = home.path("source").display().to_string();
     with_content(&source, 20 * MIB, 3);
-    for rules in stores() {
+    for rules in [&stores()[..], &any_order()].concat() {
         for removes in [true, false] {
             let rules = StoreRules { removes, ..rules };
             let (store, row) = (ObjectStore::new(rules), format!("{rules:?}"));
@@ -350,12 +356,12 @@ fn a_tree_that_is_cut_names_what_goes_on_with_it() {
     run.signal(Signal::INT);
     let run = run.end();
     assert_eq!(run.status, 20, "{run:?}");
-    assert!(run.err.contains("name the source as SRC/"), "{run:?}");
+    assert!(run.err.contains("the same command copies them again"), "{run:?}");
     for (name, content) in &files {
         let object = store.content(&format!("copy/{name}"));
         assert!(object.is_none_or(|object| object == *content), "{name} is whole or does not exist");
     }
-    let run = pump(&["copy", "--update", &format!("{source}/"), &store.at("copy")]);
+    let run = pump(&["copy", "--update=differs", &format!("{source}/"), &store.at("copy")]);
     store.gaps();
     expect(&run, 0, &[SAID], "the same, named so");
     holds(&store, "copy/", &files, "after the cut");
@@ -382,4 +388,139 @@ fn a_store_is_read_in_order_as_a_source() {
     let target = home.path("target");
     expect(&pump(&["copy", &store.at("object"), &target.display().to_string()]), 0, &[], "read");
     has_content(Path::new(&target), &content, "read");
+}
+
+/// A file with a time long before now.
+fn old_content(path: &str, bytes: usize, seed: u64) -> Vec<u8> {
+    let content = with_content(path, bytes, seed);
+    let file = fs::File::options().write(true).open(path).expect("just made");
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).expect("its own file");
+    content
+}
+
+#[test]
+fn what_a_file_holds_is_not_lost_where_bytes_are_taken_anywhere_and_nothing_is_renamed() {
+    let home = Home::new();
+    let files = tree(&home);
+    let source = home.path("source").display().to_string();
+    let content = with_content(&source, 2 * MIB + 1, 2);
+    for rules in any_order() {
+        let (store, row) = (ObjectStore::new(rules), format!("{rules:?}"));
+        for way in [&[][..], &["--verify"]] {
+            let run = pump_with(&["copy", &source, &store.at(&format!("new{}", way.len()))], way);
+            expect(&run, 0, &[SAID], &row);
+        }
+        assert!(store.content("new1").as_ref() == Some(&content), "{row}");
+        store.put("target", b"old");
+        let run = pump(&["copy", &source, &store.at("target")]);
+        expect(&run, 1, &["create '", "renames nothing", "--inplace"], &row);
+        assert_eq!(store.content("target").as_deref(), Some(&b"old"[..]), "{row}");
+        store.put("empty", b"");
+        expect(&pump(&["copy", &source, &store.at("empty")]), 0, &[SAID], &row);
+        assert!(store.content("empty").as_ref() == Some(&content), "{row}: nothing could be lost");
+        fs::create_dir(store.at("copy")).expect("it takes folders");
+        fs::write(store.at("copy/file3"), b"old").expect("it takes files");
+        let run = pump(&["copy", "-T", &home.path("tree").display().to_string(), &store.at("copy")]);
+        expect(&run, 23, &["file3'", "renames nothing", "--inplace"], &row);
+        assert_eq!(store.content("copy/file3").as_deref(), Some(&b"old"[..]), "{row}");
+        let others: Vec<_> = files.iter().filter(|(name, _)| name != "file3").cloned().collect();
+        holds(&store, "copy/", &others, &row);
+    }
+    let store = ObjectStore::new(any_order()[1]);
+    store.put("target", &noise(3 * MIB, 1));
+    expect(&pump(&["copy", "--inplace", &source, &store.at("target")]), 0, &[SAID], "--inplace");
+    assert!(store.content("target") == Some(content), "--inplace");
+}
+
+#[test]
+fn nothing_is_said_of_a_target_that_was_kept_where_it_had_its_name_from_the_start() {
+    let home = Home::new();
+    let source = home.path("source").display().to_string();
+    for rules in [StoreRules::MOUNTPOINT, any_order()[1]] {
+        with_content(&source, 20 * MIB, 3);
+        let store = ObjectStore::new(rules);
+        let words = ["copy", "--bwlimit=20MiB", "--request-size=64KiB", &source, &store.at("target")];
+        let run = Running::start(pump_command(&words));
+        eventually("bytes are uploaded", || store.uploading() > 1);
+        fs::write(&source, noise(20 * MIB, 4)).expect("room");
+        let run = run.end();
+        expect(&run, 24, &["while it was copied", "do not use what was copied"], "rewritten");
+        assert!(!run.err.contains("not changed"), "{run:?}");
+        assert_eq!(store.names(), [""; 0], "{run:?}");
+    }
+}
+
+#[test]
+fn an_object_is_closed_to_others_before_the_bytes_of_a_private_file() {
+    let home = Home::new();
+    let source = home.path("source").display().to_string();
+    let content = with_content(&source, 20 * MIB, 3);
+    fs::set_permissions(&source, Permissions::from_mode(0o600)).expect("its own file");
+    let keeping = StoreRules { refusal: 0, keeps_modes: true, ..StoreRules::MOUNTPOINT };
+    let store = ObjectStore::new(keeping);
+    store.put("target", b"old");
+    let words = ["copy", "--bwlimit=1MiB", "--request-size=64KiB", &source, &store.at("target")];
+    let run = Running::start(pump_command(&words));
+    eventually("bytes are uploaded", || store.uploading() > 1);
+    let mode = store.mode("target");
+    run.signal(Signal::INT);
+    let run = run.end();
+    assert_eq!((run.status, mode), (20, 0o600), "{run:?}");
+    assert_eq!(store.content("target").as_deref(), Some(&b"old"[..]), "{run:?}");
+    assert_eq!(store.mode("target"), 0o644, "the old object is as it was: {run:?}");
+    expect(&pump(&["copy", &source, &store.at("target")]), 0, &[SAID], "all of it");
+    assert_eq!((store.content("target"), store.mode("target")), (Some(content.clone()), 0o600));
+    // Modes are given to new files alone.
+    let store = ObjectStore::new(StoreRules { refusal: EPERM, ..keeping });
+    store.put("target", b"old");
+    let run = pump(&["copy", &source, &store.at("target")]);
+    expect(&run, 1, &["its mode cannot be set", "remove it"], "no mode can be set");
+    assert_eq!(store.content("target").as_deref(), Some(&b"old"[..]), "{run:?}");
+    // A new file would be as open as the old one.
+    let store = ObjectStore::new(StoreRules::MOUNTPOINT);
+    store.put("target", b"old");
+    let run = pump(&["copy", &source, &store.at("target")]);
+    expect(&run, 0, &[SAID, "others may be able to read what is private"], "no modes");
+    assert!(store.content("target") == Some(content));
+}
+
+#[test]
+fn a_part_that_a_killed_run_left_is_copied_again_by_update() {
+    let home = Home::new();
+    make_folder(&home, "folder");
+    let path = |name: &str| home.path("folder").join(name).display().to_string();
+    let content = old_content(&path("big"), 20 * MIB, 3);
+    let edited = old_content(&path("edited"), 10, 4);
+    let source = home.path("folder").display().to_string() + "/";
+    for way in ["--update", "--update=differs"] {
+        let store = ObjectStore::new(StoreRules::MOUNTPOINT);
+        let words = ["copy", "--bwlimit=1MiB", "--request-size=64KiB", &path("big"), &store.at("big")];
+        let run = Running::start(pump_command(&words));
+        eventually("bytes are uploaded", || store.uploading() > 1);
+        run.signal(Signal::KILL);
+        run.end();
+        eventually("the part is stored", || store.content("big").is_some());
+        assert!(store.content("big").is_some_and(|part| part.len() < content.len()), "{way}");
+        store.put("edited", b"edited in the store later");
+        let run = pump(&["copy", way, &source, &store.at("")]);
+        expect(&run, 0, &[SAID], way);
+        assert!(store.content("big").as_ref() == Some(&content), "{way}: {run:?}");
+        let is_kept = store.content("edited").as_ref() != Some(&edited);
+        assert_eq!(is_kept, way == "--update", "newer, and no part: {run:?}");
+    }
+}
+
+#[test]
+fn what_a_cut_copy_cannot_remove_is_emptied_and_copied_again() {
+    let home = Home::new();
+    make_folder(&home, "folder");
+    let source = home.path("folder/big").display().to_string();
+    let content = old_content(&source, 20 * MIB, 3);
+    let folder = home.path("folder").display().to_string() + "/";
+    let store = ObjectStore::new(StoreRules { removes: false, ..any_order()[1] });
+    let run = cut(&source, &store, "big", "not removed");
+    expect(&run, 20, &["a part of it remains under its name", "--update=differs"], "cut");
+    assert_eq!(store.content("big").as_deref(), Some(&[][..]), "{run:?}");
+    expect(&pump(&["copy", "--update", &folder, &store.at("")]), 0, &[SAID], "again");
+    assert!(store.content("big") == Some(content));
 }

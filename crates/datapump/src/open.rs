@@ -359,22 +359,13 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
-        Target::File(at) if let Some(takes) = shared.settings.in_order_on(|| at.folder_device().ok()) => {
-            StagedFile::replacing_in_order(at, takes, &siblings).map(OpenTarget::StagedFile)
+        Target::File(at) if let Some(takes) = confidential::in_order_at(shared, at) => {
+            let original = opened.original.as_ref();
+            confidential::in_order(shared, (at, takes), original, &siblings).map(OpenTarget::StagedFile)
         }
         Target::File(at) if shared.settings.options.inplace => {
-            let names = (at.name().unwrap_or_default(), &*at.path);
-            resumed::forget(shared, || at.folder_to_sync().ok(), names);
-            let staged = StagedFile::in_place(at, &siblings)?;
-            let (original, keep) = (opened.original.as_ref(), shared.settings.options.keep);
-            if shared.settings.pieces.is_none() && confidential::stays_open(&staged, original, keep) {
-                let (path, why) = (shown_path(&at.path), "because others could read it");
-                shared
-                    .ledger
-                    .warn(format!("'{path}': its mode cannot be set; it is replaced by a new file, {why}"));
-                return StagedFile::replacing(at, None, &siblings).map(OpenTarget::StagedFile);
-            }
-            Ok(OpenTarget::StagedFile(staged))
+            let original = opened.original.as_ref();
+            confidential::in_place(shared, at, original, &siblings).map(OpenTarget::StagedFile)
         }
         Target::File(at) => {
             let wish = resumed::wish(shared, opened.original.as_ref(), how);

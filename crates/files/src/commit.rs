@@ -38,7 +38,7 @@ use crate::commit::final_name::NamingRule;
 use crate::commit::in_order::InOrder;
 use crate::commit::shortage::Rooms;
 use crate::commit::temporary::{Siblings, busy, same_file};
-use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
+use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, names};
 use crate::problem::{Class, Operation, Problem, class_of};
 use crate::resume::{self, Found, Journal, OpenedJournal, ResumeRequest};
 use datapump_core::units::bytes_words;
@@ -56,8 +56,8 @@ enum CommitStage {
     Temporary(OsString),
     /// Nowhere: an open file without a name.
     Unnamed,
-    /// Under its final name, on a file system that renames nothing; whether one that existed was emptied for it.
-    Final(bool),
+    /// Under its final name, on a file system that renames nothing; what one was that was emptied for it.
+    Final(Option<Box<Meta>>),
 }
 
 /// What may stand under the final name when it is given.
@@ -132,35 +132,6 @@ impl StagedFile {
             found_or_created(&folder, (&name, &path), wish, siblings, |new| folder.create_new(new))?;
         let staged = StagedFile::new((folder, name, path), CommitStage::Temporary(temporary), before, handle);
         Ok(StagedFile { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
-    }
-
-    /// A file that is written in order ([`in_order`]) and replaces whatever exists at the target.
-    pub fn replacing_in_order(
-        target: &PathAt,
-        takes: InOrder,
-        siblings: &dyn Siblings,
-    ) -> Result<StagedFile, Problem> {
-        let (folder, name) = open_parent(target)?;
-        StagedFile::in_order((folder, name, target.path.clone()), Before::Anything, takes, siblings)
-    }
-
-    /// A file that is written in order ([`in_order`]), under a temporary name if it can be renamed.
-    pub fn in_order(
-        (folder, name, path): (Folder, OsString, PathBuf),
-        before: Before,
-        takes: InOrder,
-        siblings: &dyn Siblings,
-    ) -> Result<StagedFile, Problem> {
-        let (stage, handle) = if takes.renames {
-            let create = |new: &OsStr| in_order::create(&folder, new);
-            let made = found_or_created(&folder, (&name, &path), None, siblings, create)?;
-            (CommitStage::Temporary(made.0), made.1)
-        } else {
-            let opened = in_order::open(&folder, (&name, &path), before)?;
-            (CommitStage::Final(opened.replaced), opened.handle)
-        };
-        let staged = StagedFile::new((folder, name, path), stage, before, handle);
-        Ok(StagedFile { takes: Some(takes), ..staged })
     }
 
     fn new(
@@ -338,6 +309,16 @@ impl StagedFile {
         self.stage == CommitStage::InPlace
     }
 
+    /// Whether it has its final name before it is whole: what had the name before is not kept.
+    pub fn has_final_name(&self) -> bool {
+        matches!(self.stage, CommitStage::InPlace | CommitStage::Final(_))
+    }
+
+    /// Whether it is written into a file that existed, with the mode of that.
+    pub fn is_over_existing(&self) -> bool {
+        matches!(self.stage, CommitStage::InPlace | CommitStage::Final(Some(_)))
+    }
+
     /// Whether its bytes are written in order, and once.
     pub fn is_in_order(&self) -> bool {
         self.takes.is_some()
@@ -452,12 +433,13 @@ impl StagedFile {
     /// its name.
     pub fn discard(&self) -> Result<(), Problem> {
         if let (CommitStage::Final(replaced), Some(takes)) = (&self.stage, self.takes) {
-            let given_up = in_order::give_up(&self.folder, &self.name, (&self.handle, *replaced), takes);
+            let given_up =
+                in_order::give_up(&self.folder, &self.name, (&self.handle, replaced.as_deref()), takes);
             return given_up.map_err(|errno| Problem::system(Operation::Remove, &self.path, errno.0));
         }
         if let (CommitStage::Temporary(temporary), Some(takes)) = (&self.stage, self.takes) {
             // A leftover is recognised and removed by the next run.
-            let _ = in_order::give_up(&self.folder, temporary, (&self.handle, false), takes);
+            let _ = in_order::give_up(&self.folder, temporary, (&self.handle, None), takes);
             return Ok(());
         }
         if let CommitStage::Temporary(temporary) = &self.stage

@@ -21,6 +21,7 @@ const NOW: Duration = Duration::ZERO;
 const BLOCK_BYTES: u32 = 4096;
 const FREE_BLOCKS: u64 = 1 << 20;
 const EPERM: i32 = 1;
+const ENOSYS: i32 = 38;
 const ACCESS: i32 = 3;
 const READ_WRITE: i32 = 2;
 const TRUNCATE: i32 = 0o1000;
@@ -96,6 +97,13 @@ impl ObjectStore {
         state.objects.get(&number)?.content.clone()
     }
 
+    /// The permissions of an object in the root.
+    pub fn mode(&self, name: &str) -> u16 {
+        let state = lock(&self.state);
+        let number = state.find(INodeNo::ROOT.0, name.as_ref()).expect("it exists");
+        state.objects[&number].attributes.perm
+    }
+
     /// The names of all objects and folders.
     pub fn names(&self) -> Vec<String> {
         lock(&self.state).names.keys().map(|(_, name)| name.to_string_lossy().into_owned()).collect()
@@ -143,7 +151,8 @@ impl State {
         }
         let object = self.objects.get(&number)?;
         let size = object.content.as_ref().map_or(0, |content| content.len() as u64);
-        let is_uploaded = object.upload.as_ref().is_some_and(|upload| !upload.is_done);
+        let is_under_way = |upload: &Upload| !upload.is_done && upload.failed.is_none();
+        let is_uploaded = object.upload.as_ref().is_some_and(is_under_way);
         let size = if is_uploaded { 0 } else { size };
         Some(FileAttr { size, blocks: size.div_ceil(512), ..object.attributes })
     }
@@ -281,7 +290,7 @@ impl Filesystem for Store {
         &self,
         _: &Request,
         number: INodeNo,
-        _: Option<u32>,
+        mode: Option<u32>,
         _: Option<u32>,
         _: Option<u32>,
         size: Option<u64>,
@@ -300,6 +309,10 @@ impl Filesystem for Store {
         if rules.refusal != 0 {
             return reply.error(Errno::from_i32(rules.refusal));
         }
+        if let (true, Some(mode), Some(object)) = (rules.keeps_modes, mode, state.objects.get_mut(&number.0))
+        {
+            object.attributes.perm = mode as u16 & 0o7777;
+        }
         if let (Some(size), Some(object)) = (size, state.objects.get_mut(&number.0)) {
             let cut = |bytes: &mut Vec<u8>| bytes.resize(size as usize, 0);
             object.upload.as_mut().map(|upload| &mut upload.bytes).map(cut);
@@ -316,7 +329,7 @@ impl Filesystem for Store {
         _: &Request,
         folder: INodeNo,
         name: &OsStr,
-        _: u32,
+        mode: u32,
         _: u32,
         flags: i32,
         reply: ReplyCreate,
@@ -327,7 +340,12 @@ impl Filesystem for Store {
         }
         let number = state.make(folder.0, name, FileType::RegularFile);
         state.created.push(name.to_string_lossy().into_owned());
-        state.objects.get_mut(&number).expect("just made").upload = Some(Upload::default());
+        let keeps_modes = state.rules.keeps_modes;
+        let object = state.objects.get_mut(&number).expect("just made");
+        object.upload = Some(Upload::default());
+        if keeps_modes {
+            object.attributes.perm = mode as u16 & 0o777;
+        }
         let attributes = state.attributes(number).expect("just made");
         reply.created(&NOW, &attributes, Generation(0), FileHandle(1), FopenFlags::empty());
     }
@@ -461,7 +479,8 @@ impl Filesystem for Store {
     ) {
         let mut state = self.state();
         if !state.rules.renames {
-            return reply.error(Errno::from_i32(state.rules.refusal));
+            let refusal = if state.rules.refusal == 0 { ENOSYS } else { state.rules.refusal };
+            return reply.error(Errno::from_i32(refusal));
         }
         match state.names.remove(&(folder.0, name.into())) {
             Some(number) => {

@@ -21,6 +21,8 @@ pub struct StoreRules {
     pub takes_gaps: bool,
     /// The error of opening for reading and writing.
     pub read_write: Option<i32>,
+    /// A new file has the mode with which it is made; changes are kept where attributes are taken.
+    pub keeps_modes: bool,
 }
 
 impl StoreRules {
@@ -34,6 +36,7 @@ impl StoreRules {
         sync: None,
         takes_gaps: false,
         read_write: None,
+        keeps_modes: false,
     };
     /// As gcsfuse: a copy on its disk takes what does not come in order.
     pub const GCSFUSE: StoreRules =

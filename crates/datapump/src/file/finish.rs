@@ -272,9 +272,10 @@ pub(crate) fn abandon(shared: &Shared<'_>, task: &Task, goes_on_later: bool) {
         Finish::Commit(staged) => {
             if let Err(problem) = staged.discard() {
                 let (path, why) = (shown_path(&task.target_name), problem.message);
-                shared
-                    .ledger
-                    .warn(format!("'{path}': a part of it remains under its name: {why}; remove it"));
+                shared.ledger.warn(format!(
+                    "'{path}': a part of it remains under its name: {why}; remove it, or copy again with \
+                         --update=differs"
+                ));
             }
             CutLeaves::Nothing
         }

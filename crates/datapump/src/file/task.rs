@@ -245,7 +245,7 @@ impl Task {
     /// What stood under the target's name before stands there until this file is committed.
     pub(crate) fn target_is_kept(&self) -> bool {
         match &self.finish {
-            Finish::Commit(staged) => !staged.is_in_place(),
+            Finish::Commit(staged) => !staged.has_final_name(),
             Finish::ReadBack(written) | Finish::Repair(written) => written.target_is_kept(),
             Finish::Nothing
             | Finish::Located

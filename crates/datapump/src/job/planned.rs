@@ -86,7 +86,7 @@ impl Job {
     /// Reports once what cannot be kept there.
     pub(super) fn report_not_kept(&self, ledger: &Ledger<'_>) {
         if let Some(takes) = self.target_disk.in_order {
-            ledger.warn(in_order_target::message(takes, &self.target.to_string()));
+            ledger.warn(in_order_target::message(takes, &self.options, &self.target.to_string()));
         }
     }
 

@@ -1,6 +1,6 @@
-//! A file that is overwritten where it stands is closed before its first byte to those who may not read the source, and
-//! a folder that stands there before its first new name. Their attributes follow when they are complete, as with every
-//! file and folder; new ones are closed from the start.
+//! A file that is overwritten where it stands is opened here, and closed before its first byte to those who may not read
+//! the source, and a folder that exists before its first new name. Their attributes follow when they are complete,
+//! as with every file and folder; new ones are closed from the start.
 //!
 //! Must not know: how blocks are moved, how attributes are copied.
 
@@ -10,9 +10,14 @@ use std::sync::Arc;
 use datapump_engine::Handle;
 
 use crate::open::held::{Held, Original};
+use crate::open::resumed;
+use crate::problem::{Problem, shown_path};
+use crate::run::Shared;
 use datapump_files::attributes::keep::Keep;
 use datapump_files::commit::StagedFile;
-use datapump_files::disk::{AttributeHolder, Meta, Outcome, file_meta};
+use datapump_files::commit::in_order::InOrder;
+use datapump_files::commit::temporary::Siblings;
+use datapump_files::disk::{AttributeHolder, Meta, Outcome, PathAt, file_meta};
 use datapump_files::opened_folders::OPEN;
 
 const OWNER_ALONE: u32 = 0o600;
@@ -54,6 +59,43 @@ pub(crate) fn lets_more_in(there: &Meta, source: &Meta) -> bool {
     shut_bits(there, source) != 0
 }
 
+/// How a file gets its bytes, where that is in order. One that takes bytes anywhere can be written where it is.
+pub(crate) fn in_order_at(shared: &Shared<'_>, at: &PathAt) -> Option<InOrder> {
+    let takes = shared.settings.in_order_on(|| at.folder_device().ok())?;
+    let is_in_place = shared.settings.options.inplace && !takes.refuses_gaps && at.metadata().is_ok();
+    (!is_in_place).then_some(takes)
+}
+
+/// Opens a target that is written in order.
+pub(crate) fn in_order(
+    shared: &Shared<'_>,
+    (at, takes): (&PathAt, InOrder),
+    original: Option<&Original>,
+    siblings: &dyn Siblings,
+) -> Result<StagedFile, Problem> {
+    let stays_open = |existing: &Handle| cannot_be_closed(existing, original, shared.settings.options.keep);
+    StagedFile::replacing_in_order(at, (takes, &stays_open), siblings)
+}
+
+/// Opens a target that is written where it is; a new one if that stays open to others.
+pub(crate) fn in_place(
+    shared: &Shared<'_>,
+    at: &PathAt,
+    original: Option<&Original>,
+    siblings: &dyn Siblings,
+) -> Result<StagedFile, Problem> {
+    resumed::forget(shared, || at.folder_to_sync().ok(), (at.name().unwrap_or_default(), &at.path));
+    let staged = StagedFile::in_place(at, siblings)?;
+    let keep = shared.settings.options.keep;
+    if shared.settings.pieces.is_none() && stays_open(&staged, original, keep) {
+        let (path, why) = (shown_path(&at.path), "because others could read it");
+        let words = format!("'{path}': its mode cannot be set; it is replaced by a new file, {why}");
+        shared.ledger.warn(words);
+        return StagedFile::replacing(at, None, siblings);
+    }
+    Ok(staged)
+}
+
 /// A file that was closed, as it was before.
 #[derive(Debug)]
 pub(crate) struct Closed {
@@ -66,7 +108,7 @@ pub(crate) struct Closed {
 /// A file of another user stays open if this user may not change it: it does so in the end, too.
 pub(crate) fn close(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> Option<Closed> {
     let Handle::Os(file) = &*staged.handle else { return None };
-    if !staged.is_in_place() || !keep.mode {
+    if !staged.is_over_existing() || !keep.mode {
         return None;
     }
     let before = file_meta(file).ok()?;
@@ -90,12 +132,14 @@ pub(crate) fn close(staged: &StagedFile, original: Option<&Original>, keep: Keep
 
 /// Whether a target that is to be written where it stands lets in more than in the end, and its file system lets nobody
 /// change that: whoever owns it. A new file is closed from the start.
-pub(crate) fn stays_open(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> bool {
-    let original = original.filter(|original| original.has_attributes());
-    let (Handle::Os(file), Some(original)) = (&*staged.handle, original) else { return false };
-    if !staged.is_in_place() || !keep.mode {
-        return false;
-    }
+fn stays_open(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> bool {
+    staged.is_in_place() && cannot_be_closed(&staged.handle, original, keep)
+}
+
+/// The same of what exists, before it is opened to be written.
+pub(crate) fn cannot_be_closed(existing: &Handle, original: Option<&Original>, keep: Keep) -> bool {
+    let original = original.filter(|original| keep.mode && original.has_attributes());
+    let (Handle::Os(file), Some(original)) = (existing, original) else { return false };
     let (Ok(before), to) = (file_meta(file), AttributeHolder::Open(file)) else { return false };
     let me = rustix::process::geteuid();
     let may_change = me.is_root() || me.as_raw() == before.uid;

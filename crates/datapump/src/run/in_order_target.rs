@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::job::options::{Choice, Options};
+use crate::job::options::{Choice, Options, Update};
 use crate::problem::{AttributeKind, Problem};
 use crate::report::not_kept::NotKept;
 use crate::target::{Item, Target};
@@ -83,11 +83,19 @@ pub(crate) fn not_kept(takes: InOrder) -> Vec<NotKept> {
 }
 
 /// The same in a line.
-pub(crate) fn message(takes: InOrder, target: &str) -> String {
+pub(crate) fn message(takes: InOrder, options: &Options, target: &str) -> String {
     let names = if takes.renames { "" } else { "get no temporary name, " };
+    let modes = if takes.keeps_modes { "" } else { ": others may be able to read what is private" };
+    let parts = match options.update {
+        Update::Older if !takes.renames => {
+            "; --update replaces newer files that are smaller: a run that was killed \
+                                            leaves such"
+        }
+        _ => "",
+    };
     format!(
         "'{target}': this file system takes each file in order and once, as object stores do; files there {names}cannot \
-         be resumed, are complete when they are closed (no fsync), and lose attributes that it refuses"
+         be resumed, are complete when they are closed (no fsync), and lose attributes that it refuses{modes}{parts}"
     )
 }
 

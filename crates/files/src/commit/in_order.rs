@@ -9,18 +9,20 @@
 //!
 //! What follows: a file is open for writing alone, under a temporary name where it can be renamed, else under its final
 //! name from the start. One that exists is emptied by its open (`O_TRUNC`), so that a store keeps the old object until
-//! the new one is whole; where that is refused it is removed first. Whole means closed: what close(2) says counts, and
-//! nothing is read back before it. A sync that the file system does not know is no error. A file that is given up is
-//! made one that the store refuses, by a byte out of order; what remains of it is removed.
+//! the new one is whole; where that is refused it is removed first. A file system that takes bytes anywhere is no store,
+//! whatever it renames: what its files hold would be gone at once, so that none is emptied. Whole means closed:
+//! what close(2) says counts, and nothing is read back before it. A sync that the file system does not know is no error.
+//! A file that is given up is made one that the store refuses, by a byte out of order; what remains of it is removed, or
+//! else emptied and given a time before all sources, so that no later run takes it for a copy.
 //!
 //! Followed by `StagedFile` here; in the library by the request plan (one write under way, files as a whole to one
 //! lane, holes as zeros), `copy_method` (no direct write, nothing shared), trees (no list, no sync of folders).
 //!
 //! Must not know: plans, trees, what is reported to users.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::os::linux::KernelCall;
@@ -28,13 +30,15 @@ use datapump_engine::{Errno, Handle};
 
 use crate::attributes;
 use crate::commit::reserved;
-use crate::commit::temporary::busy;
-use crate::commit::{Before, taken};
-use crate::disk::{self, Access, AttributeHolder, FileCalls, Folder, Outcome, names};
+use crate::commit::temporary::{Siblings, busy};
+use crate::commit::{Before, CommitStage, StagedFile, found_or_created, open_parent, taken};
+use crate::disk::{self, Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, names};
 use crate::problem::{Class, Operation, Problem};
 
 /// How a file system says that it does not do something. `EIO` is a fault, but for a byte out of order.
 const REFUSALS: [Errno; 5] = [Errno::EPERM, Errno::EINVAL, Errno::ENOSYS, Errno::ESPIPE, Errno::EOPNOTSUPP];
+
+const GROUP_AND_OTHERS: u32 = 0o077;
 
 /// Facts about a file system that takes files in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +49,12 @@ pub struct InOrder {
     pub renames: bool,
     /// A byte behind the end is refused, and the upload with it.
     pub refuses_gaps: bool,
+    /// A new file has the mode with which it is made.
+    pub keeps_modes: bool,
 }
+
+/// Whether others could read what is written to an existing file, and nobody can change that.
+pub type StaysOpen<'copy> = &'copy dyn Fn(&Handle) -> bool;
 
 /// Finds out whether a folder lies on such a file system, where its type does not say (`kind::may_take_in_order`). What
 /// cannot be tried is left to the copy, which says why.
@@ -56,6 +65,7 @@ pub fn probe(folder: &File) -> Option<InOrder> {
     // Another pump would take it for a leftover.
     let _ = file.try_lock();
     let renamed = reserved::under_new_name(|new| names::rename(folder, &name, folder, new));
+    let keeps_modes = file.meta().is_ok_and(|made| made.mode & GROUP_AND_OTHERS == 0);
     let put = file.put(1, b"-");
     let refuses_gaps =
         put.is_err_and(|errno| errno == Errno::EIO || is_file_systems(errno, KernelCall::Pwrite64));
@@ -68,7 +78,8 @@ pub fn probe(folder: &File) -> Option<InOrder> {
     let _ = names::remove(folder, &name, false);
     // A run with nothing to do finds the folder as it was.
     let _ = attributes::copy_times(&before, AttributeHolder::Held(folder));
-    (refuses_gaps || !renames).then_some(InOrder { device: before.device, renames, refuses_gaps })
+    let takes = InOrder { device: before.device, renames, refuses_gaps, keeps_modes };
+    (refuses_gaps || !renames).then_some(takes)
 }
 
 /// Whether the file system refuses, rather than a sandbox.
@@ -81,42 +92,97 @@ pub(super) fn is_unknown_sync(errno: Errno) -> bool {
     REFUSALS.contains(&errno)
 }
 
-/// A file that is open for writing under its final name.
-pub(super) struct OpenedFinal {
-    pub(super) handle: Handle,
-    /// One that existed was emptied.
-    pub(super) replaced: bool,
+impl StagedFile {
+    /// A file that is written in order and replaces whatever exists at the target.
+    pub fn replacing_in_order(
+        target: &PathAt,
+        how: (InOrder, StaysOpen<'_>),
+        siblings: &dyn Siblings,
+    ) -> Result<StagedFile, Problem> {
+        let (folder, name) = open_parent(target)?;
+        StagedFile::in_order((folder, name, target.path.clone()), Before::Anything, how, siblings)
+    }
+
+    /// A file that is written in order, under a temporary name if it can be renamed.
+    pub fn in_order(
+        (folder, name, path): (Folder, OsString, PathBuf),
+        before: Before,
+        (takes, stays_open): (InOrder, StaysOpen<'_>),
+        siblings: &dyn Siblings,
+    ) -> Result<StagedFile, Problem> {
+        let (stage, handle) = if takes.renames {
+            let create = |new: &OsStr| create(&folder, new);
+            let made = found_or_created(&folder, (&name, &path), None, siblings, create)?;
+            (CommitStage::Temporary(made.0), made.1)
+        } else {
+            let (handle, replaced) = open(&folder, (&name, &path), before, (takes, stays_open))?;
+            (CommitStage::Final(replaced.map(Box::new)), handle)
+        };
+        let staged = StagedFile::new((folder, name, path), stage, before, handle);
+        Ok(StagedFile { takes: Some(takes), ..staged })
+    }
 }
 
+/// A file that is open for writing under its final name, and what one was that existed and was emptied for it.
+type OpenedFinal = (Handle, Option<Meta>);
+
 /// Opens a new file under its final name, or the one that exists, emptied.
-pub(super) fn open(
+fn open(
     folder: &Folder,
     (name, path): (&OsStr, &Path),
     before: Before,
+    (takes, stays_open): (InOrder, StaysOpen<'_>),
 ) -> Result<OpenedFinal, Problem> {
     let system = |errno: Errno| Problem::system(Operation::Create, path, errno.0);
     let Folder::Os(open) = folder else { return Err(system(Errno::EOPNOTSUPP)) };
-    // Before it is emptied: another pump may be writing it.
-    let is_busy = || folder.open(name, Access::Read).is_ok_and(|existing| disk::is_locked(existing.os()));
     let opened = match names::create_to_write(open, name) {
         Err(Errno::EEXIST) if before == Before::Nothing => return Err(taken(path)),
-        Err(Errno::EEXIST) if is_busy() => return Err(busy(path)),
-        Err(Errno::EEXIST) => emptied_or_new(open, name).map_err(|errno| not_replaced(path, errno))?,
-        created => OpenedFinal { handle: Handle::Os(created.map_err(system)?), replaced: false },
+        Err(Errno::EEXIST) => {
+            let existing = folder.open(name, Access::Read).ok();
+            // Before it is emptied: another pump may be writing it.
+            if existing.as_ref().is_some_and(|existing| disk::is_locked(existing.os())) {
+                return Err(busy(path));
+            }
+            if !takes.refuses_gaps && !existing.as_ref().is_some_and(holds_nothing) {
+                return Err(refused(path, KEEPS_NOTHING));
+            }
+            if takes.keeps_modes && existing.as_ref().is_some_and(stays_open) {
+                return Err(refused(path, STAYS_OPEN));
+            }
+            drop(existing);
+            emptied_or_new(open, name).map_err(|errno| not_replaced(path, errno))?
+        }
+        created => (Handle::Os(created.map_err(system)?), None),
     };
-    match opened.handle.try_lock() {
+    match opened.0.try_lock() {
         Ok(false) => Err(busy(path)),
         _ => Ok(opened),
     }
 }
 
+const KEEPS_NOTHING: &str = "exists, and this file system renames nothing: what it holds would be lost before the new \
+                             content is complete; copy it by itself with --inplace, or remove it first";
+const STAYS_OPEN: &str =
+    "exists, others could read what is written to it, and its mode cannot be set; remove it first";
+
+fn refused(path: &Path, words: &str) -> Problem {
+    Problem::new(Class::Refused, Operation::Create, path, words)
+}
+
+/// Read as well: what makes its content as it is read shows no size.
+fn holds_nothing(existing: &Handle) -> bool {
+    let is_file = existing.meta().is_ok_and(|meta| meta.kind == FileKind::Regular && meta.size_bytes == 0);
+    is_file && existing.peek(0, &mut [0]) == Ok(0)
+}
+
 fn emptied_or_new(folder: &File, name: &OsStr) -> Outcome<OpenedFinal> {
+    let before = names::metadata(folder, name)?;
     match names::open_emptied(folder, name) {
-        Ok(file) => Ok(OpenedFinal { handle: Handle::Os(file), replaced: true }),
+        Ok(file) => Ok((Handle::Os(file), Some(before))),
         Err(errno) => {
             names::remove(folder, name, false).map_err(|_| errno)?;
             let file = names::create_to_write(folder, name)?;
-            Ok(OpenedFinal { handle: Handle::Os(file), replaced: false })
+            Ok((Handle::Os(file), None))
         }
     }
 }
@@ -134,7 +200,7 @@ fn not_replaced(path: &Path, errno: Errno) -> Problem {
 pub(super) fn give_up(
     folder: &Folder,
     name: &OsStr,
-    (handle, replaced): (&Arc<Handle>, bool),
+    (handle, replaced): (&Arc<Handle>, Option<&Meta>),
     takes: InOrder,
 ) -> Outcome<()> {
     if takes.refuses_gaps {
@@ -144,18 +210,44 @@ pub(super) fn give_up(
     // A close that fails has stored nothing: what exists is the file that was to be replaced, or a name that ends with
     // the handle.
     if handle.flush().is_err() {
-        let _ = if replaced { Ok(()) } else { folder.remove(name) };
+        match replaced {
+            Some(before) => open_again(folder, name, before),
+            None => drop(folder.remove(name)),
+        }
         return Ok(());
     }
     match folder.remove(name) {
         Ok(()) | Err(Errno::ENOENT) => Ok(()),
         Err(_) if folder.metadata(name) == Err(Errno::ENOENT) => Ok(()),
-        Err(errno) => Err(errno),
+        Err(errno) => {
+            make_useless(handle);
+            Err(errno)
+        }
     }
 }
 
+/// Gives an object that was not replaced the mode that it had before it was closed to others, if it is still the one.
+fn open_again(folder: &Folder, name: &OsStr, before: &Meta) {
+    let Folder::Os(folder) = folder else { return };
+    let Ok(existing) = names::hold(folder, name) else { return };
+    let state = |meta: &Meta| (meta.size_bytes, meta.mtime_ns);
+    let to = AttributeHolder::Held(&existing);
+    let Ok(now) = to.meta() else { return };
+    if state(&now) == state(before) && (now.uid, now.gid, now.mode) != (before.uid, before.gid, before.mode) {
+        // Best effort on the way out: it stays closed.
+        let _ = to.set_owner(Some(before.uid), before.gid);
+        let _ = to.set_mode(before.mode);
+    }
+}
+
+/// What cannot be removed is emptied, and older than any source: no later run takes it for a copy. Best effort.
+fn make_useless(handle: &Handle) {
+    let _ = handle.set_len(0);
+    let _ = attributes::copy_times(&Meta::nothing(), AttributeHolder::Open(handle.os()));
+}
+
 /// Makes a file to be renamed, under one of the temporary names of its own.
-pub(super) fn create(folder: &Folder, temporary: &OsStr) -> Outcome<Handle> {
+fn create(folder: &Folder, temporary: &OsStr) -> Outcome<Handle> {
     match folder {
         Folder::Os(folder) => names::create_to_write(folder, temporary).map(Handle::Os),
         Folder::Sim(_) => Err(Errno::EOPNOTSUPP),

@@ -16,6 +16,7 @@ use datapump_core::{BlockRoute, Extent, Length};
 use crate::file::finish;
 use crate::file::task::{Against, Task, TreeFile};
 use crate::job::options::Sync;
+use crate::open::confidential;
 use crate::open::copy_method::{self, Facts, How};
 use crate::open::held::{Held, Original};
 use crate::open::opened::Opened;
@@ -44,7 +45,7 @@ use crate::tree::rules::extras;
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
 use crate::tree::rules::update_existing;
-use datapump_files::commit::in_order::InOrder;
+use datapump_engine::Handle;
 use datapump_files::commit::reserved::may_be_temporary;
 use datapump_files::commit::{Before, StagedFile, final_name};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
@@ -375,9 +376,8 @@ impl BatchCursor {
             let folder = || self.target.clone().map(Folder::Os);
             resumed::forget(shared, folder, (&name.name, &target_path));
         }
-        let given = shared.settings.options.keep.given.of(&meta);
-        let mut landing =
-            OpenTarget::StagedFile(self.stage(shared, (&name.name, &target_path), &given, way)?);
+        let staged = self.stage(shared, (&name.name, &target_path), &original, way)?;
+        let mut landing = OpenTarget::StagedFile(staged);
         let opened = Opened::file(original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
@@ -411,14 +411,12 @@ impl BatchCursor {
         &self,
         shared: &Shared<'_>,
         names: (&OsStr, &Path),
-        meta: &Meta,
+        original: &Original,
         way: (Before, bool, Option<&ResumeRequest>),
     ) -> Result<StagedFile, Problem> {
-        let device = || self.directory.target.as_ref().map(|target| target.meta.device);
-        let in_order = shared.settings.in_order_on(device);
-        match self.staged(names, meta, way, in_order) {
+        match self.staged(shared, names, original, way) {
             Err(problem) if problem.class == Class::Denied && self.directory.open_up() => {
-                self.staged(names, meta, way, in_order)
+                self.staged(shared, names, original, way)
             }
             staged => staged,
         }
@@ -427,18 +425,23 @@ impl BatchCursor {
     /// Without a name where that can be had and the file is small, else under a temporary one.
     fn staged(
         &self,
+        shared: &Shared<'_>,
         (name, path): (&OsStr, &Path),
-        meta: &Meta,
+        original: &Original,
         (before, small, wish): (Before, bool, Option<&ResumeRequest>),
-        in_order: Option<InOrder>,
     ) -> Result<StagedFile, Problem> {
         let target = self.target.as_ref().expect("files are made where there is a target");
         let folder = Folder::Os(Arc::clone(target));
+        let keep = shared.settings.options.keep;
+        let meta = &keep.given.of(&original.meta);
         let mode = meta.mode & 0o777 | WRITABLE;
-        if let Some(takes) = in_order {
+        let device = || self.directory.target.as_ref().map(|target| target.meta.device);
+        if let Some(takes) = shared.settings.in_order_on(device) {
             let names = (folder, name.to_owned(), path.to_path_buf());
             let beside = Beside { directory: &self.directory, source: meta };
-            return StagedFile::in_order(names, before, takes, &beside);
+            let stays_open =
+                |existing: &Handle| confidential::cannot_be_closed(existing, Some(original), keep);
+            return StagedFile::in_order(names, before, (takes, &stays_open), &beside);
         }
         // A name that replaces another is a temporary one for a moment.
         let keeps_names = self.directory.traits.append_only && before == Before::Anything;

@@ -49,7 +49,7 @@ pub(crate) struct Rules {
     /// Any other user may give its own files to its own groups alone: chown(2).
     user: u32,
     groups: &'static [u32],
-    /// A killed run leaves a part of a file under its final name there.
+    /// A run that is killed may have made a part of a file under its final name.
     parts_remain: bool,
 }
 
@@ -84,7 +84,7 @@ impl Rules {
         Rules { user, groups, ..self }
     }
 
-    /// The same for a target that gives files their final names from the start, or not.
+    /// These rules for a target that gives files their final names from the start, or not.
     pub(crate) fn where_parts_remain(self, parts_remain: bool) -> Rules {
         Rules { parts_remain, ..self }
     }
