@@ -6,12 +6,12 @@ use crate::job::options::{Choice, Sync};
 use crate::open::copy_method::How;
 use crate::open::opened::Opened;
 use crate::open::stripe::target::OpenStripe;
-use crate::problem::Problem;
+use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use datapump_files::commit::StagedFile;
 use datapump_files::commit::compressed::Compression;
 use datapump_files::commit::shortage::{Rooms, room_words};
-use datapump_files::disk::Meta;
+use datapump_files::disk::{FileCalls, Meta};
 use datapump_files::holes::ByteRanges;
 
 /// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
@@ -103,10 +103,7 @@ pub(crate) fn reserve(
         _ => {
             let rooms = staged.rooms_of_folder();
             rooms.check_length(staged.path(), length)?;
-            if is_compressed {
-                report_scarce(shared, staged, &rooms, total);
-            }
-            Ok(())
+            if is_compressed { judge_scarce(shared, staged, &rooms, total) } else { Ok(()) }
         }
     }
 }
@@ -115,13 +112,19 @@ fn total_bytes(ranges: &[(u64, u64)]) -> u64 {
     ranges.iter().map(|(start, end)| end - start).sum()
 }
 
-/// How much it takes nobody knows before it is written.
-fn report_scarce(shared: &Shared<'_>, staged: &StagedFile, rooms: &Rooms, bytes: u64) {
-    if let Some(free_bytes) = rooms.free_bytes().filter(|free| bytes > *free) {
-        let words = room_words(Some(bytes), free_bytes);
-        let words = format!("{words}; it is copied all the same, since the file system may compress it");
-        shared.ledger.report_scarce(staged.path(), &words);
+/// How much it takes nobody knows before it is written. In place the old content is gone by then.
+fn judge_scarce(shared: &Shared<'_>, staged: &StagedFile, rooms: &Rooms, bytes: u64) -> Result<(), Problem> {
+    let Some(free_bytes) = rooms.free_bytes().filter(|free| bytes > *free) else { return Ok(()) };
+    let words = room_words(Some(bytes), free_bytes);
+    let held_bytes = staged.handle.meta().map_or(0, |held| held.size_bytes);
+    if staged.is_in_place() && held_bytes > 0 && bytes > free_bytes + held_bytes {
+        let words =
+            format!("{words}, and what it holds would be lost: copy it without --inplace, or make room");
+        return Err(Problem::new(Class::NoSpace, Operation::Reserve, staged.path(), words));
     }
+    let words = format!("{words}; it is copied all the same, since the file system may compress it");
+    shared.ledger.report_scarce(staged.path(), &words);
+    Ok(())
 }
 
 /// The same of the members of a stripe, whose lengths say from here on that it is not whole.

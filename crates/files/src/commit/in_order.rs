@@ -177,13 +177,17 @@ fn holds_nothing(existing: &Handle) -> bool {
 
 fn emptied_or_new(folder: &File, name: &OsStr) -> Outcome<OpenedFinal> {
     let before = names::metadata(folder, name)?;
-    match names::open_emptied(folder, name) {
+    // Emptied, another name of it would be, too.
+    let emptied = if before.links > 1 { Err(Errno::EOPNOTSUPP) } else { names::open_emptied(folder, name) };
+    match emptied {
         Ok(file) => Ok((Handle::Os(file), Some(before))),
-        Err(errno) => {
+        Err(errno) if REFUSALS.contains(&errno) => {
             names::remove(folder, name, false).map_err(|_| errno)?;
             let file = names::create_to_write(folder, name)?;
             Ok((Handle::Os(file), None))
         }
+        // A fault: the old object stays.
+        Err(errno) => Err(errno),
     }
 }
 
@@ -192,8 +196,8 @@ fn not_replaced(path: &Path, errno: Errno) -> Problem {
     let hint = "its file system neither empties nor removes files: mount it so that it does (mountpoint-s3: \
                 --allow-overwrite or --allow-delete), or choose another name";
     let message = format!("{}; {hint}", problem.message);
-    // A plain user may lack the permission: that is said as ever.
-    if errno == Errno::EACCES { problem } else { Problem { message, class: Class::Refused, ..problem } }
+    // A fault, or a plain user lacks the permission: that is said as ever.
+    if REFUSALS.contains(&errno) { Problem { message, class: Class::Refused, ..problem } } else { problem }
 }
 
 /// Gives up a file under its final name. Errors: it remains there, in part.
