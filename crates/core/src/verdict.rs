@@ -50,8 +50,6 @@ pub enum EndCause {
     /// Its device.
     #[default]
     Device,
-    /// A limit that a control group sets for that device, and that is reached.
-    GroupLimit,
     /// The program at the other end of a pipe.
     Pipe,
 }
@@ -106,17 +104,13 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         true => (LimitedBy::Network, "network", Why::Server),
         false => (LimitedBy::Source, "read", evidence.end_reason(evidence.source)),
     };
-    let sync_why = match evidence.target {
-        EndCause::GroupLimit => Why::CgroupLimit,
-        EndCause::Device | EndCause::Pipe => Why::StableStorage,
-    };
     let (names, names_stage, names_why) = names(&waits);
     let mut stages = [
         (waits.source, reads, stage, read_why),
         (waits.sink + waits.reserving, LimitedBy::Sink, "write", evidence.end_reason(evidence.target)),
         (waits.verify, LimitedBy::Sink, "read back", Why::Device),
         (names, LimitedBy::Metadata, names_stage, names_why),
-        (waits.sync, LimitedBy::Sync, "sync", sync_why),
+        (waits.sync, LimitedBy::Sync, "sync", Why::StableStorage),
         (waits.rate_limit, LimitedBy::Source, "read", Why::RateLimit),
         (waits.outage, LimitedBy::Network, "network", Why::Outage),
         (waits.not_scheduled, LimitedBy::Cpu, "compute", Why::NotScheduled),
@@ -127,13 +121,9 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     let lead = fraction(first) - fraction(second);
     match (fraction(first) >= EXPLAINS_FRACTION, lead < BALANCED_FRACTION && limit != next) {
         (false, _) => answer(LimitedBy::Balanced, "", Why::NoStage, first, lanes_ns),
-        (true, true) if evidence.shared_device && is_end(limit) && is_end(next) => answer(
-            limit,
-            stage,
-            if why == Why::CgroupLimit { why } else { Why::SharedDevice },
-            first,
-            lanes_ns,
-        ),
+        (true, true) if evidence.shared_device && is_end(limit) && is_end(next) => {
+            answer(limit, stage, Why::SharedDevice, first, lanes_ns)
+        }
         (true, true) => answer(LimitedBy::Balanced, stage, Why::EqualStages, first, lanes_ns),
         (true, false) => answer(limit, stage, why, first, lanes_ns),
     }
@@ -155,7 +145,6 @@ impl Evidence {
     /// Why an end is waited for.
     fn end_reason(&self, cause: EndCause) -> Why {
         match cause {
-            EndCause::GroupLimit => Why::CgroupLimit,
             EndCause::Pipe => Why::Pipe,
             EndCause::Device if self.shared_device => Why::SharedDevice,
             EndCause::Device => Why::Device,
@@ -263,19 +252,12 @@ mod tests {
 
     #[test]
     fn what_is_behind_an_end_is_the_reason() {
-        let sync = Waits { sync: 900, ..Waits::default() };
         for (waits, source, target, limit, stage, why) in [
             (waits(50, 900), EndCause::Device, EndCause::Pipe, "sink", "write", "pipe"),
             (waits(900, 50), EndCause::Pipe, EndCause::Device, "source", "read", "pipe"),
-            (waits(900, 50), EndCause::GroupLimit, EndCause::Device, "source", "read", "cgroup limit"),
-            (waits(50, 900), EndCause::GroupLimit, EndCause::Device, "sink", "write", "device"),
-            (sync, EndCause::Device, EndCause::GroupLimit, "sync", "sync", "cgroup limit"),
         ] {
             check(&Evidence { source, target, ..evidence(waits) }, limit, stage, why);
         }
-        let shared =
-            Evidence { shared_device: true, source: EndCause::GroupLimit, ..evidence(waits(480, 470)) };
-        check(&shared, "source", "read", "cgroup limit");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::{ThreadTime, waits_alone};
 use crate::report::control_groups::{DiskAccess, DiskLimit, block_device};
 use crate::report::latency;
+use crate::report::words::CHANCE_NS;
 use crate::report::{AskedAndGot, Network, Report, RoundTrips};
 use crate::run::Shared;
 use crate::run::ledger::Tally;
@@ -118,37 +119,47 @@ impl Account<'_> {
         self.shared.remote_host.as_ref().map(|_| known)
     }
 
-    /// The limit of a control group for one of these devices, if the copy reached it.
+    /// The limit of a control group for one of these devices that the copy reached, and most of all.
     fn disk_limit(&self, devices: &BTreeSet<u64>, access: DiskAccess) -> Option<DiskLimit> {
         let groups = self.shared.settings.platform.control_groups();
         let numbers = devices.iter().filter_map(|device| block_device("self", *device));
-        let mut limits = numbers.filter_map(|number| groups.disk_limit(&number, access));
-        let (bytes, requests) = (self.sum(|counts| counts.bytes), self.sum(|counts| counts.sink_requests));
-        limits.find(|limit| limit.is_reached(bytes, requests, self.elapsed_ns()))
+        let limits = numbers.flat_map(|number| groups.disk_limits(&number, access));
+        let (bytes, elapsed_ns) = (self.sum(|counts| counts.bytes), self.elapsed_ns());
+        let requests = match access {
+            DiskAccess::Read => self.sum(|counts| counts.source_requests),
+            DiskAccess::Write => self.sum(|counts| counts.sink_requests),
+        };
+        let fraction = |limit: &DiskLimit| limit.reached_fraction(bytes, requests, elapsed_ns);
+        limits
+            .filter(|limit| limit.is_reached(bytes, requests, elapsed_ns))
+            .max_by(|one, other| fraction(one).total_cmp(&fraction(other)))
+    }
+
+    /// The limit behind a wait for a disk. A job that says nothing of its waits looks for none.
+    fn limit_behind(&self, limited_by: LimitedBy, detail: &LimitedDetail) -> Option<DiskLimit> {
+        let is_disk = matches!(detail.why, Why::Device | Why::SharedDevice | Why::StableStorage);
+        if !is_disk || self.elapsed_ns() < CHANCE_NS {
+            return None;
+        }
+        match limited_by {
+            // Devices of another host have other numbers.
+            LimitedBy::Source if self.shared.remote_host.is_some() => None,
+            LimitedBy::Source => self.disk_limit(&self.tally.source_devices, DiskAccess::Read),
+            LimitedBy::Sink if detail.stage == "read back" => None,
+            LimitedBy::Sink | LimitedBy::Sync => {
+                self.disk_limit(&self.tally.target_devices, DiskAccess::Write)
+            }
+            _ => None,
+        }
     }
 
     /// The verdict, with the limit of a control group as it is set where that is the cause.
     fn verdict(&self) -> (LimitedBy, LimitedDetail) {
-        let remote_host = self.shared.remote_host.as_ref();
-        // Devices of another host have other numbers.
-        let read = match remote_host {
-            None => self.disk_limit(&self.tally.source_devices, DiskAccess::Read),
-            Some(_) => None,
-        };
-        let write = self.disk_limit(&self.tally.target_devices, DiskAccess::Write);
-        let cause = |limit: &Option<DiskLimit>, is_pipe| match limit {
-            _ if is_pipe => EndCause::Pipe,
-            Some(_) => EndCause::GroupLimit,
-            None => EndCause::Device,
-        };
-        let (source, target) =
-            (cause(&read, self.tally.source_is_pipe), cause(&write, self.tally.target_is_pipe));
-        let (limited_by, mut detail) = verdict(&Evidence { source, target, ..self.evidence() });
-        if detail.why == Why::CgroupLimit {
-            let limit = if limited_by == LimitedBy::Source { read } else { write };
-            detail.setting = limit.map(|limit| limit.to_string()).unwrap_or_default();
+        let (limited_by, mut detail) = verdict(&self.evidence());
+        if let Some(limit) = self.limit_behind(limited_by, &detail) {
+            (detail.why, detail.setting) = (Why::CgroupLimit, limit.to_string());
         }
-        if remote_host.is_some() && limited_by == LimitedBy::Source {
+        if self.shared.remote_host.is_some() && limited_by == LimitedBy::Source {
             // For whoever finds out what is behind that wait.
             detail.setting = window_setting(&host_settings("", None));
         }
@@ -158,7 +169,8 @@ impl Account<'_> {
     fn evidence(&self) -> Evidence {
         let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
         let remote_host = self.shared.remote_host.as_ref();
-        let waits = self.waits();
+        let (waits, cause) =
+            (self.waits(), |is_pipe| if is_pipe { EndCause::Pipe } else { EndCause::Device });
         Evidence {
             // A lane without work is not counted: one file keeps one lane busy.
             lanes_ns: (self.elapsed_ns() * self.lanes.len() as u64).saturating_sub(waits.idle),
@@ -170,8 +182,8 @@ impl Account<'_> {
             sealing_ns: self.connection_stats().opening_ns,
             shared_device: remote_host.is_none_or(|remote_host| remote_host.is_here)
                 && source_devices.intersection(target_devices).next().is_some(),
-            source: EndCause::Device,
-            target: EndCause::Device,
+            source: cause(self.tally.source_is_pipe),
+            target: cause(self.tally.target_is_pipe),
             reads_the_web: self.shared.settings.reads_the_web,
             in_kernel: *in_kernel,
             // To wait for answers about names is something.

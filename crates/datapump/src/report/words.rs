@@ -10,7 +10,7 @@ use crate::units::{bytes_words, counted, rate_words, time_words, with_commas};
 /// Below this a rate says how long a system call took.
 const RATED_NS: u64 = 10_000_000;
 /// What limited a shorter job is chance: a CPU that another program has for some milliseconds.
-const TOLD_NS: u64 = 100_000_000;
+pub(super) const CHANCE_NS: u64 = 100_000_000;
 /// Of a shorter copy nobody asks what its bottleneck was, and what it waited for says little of a longer one.
 const BRIEF_NS: u64 = 1_000_000_000;
 /// Computing, and waiting for it.
@@ -132,7 +132,7 @@ impl Report {
 
     /// Whether waits of the system's own, such as for a CPU, are most of so short a time.
     pub(super) fn is_too_short(&self) -> bool {
-        self.elapsed_ns < TOLD_NS
+        self.elapsed_ns < CHANCE_NS
     }
 
     /// Whether it took less than a second: its bottleneck is told to those who ask (`-v`, `--stats`) alone.

@@ -47,18 +47,24 @@ impl fmt::Display for DiskLimit {
 impl DiskLimit {
     /// Whether so much in this time is as much as it lets through.
     pub fn is_reached(&self, bytes: u64, requests: u64, elapsed_ns: u64) -> bool {
-        let reaches = |done: f64, limit: Option<u64>| {
+        self.reached_fraction(bytes, requests, elapsed_ns) >= REACHED_FRACTION
+    }
+
+    /// So much in this time as a part of what it lets through.
+    pub fn reached_fraction(&self, bytes: u64, requests: u64, elapsed_ns: u64) -> f64 {
+        let part = |done: f64, limit: Option<u64>| {
             let allowed = |limit: u64| limit as f64 * elapsed_ns as f64 / 1e9;
-            limit.is_some_and(|limit| done >= REACHED_FRACTION * allowed(limit))
+            limit.map_or(0.0, |limit| done / allowed(limit))
         };
-        reaches(bytes as f64, self.bytes_per_second)
-            || reaches(requests as f64 * REQUESTS_FOR_ONE, self.requests_per_second)
+        let of_requests = part(requests as f64 * REQUESTS_FOR_ONE, self.requests_per_second);
+        part(bytes as f64, self.bytes_per_second).max(of_requests)
     }
 }
 
 impl ControlGroups {
-    /// The lowest limit for a device, by its number as in `8:1`. Limits are set for whole disks.
-    pub fn disk_limit(&self, device: &str, access: DiskAccess) -> Option<DiskLimit> {
+    /// The lowest limits for a device, by its number as in `8:1`: of bytes, and of requests where another group or file
+    /// sets that. Limits are set for whole disks.
+    pub fn disk_limits(&self, device: &str, access: DiskAccess) -> Vec<DiskLimit> {
         let device = whole_disk(device);
         let old = self.disk.iter().flat_map(|folder| old_files(folder, access));
         let new = self.unified.iter().map(|folder| folder.join("io.max"));
@@ -66,11 +72,14 @@ impl ControlGroups {
             let text = fs::read_to_string(&file).ok()?;
             limit_in(&text, &device, access, &file)
         });
-        // Of one kind the lowest holds.
-        limits.reduce(|one, other| {
-            let bytes = |it: &DiskLimit| it.bytes_per_second.unwrap_or(u64::MAX);
-            if bytes(&other) < bytes(&one) { other } else { one }
-        })
+        let limits: Vec<DiskLimit> = limits.collect();
+        let lowest = |figure: fn(&DiskLimit) -> Option<u64>| {
+            limits.iter().filter(|limit| figure(limit).is_some()).min_by_key(|limit| figure(limit))
+        };
+        let kinds = [lowest(|limit| limit.bytes_per_second), lowest(|limit| limit.requests_per_second)];
+        let mut lowest: Vec<DiskLimit> = kinds.into_iter().flatten().cloned().collect();
+        lowest.dedup();
+        lowest
     }
 }
 
@@ -140,7 +149,11 @@ mod tests {
         let new = root.join("a/io.max");
         fs::write(&new, "8:0 rbps=max wbps=2097152 riops=max wiops=max\n").expect("room");
         let groups = ControlGroups::below(root, "1:blkio:/a/b\n0::/a/b\n");
-        let limit = |device: &str, access| groups.disk_limit(device, access).map(|limit| limit.to_string());
+        let limits = |device: &str, access| {
+            let limits = groups.disk_limits(device, access);
+            limits.iter().map(DiskLimit::to_string).collect::<Vec<_>>()
+        };
+        let limit = |device: &str, access| limits(device, access).pop();
         assert_eq!(limit("8:0", DiskAccess::Read), Some(format!("1.00 MiB/s, {}", old.display())));
         assert_eq!(limit("8:0", DiskAccess::Write), Some(format!("2.00 MiB/s, {}", new.display())));
         assert!(limit("8:16", DiskAccess::Write).is_some_and(|words| words.starts_with("400 requests/s, ")));
@@ -148,6 +161,18 @@ mod tests {
         // A lower one of a group below.
         fs::write(root.join("blkio/a/b/blkio.throttle.read_bps_device"), "8:0 524288\n").expect("room");
         assert!(limit("8:0", DiskAccess::Read).is_some_and(|words| words.starts_with("512 KiB/s, ")));
+        // One of requests beside one of bytes, and the lowest of each.
+        for (name, figure) in [("blkio", 100), ("blkio/a", 50), ("blkio/a/b", 70)] {
+            let file = root.join(name).join("blkio.throttle.read_iops_device");
+            fs::write(file, format!("8:0 {figure}\n")).expect("room");
+        }
+        let words = limits("8:0", DiskAccess::Read);
+        assert_eq!(words.len(), 2, "{words:?}");
+        assert!(words[0].starts_with("512 KiB/s, ") && words[1].starts_with("50 requests/s, "), "{words:?}");
+        // A group that has both is one.
+        fs::write(&new, "8:32 rbps=1048576 wbps=max riops=7 wiops=max\n").expect("room");
+        let words = limits("8:32", DiskAccess::Read);
+        assert_eq!(words, [format!("1.00 MiB/s and 7 requests/s, {}", new.display())]);
     }
 
     #[test]

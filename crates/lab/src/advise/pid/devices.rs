@@ -34,7 +34,11 @@ impl DeviceCounters {
         let (first, last) = self.seen.get(number).cloned().unwrap_or_default();
         let read = |index: usize| last.reads[index].saturating_sub(first.reads[index]);
         let written = |index: usize| last.writes[index].saturating_sub(first.writes[index]);
-        let limit = |access| groups.disk_limit(number, access).map(|limit| limit.to_string());
+        let limit = |access| {
+            let limits = groups.disk_limits(number, access);
+            let words: Vec<String> = limits.iter().map(ToString::to_string).collect();
+            (!words.is_empty()).then(|| words.join(" and "))
+        };
         WatchedDevice {
             number: number.to_string(),
             name: last.name.clone(),
