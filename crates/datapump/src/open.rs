@@ -115,7 +115,8 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
     let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
-    let Ends { source, sink, original, ranges } = ends.inspect_err(|problem| landing.give_up(problem))?;
+    let Ends { source, sink, original, ranges } =
+        ends.inspect_err(|problem| landing.give_up(shared, problem))?;
     let (finish, change) = match next {
         FileNext::Copy(change) => (landing.into_finish(), change),
         FileNext::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),
@@ -232,11 +233,11 @@ impl OpenTarget {
     }
 
     /// Its copy cannot begin. What an earlier run left stays for the next one, unless it takes room that is needed.
-    pub(crate) fn give_up(&self, problem: &Problem) {
+    pub(crate) fn give_up(&self, shared: &Shared<'_>, problem: &Problem) {
         match self {
             OpenTarget::StagedFile(staged)
                 if staged.earlier().is_some() && problem.class != Class::NoSpace => {}
-            OpenTarget::StagedFile(staged) => drop(staged.discard()),
+            OpenTarget::StagedFile(staged) => finish::discard(shared, staged),
             OpenTarget::Stripe(stripe) => stripe.give_up(),
             OpenTarget::Device(..) | OpenTarget::Stream(_) | OpenTarget::Compare(_) | OpenTarget::Null => {}
         }

@@ -21,6 +21,7 @@ use crate::report::cut_leaves::CutLeaves;
 use crate::run::Shared;
 use crate::tree;
 use crate::tree::folder::directory::NotCopied;
+use datapump_files::commit::StagedFile;
 use datapump_files::identity::id;
 
 /// What came of a step.
@@ -264,19 +265,23 @@ fn goes_on_later(shared: &Shared<'_>, problem: &Problem) -> bool {
     shared.is_stopping() && is_cut
 }
 
+/// Removes what was written of a file; a part that remains is reported.
+pub(crate) fn discard(shared: &Shared<'_>, staged: &StagedFile) {
+    if let Err(problem) = staged.discard() {
+        let (path, why) = (shown_path(staged.path()), problem.message);
+        shared.ledger.warn(format!(
+            "'{path}': a part of it remains under its name: {why}; remove it, or copy again with --update=differs"
+        ));
+    }
+}
+
 /// Leaves what was written of a file for a later run, or removes it.
 pub(crate) fn abandon(shared: &Shared<'_>, task: &Task, goes_on_later: bool) {
     let leaves = match &task.finish {
         Finish::Commit(staged) if staged.is_in_place() => CutLeaves::InPlace,
         Finish::Commit(staged) if goes_on_later && staged.leave() => CutLeaves::Resumable,
         Finish::Commit(staged) => {
-            if let Err(problem) = staged.discard() {
-                let (path, why) = (shown_path(&task.target_name), problem.message);
-                shared.ledger.warn(format!(
-                    "'{path}': a part of it remains under its name: {why}; remove it, or copy again with \
-                         --update=differs"
-                ));
-            }
+            discard(shared, staged);
             CutLeaves::Nothing
         }
         Finish::ReadBack(written) | Finish::Repair(written) => {

@@ -30,6 +30,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::attributes;
 use crate::commit::reserved;
+use crate::commit::shortage;
 use crate::commit::temporary::{Siblings, busy};
 use crate::commit::{Before, CommitStage, StagedFile, found_or_created, open_parent, taken};
 use crate::disk::{self, Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, names};
@@ -133,7 +134,7 @@ fn open(
     before: Before,
     (takes, stays_open): (InOrder, StaysOpen<'_>),
 ) -> Result<OpenedFinal, Problem> {
-    let system = |errno: Errno| Problem::system(Operation::Create, path, errno.0);
+    let system = |errno: Errno| shortage::of_name_in(Operation::Create, path, errno, folder);
     let Folder::Os(open) = folder else { return Err(system(Errno::EOPNOTSUPP)) };
     let opened = match names::create_to_write(open, name) {
         Err(Errno::EEXIST) if before == Before::Nothing => return Err(taken(path)),

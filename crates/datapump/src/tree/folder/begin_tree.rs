@@ -394,15 +394,10 @@ fn make_plainly(
     parent: Arc<File>,
     (name, path): (&OsStr, &Path),
 ) -> Result<Made, Problem> {
-    let system = |errno: Errno| Problem::system(Operation::Make, path, errno.0);
-    names::make_folder(&parent, name).map_err(|errno| match errno {
-        Errno::EEXIST => taken(path),
-        errno => system(errno),
-    })?;
-    let folder = names::open_folder(&parent, name).map_err(system)?;
+    let (_, folder) = root_under(&parent, name, path)?;
     made::check_root(&parent, &folder, path)?;
     shared.ledger.tally().folders_made += 1;
-    Ok((parent, Arc::new(folder), None))
+    Ok((parent, folder, None))
 }
 
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.

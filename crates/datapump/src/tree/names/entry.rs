@@ -382,7 +382,7 @@ impl BatchCursor {
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);
-        let ends = ends.inspect_err(|problem| landing.give_up(problem))?;
+        let ends = ends.inspect_err(|problem| landing.give_up(shared, problem))?;
         let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), tree_file);
         Ok(BegunFile::Task(Arc::new(task), how))
     }
