@@ -13,7 +13,7 @@ use datapump_engine::Errno;
 use rustix::fs::{AtFlags, FileType, fstat, statat};
 
 /// EPERM, as the system refuses to change a file that is immutable.
-pub(crate) const REFUSED: Errno = Errno(1);
+pub(crate) const REFUSED: Errno = Errno::EPERM;
 
 /// Device and inode of each.
 static WITHHELD: RwLock<Vec<(u64, u64)>> = RwLock::new(Vec::new());
@@ -82,6 +82,7 @@ mod tests {
         assert_eq!(names::open_source(&open, own, true).err(), Some(REFUSED));
         assert_eq!(names::open_beneath(&open, Path::new("own")).err(), Some(REFUSED));
         assert_eq!(names::hold_beneath(&open, Path::new("own")).err(), Some(REFUSED));
+        assert_eq!(names::open_emptied(&open, own).err(), Some(REFUSED));
         assert_eq!(names::remove(&open, own, false), Err(REFUSED));
         let other = OsStr::new("other");
         assert_eq!(names::rename(&open, other, &open, own), Err(REFUSED));

@@ -71,6 +71,7 @@ pub fn create_to_write(folder: &File, name: &OsStr) -> Outcome<File> {
 
 /// Opens a file for writing, with nothing in it any more.
 pub fn open_emptied(folder: &File, name: &OsStr) -> Outcome<File> {
+    may_change(folder, name)?;
     let flags = os::flags(Access::Write) | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
 }
