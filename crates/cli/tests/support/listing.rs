@@ -154,6 +154,14 @@ pub fn without_owners(mut listing: BTreeMap<PathBuf, Entry>) -> BTreeMap<PathBuf
     listing
 }
 
+/// A listing with each name as a file of its own.
+pub fn without_links(mut listing: BTreeMap<PathBuf, Entry>) -> BTreeMap<PathBuf, Entry> {
+    for (path, entry) in &mut listing {
+        entry.first_name.clone_from(path);
+    }
+    listing
+}
+
 /// The copy is the same as the source, and nothing of the copying is left in it.
 pub fn same(source: &Path, copy: &Path, row: &str) {
     let found = differences(&listing(source), &listing(copy));
