@@ -115,8 +115,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
     let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
-    let Ends { source, sink, original, ranges } =
-        ends.inspect_err(|problem| landing.give_up(shared, problem))?;
+    let Ends { source, sink, original, ranges } = ends.inspect_err(|why| landing.give_up(shared, why))?;
     let (finish, change) = match next {
         FileNext::Copy(change) => (landing.into_finish(), change),
         FileNext::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),

@@ -148,7 +148,7 @@ pub struct CopyArguments {
     /// system compresses, or may do so, nothing is reserved in any case.
     /// Default: off.
     ///
-    /// Example: pump copy --no-reserve in.bin /mnt/nfs/out.bin
+    /// Example: pump copy --no-reserve in.bin /mnt/exfat/out.bin
     #[arg(long, env = "PUMP_NO_RESERVE", help_heading = HOW)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub no_reserve: bool,

@@ -1,9 +1,10 @@
 //! System calls that a sandbox may refuse, each with a probe and with the way that is used instead.
 //!
-//! Filters of containers answer calls with `EPERM`, `EACCES`, `ENOSYS` or `EINVAL`, which may as well be the answer for
-//! one file. So a call counts as refused only if a probe of it is refused, too: a call with a null pointer or a
-//! descriptor that is never open, which the kernel answers with `EFAULT` or `EBADF` whatever permissions are. A call is
-//! probed once in a process, when it has failed, or before its first use where another way must be chosen early.
+//! Filters of containers answer calls with `EPERM`, `EACCES`, `ENOSYS`, `EINVAL` or `EOPNOTSUPP`, which may as well be
+//! the answer for one file. So a call counts as refused only if a probe of it is refused, too: a call with a null
+//! pointer or a descriptor that is never open, which the kernel answers with `EFAULT` or `EBADF` whatever permissions
+//! are. A call is probed once in a process, when it has failed, or before its first use where another way must be chosen
+//! early.
 //!
 //! Must not know: names of files, why a call is made.
 
@@ -25,7 +26,6 @@ const HERE: libc::c_long = libc::AT_FDCWD as libc::c_long;
 const CLOSED: libc::c_long = -2;
 /// Numbers that are the same on all architectures and that `libc` does not have on each.
 const FACCESSAT2: libc::c_long = 439;
-const FCHMODAT2: libc::c_long = 452;
 const CACHESTAT: libc::c_long = 451;
 const LISTXATTRAT: libc::c_long = 465;
 
@@ -112,8 +112,6 @@ calls! {
         Some("the file is opened and listed by flistxattr or listxattr");
     NameToHandleAt "name_to_handle_at" libc::SYS_name_to_handle_at, [HERE, NULL, NULL, NULL, 0],
         Some("files with several names are known by device and inode");
-    Fchmodat2 "fchmodat2" FCHMODAT2, [HERE, NULL, 0, 0],
-        Some("not used: chmod by /proc/self/fd");
     Faccessat2 "faccessat2" FACCESSAT2, [HERE, NULL, 0, 0],
         Some("a directory counts as one that may be written");
     IoUringSetup "io_uring_setup" libc::SYS_io_uring_setup, [1, NULL],
