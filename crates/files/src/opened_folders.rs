@@ -20,7 +20,8 @@ pub const OPEN: u32 = 0o700;
 /// Without these nobody but a privileged user looks into a folder.
 const LOOKED_INTO: u32 = 0o500;
 
-/// Bytes kept about folders that were opened up: another host may name folders without end. Behind that none is opened.
+/// Bytes kept about folders that were opened up: another host may name folders without end. Behind that a folder is
+/// closed by the thread that finishes it alone, and stays open in a run that is cut.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 /// What a folder takes besides the way to it.
 const DUE_BYTES: usize = 128;
@@ -43,7 +44,7 @@ struct DueModes {
 }
 
 /// Whether the mode of a folder keeps its owner, who is this user, from something.
-fn is_owners(meta: &Meta) -> bool {
+pub fn is_owners(meta: &Meta) -> bool {
     meta.uid == rustix::process::geteuid().as_raw() && meta.mode & OPEN != OPEN
 }
 
@@ -95,7 +96,7 @@ impl OpenedFolders {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether one more may be opened up.
+    /// Whether one more is kept.
     pub fn has_room(&self) -> bool {
         self.state().kept_bytes < KEPT_BYTES_MAX
     }

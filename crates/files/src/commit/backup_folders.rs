@@ -113,7 +113,7 @@ impl BackupFolders {
         at: (&Arc<File>, &Path),
         (folder, meta, was_closed): (File, Meta, bool),
     ) -> Outcome<File> {
-        if meta.uid == rustix::process::geteuid().as_raw() && meta.mode & OPEN != OPEN {
+        if opened_folders::is_owners(&meta) {
             if !was_closed {
                 AttributeHolder::Open(&folder).set_mode(meta.mode | OPEN)?;
             }

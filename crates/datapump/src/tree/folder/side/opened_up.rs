@@ -46,9 +46,9 @@ impl FolderSide {
                 if is_set && self.way().is_some_and(|(folders, ..)| folders.has_room()) {
                     self.owe_mode();
                 }
-                is_set.then_some(())
+                Some(is_set)
             };
-            is_own && opens().is_some()
+            is_own && opens() == Some(true)
         })
     }
 
