@@ -64,6 +64,7 @@ pub struct Engine {
     /// The queued request of each token, kept until its completion was taken.
     flying: Vec<Option<Op>>,
     in_flight: u32,
+    is_cancelled: bool,
 }
 
 impl Engine {
@@ -105,7 +106,14 @@ impl Engine {
     }
 
     fn over(queue: Queue, arena: Arena, stop: Arc<AtomicBool>) -> Engine {
-        Engine { queue, inline: Inline::new(stop), arena, flying: Vec::new(), in_flight: 0 }
+        Engine {
+            queue,
+            inline: Inline::new(stop),
+            arena,
+            flying: Vec::new(),
+            in_flight: 0,
+            is_cancelled: false,
+        }
     }
 
     /// Which kind this is.
@@ -199,9 +207,23 @@ impl Engine {
         if let Some(span) = span_of(flying.as_ref().expect("each request completes once")) {
             self.arena.give_back(span.slot);
         }
-        *flying = None; // closes the files that nobody else has
         self.in_flight -= 1;
+        if completion.result == Err(Errno::ECANCELED) {
+            let op = flying.take();
+            return Some(self.after_cancellation(completion.token, op));
+        }
+        *flying = None; // closes the files that nobody else has
         Some(completion)
+    }
+
+    /// The kernel cancels requests that nobody cancelled where a ring needs a worker thread and a limit of processes
+    /// lets it make none (io_uring(7) does not say so). Such a request is performed here.
+    #[cold]
+    fn after_cancellation(&mut self, token: u32, op: Option<Op>) -> Completion {
+        match op.filter(|_| self.kind() == EngineKind::Uring && !self.is_cancelled) {
+            Some(op) => self.post_inline(token, op),
+            None => Completion { token, result: Err(Errno::ECANCELED) },
+        }
     }
 
     /// Hands posted requests to the kernel now instead of at the next [`Engine::wait`]: before the caller
@@ -234,6 +256,7 @@ impl Engine {
     /// Asks requests in flight to end early: for streams whose other side may never answer. They complete all the
     /// same, with `ECANCELED` or `EINTR` or with what they had moved.
     pub fn cancel(&mut self) {
+        self.is_cancelled = true;
         match &mut self.queue {
             #[cfg(target_os = "linux")]
             Queue::Uring(uring) => uring.cancel(),

@@ -17,6 +17,7 @@ pub mod told;
 pub mod typed;
 pub mod wire;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -163,17 +164,29 @@ pub fn is_root() -> bool {
 /// `pump` as an ordinary user: this one, or nobody when the tests run as root. `None`, with a printed reason, where
 /// root cannot become nobody.
 pub fn as_ordinary_user(home: &Home, words: &[&str]) -> Option<Outcome> {
+    as_ordinary_user_by(home, &[], words)
+}
+
+/// The same, started by the command `by`.
+pub fn as_ordinary_user_by(home: &Home, by: &[&str], words: &[&str]) -> Option<Outcome> {
+    let command = |program: &Path| {
+        let (by, words) = (by.iter().map(OsStr::new), words.iter().map(OsStr::new));
+        let started: Vec<&OsStr> = by.chain([program.as_os_str()]).chain(words).collect();
+        let mut command = Command::new(started[0]);
+        forget_variables(&mut command);
+        command.args(&started[1..]).current_dir(home.path("")).stdin(std::process::Stdio::null());
+        command
+    };
     if !is_root() {
-        return Some(home.pump(words));
+        return Some(outcome(command(Path::new(PUMP)), b""));
     }
     set_mode(&home.path(""), 0o755);
     let program = home.path(".program");
     if !program.exists() && std::fs::hard_link(PUMP, &program).is_err() {
         programs::copy_program(&program);
     }
-    let mut command = Command::new(&program);
-    forget_variables(&mut command);
-    command.args(words).current_dir(home.path("")).uid(NOBODY).gid(NOBODY).stdin(std::process::Stdio::null());
+    let mut command = command(&program);
+    command.uid(NOBODY).gid(NOBODY);
     let mut probe = Command::new("true");
     match probe.uid(NOBODY).gid(NOBODY).status() {
         Ok(_) => Some(outcome(command, b"")),
