@@ -130,10 +130,11 @@ impl Job {
 
     fn new(work: JobKind, sources: Vec<Place>, target: Place) -> Job {
         let (stop, watch) = (Arc::default(), Arc::default());
+        let sources = sources.into_iter().map(Place::unopened).collect();
         Job {
             work,
             sources,
-            target,
+            target: target.unopened(),
             options: Options::default(),
             platform: Platform::real(),
             stop,

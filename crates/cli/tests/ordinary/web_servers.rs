@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use crate::server::{Answer, WebServer};
-use crate::support::{Home, expect, has_content, noise};
+use crate::support::{Home, expect, has_content, noise, set_mode, set_mtime};
 
 #[test]
 fn an_informational_answer_comes_before_the_real_one() {
@@ -21,6 +21,47 @@ fn an_informational_answer_comes_before_the_real_one() {
             expect(&home.pump(&["copy", &server.url("x"), "to"]), 0, &[], before);
             has_content(&home.path("to"), &content, before);
         }
+    }
+}
+
+/// What the server does not tell is not compared: no mode, and without Last-Modified no time.
+#[test]
+fn a_copy_is_verified_by_what_the_server_tells() {
+    const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let content = noise(300_000, 2);
+    for (name, time) in [("no time", None), ("a time", Some(OLD))] {
+        for has_parts in [true, false] {
+            let (home, of) = (Home::new(), content.clone());
+            let server = WebServer::new(move |request, _| {
+                let answer = if has_parts { Answer::part(request, &of) } else { Answer::whole(&of) };
+                let answer = if has_parts { answer.with("ETag", "\"one\"") } else { answer };
+                time.into_iter().fold(answer, |answer, time| answer.with("Last-Modified", time))
+            });
+            let (row, url) = (format!("{name}, parts: {has_parts}"), server.url("x"));
+            expect(&home.pump(&["copy", "-q", &url, "to"]), 0, &[], &row);
+            set_mode(&home.path("to"), 0o600);
+            expect(&home.pump(&["verify", "-q", &url, "to"]), 0, &[], &row);
+            expect(&home.pump(&["verify", "-q", "--attributes", &url, "to"]), 0, &[], &row);
+            set_mtime(&home.path("to"), 1_000_000_000);
+            let differs = time.is_some() && has_parts;
+            expect(&home.pump(&["verify", "-q", &url, "to"]), differs.into(), &[], &row);
+        }
+    }
+}
+
+/// Each run opens a URL for itself: what one has opened ends with it.
+#[test]
+fn the_copy_of_a_url_is_explained() {
+    for has_parts in [true, false] {
+        let content = noise(3 << 20, 2);
+        let (home, of) = (Home::new(), content.clone());
+        let server = WebServer::new(move |request, _| match has_parts {
+            true => Answer::part(request, &of).with("ETag", "\"one\""),
+            false => Answer::whole(&of),
+        });
+        let run = home.pump(&["explain", &server.url("x"), "to"]);
+        expect(&run, 0, &["it is on the web, and the copy alone reads it"], "explain");
+        has_content(&home.path("to"), &content, "explain");
     }
 }
 

@@ -95,6 +95,10 @@ pub(crate) trait Elsewhere: Debug + Send + Sync {
     }
     /// What it is and carries besides its bytes, as far as is known.
     fn told(&self) -> Option<(&Meta, &Attributes)>;
+    /// Whether it has a mode, and a time of change that is known.
+    fn has_mode_and_time(&self) -> (bool, bool) {
+        (true, true)
+    }
     /// The ranges that hold data.
     fn ranges(&self, meta: &Meta, _ignore_holes: bool) -> ByteRanges {
         vec![(0, meta.size_bytes)]
@@ -246,6 +250,14 @@ impl Held {
         match self {
             Held::Here(_) => None,
             Held::There(file) => file.told(),
+        }
+    }
+
+    /// Whether it has a mode, and a time of change that is known.
+    pub(crate) fn has_mode_and_time(&self) -> (bool, bool) {
+        match self {
+            Held::Here(_) => (true, true),
+            Held::There(file) => file.has_mode_and_time(),
         }
     }
 

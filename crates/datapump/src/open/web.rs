@@ -67,6 +67,11 @@ impl Elsewhere for HeldWeb {
         Some((&self.meta, &self.attributes))
     }
 
+    /// No server tells a mode.
+    fn has_mode_and_time(&self) -> (bool, bool) {
+        (false, self.file.modified_ns().is_some())
+    }
+
     /// Its states are told apart by a strong validator.
     fn was_settled(&self) -> bool {
         true

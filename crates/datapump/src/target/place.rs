@@ -118,6 +118,14 @@ impl Place {
         Place::Null { bytes: None, fill: Fill::Noise }
     }
 
+    /// The same place as no run has looked at it.
+    pub(crate) fn unopened(self) -> Place {
+        match self {
+            Place::Web(web) => Place::Web(web.unopened()),
+            place => place,
+        }
+    }
+
     /// Whether nobody else is asked for it.
     pub(crate) fn is_here(&self) -> bool {
         !matches!(self, Place::Remote(_) | Place::Web(_))

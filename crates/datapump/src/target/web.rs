@@ -50,6 +50,11 @@ impl Web {
         Web { url, found: Arc::default() }
     }
 
+    /// The same URL, not looked at yet: what was opened belongs to the run that did it, and ends with its stop.
+    pub(crate) fn unopened(&self) -> Web {
+        Web::new(self.url.clone())
+    }
+
     /// Looks at it; the first to come opens it.
     pub(crate) fn file(
         &self,

@@ -69,8 +69,12 @@ pub(crate) fn of_files(
         return Ok(());
     }
     let paths = (one.path.as_path(), other_path);
-    mode_and_time(shared, paths, &one.meta, &there);
-    if !shared.settings.options.compare_attributes {
+    let (has_mode, has_time) = one.held.has_mode_and_time();
+    let mode = if has_mode { one.meta.mode } else { there.mode };
+    let mtime_ns = if has_time { one.meta.mtime_ns } else { there.mtime_ns };
+    mode_and_time(shared, paths, &Meta { mode, mtime_ns, ..one.meta }, &there);
+    // What has no mode has no owner and nothing else.
+    if !shared.settings.options.compare_attributes || !has_mode {
         return Ok(());
     }
     owner(shared, paths, &one.meta, &there);

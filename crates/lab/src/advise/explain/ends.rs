@@ -29,6 +29,8 @@ pub(super) enum End {
     Far,
     /// Null: there is nothing to measure.
     Null,
+    /// A URL: the copy alone reads it, as servers may count and limit what they send.
+    Web,
     /// A pipe or a device: what is taken out of it, or put into it, does not come back.
     Once,
     /// A source that is not there.
@@ -106,6 +108,7 @@ fn source_of(place: &Place) -> End {
     match place {
         Place::Null { .. } => End::Null,
         Place::Remote(_) => End::Far,
+        Place::Web(_) => End::Web,
         Place::Path(path) => match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => End::Folder,
             Ok(meta) if meta.is_file() && meta.len() > 0 => End::File(meta.len()),

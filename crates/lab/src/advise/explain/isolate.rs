@@ -152,6 +152,7 @@ impl Bench<'_> {
             End::Null => return Ok(None),
             End::Folder => return Err(alone(PartName::Source, "it is a folder, or several")),
             End::Once => return Err(alone(PartName::Source, "it can be read only once")),
+            End::Web => return Err(alone(PartName::Source, "it is on the web, and the copy alone reads it")),
             End::Missing => return Err(alone(PartName::Source, "it does not exist")),
             End::Empty => {
                 return Err(alone(PartName::Source, "it is empty, or has no size of its own (/proc)"));
@@ -214,7 +215,7 @@ impl Bench<'_> {
             (End::Null, _) => return Ok(None),
             (_, End::Folder) => return Err(alone(PartName::Sink, "a folder is copied into it")),
             (End::Once, _) => return Err(alone(PartName::Sink, "it can be written only once")),
-            (End::File(_) | End::Folder | End::Far | End::Missing | End::Empty, _) => {}
+            (End::File(_) | End::Folder | End::Far | End::Web | End::Missing | End::Empty, _) => {}
         }
         let share = self.may_write() / SHARES * SINK_SHARE;
         self.sink_up_to(options, time, share).map(Some)
