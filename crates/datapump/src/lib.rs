@@ -94,8 +94,8 @@ pub use net::client::path_look::{PathChoice, PathFacts};
 pub use net::client::path_probe::Probed;
 pub use net::client::remote_copy::RemoteCopy;
 pub use net::client::request_response::{RequestSeries, TimedAnswers};
-pub use net::server::Server;
 pub use net::server::serve_options::ServeOptions;
+pub use net::server::{ServeEnd, Server};
 pub use problem::{
     AttributeKind, Class, LostAttribute, Operation, Problem, Status, shell_word, shown, words_about,
 };

@@ -313,7 +313,8 @@ pub struct ServeArguments {
 
     /// End after one session
     ///
-    /// A client whose connection is lost cannot come back. Default: off.
+    /// A client whose connection is lost cannot come back. If the ticket expires (--expires) before a session begins,
+    /// the server ends with status 1. Default: off.
     ///
     /// Example: pump serve --once /data
     #[arg(long, env = "PUMP_ONCE", help_heading = HOW)]
@@ -322,7 +323,7 @@ pub struct ServeArguments {
 
     /// How long the ticket lets new sessions in
     ///
-    /// Default: until the server ends.
+    /// After that the server says so, and refuses new sessions; with --once it ends. Default: until the server ends.
     ///
     /// Example: pump serve --expires 1h /data
     #[arg(long, value_name = "TIME", env = "PUMP_EXPIRES", help_heading = HOW, value_parser = parse_duration)]

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datapump::{Class, Server, Status};
+use datapump::{Class, ServeEnd, Server, Status};
 
 use crate::args::{Insecure, ServeArguments};
 use crate::run::guard;
@@ -39,11 +39,25 @@ pub fn serve(arguments: &ServeArguments) -> i32 {
     match told(arguments, &server) {
         Ok(()) => {
             guard::log_panics();
-            server.run();
-            Status::Done as i32
+            match server.run_with(&note_expiry) {
+                ServeEnd::Done => Status::Done as i32,
+                ServeEnd::Expired => failed(
+                    "the ticket has expired and was not used: nothing was served; start the server again for a new \
+                     one, or give --expires more time",
+                ),
+            }
         }
         Err(words) => failed(&words),
     }
+}
+
+/// Callers with it are refused with the reason, which nobody could give them if this ended.
+fn note_expiry() {
+    let _ = writeln!(
+        stderr(),
+        "pump: the ticket has expired: sessions that began go on, new ones are refused; for a new ticket start the \
+         server again"
+    );
 }
 
 fn usage(words: &str) -> i32 {

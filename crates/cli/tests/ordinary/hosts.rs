@@ -129,6 +129,35 @@ fn a_server_for_one_session_ends_with_it() {
     expect(&run, 10, &["onnection refused"], "nobody is there");
 }
 
+/// Nobody can begin a session any more, and whoever waits for its end would wait for ever.
+#[test]
+fn a_server_for_one_session_ends_when_its_ticket_expires_unused() {
+    let home = home();
+    let run = home.pump(&["serve", "--once", "--expires", "100ms", "served"]);
+    expect(&run, 1, &["the ticket has expired and was not used"], "nobody called");
+    // Used in time: that is the one session.
+    let mut serving = Serving::new(&home, &["--once", "--expires", "60s"]);
+    noise_file(&home, "file", 10, 1);
+    expect(&home.pump(&["copy", "--ticket-file", "ticket", "file", &serving.at("x")]), 0, &[], "in time");
+    assert_eq!(serving.status(), 0);
+}
+
+/// A caller that is too late learns why.
+#[test]
+fn a_server_says_that_its_ticket_has_expired_and_refuses_with_the_reason() {
+    let home = home();
+    noise_file(&home, "file", 10, 1);
+    let mut command = home.command(&["serve", "--expires", "100ms", "served", "--ticket-file", "ticket"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pump was built");
+    let err = child.stderr.take().expect("a pipe");
+    let serving = Serving::of(child);
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(err)).map(|line| line.expect("text"));
+    let words = "the ticket has expired: sessions that began go on";
+    assert!({ lines }.any(|line| line.contains(words)), "a line says so");
+    let run = home.pump(&["copy", "--ticket-file", "ticket", "file", &serving.at("x")]);
+    expect(&run, 5, &["the ticket has expired"], "too late");
+}
+
 /// As on one host: before the walk has met all, a percentage is shown of all that there is and is wanted.
 #[test]
 fn what_a_server_has_is_counted_ahead() {

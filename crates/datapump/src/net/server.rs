@@ -54,6 +54,15 @@ const CALLERS_MAX: usize = 64;
 /// How long the accepting looks away.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// How serving ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServeEnd {
+    /// It was stopped, or the one session is over.
+    Done,
+    /// The ticket was for one session, and expired before one began.
+    Expired,
+}
+
 /// A server that listens.
 pub struct Server {
     /// None where connections come another way.
@@ -145,15 +154,28 @@ impl Server {
         &self.ticket
     }
 
-    /// Serves until it is stopped, or the one session is over.
+    /// Serves until it is stopped, or the one session is over or cannot begin any more.
     pub fn run(self) {
-        std::thread::scope(|scope| self.accept(scope));
+        self.run_with(&|| {});
+    }
+
+    /// The same; `on_expiry` is called when the ticket has expired, while the server goes on.
+    pub fn run_with(self, on_expiry: &dyn Fn()) -> ServeEnd {
+        std::thread::scope(|scope| self.accept(scope, on_expiry));
+        match self.state.is_unused() && !self.state.stop.load(Ordering::Relaxed) {
+            true => ServeEnd::Expired,
+            false => ServeEnd::Done,
+        }
     }
 
     /// Lets in who calls, until all is over.
-    pub(crate) fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let mut waiting = Waiting::default();
+    pub(crate) fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, on_expiry: &dyn Fn()) {
+        let (mut waiting, mut is_reported) = (Waiting::default(), false);
         while !self.is_over(&waiting) {
+            if self.state.is_expired() && !self.state.options.once && !is_reported {
+                on_expiry();
+                is_reported = true;
+            }
             let (has_called, ready) = self.wait(&waiting);
             for handshake in waiting.advance(&ready) {
                 self.greet(scope, handshake);

@@ -68,7 +68,7 @@ impl Server {
                 server.state.is_closing.store(true, Ordering::SeqCst);
                 server.state.wake();
             });
-            server.accept(scope);
+            server.accept(scope, &|| {});
             ssh_mux.finish(END_MAX);
         });
         Ok(())

@@ -84,7 +84,18 @@ impl ServerState {
         // In this order: a greeting becomes a session.
         let is_idle = || self.greeting.load(Ordering::SeqCst) == 0 && self.sessions().is_empty();
         let is_closed = self.is_closing.load(Ordering::SeqCst) && !is_awaited && is_idle();
-        self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed) || is_closed
+        let is_unused = || self.is_unused() && !is_awaited && is_idle();
+        self.is_stopped() || is_closed || is_unused()
+    }
+
+    /// Whether the ticket lets in no new session any more.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.options.expires.is_some_and(|expires| self.begun.elapsed() > expires)
+    }
+
+    /// Whether the ticket was for one session, and expired before one began.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.options.once && !self.used.load(Ordering::SeqCst) && self.is_expired()
     }
 
     /// Looks again whether all is over.
@@ -99,7 +110,7 @@ impl ServerState {
 
     /// Whether a caller may have what it greets for.
     pub(crate) fn admit(&self, greeting: &Greeting, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
-        let is_expired = self.options.expires.is_some_and(|expires| self.begun.elapsed() > expires);
+        let is_expired = self.is_expired();
         match (holder, greeting.session) {
             (Some(holder), _) if holder != self.holder => {
                 Err(refused(Reason::Ticket, "this server did not make this ticket"))
@@ -190,7 +201,7 @@ impl ServerState {
         }
         let (outbox, inbox) = boxes()
             .map_err(|_| refused(Reason::Busy, "this server has too many files open; try again later"))?;
-        self.used.store(true, Ordering::Relaxed);
+        self.used.store(true, Ordering::SeqCst);
         let (channels, receiver) = channel();
         let left = Arc::new(ConnectionQuota::default());
         let acceptor = ConnectionAcceptor { channels, outbox: outbox.clone(), left: Arc::clone(&left) };
