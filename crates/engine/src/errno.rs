@@ -58,6 +58,7 @@ named! {
     ESPIPE 29 "It has no places to go to."
     EMLINK 31 "Too many names."
     ENAMETOOLONG 38 "Too long a name."
+    ERANGE 34 "More than there is room for."
     ENOSYS 40 "The system has no such call."
     ENOTEMPTY 41 "A directory that is not empty."
     EILSEQ 42 "Bytes that are no characters here."

@@ -24,6 +24,7 @@ use crate::attributes::keep::{Keep, New};
 use crate::attributes::loss::{Limit, Loss, Lost, is_root};
 use crate::attributes::permissions::SET_ID_BITS;
 use crate::attributes::xattrs::{is_files_own, is_kept};
+use crate::disk::names::HeldName;
 use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, names, umask, xattr_names_at};
 use crate::problem::{AttributeKind, system_words};
 
@@ -136,6 +137,12 @@ fn without_set_id(keep: Keep) -> Loss {
 pub fn copy_times(meta: &Meta, to: AttributeHolder<'_>) -> Outcome<()> {
     let (last_access, last_modification) = (timespec(meta.atime_ns), timespec(meta.mtime_ns));
     to.set_times(&Timestamps { last_access, last_modification })
+}
+
+/// Gives a folder its times back, whatever it was opened for.
+pub fn give_back_times(before: &Meta, folder: &File) -> Outcome<()> {
+    let held = HeldName::from(folder.try_clone().map_err(|error| Errno::of(&error))?);
+    copy_times(before, AttributeHolder::Held(&held))
 }
 
 /// What a folder shows. Names that are made in it at this very moment (further names of a file) change its time: whether

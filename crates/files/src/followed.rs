@@ -14,6 +14,7 @@ use datapump_engine::Errno;
 use rustix::io::Errno as System;
 use serde::{Deserialize, Serialize};
 
+use crate::disk::names::HeldName;
 use crate::disk::retried::{self as fs, Mode, OFlags};
 use crate::disk::{
     DirEntry, FileKind, Meta, Outcome, file_meta, folder_of, is_descriptor, metadata_of_name, names,
@@ -83,7 +84,7 @@ impl OriginFolder {
     /// What a name is. Two names that lead to one file are two files.
     pub fn metadata(&self, name: &OsStr) -> Outcome<Meta> {
         match self.follows(name) {
-            true => Ok(Meta { links: 1, ..file_meta(&self.hold_behind(name)?)? }),
+            true => Ok(Meta { links: 1, ..file_meta(&*self.hold_behind(name)?)? }),
             false => names::metadata(&self.file, self.own(name)),
         }
     }
@@ -121,7 +122,7 @@ impl OriginFolder {
     }
 
     /// Holds a name that was looked at: [`names::hold_the`].
-    pub fn hold_the(&self, name: &OsStr, known: &Meta) -> Outcome<Option<File>> {
+    pub fn hold_the(&self, name: &OsStr, known: &Meta) -> Outcome<Option<HeldName>> {
         if !self.follows(name) {
             return names::hold_the(&self.file, self.own(name), known);
         }
@@ -129,15 +130,15 @@ impl OriginFolder {
     }
 
     /// What a name leads to, or has under another name, held; `None` if it is no link that is followed.
-    pub fn followed(&self, name: &OsStr) -> Outcome<Option<File>> {
+    pub fn followed(&self, name: &OsStr) -> Outcome<Option<HeldName>> {
         if self.own(name) != name {
             return names::hold(&self.file, self.own(name)).map(Some);
         }
         self.follows(name).then(|| self.hold_behind(name)).transpose()
     }
 
-    fn hold_behind(&self, name: &OsStr) -> Outcome<File> {
-        self.open_behind(name, OFlags::PATH | OFlags::CLOEXEC)
+    fn hold_behind(&self, name: &OsStr) -> Outcome<HeldName> {
+        HeldName::open(&*self.file, name, true)
     }
 
     fn open_behind(&self, name: &OsStr, flags: OFlags) -> Outcome<File> {

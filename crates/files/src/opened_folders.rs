@@ -70,7 +70,7 @@ pub fn open_up(above: &File, name: Option<&OsStr>) -> Outcome<(File, Meta, bool)
         Err(Errno::EACCES) => {
             let held = match name {
                 Some(name) => names::hold(above, name)?,
-                None => above.try_clone().map_err(|error| Errno::of(&error))?,
+                None => above.try_clone().map_err(|error| Errno::of(&error))?.into(),
             };
             let meta = file_meta(&held)?;
             if meta.kind != FileKind::Folder || !is_owners(&meta) {

@@ -162,6 +162,14 @@ fn governor(governor: &str) -> Finding {
 fn file_system(folder: &FolderState) -> Finding {
     let value = format!("{} at {}", folder.file_system, path_words(&folder.mount_point));
     match folder.file_system.as_str() {
+        // Each folder is on a mount.
+        "" => Finding::change(
+            "file system",
+            "not known: /proc is not mounted",
+            "what is mounted is shown there alone, and extended attributes of pipes, devices and links in folders \
+             where others write can be set through it alone",
+            "mount -t proc proc /proc",
+        ),
         "tmpfs" | "ramfs" => Finding::change(
             "file system",
             value,

@@ -72,6 +72,7 @@ mod mirrors;
 mod mirrors_of_home;
 mod mkpath;
 mod moved;
+mod no_proc;
 mod nothing_to_do;
 mod only_content;
 mod opposites;

@@ -2,7 +2,6 @@
 //!
 //! Must not know: how blocks are moved, which step comes next, what follows when one fails.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use datapump_core::SourceCheck;
@@ -23,6 +22,7 @@ use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
 use datapump_files::commit::StagedFile;
+use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{
     AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names, umask,
 };
@@ -232,7 +232,7 @@ fn new<'open>(
     shared: &Shared<'_>,
     (task, staged): (&Task, &StagedFile),
     keep: Keep,
-    replaced: Option<&'open File>,
+    replaced: Option<&'open HeldName>,
 ) -> New<'open> {
     let made = !staged.is_in_place();
     let handed_down = match (&task.tree_file, &staged.folder) {
@@ -250,7 +250,7 @@ fn new<'open>(
 }
 
 /// The file that is replaced, where something of it stays.
-fn replaced(staged: &StagedFile, keep: Keep) -> Option<File> {
+fn replaced(staged: &StagedFile, keep: Keep) -> Option<HeldName> {
     let Folder::Os(folder) = &staged.folder else { return None };
     let stays = keep.leaves_some() && !staged.is_in_place();
     let held = stays.then(|| names::hold(folder, &staged.name)).and_then(Result::ok)?;

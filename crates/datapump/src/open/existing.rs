@@ -5,7 +5,6 @@
 
 pub(crate) mod early_places;
 
-use std::fs::File;
 use std::path::Path;
 
 use datapump_engine::Errno;
@@ -27,6 +26,7 @@ use crate::tree::rules::kept_times;
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
+use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{AttributeHolder, FileKind, Folder, Meta, PathAt, file_meta, names};
 use datapump_files::identity::id;
 
@@ -159,7 +159,7 @@ fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
 
 /// A source that is held for what it carries besides its bytes.
 enum AttributeCarrier {
-    Here(File),
+    Here(HeldName),
     There(Box<RemoteFile>),
     /// It carries nothing.
     Nothing,

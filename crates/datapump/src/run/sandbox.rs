@@ -1,9 +1,10 @@
-//! Names the system calls that a sandbox refuses, in problems that follow from it.
+//! Names the system calls that a sandbox refuses, or /proc where it is not mounted, in problems that follow from it.
 //!
 //! Must not know: which calls have other ways, what was being done.
 
 use datapump_engine::Errno;
 use datapump_engine::os::linux::KernelCall;
+use datapump_files::disk;
 
 use crate::problem::{Operation, Problem};
 
@@ -11,7 +12,11 @@ use crate::problem::{Operation, Problem};
 /// nothing is known here.
 pub(crate) fn with_refused_calls(mut problem: Problem) -> Problem {
     let words = match problem.cause.filter(|_| problem.host.is_none()) {
-        Some(errno) => refused_calls(problem.operation, Errno(errno)),
+        Some(errno) => match disk::proc_words(Errno(errno)) {
+            // Of an attribute that is lost it is said already.
+            Some(words) => Some(words.to_owned()).filter(|words| !problem.message.contains(words)),
+            None => refused_calls(problem.operation, Errno(errno)),
+        },
         None => None,
     };
     if let Some(words) = words {

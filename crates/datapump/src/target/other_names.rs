@@ -23,6 +23,7 @@ use crate::tree::links::linking;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use datapump_files::commit::taken;
+use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, PathAt, names};
 use datapump_files::identity::{id, prefix};
 
@@ -186,11 +187,10 @@ fn change(shared: &Shared<'_>, (first, other): (&Item, &Item), stands: Option<&M
 /// The file that stands under the first name, and no other that was put there.
 fn held(from: &PathAt, there: &Meta) -> Result<File, Problem> {
     let (folder, name) = ends(from)?;
-    names::hold_the(folder, name, there).and_then(|held| held.ok_or(Errno::ENOENT)).map_err(|errno| {
-        match errno {
-            Errno::ENOENT => taken(&from.path),
-            errno => Problem::system(Operation::OpenToLink, &from.path, errno.0),
-        }
+    let held = names::hold_the(folder, name, there).and_then(|held| held.ok_or(Errno::ENOENT));
+    held.map(HeldName::into_file).map_err(|errno| match errno {
+        Errno::ENOENT => taken(&from.path),
+        errno => Problem::system(Operation::OpenToLink, &from.path, errno.0),
     })
 }
 

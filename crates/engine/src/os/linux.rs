@@ -28,7 +28,7 @@ mod owners;
 mod socket;
 mod standard;
 pub use cache::{flush, has_dirty_pages, write_back};
-pub use calls::{KernelCall, answer_calls_with, help_libraries, list_xattrs_at};
+pub use calls::{KernelCall, XattrName, answer_calls_with, help_libraries, list_xattrs_at, set_mode_of_held};
 pub use extents::unwritten_bytes;
 pub use handle::handle_sum;
 pub use host::{

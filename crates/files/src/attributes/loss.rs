@@ -4,6 +4,7 @@
 
 use datapump_engine::Errno;
 
+use crate::disk::proc_words;
 use crate::problem::{AttributeKind, Class, class_of, system_words};
 
 /// Whose limit it is.
@@ -44,7 +45,7 @@ impl Loss {
 
     /// With what the system said of it.
     pub fn system(kind: AttributeKind, errno: Errno, what: &str) -> Loss {
-        Loss::new(kind, Limit::Lost, errno, format!("{what}: {}", system_words(errno.0)))
+        Loss::new(kind, Limit::Lost, errno, format!("{what}: {}", words_of(errno)))
     }
 
     /// The system took it, and gives back something else.
@@ -56,6 +57,10 @@ impl Loss {
     pub fn if_asked(self, is_asked: bool) -> Loss {
         Loss { limit: if is_asked { self.limit } else { Limit::Silent }, ..self }
     }
+}
+
+fn words_of(errno: Errno) -> String {
+    proc_words(errno).map_or_else(|| system_words(errno.0), str::to_owned)
 }
 
 /// Whether this user may do what only root may.

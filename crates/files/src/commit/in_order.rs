@@ -78,7 +78,7 @@ pub fn probe(folder: &File) -> Option<InOrder> {
     // Of an upload that was given up there is nothing to remove.
     let _ = names::remove(folder, &name, false);
     // A run with nothing to do finds the folder as it was.
-    let _ = attributes::copy_times(&before, AttributeHolder::Held(folder));
+    let _ = attributes::give_back_times(&before, folder);
     let takes = InOrder { device: before.device, renames, refuses_gaps, keeps_modes };
     (refuses_gaps || !renames).then_some(takes)
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use datapump_engine::Errno;
 
 use crate::commit::reserved::{LIST_NAME, under_new_name};
+use crate::disk::names::HeldName;
 use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, names};
 use crate::problem::{Class, Operation, Problem};
 
@@ -18,7 +19,7 @@ use crate::problem::{Class, Operation, Problem};
 const TICK: Duration = Duration::from_millis(20);
 
 /// Holds a pipe, a device or a symbolic link that was made like `like`.
-pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<File, Problem> {
+pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<HeldName, Problem> {
     let system = |errno: Errno| Problem::system(Operation::OpenMade, path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
     let meta = AttributeHolder::Held(&held).meta().map_err(system)?;
@@ -30,7 +31,7 @@ pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<Fil
 }
 
 /// Holds a folder that was made, whatever its mode.
-pub fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<File, Problem> {
+pub fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<HeldName, Problem> {
     let system = |errno: Errno| Problem::system(Operation::OpenMade, path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
     let meta = AttributeHolder::Held(&held).meta().map_err(system)?;

@@ -22,7 +22,10 @@ use super::{Access, FileKind, Meta, Outcome, os};
 use crate::withheld::{given, is_withheld_name, may_be_withheld, may_change};
 
 mod beneath;
+mod held_name;
 mod new_name;
+pub(super) use held_name::CallEffect;
+pub use held_name::HeldName;
 pub use new_name::{NameAt, move_new, rename, rename_new};
 
 /// What one call of getdents64(2) may fill: about a thousand short names.
@@ -78,26 +81,25 @@ pub fn open_emptied(folder: &File, name: &OsStr) -> Outcome<File> {
 
 /// Opens what stands under a name to be looked at and to get attributes, whatever it is (O_PATH): nothing waits, no
 /// device is started, no permission but that to search the folder is needed.
-pub fn hold(folder: &File, name: &OsStr) -> Outcome<File> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
+pub fn hold(folder: &File, name: &OsStr) -> Outcome<HeldName> {
+    HeldName::open(folder, name, false)
 }
 
 /// The same of a name that was looked at; `None` if another file has it by now.
-pub fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<Option<File>> {
+pub fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<Option<HeldName>> {
     hold(folder, name).and_then(|held| if_the(held, known))
 }
 
-/// The held file or name, if it is the one that was looked at.
-pub(crate) fn if_the(held: File, known: &Meta) -> Outcome<Option<File>> {
+/// The held name, if it is the one that was looked at.
+pub(crate) fn if_the(held: HeldName, known: &Meta) -> Outcome<Option<HeldName>> {
     let now = os::file_metadata(&held)?;
     let is_it = (now.device, now.inode, now.kind) == (known.device, known.inode, known.kind);
     Ok(is_it.then_some(held))
 }
 
 /// The same of a path, links followed.
-pub fn hold_path(path: &Path) -> Outcome<File> {
-    fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map(File::from).map_err(errno)
+pub fn hold_path(path: &Path) -> Outcome<HeldName> {
+    HeldName::open(fs::CWD, path.as_os_str(), true)
 }
 
 /// Puts a file on stable storage of which only attributes were set. Its new mode may let nobody open it: then it was

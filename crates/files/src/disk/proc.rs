@@ -10,7 +10,26 @@ use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use datapump_engine::Errno;
+
+/// The error where only a name of an open file would do, and there is none: what the kernel says of a file that is held
+/// (O_PATH) to calls that take a descriptor alone.
+pub const NEEDS_PROC: Errno = Errno::EBADF;
+
+/// Whether /proc is mounted, as it is not in many a chroot. Looked at once.
+pub fn is_proc_mounted() -> bool {
+    static IS_MOUNTED: OnceLock<bool> = OnceLock::new();
+    *IS_MOUNTED.get_or_init(|| Path::new("/proc/self").exists())
+}
+
+/// The words of an error that says that there is no name of an open file.
+pub fn proc_words(errno: Errno) -> Option<&'static str> {
+    let needs = errno == NEEDS_PROC && !is_proc_mounted();
+    needs.then_some("/proc is not mounted, and this needs it: mount it (mount -t proc proc /proc)")
+}
 
 /// A path to an open file or folder: proc(5).
 pub(super) fn path_of_open_file(file: &File) -> CString {

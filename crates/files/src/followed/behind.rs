@@ -107,7 +107,7 @@ impl LinkWay {
                 self.links.push(PlaceBehind { folder, name: Some(name), meta });
                 return self.end_here();
             }
-            FileKind::Folder => self.here = Arc::new(held),
+            FileKind::Folder => self.here = Arc::new(held.into_file()),
             _ if !self.rest.is_empty() => return Err(Errno::ENOTDIR),
             _ => {}
         }

@@ -89,10 +89,18 @@ fn refuse(class: Class, message: String) -> Problem {
     Problem::of(class, Operation::Watch, message)
 }
 
+const NEEDS_PROC: &str =
+    "/proc is not mounted, and shows what processes do: mount it (mount -t proc proc /proc)";
+
 /// What cannot be watched is told before anything else.
 fn refused(pid: u32) -> Result<parse::Stat, Problem> {
-    let nobody =
-        || refuse(Class::Missing, format!("no process has the number {pid}; `ps` lists those there are"));
+    let nobody = || {
+        let words = match std::path::Path::new("/proc/self").exists() {
+            true => format!("no process has the number {pid}; `ps` lists those there are"),
+            false => format!("process {pid}: {NEEDS_PROC}"),
+        };
+        refuse(Class::Missing, words)
+    };
     let stat = state_of(pid).ok_or_else(nobody)?;
     let name = datapump::shown(stat.name.as_bytes());
     match stat.state {

@@ -20,6 +20,7 @@ use crate::target::place::Fill;
 use crate::tree::folder::side::OpensRoot;
 use datapump_files::commit::partial;
 use datapump_files::commit::reserved;
+use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{FileCalls, Meta, file_meta, folder_of, names, open_told_apart};
 use datapump_files::followed::OriginFolder;
 
@@ -93,7 +94,7 @@ impl HandlePlace {
     /// Device and inode of what a link leads to; below a served folder nothing that lies outside of it.
     pub(crate) fn led_to(&self) -> Option<(u64, u64)> {
         let held = match self {
-            HandlePlace::Link(None, path) => names::hold_path(path),
+            HandlePlace::Link(None, path) => names::hold_path(path).map(HeldName::into_file),
             HandlePlace::Link(Some(root), path) => names::hold_beneath(root, path),
             _ => return None,
         };

@@ -89,5 +89,5 @@ fn unchanged_in(
     let from = entry.directory.source.origin()?;
     let may_hide = || kept_times::may_hide(shared, (&folder, &entry.name), (meta, &there), || from.magic());
     let differs = !same || may_hide() || findings::hidden_differ(shared, &from, name, &folder);
-    Ok((!differs).then_some((folder, held, there)))
+    Ok((!differs).then_some((folder, held.into_file(), there)))
 }

@@ -325,7 +325,7 @@ fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
     let held = names::hold(folder, &copied.entry.name).map_err(system)?;
     let found = id(&file_meta(&held).map_err(system)?);
     match copied.copy.is_none_or(|copy| copy == found) {
-        true => Ok(held),
+        true => Ok(held.into_file()),
         false => {
             let words = "another program replaced it meanwhile; no other name was linked to it";
             Err(Problem::new(Class::Refused, Operation::Link, &path(), words))

@@ -21,9 +21,7 @@ use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::target::{Item, Target};
 use datapump_files::attributes;
 use datapump_files::commit::{final_name, reserved};
-use datapump_files::disk::{
-    self, AttributeHolder, FileCalls, Folder, Meta, Outcome, file_meta, folder_of, kind, names,
-};
+use datapump_files::disk::{self, FileCalls, Folder, Meta, Outcome, file_meta, folder_of, kind, names};
 use datapump_files::identity::{FileId, id};
 
 /// A folder that was opened, and its path for messages.
@@ -68,7 +66,7 @@ impl Drop for ViewProbe {
         // FUSE keeps what is open under another name.
         drop(self.made.take());
         let _ = names::remove(&self.folder, &self.name, false);
-        let _ = attributes::copy_times(&self.meta, AttributeHolder::Held(&self.folder));
+        let _ = attributes::give_back_times(&self.meta, &self.folder);
     }
 }
 
@@ -132,7 +130,7 @@ fn shares_time(folder: &File, other_ns: impl Fn() -> Outcome<i128>) -> Option<bo
     let is_near = |one_ns: i128, two_ns: i128| (one_ns - two_ns).abs() < AWAY_NS / 4;
     let times = [1, 2].map(|far| meta.mtime_ns - far * AWAY_NS);
     let probe_ns = times.into_iter().find(|time_ns| !is_near(*time_ns, before_ns))?;
-    let set = |mtime_ns| attributes::copy_times(&Meta { mtime_ns, ..meta }, AttributeHolder::Held(folder));
+    let set = |mtime_ns| attributes::give_back_times(&Meta { mtime_ns, ..meta }, folder);
     set(probe_ns).ok()?;
     let [is_set, is_shared] = [disk::mtime_from_disk(folder), other_ns()]
         .map(|found| found.is_ok_and(|found_ns| is_near(found_ns, probe_ns)));

@@ -26,6 +26,7 @@ use datapump_files::commit::made;
 use datapump_files::commit::reserved;
 use datapump_files::commit::shortage;
 use datapump_files::commit::taken;
+use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
 
@@ -178,7 +179,7 @@ fn replace(
 }
 
 /// The entry that is replaced, where something of it stays.
-fn replaced(target: &File, name: &OsStr, meta: &Meta, keep: Keep) -> Option<File> {
+fn replaced(target: &File, name: &OsStr, meta: &Meta, keep: Keep) -> Option<HeldName> {
     let held = keep.leaves_some().then(|| names::hold(target, name)).and_then(Result::ok)?;
     file_meta(&held).is_ok_and(|stood| stood.kind == meta.kind).then_some(held)
 }

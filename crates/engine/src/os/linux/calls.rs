@@ -15,7 +15,7 @@ use crate::Errno;
 mod filter;
 mod xattr;
 pub use filter::{answer_calls_with, help_libraries};
-pub use xattr::list_xattrs_at;
+pub use xattr::{XattrName, list_xattrs_at, set_mode_of_held};
 
 /// Errors by which filters refuse calls.
 const REFUSALS: [Errno; 5] = [Errno::EPERM, Errno::EACCES, Errno::ENOSYS, Errno::EINVAL, Errno::EOPNOTSUPP];
@@ -26,8 +26,12 @@ const HERE: libc::c_long = libc::AT_FDCWD as libc::c_long;
 const CLOSED: libc::c_long = -2;
 /// Numbers that are the same on all architectures and that `libc` does not have on each.
 const FACCESSAT2: libc::c_long = 439;
+const FCHMODAT2: libc::c_long = 452;
 const CACHESTAT: libc::c_long = 451;
+const SETXATTRAT: libc::c_long = 463;
+const GETXATTRAT: libc::c_long = 464;
 const LISTXATTRAT: libc::c_long = 465;
+const REMOVEXATTRAT: libc::c_long = 466;
 
 /// Newer architectures have renameat2(2) alone.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -110,8 +114,16 @@ calls! {
         Some("files count as not cached");
     Listxattrat "listxattrat" LISTXATTRAT, [HERE, NULL, 0, NULL, 0],
         Some("the file is opened and listed by flistxattr or listxattr");
+    Getxattrat "getxattrat" GETXATTRAT, [HERE, NULL, 0, NULL, NULL, 16],
+        Some("getxattr by /proc/self/fd");
+    Setxattrat "setxattrat" SETXATTRAT, [HERE, NULL, 0, NULL, NULL, 16],
+        Some("setxattr by /proc/self/fd");
+    Removexattrat "removexattrat" REMOVEXATTRAT, [HERE, NULL, 0, NULL],
+        Some("removexattr by /proc/self/fd");
     NameToHandleAt "name_to_handle_at" libc::SYS_name_to_handle_at, [HERE, NULL, NULL, NULL, 0],
         Some("files with several names are known by device and inode");
+    Fchmodat2 "fchmodat2" FCHMODAT2, [HERE, NULL, 0, 0],
+        Some("chmod by /proc/self/fd");
     Faccessat2 "faccessat2" FACCESSAT2, [HERE, NULL, 0, 0],
         Some("a directory counts as one that may be written");
     IoUringSetup "io_uring_setup" libc::SYS_io_uring_setup, [1, NULL],

@@ -78,6 +78,10 @@ pub fn chownat(
     again(|| fs::chownat(&at, path.clone(), owner, group, flags))
 }
 
+pub fn chmodat(at: impl AsFd, path: impl Arg + Clone, mode: Mode, flags: AtFlags) -> Result<()> {
+    again(|| fs::chmodat(&at, path.clone(), mode, flags))
+}
+
 pub fn mknodat(at: impl AsFd, path: impl Arg + Clone, kind: FileType, mode: Mode, device: u64) -> Result<()> {
     again_named(is_taken, || fs::mknodat(&at, path.clone(), kind, mode, device))
 }
