@@ -1,4 +1,4 @@
-//! What is known of a file before its copy begins, gathered for the rule.
+//! Facts of a file, gathered for the rule before its copy begins.
 //!
 //! Must not know: what follows from it.
 
