@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::support::home::outcome;
 use crate::support::listing::{Entry, differences, listing, stamps};
 use crate::support::programs::script;
-use crate::support::{Home, Outcome, PUMP, make_folder};
+use crate::support::{Home, Outcome, PUMP, expect, make_folder, noise_file};
 
 const PAGE: &str = include_str!("../../../../docs/from-rsync.md");
 
@@ -98,6 +98,27 @@ fn comparable(theirs: &Path, ours: &Path, rsync: &str) -> (Tree, Tree) {
         same.into_iter().for_each(|other| other.mtime = entry.mtime);
     }
     (theirs, ours)
+}
+
+/// A rule behind rsync's -f is no source, without which all else would be copied.
+#[test]
+fn a_filter_rule_behind_the_letter_f_is_refused_before_anything_is_done() {
+    let home = Home::new();
+    make_folder(&home, "src");
+    for name in ["x.o", "x.c"] {
+        noise_file(&home, &format!("src/{name}"), 10, 1);
+    }
+    for rule in ["- *.o", "P *.keep", "H *.o", "+ *.c", ". rules", "exclude *.o", "protect,r x", "-_*.o"] {
+        for letters in ["-f", "-af"] {
+            let run = home.pump(&["copy", letters, rule, "src/", "dst"]);
+            expect(&run, 2, &["rsync's -f RULE is --filter RULE", rule], rule);
+            assert!(!home.path("dst").exists(), "{rule}: nothing is copied");
+        }
+    }
+    // Names that exist, and names like no rule.
+    noise_file(&home, "P x", 10, 1);
+    expect(&home.pump(&["copy", "-f", "P x", "dst"]), 0, &[], "a file");
+    expect(&home.pump(&["copy", "-f", "none", "dst"]), 1, &["No such file"], "no rule");
 }
 
 #[test]

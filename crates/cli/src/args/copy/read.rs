@@ -22,6 +22,14 @@ use crate::args::{Arguments, command};
 pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
     let command = command();
     let mut command = if is_far_end(&words) { without_variables(command) } else { command };
+    if let Some(rule) = rsync_words::filter_behind_letter(&words) {
+        let text = format!(
+            "'{}' is no name that exists, and reads as a filter rule: rsync's -f RULE is --filter RULE; -f (cp's) has \
+             no value",
+            datapump::shown(rule.as_bytes())
+        );
+        return Err(command.error(ErrorKind::InvalidValue, text));
+    }
     let words = rsync_words::in_own_flags(&command, words);
     command
         .try_get_matches_from_mut(&words)

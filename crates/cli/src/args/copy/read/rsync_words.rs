@@ -14,6 +14,27 @@ const CP: Letters = ("abdfHiLlnPpRrsTuvxZ", "St");
 const SCP: Letters = ("346ABCOpqRrsTv", "cDFiJloPSX");
 /// Letters of rsync without a value. Its -d is missing: with pump that is cp's.
 const RSYNC: &str = "0AacDEFgHhIiJKkLlmNnOoPpqRrSstUuvWXxyz";
+/// The kinds of filter rules: rsync(1), FILTER RULES.
+const RULES: [&str; 18] = [
+    "+",
+    "-",
+    ".",
+    ":",
+    "P",
+    "H",
+    "S",
+    "R",
+    "!",
+    "include",
+    "exclude",
+    "merge",
+    "dir-merge",
+    "hide",
+    "show",
+    "protect",
+    "risk",
+    "clear",
+];
 /// Letters that rsync takes more than once.
 const REPEATED: &str = "hvx";
 
@@ -44,6 +65,23 @@ pub(super) fn in_own_flags(command: &Command, words: Vec<OsString>) -> Vec<OsStr
     }
     own.extend_from_slice(&words[end..]);
     own
+}
+
+/// A rule behind rsync's -f, which it would be a source behind cp's -f: the sources would be copied without the rule.
+pub(super) fn filter_behind_letter(words: &[OsString]) -> Option<&OsString> {
+    let copies = words.get(1).is_some_and(|name| name == "copy" || name == "mirror");
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let is_letter = |word: &OsString| {
+        let letters = word.to_str().and_then(|word| word.strip_prefix('-'));
+        letters.is_some_and(|letters| letters.ends_with('f') && letters.chars().all(char::is_alphanumeric))
+    };
+    let is_rule = |word: &OsString| {
+        let (kind, rest) = word.to_str().unwrap_or_default().split_once([' ', '_']).unwrap_or_default();
+        let kind = kind.split(',').next().unwrap_or_default();
+        RULES.contains(&kind) && !rest.is_empty() && std::path::Path::new(word).symlink_metadata().is_err()
+    };
+    let mut pairs = words[..end].windows(2).filter(|_| copies);
+    pairs.find(|pair| is_letter(&pair[0]) && is_rule(&pair[1])).map(|pair| &pair[1])
 }
 
 /// A number alone is one of seconds.
