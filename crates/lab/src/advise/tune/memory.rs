@@ -215,7 +215,10 @@ fn name_of(place: &Place) -> Option<String> {
 pub fn state_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("PUMP_STATE_DIR")
-        .or_else(|| set("XDG_STATE_HOME").map(|folder| folder.join("datapump")))
+        // A relative one is invalid, and ignored: the specification.
+        .or_else(|| {
+            set("XDG_STATE_HOME").filter(|folder| folder.is_absolute()).map(|folder| folder.join("datapump"))
+        })
         .or_else(|| set("HOME").map(|home| home.join(".local/state/datapump")))
 }
 
@@ -234,6 +237,8 @@ mod tests {
             };
             assert_eq!(state_folder(&variable), folder.map(PathBuf::from), "{from}");
         }
+        let relative = |name: &str| (name == "XDG_STATE_HOME").then(|| OsString::from("rel"));
+        assert_eq!(state_folder(&relative), None);
     }
 
     fn memory(path: &Path, target: &str, memory_bytes: u64) -> Memory {
