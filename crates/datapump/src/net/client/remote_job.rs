@@ -111,8 +111,7 @@ impl RemoteCopy {
             let may_again = !self.has_a_pipe() && !self.compares;
             let is_lost = report.exit_status == Status::Lost as i32 && may_again;
             // A peer that moves the same block again and again does not get on, nor does one that ends each walk.
-            let has_progress = now.bytes + now.bytes_present > most;
-            if is_lost && has_progress {
+            if is_lost && now.bytes + now.bytes_present > most {
                 (since, most, pause) = (Instant::now(), now.bytes + now.bytes_present, PAUSE_MIN);
             }
             let left = patience.saturating_sub(since.elapsed());
@@ -123,7 +122,7 @@ impl RemoteCopy {
             };
             match held.iter().max_by_key(|problem| problem.class == Class::Lost) {
                 Some(problem) if goes_on(problem) && !self.stop.load(Ordering::Relaxed) => {
-                    let words = problems.begin_next_session(problem, has_progress);
+                    let words = problems.begin_next_session(problem);
                     words.into_iter().for_each(|words| events(Event::Warning(words)));
                 }
                 // A stopped copy does not mind that nobody is there any more.

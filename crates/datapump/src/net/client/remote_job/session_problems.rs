@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use crate::net::client::remote_copy::Events;
-use crate::problem::{AttributeKind, Class, LostAttribute, Problem};
+use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
 use crate::run::event::Event;
 use datapump_files::commit::temporary::is_in_use;
 
@@ -70,15 +70,15 @@ impl SessionProblems {
         std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Another session follows, because of this problem: what is reported of it, once an outage.
-    pub(super) fn begin_next_session(&mut self, problem: &Problem, has_progress: bool) -> Option<String> {
+    /// Another session follows, because of this problem: what is reported of it. Of a host that cannot be reached once.
+    pub(super) fn begin_next_session(&mut self, problem: &Problem) -> Option<String> {
         self.was_lost = true;
         self.session += 1;
         let words = match problem.class {
             Class::Lost => format!("{problem}; trying again"),
             _ => format!("{problem}; the session that was lost may still have it: trying again"),
         };
-        let is_new = has_progress || self.announced.as_ref() != Some(&words);
+        let is_new = problem.operation != Operation::Reach || self.announced.as_ref() != Some(&words);
         self.announced = Some(words.clone());
         is_new.then_some(words)
     }
@@ -125,7 +125,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::problem::Operation;
     use datapump_files::commit::temporary::busy;
 
     fn denied(name: &str) -> Problem {
@@ -143,18 +142,23 @@ mod tests {
         }
         let held = problems.take_held();
         assert_eq!(held, [lost]);
-        for (has_progress, is_reported) in [(true, true), (false, false), (true, true)] {
-            let words = problems.begin_next_session(&held[0], has_progress);
-            assert_eq!(words.is_some_and(|words| words.ends_with("lost; trying again")), is_reported);
+        assert!(
+            problems.begin_next_session(&held[0]).is_some_and(|words| words.ends_with("lost; trying again"))
+        );
+        let unreached = Problem::of(Class::Lost, Operation::Reach, "connection refused");
+        for (problem, is_reported) in
+            [(&unreached, true), (&unreached, false), (&held[0], true), (&held[0], true)]
+        {
+            assert_eq!(problems.begin_next_session(problem).is_some(), is_reported);
         }
-        for is_reported in [true, false] {
+        for _ in 0..2 {
             for problem in [busy(Path::new("c")), denied("a"), denied("b")] {
                 problems.handle_problem(problem, &events);
             }
             let held = problems.take_held();
             assert_eq!(held, [busy(Path::new("c"))], "the session that was lost may have it");
-            let words = problems.begin_next_session(&held[0], false);
-            assert_eq!(words.is_some_and(|words| words.contains("may still have it")), is_reported);
+            let words = problems.begin_next_session(&held[0]);
+            assert!(words.is_some_and(|words| words.contains("may still have it")));
         }
         problems.report_once(busy(Path::new("c")), &events);
         let told = told.into_inner().expect("no panic");
@@ -170,7 +174,7 @@ mod tests {
         let lost = |kind, names| Problem { lost: Some(LostAttribute { kind, names }), ..denied("a") };
         let last = [lost(AttributeKind::Times, Some(7)), lost(AttributeKind::Mode, Some(1))];
         problems.handle_problem(lost(AttributeKind::Times, Some(3)), &events);
-        problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"), true);
+        problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
         last.iter().for_each(|problem| problems.handle_problem(problem.clone(), &events));
         assert!(told.lock().expect("no panic").is_empty(), "another session may follow");
         problems.report_lost(&events);
@@ -182,10 +186,7 @@ mod tests {
         for (is_behind, held) in [(true, 1), (false, 0)] {
             let mut problems = SessionProblems::new();
             if is_behind {
-                problems.begin_next_session(
-                    &Problem::of(Class::Lost, Operation::Receive, "connection lost"),
-                    true,
-                );
+                problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
             }
             problems.handle_problem(busy(Path::new("c")), &|_| ());
             assert_eq!(problems.take_held().len(), held, "behind a lost one: {is_behind}");
