@@ -173,7 +173,7 @@ fn a_cut_copy_does_not_go_on_behind_what_was_rewritten_in_its_second() {
     for (row, cut, from, road) in rows {
         let ended = (0..SECONDS_TRIED).find_map(|_| ground.cut_and_rewritten(cut, from, road));
         let ended = ended.expect("one of the seconds is long enough");
-        expect(&ended, 24, &["goes on behind", "copy again when the source is quiet"], row);
+        expect(&ended, 24, &["resumes at byte", "copy again when the source is quiet"], row);
         let copy = ground.home.path("to/file");
         assert!(!copy.exists(), "{row}: half of the one, half of the other");
         let ticket = ground.home.path("ticket").display().to_string();

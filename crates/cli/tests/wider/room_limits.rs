@@ -47,6 +47,11 @@ fn what_fits_compressed_is_copied_and_takes_little_room() {
         let (target, free) = (mount.at("to/target"), mount.free_bytes());
         if options.contains(&"--inplace") {
             std::fs::write(&target, "old").expect("room");
+            let run = pump_with(&["copy", &elsewhere.at("source"), &target], options);
+            expect(&run, 1, &["what it holds would be lost: copy it without --inplace"], &row);
+            has_content(target.as_ref(), b"old", &row);
+            text(&target, 300 * MIB);
+            program(&["sync", "--file-system", &mount.point()]);
         }
         let run = pump_with(&["copy", &elsewhere.at("source"), &target], options);
         expect(&run, 0, &[], &row);

@@ -17,7 +17,7 @@ use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Attributes;
 use crate::target::stripe::StripeSource;
-use datapump_files::disk::{Disk, FileCalls, FileKind, Meta};
+use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, names};
 use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::identity::{OpenSource, SourceChange, YOUNG, find_change};
 
@@ -99,7 +99,10 @@ impl Elsewhere for HeldStripe {
             tick::wait_until_settled(handle.room().magic, before, stop);
         });
         let system = |errno: Errno| Problem::system(Operation::Read, &original.path, errno.0);
-        if !copied.is_same_by(&|at, into| self.peek(at, into), stop).map_err(system)? {
+        // Those that copied may be for direct I/O, which takes no bytes at any address.
+        let again = |handle: &Arc<Handle>| names::open_again(handle.os(), Access::Read).map(Handle::Os);
+        let members = self.handles.iter().map(again).collect::<Result<Vec<_>, Errno>>().map_err(system)?;
+        if !copied.is_same_by(&|at, into| self.peek(&members, at, into), stop).map_err(system)? {
             return Ok(Err(rewritten()));
         }
         match self.find_change(original)? {
@@ -119,13 +122,13 @@ impl HeldStripe {
         members.filter(|(_, _, meta, _)| meta.kind == FileKind::Regular)
     }
 
-    /// Reads a few bytes of it; 0 at its end.
-    fn peek(&self, at: u64, into: &mut [u8]) -> Result<usize, Errno> {
+    /// Reads a few bytes of its members; 0 at its end.
+    fn peek(&self, members: &[Handle], at: u64, into: &mut [u8]) -> Result<usize, Errno> {
         if at >= self.source.bytes {
             return Ok(0);
         }
         let place = self.source.members.map.place(at);
         let most = into.len().min(usize::try_from(place.run_bytes).unwrap_or(usize::MAX));
-        self.handles[place.member].peek(place.at, &mut into[..most])
+        members[place.member].peek(place.at, &mut into[..most])
     }
 }
