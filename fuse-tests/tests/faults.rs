@@ -202,7 +202,7 @@ fn what_comes_back_damaged_is_written_again() {
         let ticket = home.path("ticket").display().to_string();
         let target = if name == "small" { fuse.at("") } else { fuse.at(name) };
         let run = pump(&["copy", "--verify", "--json", "--ticket-file", &ticket, &source, &target]);
-        expect(&run, 0, &["came back damaged from the device and are written again"], &row);
+        expect(&run, 0, &["was damaged when it was read back, and is written again"], &row);
         assert_eq!(report(&run)["bytes_moved_twice"], again_bytes, "{row}");
         let expected =
             std::fs::read(home.path("served").join(if name == "small" { "tree/small" } else { name }));
