@@ -204,7 +204,7 @@ fn a_file_that_tells_too_small_a_size_is_not_cut_between_hosts() {
         std::fs::write(home.path("tree/source"), noise(3 * MIB + 77, 5)).expect("room");
         let run =
             home.pump(&["verify", "--content-only", "--ticket-file", "ticket", &serving.at(""), "tree"]);
-        // Of another size than 0 nothing says so before it is opened.
+        // A size other than 0 says nothing before the file is opened.
         let (status, words) = if told == 0 { (2, "holds more than the 0 bytes") } else { (1, "source'") };
         expect(&run, status, &[], "between hosts");
         assert!(run.out.contains(words) || run.err.contains(words), "{told}: {run:?}");

@@ -211,12 +211,12 @@ impl Problem {
         self.class == Class::Io && self.cause.is_some_and(|cause| advice(cause).is_some())
     }
 
-    /// The same after that look found no such name.
+    /// That look found no such name.
     pub fn gone_by_now(self) -> Problem {
         Problem { class: Class::Missing, cause: Some(ENOENT), ..self }.vanished()
     }
 
-    /// The same after that look found another file under the name.
+    /// That look found another file under the name.
     pub fn replaced_by_now(self) -> Problem {
         let message = format!("it was replaced while the tree was copied: {}", self.message);
         Problem { class: Class::Changed, message, ..self }

@@ -106,7 +106,7 @@ impl StagedFile {
         StagedFile::checked((folder, name, target.path.clone()), Before::Anything, wish, siblings)
     }
 
-    /// The same as [`StagedFile::temporary`], if the file can get its final name; without any in a folder that would keep
+    /// A file as of [`StagedFile::temporary`], if it can get its final name; without any in a folder that would keep
     /// the temporary one.
     pub fn checked(
         (folder, name, path): (Folder, OsString, PathBuf),
@@ -294,7 +294,7 @@ impl StagedFile {
         Rooms::of(&self.folder, &self.handle)
     }
 
-    /// The same where nothing is reserved: one question to the file system.
+    /// Rooms where nothing is reserved: one question to the file system.
     pub fn rooms_of_folder(&self) -> Rooms {
         Rooms::of_folder(&self.folder)
     }

@@ -157,7 +157,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Of a simulated file system.
+    /// Room of a simulated file system.
     fn endless() -> Room {
         Room { free_bytes: u64::MAX, total_bytes: u64::MAX, ..Room::default() }
     }
@@ -328,8 +328,8 @@ pub fn open_cached(handle: &Handle) -> Outcome<Handle> {
     }
 }
 
-/// With what tells an open file from all that have or had its inode number: [`names::told_apart`].
-pub fn open_told_apart(meta: Meta, handle: &Handle) -> Meta {
+/// With what tells an open file from all that have or had its inode number: [`names::with_identity`].
+pub fn open_with_identity(meta: Meta, handle: &Handle) -> Meta {
     match meta.links > 1 {
         true => Meta { generation: handle.generation(), handle: handle.handle_sum(), ..meta },
         false => meta,

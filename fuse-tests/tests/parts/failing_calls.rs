@@ -17,7 +17,7 @@ pub struct CallFault {
     /// On paths that end so.
     pub ends: &'static str,
     pub errno: i32,
-    /// The same call on the same path works the second time.
+    /// A call on the same path works the second time.
     pub is_once: bool,
 }
 

@@ -150,7 +150,7 @@ fn a_run_that_is_cut_closes_what_it_opened_up() {
         assert_eq!(mode(&home.path(name)), 0, "{name}");
         set_mode(&home.path(name), 0o700);
     }
-    // The same after a kill, which closes nothing.
+    // A kill closes nothing.
     let again = as_ordinary_user(&home, &["mirror", chmod, "from/", "open/to"]).expect("as before");
     expect(&again, 0, &[], "again");
     is_as_asked(&home, 0, &["a/f", "a/in/g", "a/in/large"], "again");

@@ -72,7 +72,7 @@ fn a_terminal_that_is_resized_keeps_one_bar() {
             let lines = terminal.lines();
             let is_bar = |line: &String| match line.chars().count() {
                 count if count == columns - 1 => line.contains(" %, "),
-                // Of a narrow terminal there are the figures alone.
+                // A narrow terminal has room for the figures alone.
                 count => {
                     count < columns
                         && line.starts_with(|letter: char| letter.is_ascii_digit())

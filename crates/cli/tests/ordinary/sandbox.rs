@@ -40,7 +40,7 @@ fn start_without(calls: &[KernelCall], errno: i32, command: &mut Command) -> Opt
     std::thread::scope(|scope| scope.spawn(start).join().expect("no panic"))
 }
 
-/// The same until it has ended.
+/// Runs it until it has ended.
 fn without(call: KernelCall, errno: i32, mut command: Command) -> Option<Outcome> {
     start_without(&[call], errno, &mut command).map(outcome_of)
 }

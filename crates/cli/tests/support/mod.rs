@@ -167,7 +167,7 @@ pub fn as_ordinary_user(home: &Home, words: &[&str]) -> Option<Outcome> {
     as_ordinary_user_by(home, &[], words)
 }
 
-/// The same, started by the command `by`.
+/// `pump` as an ordinary user, started by the command `by`.
 pub fn as_ordinary_user_by(home: &Home, by: &[&str], words: &[&str]) -> Option<Outcome> {
     let command = |program: &Path| {
         let (by, words) = (by.iter().map(OsStr::new), words.iter().map(OsStr::new));

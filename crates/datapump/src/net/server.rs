@@ -159,7 +159,7 @@ impl Server {
         self.run_with(&|| {});
     }
 
-    /// The same; `on_expiry` is called when the ticket has expired, while the server goes on.
+    /// Serves as `run` does; `on_expiry` is called when the ticket has expired, while the server goes on.
     pub fn run_with(self, on_expiry: &dyn Fn()) -> ServeEnd {
         std::thread::scope(|scope| self.accept(scope, on_expiry));
         match self.state.is_unused() && !self.state.stop.load(Ordering::Relaxed) {

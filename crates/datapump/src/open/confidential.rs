@@ -1,4 +1,4 @@
-//! A file that is overwritten where it stands is opened here, and closed before its first byte to those who may not read
+//! A file that is overwritten in place is opened here, and closed before its first byte to those who may not read
 //! the source, and a folder that exists before its first new name. Their attributes follow when they are complete,
 //! as with every file and folder; new ones are closed from the start.
 //!
@@ -136,7 +136,7 @@ fn stays_open(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> b
     staged.is_in_place() && cannot_be_closed(&staged.handle, original, keep)
 }
 
-/// The same of what exists, before it is opened to be written.
+/// Closes what exists to others, before it is opened to be written.
 pub(crate) fn cannot_be_closed(existing: &Handle, original: Option<&Original>, keep: Keep) -> bool {
     let original = original.filter(|original| keep.mode && original.has_attributes());
     let (Handle::Os(file), Some(original)) = (existing, original) else { return false };

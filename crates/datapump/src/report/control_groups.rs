@@ -16,10 +16,10 @@ pub const GROUPS: &str = "/sys/fs/cgroup";
 /// The groups of a process, and those above them.
 #[derive(Clone, Debug, Default)]
 pub struct ControlGroups {
-    /// Of version 1, for disks and for CPU time.
+    /// Folders of version 1, for disks and for CPU time.
     disk: Vec<PathBuf>,
     cpu: Vec<PathBuf>,
-    /// Of version 2.
+    /// The folder of version 2.
     unified: Vec<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl ControlGroups {
     }
 }
 
-/// What quotas of CPU time had held when it began: groups count that. A process that is held back stands still wherever
+/// What quotas of CPU time had held when it began: groups count that. A process that is held back waits wherever
 /// it is, inside a read as well, so that its own clock charges that time to whatever it was doing.
 #[derive(Clone, Debug, Default)]
 pub struct CpuQuota {

@@ -82,7 +82,7 @@ pub(crate) fn not_kept(takes: InOrder) -> Vec<NotKept> {
     names.into_iter().chain([NotKept::Resume, NotKept::Sync, NotKept::Attributes]).collect()
 }
 
-/// The same in a line.
+/// A line of what is not kept.
 pub(crate) fn message(takes: InOrder, options: &Options, target: &str) -> String {
     let names = if takes.renames { "" } else { "get no temporary name, " };
     let modes = if takes.keeps_modes { "" } else { ": others may be able to read what is private" };

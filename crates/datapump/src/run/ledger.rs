@@ -313,7 +313,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// The same, unless `--quiet` is set.
+    /// Reports something once, unless `--quiet` is set.
     pub(crate) fn notice_once(&self, words: String) {
         if self.is_first_of(&words) {
             (self.events)(Event::Notice(words));

@@ -109,7 +109,7 @@ impl<Work> Plan<Work> {
         }
     }
 
-    /// The same, but one lane claims each file as a whole, which moves it from start to end.
+    /// A plan of which one lane claims each file as a whole, which moves it from start to end.
     pub(crate) fn of_whole_files(self) -> Plan<Work> {
         Plan { claim_bytes: u64::MAX, ..self }
     }

@@ -8,12 +8,12 @@ use datapump_files::disk;
 
 use crate::problem::{Operation, Problem};
 
-/// The same problem with the calls that are refused to this process by the error which it follows from. Of another host
+/// A problem with the calls that are refused to this process by the error which it follows from. Of another host
 /// nothing is known here.
 pub(crate) fn with_refused_calls(mut problem: Problem) -> Problem {
     let words = match problem.cause.filter(|_| problem.host.is_none()) {
         Some(errno) => match disk::proc_words(Errno(errno)) {
-            // Of an attribute that is lost it is said already.
+            // A lost attribute has it in its words.
             Some(words) => Some(words.to_owned()).filter(|words| !problem.message.contains(words)),
             None => refused_calls(problem.operation, Errno(errno)),
         },

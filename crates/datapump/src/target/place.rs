@@ -118,7 +118,7 @@ impl Place {
         Place::Null { bytes: None, fill: Fill::Noise }
     }
 
-    /// The same place as no run has looked at it.
+    /// This place as no run has looked at it.
     pub(crate) fn unopened(self) -> Place {
         match self {
             Place::Web(web) => Place::Web(web.unopened()),

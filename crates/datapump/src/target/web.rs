@@ -50,7 +50,7 @@ impl Web {
         Web { url, found: Arc::default() }
     }
 
-    /// The same URL, not looked at yet: what was opened belongs to the run that did it, and ends with its stop.
+    /// This URL, not looked at yet: what was opened belongs to the run that did it, and ends with its stop.
     pub(crate) fn unopened(&self) -> Web {
         Web::new(self.url.clone())
     }

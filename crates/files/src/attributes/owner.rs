@@ -58,7 +58,7 @@ fn loss(owners: &Meta, now: &Meta, refused: Option<(Errno, Errno)>, is_member: b
     }
 }
 
-/// Of a number that a user namespace or an idmapped mount has not, chown(2) says that it is invalid.
+/// A number that a user namespace or an idmapped mount does not have is invalid to chown(2).
 fn why_refused(errno: Errno) -> String {
     let unmapped = "; this user namespace, or this mount, has no such number (a container)";
     let more = if errno == Errno::EINVAL { unmapped } else { "" };

@@ -59,7 +59,7 @@ impl Compressions {
             let room = handle.room();
             let rule = kind::compression_rule(room.magic);
             let is_set = match rule {
-                // Of the file systems that overlays are put on, only btrfs counts no inodes.
+                // Overlays are put on many file systems: only btrfs counts no inodes.
                 CompressionRule::Below => room.inodes == 0,
                 CompressionRule::ByMount => mount_compresses(handle),
                 CompressionRule::Never | CompressionRule::ByFlag | CompressionRule::Unknown => false,

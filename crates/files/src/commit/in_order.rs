@@ -75,7 +75,7 @@ pub fn probe(folder: &File) -> Option<InOrder> {
         Ok((new, ())) => (true, new),
         Err(errno) => (!is_file_systems(errno, KernelCall::Renameat), name),
     };
-    // Of an upload that was given up there is nothing to remove.
+    // An upload that was given up has nothing to remove.
     let _ = names::remove(folder, &name, false);
     // A run with nothing to do finds the folder as it was.
     let _ = attributes::give_back_times(&before, folder);

@@ -85,7 +85,7 @@ pub fn hold(folder: &File, name: &OsStr) -> Outcome<HeldName> {
     HeldName::open(folder, name, false)
 }
 
-/// The same of a name that was looked at; `None` if another file has it by now.
+/// Opens a name that was looked at; `None` if another file has it by now.
 pub fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<Option<HeldName>> {
     hold(folder, name).and_then(|held| if_the(held, known))
 }
@@ -115,7 +115,7 @@ pub fn open_path(path: &Path) -> Outcome<File> {
     fs::open(path, flags, Mode::empty()).map(File::from).map_err(errno)
 }
 
-/// The same below a folder that no link may lead out of.
+/// Opens a path below a folder that no link may lead out of.
 pub fn open_beneath(root: &File, path: &Path) -> Outcome<File> {
     beneath::open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC)
         .and_then(given)
@@ -242,13 +242,13 @@ pub fn lets_names_go(folder: &File) -> Outcome<()> {
 }
 
 fn flags_at(folder: &File, name: &OsStr, how: AtFlags) -> Outcome<NameFlags> {
-    let told =
+    let found =
         fs::statx(folder, name, how, StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::UID).map_err(errno)?;
-    let has = |flag: StatxAttributes| told.stx_attributes.contains(flag);
+    let has = |flag: StatxAttributes| found.stx_attributes.contains(flag);
     Ok(NameFlags {
-        uid: told.stx_uid,
-        mode: u32::from(told.stx_mode) & 0o7777,
-        is_folder: FileType::from_raw_mode(told.stx_mode.into()) == FileType::Directory,
+        uid: found.stx_uid,
+        mode: u32::from(found.stx_mode) & 0o7777,
+        is_folder: FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory,
         is_append_only: has(StatxAttributes::APPEND),
         is_immutable: has(StatxAttributes::IMMUTABLE),
     })
@@ -269,7 +269,7 @@ pub fn generation(folder: &File, name: &OsStr) -> u32 {
 
 /// With what tells a file from all that have or had its inode number, [`Meta::generation`] and [`Meta::handle`]: asked
 /// for only where it has several names.
-pub fn told_apart(meta: Meta, folder: &File, name: &OsStr) -> Meta {
+pub fn with_identity(meta: Meta, folder: &File, name: &OsStr) -> Meta {
     if meta.links < 2 || meta.kind == FileKind::Folder {
         return meta;
     }

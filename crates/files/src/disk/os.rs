@@ -230,8 +230,8 @@ pub fn inode_flags(file: &File) -> Option<u32> {
 pub fn mount_options(file: &File) -> Option<String> {
     /// `STATX_MNT_ID`: statx(2).
     const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x1000);
-    let told = fs::statx(file, c"", AtFlags::EMPTY_PATH, MOUNT).ok()?;
-    let number = (told.stx_mask & MOUNT.bits() != 0).then(|| told.stx_mnt_id.to_string())?;
+    let found = fs::statx(file, c"", AtFlags::EMPTY_PATH, MOUNT).ok()?;
+    let number = (found.stx_mask & MOUNT.bits() != 0).then(|| found.stx_mnt_id.to_string())?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let line = mounts.lines().find(|line| line.split(' ').next() == Some(&number))?;
     line.rsplit(' ').next().map(str::to_owned)

@@ -39,7 +39,7 @@ impl<'shell> SshCall<'shell> {
         }
     }
 
-    /// The words that run a command on the host, but for that command. The port stands right before the host: what is
+    /// The words that run a command on the host, but for that command. The port is right before the host: what is
     /// in front may be another program that starts ssh. Of two settings ssh takes the first.
     pub(super) fn words(&self) -> Vec<Cow<'_, str>> {
         let port = self.host.port.map(|port| ["-p".into(), port.to_string().into()]);
@@ -50,7 +50,7 @@ impl<'shell> SshCall<'shell> {
         words.chain(port.into_iter().flatten()).chain([self.host.name.as_str().into()]).collect()
     }
 
-    /// The same as a shell would take them, for people.
+    /// Those words as a shell would take them, for people.
     pub(super) fn shown(&self) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:=%+,[]".contains(letter);
         let quoted = |word: &Cow<'_, str>| match word.chars().all(is_plain) && !word.is_empty() {

@@ -21,7 +21,7 @@ use crate::tree::folder::side::OpensRoot;
 use datapump_files::commit::partial;
 use datapump_files::commit::reserved;
 use datapump_files::disk::names::HeldName;
-use datapump_files::disk::{FileCalls, Meta, file_meta, folder_of, names, open_told_apart};
+use datapump_files::disk::{FileCalls, Meta, file_meta, folder_of, names, open_with_identity};
 use datapump_files::followed::OriginFolder;
 
 const ENOTDIR: Errno = Errno(20);
@@ -85,7 +85,7 @@ impl HandlePlace {
             }
             _ => {
                 let handle = Handle::Os(self.open()?);
-                handle.meta().map(|meta| open_told_apart(meta, &handle))
+                handle.meta().map(|meta| open_with_identity(meta, &handle))
             }
         };
         found.map_err(|errno| fault(Operation::LookAt, errno))

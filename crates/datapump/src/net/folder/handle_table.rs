@@ -37,7 +37,7 @@ use crate::target::listed::Name;
 use crate::target::place::Fill;
 use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
-use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_told_apart};
+use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_with_identity};
 use datapump_files::holes;
 use datapump_files::holes::mapped;
 use datapump_files::holes::sizes::Magics;
@@ -360,7 +360,7 @@ impl HandleTable {
             false => Some(ranges(&handle, &meta, &self.stop)?),
         };
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
-        let answer = to_wire(&open_told_apart(meta, &handle));
+        let answer = to_wire(&open_with_identity(meta, &handle));
         let look = TimeLook::new(now_ns, magic, &meta);
         let given = GivenFile::new(handle, meta, (magic, look), above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));

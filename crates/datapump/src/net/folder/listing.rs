@@ -156,7 +156,7 @@ fn look_once(folder: &OriginFolder, name: &OsStr) -> Result<Option<LookedInto>, 
         errno => errno,
     })?;
     if matches!(meta.kind, FileKind::Regular | FileKind::Folder | FileKind::Socket) {
-        return Ok(Some((names::told_apart(meta, &folder.file, name), None, None)));
+        return Ok(Some((names::with_identity(meta, &folder.file, name), None, None)));
     }
     let Some(held) = folder.hold_the(name, &meta)? else { return Ok(None) };
     let points_to = match meta.kind {
@@ -164,7 +164,7 @@ fn look_once(folder: &OriginFolder, name: &OsStr) -> Result<Option<LookedInto>, 
         _ => None,
     };
     let attributes = fitting(attributes_of(AttributeHolder::Held(&held)));
-    Ok(Some((names::told_apart(meta, &folder.file, name), points_to, Some(attributes))))
+    Ok(Some((names::with_identity(meta, &folder.file, name), points_to, Some(attributes))))
 }
 
 /// Attributes of one name, if they are not more than are told of one.

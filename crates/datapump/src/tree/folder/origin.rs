@@ -96,7 +96,7 @@ impl Origin {
         found.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))
     }
 
-    /// The same whatever a listing reported.
+    /// Looks at the name whatever a listing reported.
     pub(crate) fn look_again(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
         let found = self.if_there(&name.name, &path)?;
         found.ok_or_else(|| Problem::system(Operation::LookAt, &path(), Errno::ENOENT.0))

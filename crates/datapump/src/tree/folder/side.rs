@@ -63,7 +63,7 @@ enum SidePlace {
         keeper: Arc<Keeper>,
         /// Which links in it are followed.
         follow: FollowLinks,
-        /// Of a target that is written: folders that are closed to this user, their owner, are opened up.
+        /// Where a target is written: folders that are closed to this user, their owner, are opened up.
         opened_folders: Option<Arc<OpenedFolders>>,
     },
     /// On another, which closes and opens it as it likes.
@@ -168,7 +168,7 @@ impl FolderSide {
         self.child_by(listed, true)
     }
 
-    /// The same of a folder that was just made here: nothing in it was closed to anybody.
+    /// A folder that was just made here: nothing in it was closed to anybody.
     pub(crate) fn made_child(self: &Arc<FolderSide>, name: &OsStr) -> Result<Arc<FolderSide>, Problem> {
         self.child_by(&Name::here(name.to_owned(), None), false)
     }

@@ -55,7 +55,7 @@ pub(crate) fn meet(
     if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(Met::First(None));
     }
-    let meta = &told_apart(shared, entry, meta, held)?;
+    let meta = &with_identity(shared, entry, meta, held)?;
     let file = FileState::new(meta, meta.generation);
     let mut charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
     let _turn = shared.trees.links.turn();
@@ -92,7 +92,7 @@ pub(crate) fn meet_newer(
     if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(());
     }
-    let meta = &told_apart(shared, entry, meta, None)?;
+    let meta = &with_identity(shared, entry, meta, None)?;
     let file = FileState::new(meta, meta.generation);
     let charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
     let newest = Copied { entry: entry.clone(), copy: Some(id(there)), mtime_ns: there.mtime_ns };
@@ -127,7 +127,7 @@ fn link_again(shared: &Shared<'_>, newest: &Copied, entry: &TreeEntry, meta: &Me
 
 /// With what tells the file from all that have or had its inode number. Another host told it with the file. A dry run
 /// has no copy to compare with: it believes the numbers.
-fn told_apart(
+fn with_identity(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     meta: &Meta,
@@ -135,8 +135,8 @@ fn told_apart(
 ) -> Result<Meta, Problem> {
     let told = match held {
         _ if !entry.directory.source.is_here() => *meta,
-        Some(Held::Here(handle)) => disk::open_told_apart(*meta, handle),
-        _ => names::told_apart(*meta, &entry.directory.source.file()?.0, &entry.name),
+        Some(Held::Here(handle)) => disk::open_with_identity(*meta, handle),
+        _ => names::with_identity(*meta, &entry.directory.source.file()?.0, &entry.name),
     };
     Ok(match shared.settings.options.dry_run {
         true => Meta { handle: 1, ..told },

@@ -91,10 +91,10 @@ fn links(
         return Ok(());
     }
     let one = match cursor.source() {
-        Origin::Here(folder) => names::told_apart(*one, &folder.file, &name.name),
+        Origin::Here(folder) => names::with_identity(*one, &folder.file, &name.name),
         Origin::There(_) => *one,
     };
-    let other = cursor.target().map_or(*other, |folder| names::told_apart(*other, folder, &name.name));
+    let other = cursor.target().map_or(*other, |folder| names::with_identity(*other, folder, &name.name));
     let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
     let (id, other_id) = (identity::id(&one), identity::id(&other));
     let entry = cursor.entry(&name.name);

@@ -32,7 +32,7 @@ impl NotCopied<'_> {
         NotCopied { name, file: None, kind: None, overwrites: false }
     }
 
-    /// The same with the kind that it was listed with.
+    /// Looks with the kind that the name was listed with.
     pub(crate) fn listed(name: &Name) -> NotCopied<'_> {
         NotCopied { kind: name.kind, ..NotCopied::name(&name.name) }
     }
