@@ -299,7 +299,8 @@ impl Job {
     /// Runs as [`Job::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
     pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
-        let quota = self.platform.control_groups().begin_quota();
+        let groups = self.platform.control_groups();
+        let quota = groups.begin_quota();
         let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let found = self.options.find_given().map_err(Problem::usage);
@@ -325,8 +326,8 @@ impl Job {
         if self.options.delete && shared.settings.has_trees && !shared.settings.compares {
             shared.plan.put_behind(Work::MakeWay);
         }
-        let lanes = self.lanes(&shared);
-        let pool = SlotPool::of(&self.options, shared.settings.has_twins);
+        let pool = SlotPool::of(&self.options, shared.settings.has_twins).in_group(groups.memory_bytes());
+        let lanes = self.lanes(&shared, pool);
         let shape = pool.fitted(shape, self.options.source_depth, lanes);
         if let Err(words) = pool.check(shape, lanes) {
             return self.refused(Problem::usage(words), events);
@@ -479,9 +480,11 @@ impl Job {
         self.options.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
     }
 
-    fn lanes(&self, shared: &Shared<'_>) -> u32 {
-        let serial = shared.settings.shape.source_serial || shared.settings.shape.sink_serial;
-        let lanes = self.options.lanes.unwrap_or(shared.settings.usual_lanes);
+    fn lanes(&self, shared: &Shared<'_>, pool: SlotPool) -> u32 {
+        let shape = shared.settings.shape;
+        let serial = shape.source_serial || shape.sink_serial;
+        let usual = || pool.lanes_in_group(shape, shared.settings.usual_lanes);
+        let lanes = self.options.lanes.unwrap_or_else(usual);
         match () {
             () if serial => 1,
             // What would be done is told in an order that is the same each time.

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 use crate::support::{Home, Outcome, expect, has_content, noise_file, outcome};
+use crate::wider_parts::throttle::Quota;
 use crate::wider_parts::{report, with_content};
 
 /// Whom an ordinary user's programs run as.
@@ -132,6 +133,27 @@ fn few_open_files_and_little_memory_are_enough() {
         expect(&run, 0, &[], limit);
         has_content(&home.path("b"), &content, limit);
     }
+}
+
+/// Copies of trees are made in the kernel, what is compared is read into slots: each lane filled its own, 32 MiB in all.
+#[test]
+fn a_control_group_with_little_memory_is_enough() {
+    let home = public_home();
+    crate::support::make_folder(&home, "tree");
+    for number in 0..100 {
+        noise_file(&home, &format!("tree/{number}"), if number < 8 { 4 << 20 } else { 1_000_000 }, number);
+    }
+    let Some(group) = Quota::of_memory(16 << 20) else { return };
+    let words = group.words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    expect(&behind(&home, &words, &["mirror", "tree/", "copy"]), 0, &[], "copied");
+    for compared in [&["verify", "tree", "copy"][..], &["mirror", "-c", "tree/", "copy"]] {
+        expect(&behind(&home, &words, compared), 0, &[], compared[0]);
+    }
+    let changed = noise_file(&home, "tree/7", 4 << 20, 77);
+    expect(&behind(&home, &words, &["verify", "tree", "copy"]), 1, &[], "one differs");
+    expect(&behind(&home, &words, &["mirror", "-c", "tree/", "copy"]), 0, &[], "one is copied");
+    has_content(&home.path("copy/7"), &changed, "copied again");
 }
 
 #[test]

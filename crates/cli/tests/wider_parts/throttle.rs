@@ -72,28 +72,43 @@ impl Drop for SlowDisk {
     }
 }
 
-/// A control group with a quota of CPU time.
+/// A control group with a limit.
 pub struct Quota {
     folder: PathBuf,
 }
 
+/// A limit as both versions of control groups have it: file and content.
+struct LimitFiles<'limit> {
+    controller: &'limit str,
+    old: (&'limit str, String),
+    new: (&'limit str, String),
+}
+
 impl Quota {
-    /// In percent of one CPU. `None`, with a printed reason, where there are no such groups.
+    /// A quota of CPU time, in percent of one CPU. `None`, with a printed reason, where there are no such groups.
     pub fn new(percent: u32) -> Option<Quota> {
+        let old = ("cpu.cfs_quota_us", (percent * 1000).to_string());
+        let new = ("cpu.max", format!("{} 100000", percent * 1000));
+        Quota::with(LimitFiles { controller: "cpu", old, new })
+    }
+
+    /// A limit of memory.
+    pub fn of_memory(bytes: u64) -> Option<Quota> {
+        let (old, new) = (("memory.limit_in_bytes", bytes.to_string()), ("memory.max", bytes.to_string()));
+        Quota::with(LimitFiles { controller: "memory", old, new })
+    }
+
+    fn with(limit: LimitFiles<'_>) -> Option<Quota> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pump-{}-{number}", std::process::id());
-        let old = Path::new("/sys/fs/cgroup/cpu");
-        let (root, is_old) = if old.is_dir() { (old, true) } else { (Path::new("/sys/fs/cgroup"), false) };
+        let groups = Path::new("/sys/fs/cgroup");
+        let old = groups.join(limit.controller);
+        let (root, (file, text)) =
+            if old.is_dir() { (old, limit.old) } else { (groups.to_path_buf(), limit.new) };
         let quota = Quota { folder: root.join(name) };
-        let made = fs::create_dir(&quota.folder).is_ok();
-        let bounded = made
-            && match is_old {
-                true => set(&quota.folder.join("cpu.cfs_quota_us"), &(percent * 1000).to_string()),
-                false => set(&quota.folder.join("cpu.max"), &format!("{} 100000", percent * 1000)),
-            };
-        if !bounded {
-            eprintln!("not tested: a quota of CPU time: no control group can be made here");
+        if fs::create_dir(&quota.folder).is_err() || !set(&quota.folder.join(file), &text) {
+            eprintln!("not tested: a limit of {}: no control group can be made here", limit.controller);
             return None;
         }
         Some(quota)

@@ -85,13 +85,33 @@ pub(crate) fn lanes_worth(bytes: u64) -> u32 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotPool {
     bytes: u64,
+    /// What the control group of this process leaves for slots. Numbers that are asked for may exceed it.
+    group_bytes: u64,
     /// Each slot has a second one, for what its block is compared with.
     has_twins: bool,
 }
 
 impl SlotPool {
     pub(crate) fn of(options: &Options, has_twins: bool) -> SlotPool {
-        SlotPool { bytes: options.pool_bytes_max.unwrap_or(Options::POOL_BYTES_MAX), has_twins }
+        let bytes = options.pool_bytes_max.unwrap_or(Options::POOL_BYTES_MAX);
+        SlotPool { bytes, group_bytes: u64::MAX, has_twins }
+    }
+
+    /// In a control group with this limit for memory slots take half of it: the rest is for names, stacks, what the
+    /// kernel charges for them, and other programs. `verify` of a tree filled 32 MiB of slots, and was killed at 20 MiB.
+    pub(crate) fn in_group(self, memory_bytes: Option<u64>) -> SlotPool {
+        SlotPool { group_bytes: memory_bytes.map_or(u64::MAX, |bytes| bytes / 2), ..self }
+    }
+
+    /// So many lanes, or as many as have slots for one request at the source in the control group.
+    pub(crate) fn lanes_in_group(self, shape: Shape, lanes: u32) -> u32 {
+        let lane_bytes = u64::from(1 + shape.sink_depth) * self.slot_bytes(shape);
+        let fit = u32::try_from(self.group_bytes / lane_bytes.max(1)).unwrap_or(u32::MAX);
+        lanes.min(fit.max(1))
+    }
+
+    fn fit_bytes(self) -> u64 {
+        self.bytes.min(self.group_bytes)
     }
 
     fn slot_bytes(self, shape: Shape) -> u64 {
@@ -101,12 +121,12 @@ impl SlotPool {
     /// So many lanes of this shape have slots.
     pub(crate) fn lanes(self, shape: Shape) -> u32 {
         let slots = u64::from(shape.source_depth + shape.sink_depth);
-        u32::try_from(self.bytes / (slots * self.slot_bytes(shape)).max(1)).unwrap_or(u32::MAX)
+        u32::try_from(self.fit_bytes() / (slots * self.slot_bytes(shape)).max(1)).unwrap_or(u32::MAX)
     }
 
     /// So many requests at the source of each of so many lanes have slots.
     fn source_depth(self, shape: Shape, lanes: u32) -> u32 {
-        let slots = self.bytes / (u64::from(lanes.max(1)) * self.slot_bytes(shape)).max(1);
+        let slots = self.fit_bytes() / (u64::from(lanes.max(1)) * self.slot_bytes(shape)).max(1);
         u32::try_from(slots).unwrap_or(u32::MAX).saturating_sub(shape.sink_depth)
     }
 
@@ -284,7 +304,8 @@ fn request_bytes(items: &[Item], usual: u32) -> u32 {
 mod tests {
     use super::*;
 
-    const POOL: SlotPool = SlotPool { bytes: Options::POOL_BYTES_MAX, has_twins: false };
+    const POOL: SlotPool =
+        SlotPool { bytes: Options::POOL_BYTES_MAX, group_bytes: u64::MAX, has_twins: false };
 
     #[test]
     fn lanes_that_may_come_share_what_the_first_had() {
@@ -327,6 +348,26 @@ mod tests {
         assert_eq!([4, 8].map(|asked| fitted(Some(asked), 4)), [(4, true), (8, false)]);
         let given = |lanes| served(&Options { lanes: Some(lanes), ..options(None) }, false);
         assert_eq!([2, 10].map(|lanes| given(lanes).source_depth_max), [4, 2]);
+    }
+
+    #[test]
+    fn a_control_group_with_little_memory_has_fewer_lanes_and_requests() {
+        let options = Options { request_bytes: Some(1 << 20), ..Options::default() };
+        let shape = of(&[], &options, Reads::Trees, false);
+        for (group, twins, lanes, depth) in [
+            (None, true, 4, 2),
+            (Some(64 << 20), true, 4, 2),
+            (Some(20 << 20), true, 1, 2),
+            (Some(20 << 20), false, 3, 1),
+            (Some(4 << 20), true, 1, 1),
+        ] {
+            let pool = SlotPool { has_twins: twins, ..POOL }.in_group(group);
+            let fit = pool.lanes_in_group(shape, 4);
+            let got = (fit, pool.fitted(shape, None, fit).source_depth);
+            assert_eq!(got, (lanes, depth), "{group:?} {twins}");
+            // Numbers that are asked for are bounded by the limit of all jobs alone.
+            assert!(pool.check(shape, 256).is_ok(), "{group:?}");
+        }
     }
 
     /// 256 lanes of a folder of another host were let in by the numbers of a file, and took half a gigabyte more than

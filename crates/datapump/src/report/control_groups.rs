@@ -1,5 +1,5 @@
-//! Control groups of a process, of both versions: their limits on disks, and how long their quotas of CPU time held it
-//! back.
+//! Control groups of a process, of both versions: their limits on disks and memory, and how long their quotas of CPU time
+//! held it back.
 //!
 //! Must not know: what a move does, what a limit is compared with.
 
@@ -16,9 +16,10 @@ pub const GROUPS: &str = "/sys/fs/cgroup";
 /// The groups of a process, and those above them.
 #[derive(Clone, Debug, Default)]
 pub struct ControlGroups {
-    /// Folders of version 1, for disks and for CPU time.
+    /// Folders of version 1, for disks, CPU time and memory.
     disk: Vec<PathBuf>,
     cpu: Vec<PathBuf>,
+    memory: Vec<PathBuf>,
     /// The folder of version 2.
     unified: Vec<PathBuf>,
 }
@@ -42,7 +43,15 @@ impl ControlGroups {
     /// The groups that a text of /proc/PID/cgroup names, mounted below `root`.
     fn below(root: &Path, text: &str) -> ControlGroups {
         let of = |controller| group_folders(root, text, controller);
-        ControlGroups { disk: of("blkio"), cpu: of("cpu"), unified: of("") }
+        ControlGroups { disk: of("blkio"), cpu: of("cpu"), memory: of("memory"), unified: of("") }
+    }
+
+    /// The lowest limit for memory. A process that touches more pages of its own is killed; page cache is reclaimed.
+    /// Without a limit version 2 has `max`, version 1 a number above any memory.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        let old = self.memory.iter().map(|folder| folder.join("memory.limit_in_bytes"));
+        let new = self.unified.iter().map(|folder| folder.join("memory.max"));
+        old.chain(new).filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok()).min()
     }
 
     /// From now on, how long a quota holds the process back.
@@ -122,6 +131,20 @@ mod tests {
         fs::create_dir_all(root.join("unified")).expect("room");
         assert_eq!(group_folders(root, "0::/a", ""), [root.join("unified/a"), root.join("unified")]);
         assert!(group_folders(root, "0::/a", "memory").is_empty());
+    }
+
+    #[test]
+    fn the_lowest_limit_for_memory_counts() {
+        let folder = tempfile::tempdir().expect("room");
+        let root = folder.path();
+        for (file, text) in [("a/memory.max", "max\n"), ("memory/b/memory.limit_in_bytes", "7000\n")] {
+            fs::create_dir_all(root.join(file).parent().expect("a folder")).expect("room");
+            fs::write(root.join(file), text).expect("room");
+        }
+        let limit = |text| ControlGroups::below(root, text).memory_bytes();
+        assert_eq!([limit("0::/a\n"), limit("4:memory:/b/c\n0::/a\n")], [None, Some(7000)]);
+        fs::write(root.join("a/memory.max"), "5000\n").expect("room");
+        assert_eq!(limit("4:memory:/b\n0::/a\n"), Some(5000));
     }
 
     #[test]
