@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::support::listing::leftovers_below;
-use crate::support::running::{Running, eventually};
+use crate::support::running::{Running, eventually, is_unlocked};
 use crate::support::told::{Left, left};
 use crate::support::{Home, Outcome, expect, leftovers, make_fifo, noise_file, set_mtime};
 use rustix::process::Signal;
@@ -171,6 +171,28 @@ fn without_going_on_nothing_stays_where_no_temporary_name_is_taken() {
         is_whole(&home.path("into/target"), &small, flag);
         assert_eq!(leftovers_below(&home.path("into")).len(), count, "{flag}");
     }
+}
+
+/// The kernel gives up the lock of a killed run when it has ended the requests of its ring: what is locked at the first
+/// look may have nobody's lock at the next.
+#[test]
+fn a_lock_that_outlives_its_run_for_a_moment_keeps_nothing() {
+    let home = Home::new();
+    let content = noise_file(&home, "source", BYTES, 1);
+    noise_file(&home, "target", 1000, 2);
+    let partial = cut(&home, &["copy", "-q", SLOW, "source", "target"], Signal::KILL, 137, &content);
+    let file = std::fs::File::open(&partial.file).expect("it exists");
+    eventually("the kernel gives up the lock", || is_unlocked(&file));
+    let mut command = std::process::Command::new("strace");
+    let first_look = "inject=flock:error=EAGAIN:when=1";
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e", first_look]);
+    command.arg(crate::support::PUMP).args(["copy", "-q", "--inplace", "--no-resume", "source", "target"]);
+    match command.current_dir(home.path("")).stdin(std::process::Stdio::null()).output() {
+        Ok(ran) => assert!(ran.status.success(), "{ran:?}"),
+        Err(error) => return eprintln!("not tested: a lock that another seems to have: strace: {error}"),
+    }
+    is_whole(&home.path("target"), &content, "in place");
+    assert_eq!(leftovers(&home), [""; 0]);
 }
 
 /// A harm to what a cut copy left, and what is then said besides.

@@ -69,7 +69,8 @@ pub fn is_partial(folder: &File, name: &OsStr) -> bool {
     is_file
         && match temporary_of(name) {
             Some(_) => resume::is_journal(&handle),
-            None => disk::is_locked(handle.os()) || resume::has_journal(folder, name, &handle),
+            // Whether it is locked may have to be waited for.
+            None => resume::has_journal(folder, name, &handle) || disk::is_locked(handle.os()),
         }
 }
 

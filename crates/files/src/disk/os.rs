@@ -171,22 +171,27 @@ pub(super) fn try_lock(file: &File) -> Outcome<bool> {
 
 /// Whether another has the lock of a file that is open for reading; it is not kept.
 pub fn is_locked(file: &File) -> bool {
-    match fs::flock(file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => fs::flock(file, FlockOperation::Unlock).is_err(),
-        Err(error) => error == rustix::io::Errno::WOULDBLOCK,
-    }
+    let is_free = || match fs::flock(file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(fs::flock(file, FlockOperation::Unlock).is_ok()),
+        Err(error) => Ok(error != rustix::io::Errno::WOULDBLOCK),
+    };
+    within_a_moment(is_free) == Ok(false)
+}
+
+pub(super) fn lock(file: &File) -> Outcome<bool> {
+    within_a_moment(|| try_lock(file))
 }
 
 /// Waits a moment for a lock that another has: it may be that of a killed process, whose requests the kernel has still
 /// to end (io_uring, 10 ms measured) before it gives up the lock.
-pub(super) fn lock(file: &File) -> Outcome<bool> {
+fn within_a_moment(mut is_free: impl FnMut() -> Outcome<bool>) -> Outcome<bool> {
     for _ in 0..LOCK_TRIES {
-        if try_lock(file)? {
+        if is_free()? {
             return Ok(true);
         }
         std::thread::sleep(LOCK_AGAIN_AFTER);
     }
-    try_lock(file)
+    is_free()
 }
 
 pub(super) fn set_len(file: &File, bytes: u64) -> Outcome<()> {
