@@ -386,7 +386,11 @@ impl StagedFile {
     }
 
     fn unnamed_for(&self, errno: Errno) -> Problem {
-        shortage::of_name_in(Operation::Rename, &self.path, errno, &self.folder)
+        let problem = shortage::of_name_in(Operation::Rename, &self.path, errno, &self.folder);
+        match &self.folder {
+            Folder::Os(folder) => final_name::of_kept(problem, folder, &self.name),
+            Folder::Sim(_) => problem,
+        }
     }
 
     /// A link cannot replace a name: the file gets a temporary one first.

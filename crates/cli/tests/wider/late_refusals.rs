@@ -1,16 +1,19 @@
 //! Names that a file cannot get, known before its bytes are moved: append-only folders, files that nobody may replace,
-//! sticky folders, letters that a file system refuses. Nothing is left that needs chattr(1) to be removed.
+//! mounted files, sticky folders, letters that a file system refuses. Nothing remains that needs chattr(1) to be removed.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use datapump_engine::Errno;
 use datapump_engine::os::linux::{KernelCall, answer_calls_with};
 
 use crate::support::serving::Serving;
-use crate::support::{Home, as_ordinary_user, expect, has_content, listing, noise, outcome};
-use crate::wider_parts::mounts::Chattr;
+use crate::support::{
+    Home, Outcome, as_ordinary_user, expect, has_content, listing, make_folder, noise, noise_file, outcome,
+};
+use crate::wider_parts::mounts::{Bind, Chattr};
 use crate::wider_parts::{
     Kind, Mount, leftovers, program, pump, pump_command, pump_with, report, with_content,
 };
@@ -137,19 +140,107 @@ fn a_target_in_a_sandbox_that_refuses_renames_is_no_object_store() {
     let (home, mount) = (Home::new(), Mount::new(Kind::Ntfs));
     let source = home.path("source").display().to_string();
     with_content(&source, 3 * MIB, 1);
-    let mut command = pump_command(&["copy", &source, &mount.at("target")]);
+    let command = pump_command(&["copy", &source, &mount.at("target")]);
+    let calls = [KernelCall::Renameat, KernelCall::Renameat2];
+    let Some(run) = refusing(&calls, Errno::EPERM, command) else { return };
+    expect(&run, 1, &["a sandbox refuses", "renameat(2)"], "refused");
+    assert!(!run.err.contains("takes each file in order"), "{run:?}");
+    assert_eq!(leftovers(&mount.point()), [""; 0], "{run:?}");
+    assert!(!Path::new(&mount.at("target")).exists(), "{run:?}");
+}
+
+/// Runs a command in a sandbox that answers these calls so. `None`, with a line, where no filter can be made.
+fn refusing(calls: &[KernelCall], errno: Errno, mut command: Command) -> Option<Outcome> {
     // By fork(2): a filter holds for the thread that makes it, and for programs that it starts.
     command.gid(rustix::process::getgid().as_raw());
-    let calls = [KernelCall::Renameat, KernelCall::Renameat2].map(KernelCall::number);
-    let filtered = || answer_calls_with(&calls, Errno::EPERM).map(|()| outcome(command, b""));
-    match std::thread::scope(|scope| scope.spawn(filtered).join().expect("no panic")) {
-        Err(errno) => eprintln!("SKIPPED: no filter can be made here: {errno:?}"),
-        Ok(run) => {
-            expect(&run, 1, &["a sandbox refuses", "renameat(2)"], "refused");
-            assert!(!run.err.contains("takes each file in order"), "{run:?}");
-            assert_eq!(leftovers(&mount.point()), [""; 0], "{run:?}");
-            assert!(!Path::new(&mount.at("target")).exists(), "{run:?}");
+    let numbers: Vec<_> = calls.iter().map(|call| call.number()).collect();
+    let filtered = || answer_calls_with(&numbers, errno).map(|()| outcome(command, b""));
+    let run = std::thread::scope(|scope| scope.spawn(filtered).join().expect("no panic"));
+    run.inspect_err(|errno| eprintln!("SKIPPED: no filter can be made here: {errno:?}")).ok()
+}
+
+const MOUNTED: [&str; 3] = [
+    "Device or resource busy (os error 16)",
+    "what exists is a mount point",
+    "copy the file by itself with --inplace",
+];
+
+/// A large file mounted on itself, as containers have /etc/resolv.conf, and in `from` another of its name.
+fn with_mounted_file() -> (Home, Bind, Vec<u8>) {
+    let home = Home::new();
+    make_folder(&home, "from");
+    make_folder(&home, "to");
+    noise_file(&home, "from/file", 3 * MIB, 1);
+    let old = noise_file(&home, "to/file", MIB, 2);
+    let point = home.path("to/file").display().to_string();
+    let bind = Bind::new(&point, &point);
+    (home, bind, old)
+}
+
+#[test]
+fn a_mounted_file_is_known_before_anything_is_moved() {
+    let (home, _bind, old) = with_mounted_file();
+    let serving = Serving::start(home.command(&["serve", "to", "--ticket-file", "ticket"]));
+    let (one, tree) = (serving.at("file"), serving.at(""));
+    for (from, to, status) in [
+        ("from/file", "to/file", 1),
+        ("from/file", "to/", 1),
+        ("from/", "to", 23),
+        ("from/file", &*one, 1),
+        ("from/", &tree, 23),
+    ] {
+        for options in [&[][..], &["-n"]] {
+            let row = format!("{from} {to} {options:?}");
+            let words = ["copy", "--json", "--ticket-file", "ticket"];
+            let words = if to.starts_with("to") { &words[..2] } else { &words[..] };
+            let run = home.pump(&[words, options, &[from, to]].concat());
+            expect(&run, status, &MOUNTED, &row);
+            assert_eq!(report(&run)["bytes_moved"], 0, "{row}");
+            has_content(&home.path("to/file"), &old, &row);
+            assert_eq!(leftovers(&home.path("to").display().to_string()), [""; 0], "{row}");
         }
+    }
+    // It is not replaced where it is written in place.
+    expect(&home.pump(&["copy", "-n", "--inplace", "from/file", "to/file"]), 0, &[], "in place, dry");
+    expect(&home.pump(&["copy", "--inplace", "from/file", "to/file"]), 0, &[], "in place");
+    has_content(&home.path("to/file"), &noise(3 * MIB, 1), "in place");
+}
+
+/// Links, small files and names that a mirror removes are known late, and so is all where statx(2) is refused.
+#[test]
+fn what_meets_a_mounted_file_late_names_it_as_well() {
+    let (home, _bind, old) = with_mounted_file();
+    let command = home.command(&["copy", "from/file", "to/file"]);
+    if let Some(run) = refusing(&[KernelCall::Statx], Errno::ENOSYS, command) {
+        expect(&run, 1, &MOUNTED, "no statx");
+    }
+    let point = home.path("to/file").display().to_string();
+    for (row, words) in [
+        ("small", &["copy", "from/", "to"][..]),
+        ("hard link", &["copy", "from/", "to"]),
+        ("link", &["copy", "from/", "to"]),
+        ("mirror", &["mirror", "from", "to"]),
+        ("backup", &["copy", "--backup", "from/", "to"]),
+    ] {
+        let file = home.path("from/file");
+        let _ = std::fs::remove_file(&file);
+        match row {
+            "hard link" => {
+                noise_file(&home, "from/a", 1000, 3);
+                std::fs::hard_link(home.path("from/a"), file).expect("one file system");
+            }
+            "link" => symlink("elsewhere", file).expect("room"),
+            "mirror" => {}
+            _ => drop(noise_file(&home, "from/file", 1000, 4)),
+        }
+        expect(&home.pump(words), 23, &MOUNTED, row);
+        has_content(point.as_ref(), &old, row);
+        // A copy with backups that did not end well has a note of what it put.
+        assert_eq!(
+            leftovers(&home.path("to").display().to_string()).len(),
+            usize::from(row == "backup"),
+            "{row}"
+        );
     }
 }
 

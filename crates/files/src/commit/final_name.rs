@@ -1,8 +1,9 @@
 //! Whether a file can get its final name, found out before its bytes are moved.
 //!
 //! A temporary name is taken whatever the final one is. A name that is too long for the file system, has a character
-//! that it refuses, or may not be replaced, would be refused when all is written. And a folder that lets no name go
-//! (`chattr +a`) would keep the temporary one.
+//! that it refuses, or may not be replaced, would be refused when all is written: EPERM where it is append-only or
+//! immutable or of another user in a sticky folder, EBUSY where a file is mounted on it, as containers have
+//! /etc/resolv.conf. And a folder that lets no name go (`chattr +a`) would keep the temporary one.
 //!
 //! Must not know: what is written, how names are given.
 
@@ -15,7 +16,7 @@ use datapump_engine::Errno;
 use crate::attributes::loss;
 use crate::commit::reserved::probe_name;
 use crate::disk::names::{self, NameFlags};
-use crate::disk::{Folder, kind, magic};
+use crate::disk::{self, Folder, kind, magic};
 use crate::problem::{Operation, Problem};
 
 /// A name of no more bytes is too long for no file system that has long names: encrypting ones take 143 and more.
@@ -34,12 +35,47 @@ const REFUSED: [Errno; 7] = [
     Errno::EOPNOTSUPP,
 ];
 
-const APPEND_ONLY: &str =
-    "its folder is append-only: nothing in it can be replaced or removed (chattr -a FOLDER allows it)";
-const APPEND_ONLY_FILE: &str = "what exists is append-only (chattr -a allows to replace it)";
-const IMMUTABLE_FILE: &str = "what exists is immutable (chattr -i allows to replace it)";
-const STICKY_FOLDER: &str =
-    "what exists belongs to another user, and its folder is sticky: that user, or root, can replace it";
+/// What keeps a name from being replaced or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NameObstacle {
+    AppendOnlyFolder,
+    AppendOnlyFile,
+    ImmutableFile,
+    MountPoint,
+    StickyFolder,
+}
+
+impl NameObstacle {
+    fn message(self) -> &'static str {
+        match self {
+            NameObstacle::AppendOnlyFolder => {
+                "its folder is append-only: nothing in it can be replaced or removed (chattr -a FOLDER allows it)"
+            }
+            NameObstacle::AppendOnlyFile => "what exists is append-only (chattr -a allows to replace it)",
+            NameObstacle::ImmutableFile => "what exists is immutable (chattr -i allows to replace it)",
+            NameObstacle::MountPoint => {
+                "what exists is a mount point, which can be neither replaced nor removed; unmount it, or copy the \
+                 file by itself with --inplace, which writes into it"
+            }
+            NameObstacle::StickyFolder => {
+                "what exists belongs to another user, and its folder is sticky: that user, or root, can replace it"
+            }
+        }
+    }
+
+    /// What the system says.
+    fn errno(self) -> Errno {
+        match self {
+            NameObstacle::MountPoint => Errno::EBUSY,
+            _ => Errno::EPERM,
+        }
+    }
+
+    /// What the system would say when all is written.
+    fn problem(self, path: &Path) -> Problem {
+        with_words(Problem::system(Operation::Create, path, self.errno().0), self.message())
+    }
+}
 
 /// How a file in a folder gets its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +92,7 @@ pub fn check(folder: &Folder, name: &OsStr, path: &Path, tries: bool) -> Result<
     let above = names::flags(folder).unwrap_or_default();
     match names::flags_of(folder, name) {
         Ok(existing) => check_existing(folder, name, (&above, &existing), tries)
-            .map_or(Ok(()), |why| Err(denied(path, why)))?,
+            .map_or(Ok(()), |obstacle| Err(obstacle.problem(path)))?,
         Err(errno @ (Errno::ENAMETOOLONG | Errno::EINVAL | Errno::EILSEQ)) => {
             return Err(not_taken(path, errno));
         }
@@ -71,22 +107,37 @@ pub fn is_append_only(folder: &File) -> bool {
     names::flags(folder).is_ok_and(|flags| flags.is_append_only)
 }
 
-/// A name could not be removed: with what keeps it, where that is known.
+/// A name could not be replaced or removed: with what keeps it, where that is known.
 pub fn of_kept(problem: Problem, folder: &File, name: &OsStr) -> Problem {
-    if problem.cause != Some(Errno::EPERM.0) {
-        return problem;
-    }
-    let above = names::flags(folder).unwrap_or_default();
-    let existing = names::flags_of(folder, name).unwrap_or_default();
-    match check_existing(folder, name, (&above, &existing), false) {
-        Some(why) => with_words(problem, why),
+    let obstacle = match problem.cause.map(Errno) {
+        // Linux before 5.8 and some sandboxes do not report it with the flags.
+        Some(Errno::EBUSY) => is_mounted(folder, name).then_some(NameObstacle::MountPoint),
+        Some(Errno::EPERM) => {
+            let above = names::flags(folder).unwrap_or_default();
+            let existing = names::flags_of(folder, name).unwrap_or_default();
+            check_existing(folder, name, (&above, &existing), false)
+        }
+        _ => None,
+    };
+    match obstacle {
+        Some(obstacle) => with_words(problem, obstacle.message()),
         None => problem,
     }
 }
 
+/// The problem of a name that is a mount point. A link to what is mounted on it meets EXDEV.
+pub fn mounted(operation: Operation, path: &Path, (folder, name): (&File, &OsStr)) -> Option<Problem> {
+    let problem = || Problem::system(operation, path, Errno::EBUSY.0);
+    is_mounted(folder, name).then(|| with_words(problem(), NameObstacle::MountPoint.message()))
+}
+
+fn is_mounted(folder: &File, name: &OsStr) -> bool {
+    names::hold(folder, name).is_ok_and(|held| disk::is_mount_root(&held))
+}
+
 /// The folder is append-only, and what is to be done there replaces a name.
 pub fn append_only(path: &Path) -> Problem {
-    denied(path, APPEND_ONLY)
+    NameObstacle::AppendOnlyFolder.problem(path)
 }
 
 /// Why what exists cannot be replaced.
@@ -95,7 +146,7 @@ fn check_existing(
     name: &OsStr,
     (above, existing): (&NameFlags, &NameFlags),
     tries: bool,
-) -> Option<&'static str> {
+) -> Option<NameObstacle> {
     let is_others = || {
         above.mode & STICKY != 0 && ![above.uid, existing.uid].contains(&rustix::process::geteuid().as_raw())
     };
@@ -105,10 +156,11 @@ fn check_existing(
         false => !loss::is_root(),
     };
     match () {
-        () if above.is_append_only => Some(APPEND_ONLY),
-        () if existing.is_append_only => Some(APPEND_ONLY_FILE),
-        () if existing.is_immutable => Some(IMMUTABLE_FILE),
-        () if is_others() && is_kept() => Some(STICKY_FOLDER),
+        () if above.is_append_only => Some(NameObstacle::AppendOnlyFolder),
+        () if existing.is_append_only => Some(NameObstacle::AppendOnlyFile),
+        () if existing.is_immutable => Some(NameObstacle::ImmutableFile),
+        () if existing.is_mount_point => Some(NameObstacle::MountPoint),
+        () if is_others() && is_kept() => Some(NameObstacle::StickyFolder),
         () => None,
     }
 }
@@ -143,10 +195,6 @@ fn is_plain(name: &OsStr) -> bool {
     let is_device = is_port || DEVICES.contains(&stem.as_str());
     let is_short = name.len() <= SHORT_BYTES && name.bytes().all(is_usual);
     is_short && !is_device && !name.ends_with(['.', ' ']) && !name.starts_with(' ')
-}
-
-fn denied(path: &Path, why: &str) -> Problem {
-    with_words(Problem::system(Operation::Create, path, Errno::EPERM.0), why)
 }
 
 fn not_taken(path: &Path, errno: Errno) -> Problem {

@@ -221,6 +221,8 @@ pub struct NameFlags {
     pub is_append_only: bool,
     /// Neither changes nor can be replaced: chattr(1), i.
     pub is_immutable: bool,
+    /// Something is mounted on it; false also where the system does not report that (Linux before 5.8).
+    pub is_mount_point: bool,
 }
 
 /// Those of an open folder.
@@ -251,6 +253,7 @@ fn flags_at(folder: &File, name: &OsStr, how: AtFlags) -> Outcome<NameFlags> {
         is_folder: FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory,
         is_append_only: has(StatxAttributes::APPEND),
         is_immutable: has(StatxAttributes::IMMUTABLE),
+        is_mount_point: has(StatxAttributes::MOUNT_ROOT),
     })
 }
 

@@ -15,6 +15,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::{BackupFolders, Originals};
+use datapump_files::commit::final_name;
 use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, file_meta};
 use datapump_files::identity::{FileId, id};
 
@@ -121,7 +122,7 @@ impl BackupPlace {
 type Making<'run> = (&'run BackupFolders, &'run FolderSide);
 
 /// Why there is no backup. EXDEV: link(2) does not leave a file system, and openat2(2) not a folder that is served.
-pub(crate) fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Problem {
+fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Problem {
     if errno == Errno::EXDEV && settings.is_confined {
         let words =
             "--backup-dir leads out of the target, or to another file system; name a folder below the target";
@@ -134,6 +135,17 @@ pub(crate) fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Pr
         return Problem::new(Class::Io, Operation::BackUp, path, words);
     }
     Problem::system(Operation::BackUp, path, errno.0)
+}
+
+/// Why a name is not set aside. A link to what is mounted on it leaves a file system, too.
+pub(crate) fn not_set_aside(
+    settings: &Settings<'_>,
+    (folder, name, path): (&File, &OsStr, &Path),
+    errno: Errno,
+) -> Problem {
+    let is_refused = errno == Errno::EXDEV;
+    let mounted = is_refused.then(|| final_name::mounted(Operation::BackUp, path, (folder, name))).flatten();
+    mounted.unwrap_or_else(|| not_kept(settings, path, errno))
 }
 
 /// Whether a tree has a name that its copy would put where the folder of backups is.

@@ -359,7 +359,14 @@ pub(super) fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
     match errno {
         Errno::EEXIST => taken(&path),
         Errno::EPERM if entry.directory.traits.append_only => final_name::append_only(&path),
-        errno => Problem::system(Operation::Link, &path, errno.0),
+        errno => {
+            let problem = Problem::system(Operation::Link, &path, errno.0);
+            let folder = entry.directory.target.as_ref().and_then(|target| target.file().ok());
+            match folder {
+                Some(folder) => final_name::of_kept(problem, &folder.0, &entry.name),
+                None => problem,
+            }
+        }
     }
 }
 

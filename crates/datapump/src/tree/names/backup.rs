@@ -21,7 +21,7 @@ use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::Shared;
 use crate::target::change::backed_up;
 use crate::target::place::Place;
-use crate::tree::folder::backup_place::not_kept;
+use crate::tree::folder::backup_place::not_set_aside;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::listing;
 use crate::tree::folder::side::FolderSide;
@@ -188,7 +188,7 @@ pub(crate) fn aside_in_tree(
 ) -> Result<UndoRename, Problem> {
     let TakenName { folder, name, .. } = taken;
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
-    let wrong = |errno: Errno| not_kept(&shared.settings, &target.path_of(name), errno);
+    let wrong = |errno: Errno| not_set_aside(&shared.settings, (folder, name, &target.path_of(name)), errno);
     let was_put = was_put(shared, target, name);
     let Some((stood, is_other)) = taken.existing(shared, was_put).map_err(wrong)? else {
         return Ok(UndoRename::default());
@@ -383,7 +383,8 @@ pub(crate) fn of_file<T>(
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let aside = aside_of_file(shared, taken, (path, source));
-    let aside = aside.map_err(|errno| not_kept(&shared.settings, path, errno))?;
+    let at = (taken.folder, taken.name, path);
+    let aside = aside.map_err(|errno| not_set_aside(&shared.settings, at, errno))?;
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }
 

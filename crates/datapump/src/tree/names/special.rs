@@ -160,7 +160,8 @@ fn replace(
         let taken = TakenName::taken(shared, (target, &name.name), &held, Some(meta));
         match stands {
             true => backup::of_entry(shared, &cursor.directory, taken, || {
-                names::rename(target, &temporary, target, &name.name).map_err(wrong)
+                let kept = |errno| final_name::of_kept(wrong(errno), target, &name.name);
+                names::rename(target, &temporary, target, &name.name).map_err(kept)
             }),
             false if temporary == name.name => {
                 backup::of_new_entry(shared, &cursor.directory, taken, || Ok(()))
