@@ -23,7 +23,7 @@ pub use file_calls::FileCalls;
 pub use names::DirEntry;
 pub(crate) use os::retried;
 pub use os::{
-    boot, file_system, inode_flags, is_locked, is_mount_root, metadata_of_name, mount_options,
+    acts_as_owner, boot, file_system, inode_flags, is_locked, is_mount_root, metadata_of_name, mount_options,
     mtime_from_disk, origin, takes_names,
 };
 pub use own::{is_closed, why_foreign, why_not_own};

@@ -11,7 +11,8 @@ use datapump_engine::os::linux::{KernelCall, answer_calls_with};
 
 use crate::support::serving::Serving;
 use crate::support::{
-    Home, Outcome, as_ordinary_user, expect, has_content, listing, make_folder, noise, noise_file, outcome,
+    Home, Outcome, PUMP, as_ordinary_user, expect, has_content, listing, make_folder, noise, noise_file,
+    outcome, set_mode,
 };
 use crate::wider_parts::mounts::{Bind, Chattr};
 use crate::wider_parts::{
@@ -296,6 +297,52 @@ fn another_users_file_in_a_sticky_folder_is_known_before_anything_is_moved() {
     // Root may.
     expect(&home.pump(&["copy", "-n", "source", "sticky/target"]), 0, &[], "root, a dry run");
     expect(&home.pump(&["copy", "source", "sticky/target"]), 0, &[], "root");
+}
+
+/// The copy of a large file over that of user 1 in a sticky folder of user 2, by this root or another.
+fn over_a_file_of_user_1(by: &[&str], options: &[&str]) -> (Home, Command) {
+    let home = Home::new();
+    make_folder(&home, "sticky");
+    set_mode(&home.path("sticky"), 0o1777);
+    noise_file(&home, "source", 3 * MIB, 1);
+    noise_file(&home, "sticky/target", 1000, 2);
+    for (name, owner) in [("sticky", 2), ("sticky/target", 1)] {
+        std::os::unix::fs::chown(home.path(name), Some(owner), Some(owner)).expect("this is root");
+    }
+    let words = [&["copy", "--json"], options, &["source", "sticky/target"]].concat();
+    let mut command = home.command(&words);
+    if let Some((program, rest)) = by.split_first() {
+        command = Command::new(program);
+        command.args(rest).arg(PUMP).args(words).current_dir(home.path(""));
+    }
+    (home, command)
+}
+
+#[test]
+fn a_root_that_may_not_act_for_other_users_is_refused_before_anything_is_moved() {
+    let words = "what exists belongs to another user, and its folder is sticky";
+    for by in [
+        &["setpriv", "--bounding-set=-fowner", "--inh-caps=-fowner"][..],
+        // Its user namespace has no number for the owner.
+        &["unshare", "--user", "--map-root-user"],
+    ] {
+        for options in [&[][..], &["-n"]] {
+            let (home, command) = over_a_file_of_user_1(by, options);
+            let (run, row) = (outcome(command, b""), format!("{by:?} {options:?}"));
+            expect(&run, 1, &["Operation not permitted (os error 1)", words], &row);
+            assert_eq!(report(&run)["bytes_moved"], 0, "{row}");
+            has_content(&home.path("sticky/target"), &noise(1000, 2), &row);
+        }
+    }
+}
+
+/// Whether a name can be replaced is found out without a call that would remove it.
+#[test]
+fn nothing_is_removed_to_find_out_what_may_be_replaced() {
+    let (home, command) = over_a_file_of_user_1(&[], &[]);
+    let Some(run) = refusing(&[KernelCall::Unlinkat], Errno::EPERM, command) else { return };
+    expect(&run, 0, &[], "root may");
+    has_content(&home.path("sticky/target"), &noise(3 * MIB, 1), "root may");
 }
 
 /// ntfs-3g refuses some letters of Windows when a name is given.

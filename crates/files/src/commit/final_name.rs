@@ -13,7 +13,6 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::attributes::loss;
 use crate::commit::reserved::probe_name;
 use crate::disk::names::{self, NameFlags};
 use crate::disk::{self, Folder, kind, magic};
@@ -91,8 +90,7 @@ pub fn check(folder: &Folder, name: &OsStr, path: &Path, tries: bool) -> Result<
     let Folder::Os(folder) = folder else { return Ok(NamingRule::Renamed) };
     let above = names::flags(folder).unwrap_or_default();
     match names::flags_of(folder, name) {
-        Ok(existing) => check_existing(folder, name, (&above, &existing), tries)
-            .map_or(Ok(()), |obstacle| Err(obstacle.problem(path)))?,
+        Ok(existing) => check_existing(&above, &existing, path)?,
         Err(errno @ (Errno::ENAMETOOLONG | Errno::EINVAL | Errno::EILSEQ)) => {
             return Err(not_taken(path, errno));
         }
@@ -109,17 +107,17 @@ pub fn is_append_only(folder: &File) -> bool {
 
 /// A name could not be replaced or removed: with what keeps it, where that is known.
 pub fn of_kept(problem: Problem, folder: &File, name: &OsStr) -> Problem {
-    let obstacle = match problem.cause.map(Errno) {
+    let kept_by = match problem.cause.map(Errno) {
         // Linux before 5.8 and some sandboxes do not report it with the flags.
         Some(Errno::EBUSY) => is_mounted(folder, name).then_some(NameObstacle::MountPoint),
         Some(Errno::EPERM) => {
             let above = names::flags(folder).unwrap_or_default();
             let existing = names::flags_of(folder, name).unwrap_or_default();
-            check_existing(folder, name, (&above, &existing), false)
+            obstacle(&above, &existing)
         }
         _ => None,
     };
-    match obstacle {
+    match kept_by {
         Some(obstacle) => with_words(problem, obstacle.message()),
         None => problem,
     }
@@ -140,27 +138,26 @@ pub fn append_only(path: &Path) -> Problem {
     NameObstacle::AppendOnlyFolder.problem(path)
 }
 
-/// Why what exists cannot be replaced.
-fn check_existing(
-    folder: &File,
-    name: &OsStr,
-    (above, existing): (&NameFlags, &NameFlags),
-    tries: bool,
-) -> Option<NameObstacle> {
-    let is_others = || {
-        above.mode & STICKY != 0 && ![above.uid, existing.uid].contains(&rustix::process::geteuid().as_raw())
-    };
-    // A privileged user may all the same, which the system alone knows.
-    let is_kept = || match tries {
-        true => !existing.is_folder && names::may_not_remove(folder, name),
-        false => !loss::is_root(),
-    };
+/// Refuses what exists and cannot be replaced. The system is not asked by a call that would: what has the name by then
+/// may be something else.
+fn check_existing(above: &NameFlags, existing: &NameFlags, path: &Path) -> Result<(), Problem> {
+    match obstacle(above, existing) {
+        Some(NameObstacle::StickyFolder) if disk::acts_as_owner(existing.owners) => Ok(()),
+        Some(obstacle) => Err(obstacle.problem(path)),
+        None => Ok(()),
+    }
+}
+
+/// Why what exists cannot be replaced, by a user without privileges.
+fn obstacle(above: &NameFlags, existing: &NameFlags) -> Option<NameObstacle> {
+    let me = rustix::process::geteuid().as_raw();
+    let is_others = above.mode & STICKY != 0 && ![above.owners.0, existing.owners.0].contains(&me);
     match () {
         () if above.is_append_only => Some(NameObstacle::AppendOnlyFolder),
         () if existing.is_append_only => Some(NameObstacle::AppendOnlyFile),
         () if existing.is_immutable => Some(NameObstacle::ImmutableFile),
         () if existing.is_mount_point => Some(NameObstacle::MountPoint),
-        () if is_others() && is_kept() => Some(NameObstacle::StickyFolder),
+        () if is_others => Some(NameObstacle::StickyFolder),
         () => None,
     }
 }

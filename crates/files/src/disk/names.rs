@@ -211,12 +211,10 @@ pub fn metadata(folder: &File, name: &OsStr) -> Outcome<Meta> {
 /// Whether a name can be taken away or replaced, as far as it tells itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NameFlags {
-    /// The owner.
-    pub uid: u32,
+    /// Owner and group.
+    pub owners: (u32, u32),
     /// Permissions and set-id bits.
     pub mode: u32,
-    /// A folder.
-    pub is_folder: bool,
     /// A file that only grows, or a folder that lets no name go: chattr(1), a.
     pub is_append_only: bool,
     /// Neither changes nor can be replaced: chattr(1), i.
@@ -244,24 +242,16 @@ pub fn lets_names_go(folder: &File) -> Outcome<()> {
 }
 
 fn flags_at(folder: &File, name: &OsStr, how: AtFlags) -> Outcome<NameFlags> {
-    let found =
-        fs::statx(folder, name, how, StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::UID).map_err(errno)?;
+    let asked = StatxFlags::MODE | StatxFlags::UID | StatxFlags::GID;
+    let found = fs::statx(folder, name, how, asked).map_err(errno)?;
     let has = |flag: StatxAttributes| found.stx_attributes.contains(flag);
     Ok(NameFlags {
-        uid: found.stx_uid,
+        owners: (found.stx_uid, found.stx_gid),
         mode: u32::from(found.stx_mode) & 0o7777,
-        is_folder: FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory,
         is_append_only: has(StatxAttributes::APPEND),
         is_immutable: has(StatxAttributes::IMMUTABLE),
         is_mount_point: has(StatxAttributes::MOUNT_ROOT),
     })
-}
-
-/// Whether the system lets nobody take the name of a file away, or this user not. It is asked to remove a folder of that
-/// name: of a file it says this first, and removes nothing.
-pub fn may_not_remove(folder: &File, name: &OsStr) -> bool {
-    let asked = fs::unlinkat(folder, name, AtFlags::REMOVEDIR);
-    matches!(asked, Err(System::PERM | System::ACCESS))
 }
 
 /// Which of the files that had its inode number a regular file is; 0 where that is not known.

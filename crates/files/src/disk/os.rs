@@ -2,7 +2,10 @@
 //!
 //! Must not know: what the calls are for.
 
+mod privilege;
 pub(crate) mod retried;
+
+pub use privilege::acts_as_owner;
 
 use std::ffi::OsStr;
 use std::fs::File;
