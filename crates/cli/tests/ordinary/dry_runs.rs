@@ -121,3 +121,29 @@ fn the_folder_of_backups_is_not_among_what_would_be_deleted() {
     expect(&home.pump(&words.split(' ').collect::<Vec<_>>()), 0, &["*deleting   gone"], "run");
     assert!(home.path("d/kept/old").exists());
 }
+
+/// The calls of statx(2) in a dry run over this many files that exist; `None`, with a printed
+/// reason, without strace(1).
+fn looks_at_names(files: usize) -> Option<usize> {
+    let home = Home::new();
+    for folder in ["s", "t"] {
+        make_folder(&home, folder);
+        (0..files).for_each(|number| drop(noise_file(&home, &format!("{folder}/f{number}"), number + 1, 1)));
+    }
+    let mut command = std::process::Command::new("strace");
+    command.args(["-f", "-e", "trace=statx", "-o", "calls"]).arg(crate::support::PUMP);
+    command.args(["copy", "-n", "s/", "t"]).current_dir(home.path("")).stdin(std::process::Stdio::null());
+    match command.output() {
+        Ok(ran) if ran.status.success() => Some(home.text("calls").matches("statx(").count()),
+        other => {
+            eprintln!("not tested: which files are looked at: {other:?}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_file_that_would_be_replaced_is_looked_at_once() {
+    let Some((few, many)) = looks_at_names(10).zip(looks_at_names(60)) else { return };
+    assert_eq!(many - few, 50, "one call a file");
+}

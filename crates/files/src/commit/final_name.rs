@@ -100,6 +100,11 @@ pub fn check(folder: &Folder, name: &OsStr, path: &Path, tries: bool) -> Result<
     Ok(if above.is_append_only { NamingRule::Linked } else { NamingRule::Renamed })
 }
 
+/// Refuses what exists under a name, if it cannot be replaced, in a folder whose flags are known: one call for each name.
+pub fn check_name((folder, above): (&File, &NameFlags), name: &OsStr, path: &Path) -> Result<(), Problem> {
+    names::flags_of(folder, name).map_or(Ok(()), |existing| check_existing(above, &existing, path))
+}
+
 /// Whether a folder takes new names and lets none go.
 pub fn is_append_only(folder: &File) -> bool {
     names::flags(folder).is_ok_and(|flags| flags.is_append_only)

@@ -88,7 +88,7 @@ pub(crate) fn begin_tree(
         same_file_system: shared.remote_host.is_none() && source.meta.device == target.meta.device,
         made_up: source.origin()?.is_made_up(),
         source_magic: source.origin()?.magic(),
-        append_only: !fresh && final_name::is_append_only(&target_folder),
+        target_flags: (!fresh).then(|| names::flags(&target_folder).ok()).flatten().unwrap_or_default(),
         syncs_whole: kind::syncs_whole(magic_of_root(shared, at, (fresh, &target_folder))),
         handed_down: disk::handed_down(&target_folder),
         doubt: match fresh {

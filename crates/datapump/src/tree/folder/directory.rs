@@ -30,6 +30,7 @@ use crate::tree::root::Root;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary::Siblings;
+use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{Meta, names};
 use datapump_files::identity::id;
 pub(crate) use missed::NotCopied;
@@ -76,8 +77,8 @@ pub(crate) struct Traits {
     pub(crate) source_magic: u64,
     /// One sync of the target's file system does for all that is made in it, and no close tells of what was lost.
     pub(crate) syncs_whole: bool,
-    /// The target folder lets no name go: nothing in it gets a temporary one.
-    pub(crate) append_only: bool,
+    /// Whether names in the target folder can be removed and replaced.
+    pub(crate) target_flags: NameFlags,
     /// New files get an access control list from the target folder.
     pub(crate) handed_down: Option<u32>,
     /// What stands in the target folder and may not be on the disk.
@@ -87,6 +88,11 @@ pub(crate) struct Traits {
 }
 
 impl Traits {
+    /// The target folder lets no name go: nothing in it gets a temporary one.
+    pub(crate) fn append_only(&self) -> bool {
+        self.target_flags.is_append_only
+    }
+
     /// Files in the target folder have the times that they are given, and by content and attributes that of what was
     /// done last: the file systems of which one sync does for all are those that do so (`disk/kind.rs`).
     pub(crate) fn tells_times(&self) -> bool {

@@ -34,7 +34,8 @@ use crate::tree::rules::compare_attributes;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::update_existing;
-use datapump_files::commit::{final_name, made, shortage};
+use datapump_files::commit::{made, shortage};
+use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
 
@@ -452,13 +453,13 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
             (true, _) | (_, None) => above.traits.handed_down,
             (false, Some(target)) => handed_down(target),
         },
-        append_only: !fresh && target.is_some_and(keeps_names),
+        target_flags: target.filter(|_| !fresh).map(flags).unwrap_or_default(),
         doubt: above.traits.doubt,
     }
 }
 
-fn keeps_names(target: &FolderSide) -> bool {
-    target.file().is_ok_and(|folder| final_name::is_append_only(&folder.0))
+fn flags(target: &FolderSide) -> NameFlags {
+    target.file().ok().and_then(|folder| names::flags(&folder.0).ok()).unwrap_or_default()
 }
 
 /// The permissions that the folder's default access control list gives to new files.

@@ -358,7 +358,7 @@ pub(super) fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
     let path = entry.directory.target_path().join(&entry.name);
     match errno {
         Errno::EEXIST => taken(&path),
-        Errno::EPERM if entry.directory.traits.append_only => final_name::append_only(&path),
+        Errno::EPERM if entry.directory.traits.append_only() => final_name::append_only(&path),
         errno => {
             let problem = Problem::system(Operation::Link, &path, errno.0);
             let folder = entry.directory.target.as_ref().and_then(|target| target.file().ok());

@@ -239,8 +239,10 @@ impl BatchCursor {
         }
         let change = findings::change(shared, &self.directory, ChangeKind::Copy, name, &meta, there);
         let Some((held, look)) = held else {
-            if let Some(target) = self.target.clone() {
-                final_name::check(&Folder::Os(target), &name.name, &self.target_path(&name.name), false)?;
+            // Of a name that is free the look before has reported what the folder refuses.
+            if let Some(target) = self.target.as_ref().filter(|_| there.is_some()) {
+                let (above, path) = (&self.directory.traits.target_flags, self.target_path(&name.name));
+                final_name::check_name((target, above), &name.name, &path)?;
             }
             shared.ledger.tell(change);
             return Ok(BegunFile::Stands(tree_file.entry, None));
@@ -444,7 +446,7 @@ impl BatchCursor {
             return StagedFile::in_order(names, before, (takes, &stays_open), &beside);
         }
         // A name that replaces another is a temporary one for a moment.
-        let keeps_names = self.directory.traits.append_only && before == Before::Anything;
+        let keeps_names = self.directory.traits.append_only() && before == Before::Anything;
         if small
             && !keeps_names
             && let Some(staged) = StagedFile::unnamed(&folder, name, path, mode, before)?
@@ -453,7 +455,7 @@ impl BatchCursor {
         }
         let names = (folder, name.to_owned(), path.to_path_buf());
         let siblings = Beside { directory: &self.directory, source: meta };
-        match small && !self.directory.traits.append_only {
+        match small && !self.directory.traits.append_only() {
             // One that cannot get its name has cost little.
             true => StagedFile::temporary(names, before, wish, &siblings),
             false => StagedFile::checked(names, before, wish, &siblings),

@@ -18,7 +18,6 @@ use crate::tree::list::List;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::special;
 use crate::tree::root::Root;
-use datapump_files::commit::final_name;
 use datapump_files::disk::{self, FileKind, Folder, Meta, PathAt, folder_of, names};
 use datapump_files::followed::leads_out;
 use datapump_files::identity::id;
@@ -97,11 +96,11 @@ fn cursor(
         Ok(Folder::Sim(_)) => return Err(Problem::usage("the simulation has no pipes")),
         Err(errno) => return Err(Problem::system(Operation::Open, target_path, errno.0)),
     };
-    let (handed_down, append_only) = (disk::handed_down(&target), final_name::is_append_only(&target));
+    let (handed_down, target_flags) = (disk::handed_down(&target), names::flags(&target).unwrap_or_default());
     let target = FolderSide::root_of(target_path, target, &shared.trees.keeper)?;
     let mut root = Root::new(&source.meta, (target_path, Some(&target.meta)), List::begun(None));
     root.named = Some(id(meta));
-    let traits = Traits { handed_down, append_only, ..Traits::default() };
+    let traits = Traits { handed_down, target_flags, ..Traits::default() };
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, Vec::new());
     let batch = Batch { directory, names: Vec::new(), looked: Looked::NotYet, walks: false };
     BatchCursor::take(batch).map_err(|(_, _, problem)| *problem)

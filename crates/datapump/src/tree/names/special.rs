@@ -136,7 +136,7 @@ fn replace(
         _ => None,
     };
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
-    let temporary = match cursor.directory.traits.append_only {
+    let temporary = match cursor.directory.traits.append_only() {
         true if stands => return Err(final_name::append_only(&path)),
         // A temporary name would stay.
         true => make(&name.name).map(|()| name.name.clone()),
