@@ -69,12 +69,12 @@ impl Siblings for SingleFile<'_> {
     }
 }
 
-/// Whether a source that the user named is a partial file. Only what bears such a name is asked for.
+/// Whether a source that the user named is a partial file or a list. Only what has such a name is asked for.
 pub(crate) fn is_partial(hosts: &Hosts<'_>, number: u32, source: &Place) -> Result<bool, Problem> {
     let Some((path, name)) = source.path().and_then(|path| Some((path, path.file_name()?))) else {
         return Ok(false);
     };
-    if !reserved::is_temporary(name) {
+    if !reserved::may_be_pumps(name) {
         return Ok(false);
     }
     match (source, hosts.remote_host) {

@@ -26,7 +26,7 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::decide::{grain_ns, same_time};
 use datapump_engine::{Errno, Handle};
 use datapump_files::commit::partial::is_pumps_in;
-use datapump_files::commit::reserved::is_temporary;
+use datapump_files::commit::reserved::may_be_pumps;
 use datapump_files::disk::{
     self, Access, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, folder_of, kind, names,
 };
@@ -172,7 +172,7 @@ impl SourceRemoval<'_> {
             return (!stays_out).then(both).transpose();
         }
         // What was left out as a pump's own may stand there as one of this run's.
-        let is_pumps = is_temporary(name) && is_pumps_in(&from, name);
+        let is_pumps = may_be_pumps(name) && is_pumps_in(&from, name);
         if is_pumps || self.is_passed_by(&meta) || self.is_unsafe((&from, source), name, meta.kind) {
             return Ok(None);
         }

@@ -14,6 +14,14 @@ use crate::commit::reserved::LIST_NAME;
 use crate::commit::temporary;
 use crate::disk::{FileKind, Meta, file_meta, names};
 
+const LIST_IS_SKIPPED: &str = "is the list of an unfinished copy: it is skipped; run the command of that copy again to \
+                             complete its folder";
+
+/// Why a file of a source with a name of a pump's own is not copied.
+pub fn why_skipped(name: &OsStr) -> &'static str {
+    if name == LIST_NAME { LIST_IS_SKIPPED } else { temporary::LEFT_OUT }
+}
+
 /// Whether the list of an unfinished copy lies in a folder.
 pub fn is_list_in(folder: &File) -> bool {
     let Some((mut file, _)) = open_list(folder) else { return false };

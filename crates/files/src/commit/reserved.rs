@@ -64,6 +64,11 @@ pub fn is_temporary(name: &OsStr) -> bool {
     digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
+/// Whether what a pump needs to resume may have a name, in any folder.
+pub fn may_be_pumps(name: &OsStr) -> bool {
+    name == LIST_NAME || is_temporary(name)
+}
+
 /// Whether a file system that takes upper and lower case for the same may take a name for a temporary one.
 pub fn may_be_temporary(name: &OsStr) -> bool {
     is_temporary(&name.to_ascii_lowercase())

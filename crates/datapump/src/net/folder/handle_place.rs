@@ -59,10 +59,10 @@ impl HandlePlace {
         }
     }
 
-    /// Whether it is a temporary file that a pump uses or can resume.
+    /// Whether it is a file that a pump uses or can resume, or the list of an unfinished copy.
     pub(crate) fn is_partial(&self) -> bool {
         let path = self.path();
-        let Some(name) = path.file_name().filter(|name| reserved::is_temporary(name)) else { return false };
+        let Some(name) = path.file_name().filter(|name| reserved::may_be_pumps(name)) else { return false };
         let above = folder_of(path);
         let folder = match self {
             HandlePlace::Path(_) => names::open_path(above),

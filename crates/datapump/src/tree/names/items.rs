@@ -2,6 +2,7 @@
 //!
 //! Must not know: how blocks are moved, command lines.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use crate::open;
@@ -15,13 +16,14 @@ use crate::tree::folder::begin_tree;
 use crate::tree::names::entry_argument;
 use datapump_core::verdict::Waits;
 use datapump_engine::Errno;
-use datapump_files::commit::temporary;
+use datapump_files::commit::partial;
 use datapump_files::disk::PathAt;
 
 /// Opens what the user named: a file, or the root of a tree.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     if item.is_left_out {
-        return shared.ledger.leave_out(&format!("'{}' {}", item.source, temporary::LEFT_OUT));
+        let name = item.source.path().and_then(Path::file_name).unwrap_or_default();
+        return shared.ledger.leave_out(&format!("'{}' {}", item.source, partial::why_skipped(name)));
     }
     if let Some((to, why)) = passed_by(shared, item) {
         shared.ledger.note(|| format!("'{}': not changed: {why}", shown_path(&to.path)));

@@ -1,6 +1,6 @@
-//! What of a source is left out for what it is: sockets, partial files of a pump, the list of an unfinished copy. It is
-//! told and counted. A comparison leaves out the same of the original, but for the list: a tree that is not complete is
-//! not the same as another.
+//! What of a source is skipped for what it is: sockets, partial files of a pump, lists of unfinished copies in any of
+//! its folders. It is reported and counted. A comparison skips the same of the original, but for the list in its
+//! root: a tree that is not complete is not the same as another.
 //!
 //! Must not know: patterns, how files are copied.
 
@@ -13,8 +13,9 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::compare::is_missing;
 use crate::tree::rules::compare_attributes::differs;
-use datapump_files::commit::reserved::{LIST_NAME, is_temporary, may_be_temporary};
-use datapump_files::commit::temporary::{self};
+use datapump_files::commit::partial;
+use datapump_files::commit::reserved::{LIST_NAME, is_temporary, may_be_pumps, may_be_temporary};
+use datapump_files::commit::temporary;
 use datapump_files::disk::{FileKind, Folder};
 use datapump_files::followed::leads_out;
 
@@ -28,6 +29,7 @@ pub(crate) fn is_left_out(
     kind: FileKind,
 ) -> Result<bool, Problem> {
     let has_name_of_list = cursor.directory.parent.is_none() && name.name == LIST_NAME;
+    let is_candidate = kind == FileKind::Regular && may_be_pumps(&name.name);
     let words = match kind {
         FileKind::Socket => {
             shared.ledger.leave_out_socket(&cursor.source_path(&name.name));
@@ -39,16 +41,12 @@ pub(crate) fn is_left_out(
             });
             return Ok(true);
         }
-        FileKind::Regular if shared.settings.compares && has_name_of_list && is_pumps(cursor, name)? => {
+        _ if is_candidate && shared.settings.compares && has_name_of_list && is_pumps(cursor, name)? => {
             return Err(differs(&cursor.source_path(&name.name), UNFINISHED));
         }
         FileKind::Regular if shared.settings.options.compares_backwards => return Ok(false),
-        _ if shared.settings.compares && !is_temporary(&name.name) => return Ok(false),
-        FileKind::Regular if has_name_of_list && is_pumps(cursor, name)? => {
-            "is the list of a copy: the source is itself an unfinished copy; the list is left out"
-        }
-        _ if has_name_of_list => return Err(has_no_room(cursor, name)),
-        FileKind::Regular if is_temporary(&name.name) && is_pumps(cursor, name)? => temporary::LEFT_OUT,
+        _ if is_candidate && is_pumps(cursor, name)? => partial::why_skipped(&name.name),
+        _ if has_name_of_list && !shared.settings.compares => return Err(has_no_room(cursor, name)),
         _ => return Ok(false),
     };
     shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&cursor.source_path(&name.name))));
@@ -63,7 +61,8 @@ pub(crate) fn tell_missing(
     (missing, is_original): (&Path, bool),
 ) -> Result<(), Problem> {
     let path = side.path_of(&name.name);
-    let is_list = side.depth() == 0 && name.name == LIST_NAME;
+    let is_list = name.name == LIST_NAME;
+    let is_complete = is_original && side.depth() > 0;
     let may_be_pumps = kind == FileKind::Regular && (is_list || (is_original && is_temporary(&name.name)));
     let is_pumps = may_be_pumps && side.origin()?.is_pumps(&name.name, || path.clone())?;
     let words = match kind {
@@ -71,11 +70,11 @@ pub(crate) fn tell_missing(
             shared.ledger.leave_out_socket(&path);
             return Ok(());
         }
-        _ if is_pumps && is_list => {
+        _ if is_pumps && is_list && !is_complete => {
             shared.ledger.report(differs(&path, UNFINISHED));
             return Ok(());
         }
-        _ if is_pumps => temporary::LEFT_OUT,
+        _ if is_pumps => partial::why_skipped(&name.name),
         _ => {
             shared.ledger.report(is_missing(missing, &path));
             return Ok(());
