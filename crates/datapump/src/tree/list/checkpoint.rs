@@ -49,7 +49,8 @@ pub(crate) struct Checkpoint {
 
 #[derive(Debug)]
 struct Book {
-    file: Handle,
+    /// None once the list was removed.
+    file: Mutex<Option<Handle>>,
     header: Header,
     sync: Sync,
     /// Where the list lies, if what is not synced may count there: its mount is known by a number of its own.
@@ -94,6 +95,7 @@ impl Checkpoint {
         let state = CheckpointState { len, good_len: len, ..CheckpointState::default() };
         let folders = Mutex::default();
         let (state, wake) = (Mutex::new(state), Condvar::new());
+        let file = Mutex::new(Some(file));
         let book = Arc::new(Book { file, header, sync, device, folders, state, wake });
         let thread = Mutex::new(thread(&book));
         Checkpoint { book, thread }
@@ -164,7 +166,7 @@ impl Checkpoint {
 
     /// Puts what the list tells by now on stable storage.
     pub(crate) fn sync_list(&self) -> Outcome<()> {
-        self.book.file.sync()
+        self.book.with_file(Handle::sync)
     }
 
     /// Nobody syncs any more when this returns.
@@ -193,7 +195,8 @@ impl Checkpoint {
 
     /// All of the copy is on stable storage, and the list says so.
     pub(crate) fn settle(&self) -> Outcome<()> {
-        self.book.file.put(0, &Header { is_settled: true, ..self.book.header }.encode())
+        let header = Header { is_settled: true, ..self.book.header };
+        self.book.with_file(|file| file.put(0, &header.encode()))
     }
 
     /// A sync failed: nothing counts that came behind the last good one.
@@ -207,6 +210,12 @@ impl Checkpoint {
         let mut state = locked(&self.book.state);
         state.waiting.clear();
         state.at_once.clear();
+    }
+
+    /// The list was removed: its lock goes, too. What a FUSE file system keeps of an open file under another name
+    /// (`.fuse_hidden…`) is removed when it is closed, which changes the folder's times: before they are set.
+    pub(crate) fn close_file(&self) {
+        *locked(&self.book.file) = None;
     }
 }
 
@@ -254,7 +263,7 @@ impl Book {
         if marks.is_empty() {
             return;
         }
-        match self.file.put(state.len, marks) {
+        match self.with_file(|file| file.put(state.len, marks)) {
             Ok(()) => state.len += marks.len() as u64,
             Err(errno) => state.lacks = Some(errno),
         }
@@ -298,14 +307,18 @@ impl Book {
         state.waiting.clear();
         state.at_once.clear();
         // Cutting it off needs no room; should that fail, a header under which no marks count takes none either.
-        let cut = self.file.set_len(state.good_len);
+        let cut = self.with_file(|file| file.set_len(state.good_len));
         let _: Outcome<()> = cut.or_else(|_| self.spoil());
         state.len = state.good_len;
     }
 
     /// Nothing behind the header is to count, but where the copy goes still is.
     fn spoil(&self) -> Outcome<()> {
-        self.file.put(0, &self.header.without_marks().encode())
+        self.with_file(|file| file.put(0, &self.header.without_marks().encode()))
+    }
+
+    fn with_file(&self, act: impl FnOnce(&Handle) -> Outcome<()>) -> Outcome<()> {
+        locked(&self.file).as_ref().map_or(Err(Errno::EBADF), act)
     }
 }
 

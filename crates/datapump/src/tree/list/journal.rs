@@ -306,9 +306,11 @@ impl TreeJournal {
     pub(crate) fn remove(&self) -> Result<(), Errno> {
         self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.forget());
         match self.folder.remove(OsStr::new(LIST_NAME)) {
-            Err(Errno::ENOENT) => Ok(()),
-            removed => removed,
+            Ok(()) | Err(Errno::ENOENT) => {}
+            refused => return refused,
         }
+        self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.close_file());
+        Ok(())
     }
 }
 
