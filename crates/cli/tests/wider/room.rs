@@ -223,7 +223,12 @@ fn a_mount_point_is_not_replaced_but_written_in_place() {
     let _file = Bind::new(&mount.at("a"), &mount.at("b"));
     let target = mount.at("b");
     let run = pump(&["copy", &mount.at("source"), &target]);
-    expect(&run, 1, &[&format!("rename '{target}': Device or resource busy (os error 16)")], "replaced");
+    expect(
+        &run,
+        1,
+        &[&format!("create '{target}': Device or resource busy (os error 16)"), "--inplace"],
+        "replaced",
+    );
     has_content(target.as_ref(), &old, "replaced");
     assert_eq!(leftovers(&mount.point()), [""; 0]);
     expect(&pump(&["copy", "--inplace", &mount.at("source"), &target]), 0, &[], "in place");
@@ -274,6 +279,27 @@ fn a_tree_that_fills_the_disk_stops_with_one_line_that_counts_what_is_missing() 
         expect(&pump(&words), 0, &[], &row);
         listing::same(&source, Path::new(&target), &row);
     }
+}
+
+/// A reservation that is refused has taken nothing.
+#[test]
+fn a_file_that_does_not_fit_keeps_none_away_that_does() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path("tree/below")).expect("room");
+    for name in ["0", "below/0"] {
+        with_content(&home.path("tree").join(name).display().to_string(), 20 << 20, 1);
+    }
+    for number in 1..40 {
+        let name = format!("tree/{}{number}", if number % 2 == 0 { "below/" } else { "" });
+        with_content(&home.path(&name).display().to_string(), 1000, number);
+    }
+    let (mount, _) = nearly_full(Kind::Ext4, 8 << 20);
+    let copy = ["copy", &home.path("tree").display().to_string(), &mount.at("new")];
+    let missing = ": 2 names with 41943040 bytes (40.0 MiB) are missing";
+    expect(&pump(&copy), 23, &["other files as large were not started", missing], "two do not fit");
+    std::fs::remove_file(mount.at("ballast")).expect("it exists");
+    expect(&pump(&copy), 0, &["2 files"], "the rest");
+    listing::same(&home.path("tree"), Path::new(&mount.at("new")), "the rest");
 }
 
 /// Takes all inodes but so many.

@@ -237,9 +237,7 @@ pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: PumpFault) {
 pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
         abandon(shared, task, goes_on_later(shared, &problem));
-        if problem.class == Class::NoSpace {
-            shared.ledger.full.add_bytes(task.length());
-        }
+        shared.ledger.full.lacks(&problem, task.length());
         match &task.tree_file {
             Some(file) => file.entry.directory.report(&shared.ledger, not_copied(task, file), problem),
             None => shared.ledger.report(problem),

@@ -1,5 +1,6 @@
-//! A target that has no room left while a tree is copied. The copy begins nothing more; what it would have copied is
-//! counted, and all of it is told in one line.
+//! A target that has no room left while a tree is copied. Behind a file whose room could not be reserved, which took
+//! none, the copy begins no file of its size or more; behind anything else it begins nothing more. What it would have
+//! copied is counted, and all of it is reported in one line.
 //!
 //! Must not know: how trees are walked, how files are written.
 
@@ -22,10 +23,11 @@ const OPERATIONS: [Operation; 8] = [
     Operation::MakeDevice,
 ];
 
-/// Whether room is left, and what was not copied since there is none.
-#[derive(Debug, Default)]
+/// What room is left, and what was not copied since there is none.
+#[derive(Debug)]
 pub(crate) struct Full {
-    is_full: AtomicBool,
+    /// A file of so many bytes or more has no room.
+    lacking_bytes: AtomicU64,
     first: Mutex<Option<Problem>>,
     names: AtomicU64,
     bytes: AtomicU64,
@@ -35,9 +37,28 @@ pub(crate) struct Full {
     put_off: Mutex<Vec<String>>,
 }
 
+impl Default for Full {
+    fn default() -> Full {
+        Full {
+            lacking_bytes: AtomicU64::new(u64::MAX),
+            first: Mutex::default(),
+            names: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            is_uncounted: AtomicBool::default(),
+            put_off: Mutex::default(),
+        }
+    }
+}
+
 impl Full {
     pub(crate) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed)
+        self.lacking_bytes.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a file may have room. Its size is asked for only where something had none.
+    pub(crate) fn may_take<E>(&self, size_bytes: impl FnOnce() -> Result<u64, E>) -> Result<bool, E> {
+        let lacking_bytes = self.lacking_bytes.load(Ordering::Relaxed);
+        Ok(lacking_bytes == u64::MAX || (lacking_bytes > 0 && size_bytes()? < lacking_bytes))
     }
 
     /// Takes a problem that is one of room. The first is kept to be told.
@@ -47,7 +68,9 @@ impl Full {
         if problem.class != Class::NoSpace || is_of_one || !OPERATIONS.contains(&problem.operation) {
             return false;
         }
-        self.is_full.store(true, Ordering::Relaxed);
+        if problem.operation != Operation::Reserve {
+            self.lacking_bytes.store(0, Ordering::Relaxed);
+        }
         self.names.fetch_add(1, Ordering::Relaxed);
         self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| problem.clone());
         true
@@ -61,11 +84,17 @@ impl Full {
     /// One more name is not copied.
     pub(crate) fn leave_out(&self, bytes: u64) {
         self.names.fetch_add(1, Ordering::Relaxed);
-        self.add_bytes(bytes);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes of what was taken, or left out, are missing.
-    pub(crate) fn add_bytes(&self, bytes: u64) {
+    /// A file of so many bytes is missing, with this problem.
+    pub(crate) fn lacks(&self, problem: &Problem, bytes: u64) {
+        if problem.class != Class::NoSpace {
+            return;
+        }
+        if problem.operation == Operation::Reserve {
+            self.lacking_bytes.fetch_min(bytes, Ordering::Relaxed);
+        }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -91,8 +120,9 @@ impl Full {
                 format!(": {names} with {bytes} bytes ({}) {are} missing", bytes_words(bytes))
             }
         };
+        let started = if self.is_full() { "nothing more was" } else { "other files as large were not" };
         let message = format!(
-            "{}; nothing more was started{missing}; make room, and give the same command again",
+            "{}; {started} started{missing}; make room, and give the same command again",
             problem.message
         );
         Some(Problem { message, ..problem })
@@ -116,6 +146,25 @@ mod tests {
     }
 
     #[test]
+    fn behind_a_reservation_that_was_refused_smaller_files_may_have_room() {
+        let full = Full::default();
+        let may_take = |bytes: u64| full.may_take(|| Ok::<u64, ()>(bytes)) == Ok(true);
+        assert!(may_take(u64::MAX));
+        let refuse = |operation, bytes| {
+            let problem = Problem::system(operation, Path::new("to/a"), Errno::ENOSPC.0);
+            full.lacks(&problem, bytes);
+            assert!(full.takes(&problem));
+        };
+        for (bytes, fits, not) in [(9, 8, 9), (20, 8, 9), (5, 4, 5)] {
+            refuse(Operation::Reserve, bytes);
+            assert_eq!((may_take(fits), may_take(not), full.is_full()), (true, false, false), "{bytes}");
+        }
+        refuse(Operation::Write, 1);
+        assert_eq!((may_take(0), full.is_full()), (false, true));
+        assert_eq!(full.bytes.load(Ordering::Relaxed), 35);
+    }
+
+    #[test]
     fn what_is_missing_is_counted_where_that_is_known() {
         let problem = || Problem::system(Operation::Write, Path::new("to/a"), Errno::ENOSPC.0);
         let started = "No space left on device (os error 28); nothing more was started";
@@ -127,7 +176,7 @@ mod tests {
         ] {
             let full = Full::default();
             assert!(full.takes(&problem()));
-            full.add_bytes(7);
+            full.lacks(&problem(), 7);
             (0..more).for_each(|_| full.leave_out(5));
             if !is_started {
                 full.leave_uncounted();

@@ -72,9 +72,7 @@ impl BatchCursor {
                 Ok(Some(ready)) => return Some(ready),
                 Ok(None) => {}
                 Err(problem) => {
-                    if problem.class == Class::NoSpace {
-                        shared.ledger.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
-                    }
+                    shared.ledger.full.lacks(&problem, self.meta(&name).map_or(0, |meta| meta.size_bytes));
                     self.directory.report(&shared.ledger, NotCopied::listed(&name), problem);
                 }
             }
@@ -190,7 +188,7 @@ impl BatchCursor {
                 Stays::No => {}
             }
         }
-        if shared.ledger.full.is_full() {
+        if !shared.ledger.full.may_take(|| self.meta(name).map(|meta| meta.size_bytes))? {
             return self.leave_missing(shared, name).map(|()| None);
         }
         if let Some(older) = self.older_to_read(shared, name)? {
