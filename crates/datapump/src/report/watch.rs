@@ -219,17 +219,12 @@ impl Watch {
     }
 
     fn limit_of_writer(&self) -> Option<LimitedBy> {
-        let evidence = self.evidence()?;
-        match verdict(&evidence).0 {
-            LimitedBy::Source if self.waits_for_answers(&evidence) => Some(LimitedBy::Network),
-            limit => Some(limit),
-        }
+        Some(self.limit_and_why()?.0)
     }
 
-    /// Whether most of what is waited for at the source are answers about names, which is the path's time.
-    fn waits_for_answers(&self, evidence: &Evidence) -> bool {
-        let answers_ns = self.began().map_or(0, |began| began.answers_ns());
-        answers_ns > 0 && answers_ns >= evidence.waits.source / 2
+    fn limit_and_why(&self) -> Option<(LimitedBy, Why)> {
+        let answers_ns = self.began()?.answers_ns();
+        Some(limit_with_answers(&self.evidence()?, answers_ns))
     }
 
     fn began(&self) -> Option<LanesBegan> {
@@ -238,10 +233,8 @@ impl Watch {
 
     /// What bounds the job, if that is at this host: these lanes write, and what they read comes from another one.
     pub(crate) fn limit_here(&self) -> Option<LimitedBy> {
-        let evidence = self.evidence()?;
-        match verdict(&evidence) {
-            (LimitedBy::Source, _) if self.waits_for_answers(&evidence) => Some(LimitedBy::Network),
-            (LimitedBy::Source, detail) if detail.why != Why::RateLimit => None,
+        match self.limit_and_why()? {
+            (LimitedBy::Source, why) if why != Why::RateLimit => None,
             (limit, _) => Some(limit),
         }
     }
@@ -381,6 +374,17 @@ impl Watch {
     }
 }
 
+/// What bounds lanes that write, and why. Where they wait for the source, and most of that for answers about names, it is
+/// the path. A rate limit is no wait for the source: of one the answers say nothing.
+fn limit_with_answers(evidence: &Evidence, answers_ns: u64) -> (LimitedBy, Why) {
+    let (limit, detail) = verdict(evidence);
+    let reads = limit == LimitedBy::Source && detail.why != Why::RateLimit;
+    match reads && answers_ns > 0 && answers_ns >= evidence.waits.source / 2 {
+        true => (LimitedBy::Network, detail.why),
+        false => (limit, detail.why),
+    }
+}
+
 fn evidence(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
     let elapsed_ns = began.at.elapsed().as_nanos() as u64;
     let lanes_ns = (elapsed_ns * u64::from(lanes)).saturating_sub(waits.idle);
@@ -401,5 +405,25 @@ fn evidence(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
         reads_the_web: began.reads_the_web,
         in_kernel: false,
         did_something: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_about_names_are_the_path_and_a_rate_limit_is_not() {
+        let began =
+            LanesBegan { at: Instant::now(), lanes: 1, cpu: cpu_now(), reads_the_web: false, answers: None };
+        let limit = |source, rate_limit, answers_ns| {
+            let waits = Waits { source, rate_limit, ..Waits::default() };
+            let evidence = Evidence { lanes_ns: 1000, lanes_cpu_ns: 0, ..evidence(&began, 1, waits) };
+            limit_with_answers(&evidence, answers_ns).0
+        };
+        assert_eq!(limit(900, 0, 500), LimitedBy::Network);
+        assert_eq!(limit(900, 0, 100), LimitedBy::Source);
+        // A busy host answers late, and the copy waits for its rate all the same.
+        assert_eq!(limit(100, 800, 90), LimitedBy::Source);
     }
 }
