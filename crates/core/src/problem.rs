@@ -163,8 +163,9 @@ pub struct Problem {
 const ENOENT: i32 = 2;
 
 impl Problem {
-    /// A problem with a file, without an offset.
+    /// A problem with a file, without an offset. An empty path is the folder that a relative one begins in.
     pub fn new(class: Class, operation: Operation, path: &Path, message: impl Into<String>) -> Problem {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         Problem { path: Some(path.to_path_buf()), ..Problem::of(class, operation, message) }
     }
 

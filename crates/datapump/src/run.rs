@@ -2,6 +2,7 @@
 //!
 //! Must not know: how a lane works, what a command line is.
 
+pub(crate) mod cause;
 pub(crate) mod event;
 pub(crate) mod full;
 pub(crate) mod hidden_target;
@@ -9,7 +10,6 @@ pub(crate) mod in_order_target;
 pub(crate) mod ledger;
 pub(crate) mod plan;
 pub(crate) mod rate;
-pub(crate) mod sandbox;
 pub(crate) mod work;
 
 use std::collections::BTreeMap;

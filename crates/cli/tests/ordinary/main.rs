@@ -27,6 +27,7 @@ mod differences;
 mod doctor_paths;
 mod done_lines;
 mod dry_runs;
+mod few_files;
 mod few_processes;
 mod file_flags;
 mod fingers;

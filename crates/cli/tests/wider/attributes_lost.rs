@@ -44,7 +44,8 @@ fn attributes_that_do_not_fit_cost_no_content() {
     for ways in [&[][..], &["--sync=none"], &["--update"]] {
         let copy = target.at(&format!("copy{}", ways.concat()));
         let run = pump_with(&["copy", "-T", &tree, &copy], ways);
-        let parts = ["set the attributes of", "user.large", "No space left", "folder/file"];
+        let why = "are free, but the attributes of one file have its inode and one block";
+        let parts = ["set the attributes of", "user.large", "No space left", why, "folder/file"];
         expect(&run, 23, &parts, &copy);
         is_copied(&source, &copy, &copy);
         assert_eq!(mode(&format!("{copy}/folder")), 0o755);

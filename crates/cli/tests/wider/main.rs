@@ -58,4 +58,5 @@ mod tree_kills;
 mod tree_swaps;
 mod trees;
 mod trees_bad_luck;
+mod unmapped_owners;
 mod zones;

@@ -19,12 +19,12 @@ use crate::report::cut_leaves::CutLeaves;
 use crate::report::failed::{self, JobFailed};
 use crate::report::{AskedAndGot, Report};
 use crate::run::Shared;
+use crate::run::cause::with_cause;
 use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
 use crate::run::in_order_target;
 use crate::run::ledger::{Ledger, Tally};
-use crate::run::sandbox::with_refused_calls;
 use crate::target::place::Place;
 
 const UNCOMPARED: &str =
@@ -129,7 +129,7 @@ impl Job {
 
     /// The report of a job that is refused as a whole.
     pub(super) fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
-        let problem = if self.hides_target { without_cause(problem) } else { with_refused_calls(problem) };
+        let problem = if self.hides_target { without_cause(problem) } else { with_cause(problem) };
         let status = match (self.work, problem.class) {
             (_, Class::Lost) => Status::Lost,
             (_, Class::Usage) | (JobKind::Compare, _) => Status::Usage,

@@ -14,11 +14,11 @@ use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, sh
 use crate::report::AskedAndGot;
 use crate::report::cut_leaves::CutLeaves;
 use crate::report::watch::Watch;
+use crate::run::cause::with_cause;
 use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
 use crate::run::in_order_target::is_reported;
-use crate::run::sandbox::with_refused_calls;
 use crate::target::change::Change;
 use crate::units::with_commas;
 use datapump_files::attributes::given::Given;
@@ -156,7 +156,7 @@ impl Ledger<'_> {
             return;
         }
         tally.is_busy_here |= problem.class == Class::Refused && OWN_OPERATIONS.contains(&problem.operation);
-        let problem = if self.hides_target { without_cause(problem) } else { with_refused_calls(problem) };
+        let problem = if self.hides_target { without_cause(problem) } else { with_cause(problem) };
         *tally.problems.entry(problem.class).or_insert(0) += 1;
         drop(tally);
         if self.is_full_told && self.full.takes(&problem) {
@@ -283,7 +283,7 @@ impl Ledger<'_> {
 
     fn lose(&self, problem: Problem, is_first: bool) {
         let Some(LostAttribute { kind, .. }) = problem.lost else { return };
-        let problem = with_refused_calls(problem);
+        let problem = with_cause(problem);
         let mut tally = self.tally();
         tally.attributes_lost += 1;
         tally.unmade += u64::from(kind.is_name());

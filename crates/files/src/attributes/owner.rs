@@ -58,10 +58,10 @@ fn loss(owners: &Meta, now: &Meta, refused: Option<(Errno, Errno)>, is_member: b
     }
 }
 
-/// A number that a user namespace or an idmapped mount does not have is invalid to chown(2).
+/// A number that a user namespace does not have is invalid to chown(2), one that an idmapped mount does not have too large.
 fn why_refused(errno: Errno) -> String {
     let unmapped = "; this user namespace, or this mount, has no such number (a container)";
-    let more = if errno == Errno::EINVAL { unmapped } else { "" };
+    let more = if [Errno::EINVAL, Errno::EOVERFLOW].contains(&errno) { unmapped } else { "" };
     system_words(errno.0) + more
 }
 
@@ -118,6 +118,10 @@ mod tests {
         if is_root() {
             let (limit, words) = told((0, 0), Some((EPERM, EPERM)), false).expect("root may");
             assert!(limit == Limit::Lost && words.contains("owner 5:7: Operation not permitted"), "{words}");
+            for Errno(errno) in [Errno::EINVAL, Errno::EOVERFLOW] {
+                let (_, words) = told((0, 0), Some((errno, errno)), false).expect("root may");
+                assert!(words.contains("or this mount, has no such number"), "{words}");
+            }
         } else {
             let (limit, _) = told((me, 7), Some((EPERM, EPERM)), true).expect("nobody may");
             assert_eq!(limit, Limit::Silent, "the group is right");

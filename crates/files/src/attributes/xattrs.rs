@@ -6,16 +6,19 @@
 
 use std::ffi::{CStr, CString};
 
+use datapump_core::units::bytes_words;
 use datapump_engine::Errno;
 
 use crate::attributes::acl;
 use crate::attributes::keep::{Keep, New};
 use crate::attributes::loss::{Limit, Loss, Lost, is_root};
 use crate::attributes::skipped::is_skipped;
-use crate::disk::{AttributeHolder, FileKind, Meta, Outcome};
+use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, kind};
 use crate::problem::AttributeKind;
 
 const OWNER_WRITES: u32 = 0o200;
+/// With less than this free the file system is full, whatever an attribute lacks.
+const PLENTY_BYTES: u64 = 1 << 20;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +75,7 @@ pub fn copy(
             acl::set_mode(&mut value, permissions.of(meta.mode, meta.kind));
         }
         if let Err(errno) = when_writable(to, || to.set_xattr(name, &value)) {
-            lost.push(not_set(name, errno).if_asked(*is_asked));
+            lost.push(not_set((name, &value), to, errno).if_asked(*is_asked));
             if **name == *acl::ACCESS {
                 set.group_bits = acl::group_bits(&value);
             }
@@ -108,7 +111,7 @@ fn when_writable(to: AttributeHolder<'_>, change: impl Fn() -> Outcome<()>) -> O
 }
 
 /// A label is the business of the system that it is on, and only root gives a file what the system believes.
-fn not_set(name: &CStr, errno: Errno) -> Loss {
+fn not_set((name, value): (&CStr, &[u8]), to: AttributeHolder<'_>, errno: Errno) -> Loss {
     const FOR_ROOT: [&[u8]; 2] = [b"trusted.", b"security."];
     let what = words_of(name);
     let is_for_root = FOR_ROOT.iter().any(|space| name.to_bytes().starts_with(space));
@@ -118,8 +121,25 @@ fn not_set(name: &CStr, errno: Errno) -> Loss {
             let words = format!("{what}: not permitted here; there may be others");
             Loss::new(kind_of(name), Limit::User, errno, words)
         }
-        false => Loss::system(kind_of(name), errno, &what),
+        false => {
+            let loss = Loss::system(kind_of(name), errno, &what);
+            let more = (errno == Errno::ENOSPC).then(|| why_no_room(to, value.len())).flatten();
+            Loss { words: more.iter().fold(loss.words, |words, more| format!("{words}; {more}")), ..loss }
+        }
     }
+}
+
+/// Why there is no room for an attribute where there is some for data.
+fn why_no_room(to: AttributeHolder<'_>, needed: usize) -> Option<String> {
+    let room = to.room().filter(|room| room.free_bytes > needed as u64 + PLENTY_BYTES)?;
+    let free = bytes_words(room.free_bytes);
+    Some(match kind::name(room.magic) {
+        Some("ext4") => format!(
+            "{free} are free, but the attributes of one file have its inode and one block \
+             (mkfs.ext4 -O ea_inode takes large ones)"
+        ),
+        _ => format!("{free} are free for data, but not for attributes of this size, or of this file"),
+    })
 }
 
 fn not_listed(errno: Errno, what: &str) -> Loss {

@@ -18,7 +18,7 @@ use crate::attributes::acl;
 use super::names::{CallEffect, HeldName};
 use super::os::retried::{self as fs, AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use super::proc::{NEEDS_PROC, path_of_open_file};
-use super::{Meta, Outcome, names, os};
+use super::{Meta, Outcome, Room, names, os};
 
 /// The names of most files' extended attributes fit in this; the kernel's limit is 64 KiB: xattr(7).
 const FEW_BYTES: usize = 256;
@@ -92,6 +92,15 @@ impl AttributeHolder<'_> {
             AttributeHolder::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
+    }
+
+    /// The file system that it lies on, where that is one of this host.
+    pub fn room(&self) -> Option<Room> {
+        match self {
+            AttributeHolder::Open(file) => Some(os::room(file)),
+            AttributeHolder::Held(held) => Some(os::room(held)),
+            AttributeHolder::Told(_) => None,
+        }
     }
 
     /// The names of its extended attributes; none where the file system has none such.

@@ -11,7 +11,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use crate::problem::{Class, Operation};
-use crate::run::sandbox::refused_calls;
+use crate::run::cause::cause_words;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta};
 use datapump_files::holes::mapped;
 
@@ -100,7 +100,7 @@ pub(crate) fn fault(operation: Operation, errno: Errno) -> Fault {
     Fault {
         operation: operation.words().into(),
         errno: Some(ErrorNumber::of(errno.0)),
-        words: refused_calls(operation, errno),
+        words: cause_words(operation, errno),
         class: None,
     }
 }

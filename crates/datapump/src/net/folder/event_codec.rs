@@ -16,8 +16,8 @@ use serde_json::Value;
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, Status, shown_path};
 use crate::report::Report;
 use crate::report::watch::{TreeCounts, Watch};
+use crate::run::cause::with_cause;
 use crate::run::event::Event;
-use crate::run::sandbox::with_refused_calls;
 use crate::target::change::{Change, ChangeKind};
 
 const KINDS: [(ChangeKind, &str); 6] = [
@@ -35,7 +35,7 @@ const TOLD_BYTES_MAX: usize = 256 << 10;
 
 /// That what was asked for will not be done, and why.
 pub(crate) fn refusal(problem: Problem) -> Box<wire::Message> {
-    Box::new(wire::Message::Refused(to_wire(Event::Problem(with_refused_calls(problem)))))
+    Box::new(wire::Message::Refused(to_wire(Event::Problem(with_cause(problem)))))
 }
 
 /// Why what was asked for will not be done, in the words of this host.

@@ -9,7 +9,7 @@ use datapump_engine::Errno;
 
 use crate::problem::{Operation, Problem, system_words};
 use crate::run::Shared;
-use crate::run::sandbox::refused_calls;
+use crate::run::cause::cause_words;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::LinkDest;
@@ -35,7 +35,7 @@ pub(crate) fn link_unchanged(
             // Another file system, or too many names: it is copied.
             Err(Errno::EMLINK) => return Ok(None),
             Err(errno) if is_unlinkable(errno) => {
-                let why = refused_calls(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
+                let why = cause_words(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
                 shared.ledger.notice_once(format!("--link-dest: {why}; what cannot be linked is copied"));
                 return Ok(None);
             }

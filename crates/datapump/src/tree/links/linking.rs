@@ -10,7 +10,7 @@ use datapump_engine::Errno;
 
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
-use crate::run::sandbox::refused_calls;
+use crate::run::cause::cause_words;
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
@@ -269,7 +269,7 @@ fn link(
         }
         Err(errno) if is_unlinkable(errno) => {
             shared.trees.links.give_up();
-            let why = refused_calls(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
+            let why = cause_words(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
             shared.ledger.warn_once(format!("hard links: {why}; copied instead"));
             copy_instead(shared, there, entry, file);
         }
