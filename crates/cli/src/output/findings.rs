@@ -10,6 +10,7 @@ mod network;
 mod path;
 mod words;
 
+use datapump::host::KernelCall;
 use datapump::units::bytes_words;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -79,7 +80,7 @@ impl Finding {
 
 /// What this process may use of its host.
 fn process_findings(facts: &Inspection) -> Vec<Finding> {
-    let mut found: Vec<Finding> = facts.engines.iter().map(engine).collect();
+    let mut found: Vec<Finding> = facts.engines.iter().map(|it| engine(it, facts)).collect();
     found.push(locked_memory(facts.locked_memory_bytes));
     found.push(open_files(facts.open_files));
     found.push(calls::system_calls(&facts.refused_calls));
@@ -93,30 +94,44 @@ pub fn findings(facts: &Inspection, folder: Option<&FolderState>) -> Vec<Finding
     if let Some(folder) = folder {
         found.extend([file_system(folder), room(folder), discard(folder)]);
         match &folder.unwritable {
-            None => found.extend([direct(folder), reflink(folder)]),
+            None => found.extend([direct(folder, facts.refuses(KernelCall::Statx)), reflink(folder)]),
             Some(why) => found.push(unwritable(folder, why)),
         }
     }
     found.into_iter().map(|finding| finding.of(FindingSide::Local, Some(&facts.host))).collect()
 }
 
-fn engine(engine: &EngineState) -> Finding {
+fn engine(engine: &EngineState, facts: &Inspection) -> Finding {
     let name = format!("engine {}", engine.name);
     match &engine.refused {
         None => Finding::good(&name, "works"),
-        Some(why) if engine.name == "uring" => Finding::change(
-            &name,
-            format!("refused: {why}"),
-            "copies use the threads engine, which costs more CPU; in a container io_uring is often forbidden by its \
-             seccomp profile, elsewhere by a setting of the kernel",
-            "sudo sysctl kernel.io_uring_disabled=0",
-        ),
+        Some(why) if engine.name == "uring" => {
+            let (by, command) = forbids_io_uring(facts);
+            let advice = format!("copies use the threads engine, which costs more CPU{by}");
+            Finding::change(&name, format!("refused: {why}"), &advice, command)
+        }
         Some(why) => Finding::change(
             &name,
             format!("refused: {why}"),
             "copies use the inline engine, one request at a time; allow more processes",
             "ulimit -u unlimited",
         ),
+    }
+}
+
+/// Who forbids io_uring, and what changes that.
+fn forbids_io_uring(facts: &Inspection) -> (&'static str, &'static str) {
+    const CALLS: [KernelCall; 3] =
+        [KernelCall::IoUringSetup, KernelCall::IoUringEnter, KernelCall::IoUringRegister];
+    if facts.io_uring_disabled != 0 {
+        ("; a setting of the kernel forbids io_uring", "sudo sysctl kernel.io_uring_disabled=0")
+    } else if CALLS.into_iter().any(|call| facts.refuses(call)) {
+        (
+            "; a seccomp profile forbids io_uring, as those of containers and SystemCallFilter= of systemd do",
+            calls::ALLOWED_BY,
+        )
+    } else {
+        ("", "")
     }
 }
 
@@ -211,8 +226,9 @@ fn unwritable(folder: &FolderState, why: &str) -> Finding {
     )
 }
 
-fn direct(folder: &FolderState) -> Finding {
+fn direct(folder: &FolderState, refuses_statx: bool) -> Finding {
     match folder.direct_alignment_bytes {
+        None if refuses_statx => Finding::good("direct I/O", "not known: statx is refused; copies try it"),
         Some((memory, offset)) => {
             Finding::good("direct I/O", format!("aligned to {offset} bytes (memory to {memory})"))
         }
@@ -250,11 +266,31 @@ fn discard(folder: &FolderState) -> Finding {
 mod tests {
     use super::*;
 
+    fn uring(refused: Option<&str>) -> EngineState {
+        EngineState { name: "uring", refused: refused.map(str::to_owned) }
+    }
+
+    #[test]
+    fn what_forbids_io_uring_has_the_command_that_allows_it() {
+        for (io_uring_disabled, refused, command) in [
+            (2, KernelCall::IoUringSetup, Some("sysctl")),
+            (0, KernelCall::IoUringEnter, Some("seccomp=")),
+            (0, KernelCall::Statx, None),
+        ] {
+            let refused_calls = vec![(refused, "no".to_owned())];
+            let facts = Inspection { io_uring_disabled, refused_calls, ..Inspection::default() };
+            let found = engine(&uring(Some("EPERM")), &facts).command;
+            let is_right =
+                command.map_or(found.is_none(), |part| found.clone().is_some_and(|it| it.contains(part)));
+            assert!(is_right, "{command:?}: {found:?}");
+        }
+    }
+
     #[test]
     fn what_is_wrong_comes_with_advice() {
         for (finding, good, part) in [
-            (engine(&EngineState { name: "uring", refused: None }), true, "works"),
-            (engine(&EngineState { name: "uring", refused: Some("EPERM".into()) }), false, "EPERM"),
+            (engine(&uring(None), &Inspection::default()), true, "works"),
+            (engine(&uring(Some("EPERM")), &Inspection::default()), false, "EPERM"),
             (locked_memory(Some(0)), false, "0 B"),
             (locked_memory(None), true, "no limit"),
             (open_files(Some(64)), false, "64"),

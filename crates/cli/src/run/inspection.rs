@@ -16,7 +16,7 @@ use datapump::{EngineChoice, Fill, InWords, Job, Operation, Options, Place, Prob
 use rustix::fs::{AtFlags, StatxFlags};
 
 /// The facts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Inspection {
     /// Engines in the order in which they are tried.
     pub engines: Vec<EngineState>,
@@ -30,6 +30,15 @@ pub struct Inspection {
     pub host: String,
     /// System calls that a sandbox refuses to this process, or that this kernel lacks, each with the error.
     pub refused_calls: Vec<(KernelCall, String)>,
+    /// `kernel.io_uring_disabled`: 1 for some users, 2 for all; 0 also where the kernel has no such setting.
+    pub io_uring_disabled: u32,
+}
+
+impl Inspection {
+    /// Whether a sandbox refuses a system call, or this kernel lacks it.
+    pub fn refuses(&self, call: KernelCall) -> bool {
+        self.refused_calls.iter().any(|(refused, _)| *refused == call)
+    }
 }
 
 /// An engine, and why it cannot be had.
@@ -68,6 +77,7 @@ pub struct FolderState {
 pub fn inspect() -> Inspection {
     let name = read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let governor = read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok();
+    let io_uring = read_to_string("/proc/sys/kernel/io_uring_disabled").ok();
     Inspection {
         engines: engines(),
         locked_memory_bytes: host::memlock_limit_bytes(),
@@ -75,6 +85,7 @@ pub fn inspect() -> Inspection {
         governor: governor.map(|words| words.trim().to_owned()),
         host: shown(name.trim().as_bytes()),
         refused_calls: refused_calls(),
+        io_uring_disabled: io_uring.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
     }
 }
 

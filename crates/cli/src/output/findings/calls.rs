@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use super::Finding;
 
+/// What lets a container make more system calls.
+pub(super) const ALLOWED_BY: &str = "docker run --security-opt seccomp=PROFILE.json …";
+
 /// A system call that some sandboxes refuse.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CallState {
@@ -47,7 +50,7 @@ pub(super) fn system_calls(refused: &[(KernelCall, String)]) -> Finding {
             name,
             value,
             "some of them have no other way, and what needs them fails; allow them in the seccomp profile",
-            "docker run --security-opt seccomp=PROFILE.json …",
+            ALLOWED_BY,
         ),
     };
     Finding { calls: KernelCall::ALL.iter().map(state).collect(), ..finding }

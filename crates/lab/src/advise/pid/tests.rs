@@ -353,6 +353,15 @@ fn a_process_that_ends_is_told_with_what_was_seen() {
 }
 
 #[test]
+fn time_on_a_cpu_and_time_without_one_are_named_as_they_were_counted() {
+    let halves = Thread { cpu_ns: S * 3 / 5, run_delay_ns: S * 2 / 5, ..thread(&[(Doing::Running, 100)]) };
+    let watched = of(vec![halves]);
+    let text = paragraph(&watched, &verdict(&watched));
+    let expected = "it ran on a CPU for 0.6 s and waited for one for 0.4 s (100 %)";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn direct_io_is_advised_only_where_a_disk_is_an_end() {
     let copying = Thread { cpu_ns: S, system_ns: S, ..thread(&[(Doing::Running, 100)]) };
     let file = |moved_bytes: u64, device: Option<&str>| WatchedFile {

@@ -56,7 +56,11 @@ fn sentence(watched: &Watched, verdict: &Verdict) -> String {
                 setting => format!(": {setting}"),
             };
             let why = why(detail.why);
-            format!("{head}: limited by {name} ({why}{setting}): {} for {waited} ({of}).", did(verdict))
+            let did = match verdict.limited_by {
+                LimitedBy::Cpu => on_cpu(watched),
+                _ => format!("{} for {waited} ({of})", did(verdict)),
+            };
+            format!("{head}: limited by {name} ({why}{setting}): {did}.")
         }
     }
 }
@@ -70,6 +74,14 @@ fn why(why: Why) -> &'static str {
     }
 }
 
+/// What its busiest thread did: the kernel counts both times.
+fn on_cpu(watched: &Watched) -> String {
+    let busiest = watched.threads.iter().max_by_key(|thread| thread.cpu_ns + thread.run_delay_ns);
+    let (ran, waited) = busiest.map_or((0, 0), |thread| (thread.cpu_ns, thread.run_delay_ns));
+    let of = percent((ran + waited) as f64 / watched.elapsed_ns.max(1) as f64);
+    format!("it ran on a CPU for {} and waited for one for {} ({of})", seconds(ran), seconds(waited))
+}
+
 fn did(verdict: &Verdict) -> &'static str {
     let detail = &verdict.limited_detail;
     match (detail.stage.as_str(), detail.why) {
@@ -79,8 +91,6 @@ fn did(verdict: &Verdict) -> &'static str {
         ("write", _) => "it waited for writes",
         ("sync", _) => "it waited for stable storage",
         ("metadata", _) => "it waited for names and attributes",
-        ("compute", Why::NotScheduled | Why::CpuQuota) => "it waited for a CPU",
-        ("compute", _) => "it ran on a CPU",
         ("send", Why::ReceiveWindow) => "it had bytes to send and the peer's receive window was full",
         ("send", Why::Peer) => "all was sent, and it waited for the peer",
         ("send", _) => "it had bytes to send",

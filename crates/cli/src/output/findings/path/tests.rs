@@ -5,14 +5,7 @@ use datapump::{PathFacts, Probed, ShortText, SocketFacts};
 use super::*;
 
 fn here() -> Inspection {
-    Inspection {
-        engines: Vec::new(),
-        locked_memory_bytes: None,
-        open_files: None,
-        governor: None,
-        host: "here".into(),
-        refused_calls: Vec::new(),
-    }
+    Inspection { host: "here".into(), ..Inspection::default() }
 }
 
 fn socket(min_rtt_us: u32) -> SocketFacts {
