@@ -212,11 +212,28 @@ impl Output {
             Event::Change(change) if self.dry_run => self.planned_change(&change),
             Event::Change(change) => self.change(&change),
             Event::Problem(problem) => self.problem(&problem),
-            Event::Warning(words) => self.line(&format!("pump: warning: {words}")),
-            Event::Notice(words) if !self.quiet => self.line(&format!("pump: {words}")),
-            Event::Notice(_) => {}
-            Event::Note(words) if self.verbose => self.line(&words),
+            Event::Warning(words) => {
+                self.log_words(|| format!("warning: {words}"));
+                self.line(&format!("pump: warning: {words}"));
+            }
+            Event::Notice(words) => {
+                self.log_words(|| words.clone());
+                if !self.quiet {
+                    self.line(&format!("pump: {words}"));
+                }
+            }
+            Event::Note(words) if self.verbose => {
+                self.log_words(|| words.clone());
+                self.line(&words);
+            }
             Event::Note(_) => {}
+        }
+    }
+
+    /// A line of a log of words: `--json` has no event for it.
+    fn log_words(&self, words: impl FnOnce() -> String) {
+        if !self.json {
+            self.log(words, String::new);
         }
     }
 

@@ -23,8 +23,9 @@ pub struct TraceArguments {
 
     /// Write a line for each thing that is done to a log: copied, made, linked, deleted, failed
     ///
-    /// Each begins with its time, in UTC, behind what earlier runs wrote there; lines of a dry run (-n) say so. With
-    /// --json they are the events, each with its time. Default: none.
+    /// Each begins with its time, in UTC, behind the lines of earlier runs; lines of a dry run (-n) say so. Warnings
+    /// are in it, too, and with -v each name that stays as it is, and why; names that a filter excludes are not. With
+    /// --json the lines are the events, each with its time. Default: none.
     ///
     /// Example: pump copy --log-file copy.log photos/ /backup/photos
     #[arg(long, value_name = "FILE", env = "PUMP_LOG_FILE", help_heading = OUTPUT)]

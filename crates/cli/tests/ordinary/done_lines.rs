@@ -199,6 +199,29 @@ fn a_log_has_each_thing_with_its_time_and_says_what_was_a_dry_run() {
 }
 
 #[test]
+fn a_log_has_warnings_and_with_v_what_stays() {
+    let home = Home::new();
+    make_folder(&home, "from");
+    fs::write(home.path("from/same"), "same").expect("room");
+    let _socket = std::os::unix::net::UnixListener::bind(home.path("from/socket")).expect("a socket");
+    let words = ["copy", "-q", "-u", "--log-file", "log", "from/", "to"];
+    expect(&home.pump(&words), 0, &[], "first");
+    let first = log_lines(&home);
+    let socket = "'from/socket' is a socket: it has no content and is left out, as is each further one";
+    assert!(first.iter().any(|line| line == socket), "-q is for the terminal: {first:?}");
+    let stays = |lines: &[String]| lines.iter().any(|line| line.starts_with("'to/same': not changed: "));
+    expect(&home.pump(&words), 0, &[], "again");
+    let again = log_lines(&home).split_off(first.len());
+    assert!(!stays(&again), "a log of a backup has what is done: {again:?}");
+    expect(&home.pump(&[&["copy", "-v"], &words[2..]].concat()), 0, &[], "-v");
+    let verbose = log_lines(&home).split_off(first.len() + again.len());
+    assert!(stays(&verbose), "{verbose:?}");
+    fs::remove_file(home.path("log")).expect("it exists");
+    expect(&home.pump(&[&["copy", "--json", "-v"], &words[2..]].concat()), 0, &[], "--json");
+    schema::checked(&fs::read_to_string(home.path("log")).expect("a log"));
+}
+
+#[test]
 fn a_log_of_an_earlier_version_is_gone_on_with() {
     let home = Home::new();
     home.file("one", 10);
