@@ -9,6 +9,7 @@ mod output;
 mod run;
 
 use std::io::{ErrorKind, Write, stderr, stdout};
+use std::thread;
 
 use args::Command;
 use commands::{copy, demo, doctor, explain, generate, hash, lab, serve, verify};
@@ -20,6 +21,9 @@ use run::guard;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The usual limit of a first thread's stack; 64 KiB (`ulimit -s 64`) end while flags are read.
+const COMMAND_STACK_BYTES: usize = 8 << 20;
+
 fn main() {
     // Before any thread, and before anything random: libraries would start none, or panic.
     if let Err(refused) = datapump::host::help_libraries() {
@@ -29,11 +33,21 @@ fn main() {
             signal_hook::low_level::exit(datapump::Status::Failed as i32);
         }
     }
-    let status = read_and_perform();
+    let status = in_own_thread(read_and_perform);
     // Standard output is written by here, or its failure told; what is left is a line that has no end.
     let _ = stdout().flush();
     // No destructors: threads that still dial would find the cryptographic library's locks gone, and abort.
     signal_hook::low_level::exit(one_byte(status))
+}
+
+/// A command has a stack that no limit of the shell cuts. The first thread of a process handles its signals, and one that
+/// hangs in a call handles none. Without a thread for it the first one performs it.
+fn in_own_thread(perform: fn() -> i32) -> i32 {
+    let command = thread::Builder::new().name("command".into()).stack_size(COMMAND_STACK_BYTES);
+    match command.spawn(perform) {
+        Ok(command) => command.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(_) => perform(),
+    }
 }
 
 fn read_and_perform() -> i32 {

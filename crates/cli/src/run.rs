@@ -13,7 +13,7 @@ pub(crate) mod ticket;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use datapump::{Job, Place, PlaceError, Report, Status, Watch};
@@ -22,9 +22,6 @@ use crate::output::Output;
 use crate::output::progress::{Shown, show};
 use crate::output::version::VERSION;
 use crate::run::signals::{SignalFlags, end_unanswered, signal_flags};
-
-/// As much as the first thread of a process has.
-const JOB_STACK_BYTES: usize = 8 << 20;
 
 /// The means of a command that runs jobs.
 #[derive(Debug)]
@@ -59,17 +56,11 @@ impl<'out> Runner<'out> {
         self.watched(|watch, stop| job.watch(watch).stop(stop).run_reported(events))
     }
 
-    /// Runs something that counts and may be stopped, in a thread of its own: the first thread of a process handles its
-    /// signals, and one that hangs in a call handles none.
-    pub fn watched(&self, run: impl FnOnce(Arc<Watch>, Arc<AtomicBool>) -> Report + Send) -> Report {
+    /// Runs something that counts and may be stopped.
+    pub fn watched(&self, run: impl FnOnce(Arc<Watch>, Arc<AtomicBool>) -> Report) -> Report {
         let watch = Arc::new(Watch::default());
         let (counted, stop) = (Arc::clone(&watch), Arc::clone(&self.stop));
         let (end, ended) = mpsc::channel();
-        let job = Mutex::new(Some(move || run(counted, stop)));
-        let run = || {
-            let job = job.lock().unwrap_or_else(PoisonError::into_inner).take();
-            job.expect("it runs once")()
-        };
         if self.shown != Shown::Nothing {
             watch.show_progress();
         }
@@ -79,11 +70,7 @@ impl<'out> Runner<'out> {
             let _ = thread::Builder::new()
                 .name("progress".into())
                 .spawn_scoped(scope, move || show(shown, &watch, output, asked, &ended));
-            let job = thread::Builder::new().name("job".into()).stack_size(JOB_STACK_BYTES);
-            let report = match job.spawn_scoped(scope, run) {
-                Ok(job) => job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                Err(_) => run(),
-            };
+            let report = run(counted, stop);
             drop(end);
             report
         })

@@ -1,10 +1,13 @@
-//! Where a limit of processes lets a ring make no worker threads: all is copied.
+//! Where a limit of processes lets a ring make no worker threads, and where the first thread has a small stack: all is
+//! copied.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::support::listing::same_apart_from_owners;
-use crate::support::{Home, as_ordinary_user_by, expect, is_root, make_folder, noise_file, set_mode};
+use crate::support::{
+    Home, after, as_ordinary_user_by, expect, is_root, make_folder, noise_file, outcome, set_mode,
+};
 
 const NOBODY: u32 = 65534;
 
@@ -38,4 +41,26 @@ fn a_ring_that_can_make_no_workers_copies_all() {
     }
     other.kill().expect("it is ours");
     other.wait().expect("it ends");
+}
+
+#[test]
+fn a_small_limit_of_the_stack_changes_nothing() {
+    let home = Home::new();
+    make_folder(&home, "from");
+    noise_file(&home, "from/a", 3 << 20, 1);
+    for words in [
+        &["copy", "from/", "to"][..],
+        &["verify", "from/", "to"],
+        &["hash", "from/a"],
+        &["doctor"],
+        &["help", "topics"],
+        &["copy", "--help"],
+        &["man", "copy"],
+        &["explain", "from/a", "null:"],
+    ] {
+        let run = outcome(after(&home, "ulimit -s 64", words), b"");
+        expect(&run, 0, &[], &words.join(" "));
+    }
+    let wrong = outcome(after(&home, "ulimit -s 64", &["copy", "--nonsense"]), b"");
+    expect(&wrong, 2, &["unexpected argument '--nonsense'"], "a usage error");
 }
