@@ -68,8 +68,9 @@ Exit status:
   24  a source vanished or changed while it was copied
   26  content did not match and could not be mended
 
-Flags --some-flag can be set by the environment variable PUMP_SOME_FLAG, except flags that give up a safety; the
-command line wins. Of a flag that is typed several times the last one counts, except flags that take a list.";
+Flags --some-flag can be set by the environment variable PUMP_SOME_FLAG, except flags that give up a safety and
+--ticket-file of serve (PUMP_TICKET_FILE names the ticket of a client); the command line wins. Of a flag that is
+typed several times the last one counts, except flags that take a list.";
 
 /// Moves data between disks as fast as the slowest part allows, and says which part that is
 ///

@@ -78,6 +78,8 @@ fn every_flag_has_its_environment_variable() {
         let expected = (!is_without).then_some(expected);
         assert_eq!(variable, expected, "pump {command} --{flag}");
     });
+    let words = "except flags that give up a safety and\n--ticket-file of serve (PUMP_TICKET_FILE";
+    assert!(super::STATUSES.contains(words), "{}", super::STATUSES);
 }
 
 #[test]
