@@ -122,6 +122,25 @@ fn a_running_process_is_watched_and_told_of() {
 }
 
 #[test]
+fn the_limit_that_a_copy_was_given_is_named() {
+    let home = Home::new();
+    let new = home.path("new").display().to_string();
+    for (limit, flags, variables) in [
+        ("--bwlimit 1MiB", &["--bwlimit", "1MiB"][..], &[][..]),
+        ("PUMP_BWLIMIT=1MiB", &[], &["PUMP_BWLIMIT=1MiB"]),
+    ] {
+        let copy = ["copy", "--request-size", "64KiB", "--sync=none", "null:1GiB", &new];
+        let words = [&["env"], variables, &[support::PUMP], &copy[..1], flags, &copy[1..]].concat();
+        let copy = Running::start(&words);
+        let run = home.pump(&["explain", "--for", "2s", "--pid", &copy.pid()]);
+        let limited = format!("limited by source (rate limit: {limit})");
+        expect(&run, 0, &[&limited, "try: it throttles itself"], limit);
+        drop(copy);
+        let _ = std::fs::remove_file(&new);
+    }
+}
+
+#[test]
 fn one_that_ends_is_told_of_with_what_was_seen() {
     let home = Home::new();
     let sleep = Running::start(&["sleep", "0.5"]);

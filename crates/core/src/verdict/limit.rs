@@ -40,7 +40,7 @@ pub struct LimitedDetail {
     #[serde(default)]
     pub of_ns: u64,
     /// The setting behind it, where that is known: `10.0 MiB/s, /sys/fs/cgroup/a/io.max` of a control group,
-    /// `net.ipv4.tcp_window_scaling=0` of a window.
+    /// `net.ipv4.tcp_window_scaling=0` of a window, `--bwlimit 10MiB` of the process that `explain --pid` watches.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub setting: String,
 }

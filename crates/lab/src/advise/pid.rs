@@ -27,7 +27,9 @@ mod words;
 use connections::{Connections, ConnectionsMoment};
 use delays::Delays;
 use devices::DeviceCounters;
-use files::{Descriptor, DescriptorKind, Descriptors, Files, descriptors, leads_out, outer_pipes};
+use files::{
+    Descriptor, DescriptorKind, Descriptors, Files, KnownSockets, descriptors, leads_out, outer_pipes,
+};
 use threads::{SeenThreads, THREADS_MAX, tasks};
 use wait::{Doing, OpenAs};
 use watched::{Role, Watched};
@@ -76,6 +78,7 @@ struct Watcher {
     devices: DeviceCounters,
     delays: Delays,
     connections: Option<Connections>,
+    sockets: KnownSockets,
     groups: ControlGroups,
     quota: CpuQuota,
     missing: BTreeSet<String>,
@@ -143,6 +146,7 @@ impl Watcher {
             devices: DeviceCounters::default(),
             delays: Delays::default(),
             connections,
+            sockets: KnownSockets::default(),
             quota: groups.begin_quota(),
             groups,
             missing,
@@ -177,8 +181,8 @@ impl Watcher {
             self.note_denied("devices (/proc/diskstats)", &error);
         }
         self.look_at_connections();
-        let tcp = self.tcp();
-        self.outer = family.iter().map(|&pid| (pid, outer_pipes(pid, &self.held, &tcp))).collect();
+        let outer = |pid: u32| (pid, outer_pipes(pid, &self.held, &self.sockets));
+        self.outer = family.iter().map(|&pid| outer(pid)).collect();
     }
 
     fn note_denied(&mut self, what: &str, error: &std::io::Error) {
@@ -190,15 +194,17 @@ impl Watcher {
 
     fn look_at_connections(&mut self) {
         let inodes: BTreeSet<u32> = self.held.values().flat_map(inodes).collect();
-        let looked = self.connections.as_mut().map(|connections| connections.look(&inodes));
-        if let Some(Err(error)) = looked {
-            self.missing.insert(format!("TCP connections: {error}"));
-            self.connections = None;
+        let Some(connections) = &mut self.connections else { return };
+        match connections.look(&inodes) {
+            Ok(()) => {
+                let unix_peers = connections.unix_peers(&inodes);
+                self.sockets = KnownSockets { tcp: connections.inodes(), unix_peers };
+            }
+            Err(error) => {
+                self.missing.insert(format!("TCP connections: {error}"));
+                (self.connections, self.sockets) = (None, KnownSockets::default());
+            }
         }
-    }
-
-    fn tcp(&self) -> BTreeSet<u32> {
-        self.connections.as_ref().map(Connections::inodes).unwrap_or_default()
     }
 
     /// One look at every thread and connection.
@@ -207,7 +213,7 @@ impl Watcher {
         if let Some(Err(error)) = self.connections.as_mut().map(Connections::sample) {
             self.missing.insert(format!("TCP connections: {error}"));
         }
-        let tcp = self.tcp();
+        self.sockets.tcp = self.connections.as_ref().map(Connections::inodes).unwrap_or_default();
         let tasks: Vec<(u32, u32)> =
             self.tasks.iter().flat_map(|(&pid, tids)| tids.iter().map(move |&tid| (pid, tid))).collect();
         // The observing thread runs: of itself it would see nothing else.
@@ -215,20 +221,21 @@ impl Watcher {
         for (pid, tid) in tasks.into_iter().filter(|(_, tid)| *tid != own) {
             let held = self.held.get(&pid);
             let open = |number: u32| {
-                held.and_then(|held| held.get(&number)).map_or(OpenAs::Other, |it| it.open(&tcp))
+                held.and_then(|held| held.get(&number)).map_or(OpenAs::Other, |it| it.open(&self.sockets.tcp))
             };
             if let Some((doing, number)) = self.threads.doing(pid, tid, &open) {
                 let descriptor = number.and_then(|number| held?.get(&number));
-                let settled = self.settled(pid, doing, descriptor, &tcp);
+                let settled = self.settled(pid, doing, descriptor);
                 self.threads.count(tid, settled);
             }
         }
     }
 
     /// Pipes and polls mean one thing or another, depending on who is at the other end.
-    fn settled(&self, pid: u32, doing: Doing, waits_for: Option<&Descriptor>, tcp: &BTreeSet<u32>) -> Doing {
+    fn settled(&self, pid: u32, doing: Doing, waits_for: Option<&Descriptor>) -> Doing {
         let (outer_in, outer_out) = self.outer.get(&pid).copied().unwrap_or_default();
-        let leads_out = |outer: bool| waits_for.map_or(outer, |it| leads_out(pid, it, &self.held, tcp));
+        let leads_out =
+            |outer: bool| waits_for.map_or(outer, |it| leads_out(pid, it, &self.held, &self.sockets));
         let moment = || {
             let inodes = self.held.get(&pid).map(|held| inodes(held).collect()).unwrap_or_default();
             self.connections.as_ref().map(|it| it.moment(&inodes)).unwrap_or_default()

@@ -1,9 +1,11 @@
-//! TCP connections as the kernel has them, of any process: sock_diag(7) with `TCP_INFO`.
+//! TCP connections as the kernel has them, of any process: sock_diag(7) with `TCP_INFO`. And which sockets inside this
+//! host are two ends of one connection.
 //!
 //! Must not know: whose connections they are, why they are looked at.
 
 mod netlink;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,6 +26,14 @@ const INFO: u16 = 2;
 const CONGESTION: u16 = 4;
 /// All states but listening (10), where there is nobody at the other end.
 const STATES: u32 = 0xfff & !(1 << 10);
+/// `AF_UNIX`.
+const UNIX: u8 = 1;
+/// `UDIAG_SHOW_PEER`, and the attribute `UNIX_DIAG_PEER` that answers it.
+const SHOW_PEER: u32 = 4;
+const PEER: u16 = 2;
+/// `struct unix_diag_msg`; its inode follows family, kind and state.
+const UNIX_BODY_BYTES: usize = 16;
+const UNIX_INODE_AT: usize = 4;
 /// `struct inet_diag_sockid`: ports, addresses, interface, cookie.
 const IDENTITY_BYTES: usize = 48;
 /// `struct inet_diag_msg`.
@@ -127,6 +137,17 @@ impl SockDiag {
         Ok(found)
     }
 
+    /// The other end of each connected socket inside this host, by inodes.
+    ///
+    /// Errors: the kernel does not answer this (unix_diag).
+    pub fn unix_peers(&mut self) -> io::Result<BTreeMap<u32, u32>> {
+        let mut found = BTreeMap::new();
+        self.netlink.ask_all(BY_FAMILY, &unix_question(), &mut |message| {
+            found.extend(Some(message).filter(|it| it.kind == BY_FAMILY).and_then(|it| unix_peer(it.body)));
+        })?;
+        Ok(found)
+    }
+
     /// The connection as it is now; nothing when it is no more.
     pub fn one(&mut self, identity: &SocketIdentity) -> io::Result<Option<KernelConnection>> {
         let mut found = None;
@@ -147,6 +168,22 @@ fn question(family: u8, id: &[u8; IDENTITY_BYTES]) -> Vec<u8> {
     bytes.extend_from_slice(&STATES.to_ne_bytes());
     bytes.extend_from_slice(id);
     bytes
+}
+
+/// `struct unix_diag_req`: of any state and number.
+fn unix_question() -> Vec<u8> {
+    let mut bytes = vec![UNIX, 0, 0, 0];
+    for number in [u32::MAX, 0, SHOW_PEER, u32::MAX, u32::MAX] {
+        bytes.extend_from_slice(&number.to_ne_bytes());
+    }
+    bytes
+}
+
+/// A socket and its other end; nothing where it has none.
+fn unix_peer(body: &[u8]) -> Option<(u32, u32)> {
+    let (fixed, rest) = body.split_at_checked(UNIX_BODY_BYTES)?;
+    let (_, peer) = attributes(rest).find(|(kind, _)| *kind == PEER)?;
+    Some((u32_at(fixed, UNIX_INODE_AT)?, u32_at(peer, 0)?))
 }
 
 fn connection(message: NetlinkMessage<'_>) -> Option<KernelConnection> {

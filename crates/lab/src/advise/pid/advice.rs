@@ -10,7 +10,7 @@ const TABLE: &[(LimitedBy, &str, Option<Why>, &str)] = &[
         LimitedBy::Source,
         "",
         Some(Why::RateLimit),
-        "it throttles itself: give it a higher rate, or none (--bwlimit of rsync, -l of scp)",
+        "it throttles itself: give it a higher rate, or none (--bwlimit of pump and rsync, -l of scp)",
     ),
     (
         LimitedBy::Source,

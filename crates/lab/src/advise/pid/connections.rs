@@ -65,6 +65,13 @@ impl Connections {
         Ok(())
     }
 
+    /// The other ends of sockets inside this host; none where the kernel does not report them.
+    pub fn unix_peers(&mut self, inodes: &BTreeSet<u32>) -> BTreeMap<u32, u32> {
+        let mut peers = self.diag.unix_peers().unwrap_or_default();
+        peers.retain(|inode, _| inodes.contains(inode));
+        peers
+    }
+
     /// Samples all.
     pub fn sample(&mut self) -> std::io::Result<()> {
         for followed in self.followed.values_mut().filter(|it| !it.ended) {

@@ -1,4 +1,4 @@
-//! Bytes that processes read and wrote, and how long they waited for block devices.
+//! Bytes that processes read and wrote, how long they waited for block devices, and the rate that they were given.
 //!
 //! The kernel counts the latter only if it is told to (sysctl kernel.task_delayacct); the time is then a field of
 //! /proc/PID/stat. Must not know: what is made of the numbers.
@@ -24,9 +24,13 @@ impl Delays {
         let io = fs::read_to_string(format!("/proc/{pid}/io"));
         let counter = |name: &str| io.as_ref().ok().and_then(|text| parse::field(text, name)).unwrap_or(0);
         let counted = fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|it| it.trim() == "1");
+        // What only its user may read is none.
+        let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let rate_limit = parse::rate_limit(&stat.name, &read("cmdline"), &read("environ"));
         let now = Process {
             pid,
             command: datapump::shown(stat.name.as_bytes()),
+            rate_limit: rate_limit.map(|limit| datapump::shown(limit.as_bytes())),
             called_read_bytes: counter("rchar"),
             called_write_bytes: counter("wchar"),
             device_read_bytes: counter("read_bytes"),

@@ -68,6 +68,15 @@ impl Descriptor {
     }
 }
 
+/// Sockets of watched processes, by inode.
+#[derive(Debug, Default)]
+pub struct KnownSockets {
+    /// Connections of TCP.
+    pub tcp: BTreeSet<u32>,
+    /// The other end of those inside this host, where the kernel reports it.
+    pub unix_peers: BTreeMap<u32, u32>,
+}
+
 /// The descriptors of a process by number.
 pub type Descriptors = BTreeMap<u32, Descriptor>;
 
@@ -224,14 +233,30 @@ fn open_file(pid: u32, followed: &Followed, elapsed_ns: u64) -> WatchedFile {
     }
 }
 
-/// Whether a pipe, or a socket inside this host, of a process leads out of those that are watched. A socket may lead to
-/// another watched process, as those of rsync do; of a process alone it leads out.
-pub fn leads_out(pid: u32, own: &Descriptor, all: &BTreeMap<u32, Descriptors>, tcp: &BTreeSet<u32>) -> bool {
-    let others = || all.iter().filter(|(other, _)| **other != pid).flat_map(|(_, held)| held.values());
+/// Whether a pipe, or a socket inside this host, of a process leads out of those that are watched. A process that holds
+/// both ends talks to itself: signals are handed on so, and the thread that waits for them waits for no data. Where the
+/// kernel reports no other end, a socket may lead to another watched process, as those of rsync do; of a process alone
+/// it leads out.
+pub fn leads_out(
+    pid: u32,
+    own: &Descriptor,
+    all: &BTreeMap<u32, Descriptors>,
+    sockets: &KnownSockets,
+) -> bool {
+    let held = || all.iter().flat_map(|(other, held)| held.values().map(move |it| (*other == pid, it)));
+    let is_other_end = |is_own: bool, it: &Descriptor| match is_own {
+        // One that reads and writes is no second end.
+        true => it.reads != own.reads && it.writes != own.writes,
+        false => it.writes && own.reads || it.reads && own.writes,
+    };
     match own.kind {
-        DescriptorKind::Socket(inode) => all.len() == 1 && !tcp.contains(&inode),
+        DescriptorKind::Socket(inode) if sockets.tcp.contains(&inode) => false,
+        DescriptorKind::Socket(inode) => match sockets.unix_peers.get(&inode) {
+            Some(&peer) => !held().any(|(_, it)| it.kind == DescriptorKind::Socket(peer)),
+            None => all.len() == 1,
+        },
         DescriptorKind::Fifo | DescriptorKind::Pipe => {
-            !others().any(|it| it.link == own.link && (it.writes && own.reads || it.reads && own.writes))
+            !held().any(|(is_own, it)| it.link == own.link && is_other_end(is_own, it))
         }
         _ => false,
     }
@@ -239,10 +264,10 @@ pub fn leads_out(pid: u32, own: &Descriptor, all: &BTreeMap<u32, Descriptors>, t
 
 /// Whether a process has pipes that lead out: to be read, to be written. Standard error is none: nobody waits for it
 /// who moves data.
-pub fn outer_pipes(pid: u32, all: &BTreeMap<u32, Descriptors>, tcp: &BTreeSet<u32>) -> (bool, bool) {
+pub fn outer_pipes(pid: u32, all: &BTreeMap<u32, Descriptors>, sockets: &KnownSockets) -> (bool, bool) {
     let Some(own) = all.get(&pid) else { return (false, false) };
     let data = || own.iter().filter(|(number, _)| **number != STANDARD_ERROR).map(|(_, it)| it);
-    let outer = |fits: fn(&Descriptor) -> bool| data().any(|it| fits(it) && leads_out(pid, it, all, tcp));
+    let outer = |fits: fn(&Descriptor) -> bool| data().any(|it| fits(it) && leads_out(pid, it, all, sockets));
     (outer(|it| it.reads), outer(|it| it.writes))
 }
 
@@ -312,10 +337,41 @@ mod tests {
             (vec![pipe(false)], vec![], (false, true)),
             (vec![pipe(true)], vec![pipe(false)], (false, false)),
             (vec![pipe(true)], vec![other(pipe(false))], (true, false)),
+            (vec![pipe(true), pipe(false)], vec![], (false, false)),
+            (vec![Descriptor { writes: true, ..pipe(true) }], vec![], (true, true)),
             (vec![pipe(true), other(pipe(false))], vec![pipe(false)], (false, true)),
         ] {
             let all = BTreeMap::from([(1, of(one)), (2, of(two))]);
-            assert_eq!(outer_pipes(1, &all, &BTreeSet::new()), expected, "{all:?}");
+            assert_eq!(outer_pipes(1, &all, &KnownSockets::default()), expected, "{all:?}");
+        }
+    }
+
+    #[test]
+    fn sockets_whose_other_end_is_watched_lead_nowhere_else() {
+        let socket = |inode: u32| Descriptor {
+            link: format!("socket:[{inode}]"),
+            kind: DescriptorKind::Socket(inode),
+            reads: true,
+            writes: true,
+            position: 0,
+            device: None,
+            inode: (0, 0),
+        };
+        let of =
+            |held: &[u32]| -> Descriptors { (0..).zip(held.iter().map(|inode| socket(*inode))).collect() };
+        let sockets = KnownSockets { tcp: BTreeSet::from([9]), unix_peers: BTreeMap::from([(1, 2), (2, 1)]) };
+        for (one, two, expected) in [
+            (&[1, 2][..], None, false),
+            (&[1], Some(&[2][..]), false),
+            (&[1], Some(&[3]), true),
+            (&[1], None, true),
+            (&[9], None, false),
+            (&[3], None, true),
+            (&[3], Some(&[4]), false),
+        ] {
+            let held = [Some(one), two].into_iter().flatten();
+            let all: BTreeMap<u32, Descriptors> = (1..).zip(held.map(of)).collect();
+            assert_eq!(outer_pipes(1, &all, &sockets), (expected, expected), "{one:?} {two:?}");
         }
     }
 }

@@ -76,7 +76,11 @@ pub fn verdict(watched: &Watched) -> Verdict {
     let advice = tried(watched, &found);
     let waited_ns = (found.share.min(1.0) * watched.elapsed_ns as f64) as u64;
     let (host, stage, why) = (found.host.into(), found.stage.into(), found.why);
-    let setting = if why == Why::CgroupLimit { limit_set(watched, &found) } else { String::new() };
+    let setting = match why {
+        Why::CgroupLimit => limit_set(watched, &found),
+        Why::RateLimit => watched.processes.iter().find_map(|it| it.rate_limit.clone()).unwrap_or_default(),
+        _ => String::new(),
+    };
     Verdict {
         limited_by: found.limited_by,
         limited_detail: LimitedDetail { host, stage, why, waited_ns, of_ns: watched.elapsed_ns, setting },
@@ -170,7 +174,7 @@ fn candidates(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Vec<Ca
         sink,
         plain("metadata", LimitedBy::Metadata, "metadata", Why::NamesAndAttributes),
         Candidate {
-            share: if moved_bytes(watched) >= SLEEPER_BYTES_MIN { shares["sleep"] } else { 0.0 },
+            share: if has_a_rate(watched) { shares["sleep"] } else { 0.0 },
             ..plain("sleep", LimitedBy::Source, "read", Why::RateLimit)
         },
         Candidate { share: shares["cpu"], ..cpu(watched) },
@@ -372,6 +376,11 @@ fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
             why: Why::Peer,
         },
     }
+}
+
+/// Whether a process that sleeps may be held back by a rate: it was given one, or moves bytes.
+fn has_a_rate(watched: &Watched) -> bool {
+    watched.processes.iter().any(|it| it.rate_limit.is_some()) || moved_bytes(watched) >= SLEEPER_BYTES_MIN
 }
 
 /// Bytes that calls moved, whatever they were.

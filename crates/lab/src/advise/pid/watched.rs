@@ -45,6 +45,8 @@ pub struct Process {
     pub pid: u32,
     /// Its command.
     pub command: String,
+    /// The limit of its rate that it was given, as it was given: `--bwlimit 10MiB`.
+    pub rate_limit: Option<String>,
     /// Bytes that its calls read, from anywhere.
     pub called_read_bytes: u64,
     /// Bytes that its calls wrote, to anywhere.
