@@ -319,34 +319,36 @@ impl Output {
 
     /// The last words: the report as an event, or for people unless they want quiet.
     pub fn report(&self, report: &Report) {
-        self.finish(report, &json::report(report, None));
+        self.finish(report, &json::report(report, None), Report::bottleneck);
     }
 
-    /// The report of an explanation, and its words on standard output.
+    /// The report of an explanation, and its words on standard output, which say what to try.
     pub fn explained(&self, explained: &Explained) {
-        self.finish(&explained.report, &json::explained(explained));
+        let says_more = !explained.page.is_empty();
+        let bottleneck = if says_more { Report::bottleneck_alone } else { Report::bottleneck };
+        self.finish(&explained.report, &json::explained(explained), bottleneck);
         // Of a copy that failed there is nothing to explain.
-        if !self.json && !explained.page.is_empty() {
+        if !self.json && says_more {
             self.result(&explained.page);
         }
     }
 
     /// The last line of JSON and of a log, and words for people: what failed may have scrolled away.
-    fn finish(&self, report: &Report, event: &str) {
+    fn finish(&self, report: &Report, event: &str, bottleneck: fn(&Report) -> Option<String>) {
         self.last(|| event.to_owned());
         let done = || if self.dry_run { NOTHING_COPIED.into() } else { report.summary() };
         self.log(|| format!("ended with status {}: {}", report.exit_status, done()), || event.to_owned());
-        self.report_in_words(report);
+        self.report_in_words(report, bottleneck);
         let log = self.log_file.as_ref().map(LogFile::path);
         if let Some(words) = locked(&self.failures).words(report, log) {
             self.line(&format!("pump: {words}"));
         }
     }
 
-    fn report_in_words(&self, report: &Report) {
+    fn report_in_words(&self, report: &Report, bottleneck: fn(&Report) -> Option<String>) {
         self.interruption(report);
         if !self.json && !self.quiet {
-            self.report_for_people(report);
+            self.report_for_people(report, bottleneck);
         }
     }
 
@@ -357,7 +359,7 @@ impl Output {
         }
     }
 
-    fn report_for_people(&self, report: &Report) {
+    fn report_for_people(&self, report: &Report, bottleneck: fn(&Report) -> Option<String>) {
         let notable = |asked: &datapump::AskedAndGot| self.verbose || fell_back(asked);
         for (name, asked) in
             [("engine", &report.engine), ("direct", &report.direct), ("reflink", &report.reflink)]
@@ -368,7 +370,7 @@ impl Output {
             }
         }
         let asks = self.verbose || self.stats;
-        let bottleneck = || report.bottleneck().filter(|_| asks || !report.is_brief());
+        let bottleneck = || bottleneck(report).filter(|_| asks || !report.is_brief());
         if self.dry_run {
             self.tell_dry_run();
             return bottleneck().iter().for_each(|words| self.line(words));

@@ -142,25 +142,34 @@ impl Report {
 
     /// `Bottleneck: the source's disk, 94 % of the time.`, with one thing to try.
     pub fn bottleneck(&self) -> Option<String> {
+        let (words, advice) = self.bottleneck_and_advice()?;
+        Some(advice.map_or(words.clone(), |advice| format!("{words} {advice}")))
+    }
+
+    /// `Bottleneck: the source's disk, 94 % of the time.`
+    pub fn bottleneck_alone(&self) -> Option<String> {
+        self.bottleneck_and_advice().map(|(words, _)| words)
+    }
+
+    fn bottleneck_and_advice(&self) -> Option<(String, Option<&'static str>)> {
         let why = self.limited_detail.why;
         if why == Why::RateLimit {
-            return Some("Throttled by --bwlimit.".into());
+            return Some(("Throttled by --bwlimit.".into(), None));
         }
         if let Some(words) = self.answers() {
-            return Some(words);
+            return Some((words, None));
         }
         if self.is_too_short() && self.limited_by != LimitedBy::Unknown {
-            return Some("Bottleneck: too short to tell.".into());
+            return Some(("Bottleneck: too short to tell.".into(), None));
         }
         if self.limited_by == LimitedBy::Balanced {
             let equal = self.equal_stages().filter(|_| why == Why::EqualStages);
             let equal =
                 equal.map_or(String::new(), |(one, other)| format!(": {one} and {other} took equal time"));
-            return Some(format!("No single bottleneck{equal}."));
+            return Some((format!("No single bottleneck{equal}."), None));
         }
         let (found, part) = (self.limited_detail.bottleneck(self.limited_by)?, self.part_of_time());
-        let advice = found.advice.map_or(String::new(), |words| format!(" {words}"));
-        Some(format!("Bottleneck: {}{part}.{advice}", found.part))
+        Some((format!("Bottleneck: {}{part}.", found.part), found.advice))
     }
 
     /// `Bottleneck: waiting for answers, 96 % of the time: 1,725 round trips of 20 ms, 1 request under way at a time.`,
@@ -334,6 +343,8 @@ mod tests {
         let disk = of(LimitedBy::Source, "read", Why::Device);
         let words = disk.bottleneck().expect("a sentence");
         assert!(words.starts_with("Bottleneck: the source's disk, 94 % of the time. "), "{words}");
+        let alone = disk.bottleneck_alone();
+        assert_eq!(alone.as_deref(), Some("Bottleneck: the source's disk, 94 % of the time."));
         assert!(!disk.is_brief() && Report { elapsed_ns: 999_999_999, ..disk }.is_brief());
         let throttled = of(LimitedBy::Source, "read", Why::RateLimit).bottleneck();
         assert_eq!(throttled.as_deref(), Some("Throttled by --bwlimit."));

@@ -51,6 +51,7 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
         (LimitedBy::Network, Why::Peer) => Cause::Peer,
         (LimitedBy::Network, _) => Cause::Path,
         (LimitedBy::Cpu, Why::CpuQuota) => Cause::CpuQuota,
+        (LimitedBy::Cpu, Why::NotScheduled) => Cause::Busy,
         (LimitedBy::Cpu, Why::Encryption) => Cause::Encryption,
         (LimitedBy::Cpu, Why::Hashing) => Cause::Hashing,
         (LimitedBy::Cpu, Why::Copying) if report.files > 1 && mean_bytes(report) < SMALL_BYTES => {
@@ -102,7 +103,19 @@ fn by_table(cause: Cause, options: &Options, report: &Report, gains: &[Gain]) ->
             ("Nothing that was tried helped".into(), None)
         }
         Some(flag) => (format!("Try {}, which {} (not tried)", flag.typed, flag.words), Some(flag.typed)),
-        None => (without_flag(cause).into(), None),
+        None => (format!("{}{}", without_flag(cause), others_share(cause, report)), None),
+    }
+}
+
+/// What was measured of the other programs that a machine is to be without.
+fn others_share(cause: Cause, report: &Report) -> String {
+    let (waited_ns, of_ns) = (report.waits_ns.not_scheduled, report.limited_detail.of_ns.max(1));
+    let percent = 100.0 * waited_ns.min(of_ns) as f64 / of_ns as f64;
+    match cause {
+        Cause::Busy | Cause::Unknown if percent >= 1.0 => {
+            format!(": the copy waited for a CPU, which other programs used, for {percent:.0} % of the time")
+        }
+        _ => String::new(),
     }
 }
 
@@ -207,7 +220,7 @@ fn without_flag(cause: Cause) -> &'static str {
         Cause::Metadata => "A file system that is faster with names would help",
         Cause::Sync => "Write to a device that is faster to sync",
         Cause::Balanced => "No single change would help: no part is notably slower than the others",
-        Cause::Unknown => "Run it again when the machine is idle",
+        Cause::Busy | Cause::Unknown => "Run it again when the machine is idle",
     }
 }
 
@@ -279,6 +292,22 @@ mod tests {
             let what = format!("{options:?} {report:?}: {advice:?}");
             assert_eq!(advice.flag.as_deref(), flag, "{what}");
             assert_eq!(advice.words.contains("(not tried)"), flag.is_some(), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_busy_machine_is_told_once_with_what_was_measured() {
+        let mut busy = report(1, 64, 1);
+        (busy.limited_detail.of_ns, busy.waits_ns.not_scheduled) = (200, 86);
+        let waited = LimitedDetail { why: Why::NotScheduled, ..LimitedDetail::default() };
+        let causes = [cause(LimitedBy::Cpu, &waited, &busy), Cause::Unknown];
+        for cause in causes {
+            let advice = advise(cause, (&Options::default(), &busy), None, &[]);
+            let words = "Run it again when the machine is idle: the copy waited for a CPU, which other programs used, \
+                         for 43 % of the time";
+            assert_eq!(advice.words, words);
+            let idle = advise(cause, (&Options::default(), &report(1, 64, 1)), None, &[]);
+            assert_eq!(idle.words, "Run it again when the machine is idle");
         }
     }
 

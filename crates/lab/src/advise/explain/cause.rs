@@ -43,6 +43,8 @@ pub enum Cause {
     Copying,
     /// A quota of CPU time.
     CpuQuota,
+    /// Other programs use the CPUs.
+    Busy,
     /// Requests themselves.
     PostingRequests,
     /// Names and attributes.

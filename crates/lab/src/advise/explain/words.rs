@@ -96,10 +96,7 @@ fn limit(explained: &Explained) -> String {
     match explained.limited_by {
         LimitedBy::Balanced => format!(", with no single bottleneck{because}"),
         LimitedBy::Unknown => match explained.error_percent {
-            Some(error) => format!(
-                "; its bottleneck is unclear: the baselines disagree ({error:.0} %), run it again when the \
-                 machine is idle"
-            ),
+            Some(error) => format!("; its bottleneck is unclear: the baselines disagree ({error:.0} %)"),
             None => "; its bottleneck is unclear".into(),
         },
         limit => match explained.limited_detail.bottleneck(limit) {
@@ -275,7 +272,13 @@ mod tests {
                 Sync::End,
                 "own line says sink, but alone",
             ),
-            ("unknown", explained(90.0, Sink, Unknown, direct("both", 5)), Sync::End, "its parts do not fit"),
+            (
+                "unknown",
+                explained(90.0, Sink, Unknown, direct("both", 5)),
+                Sync::End,
+                "unclear: the baselines disagree (1 %) (its own line says sink, but that took less than half of its \
+                 time, and its parts do not fit",
+            ),
         ] {
             let said = paragraph(&copy, &case(Place::Path("file".into()), sync));
             assert!(said.contains(words), "{what}: {said}");
