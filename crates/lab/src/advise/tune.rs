@@ -23,10 +23,11 @@ pub use tuned::Tuned;
 use crate::advise::explain::{Case, Move, MoveOutcome, Mover, moved_bytes_per_s};
 use crate::probe::host;
 use memory::{Memory, Remembered};
-use search::{depth_needed, search};
+use search::{GAIN_MIN, compare, depth_needed, search};
 
-/// All of it ends soon after this.
+/// The search ends soon after this, and all of it after that.
 const TIME: Duration = Duration::from_secs(16);
+const END_TIME: Duration = Duration::from_secs(20);
 /// One rehearsal: long beside its beginning and its sync.
 const REHEARSAL: Duration = Duration::from_millis(250);
 const FIRST_BYTES: u64 = 8 << 20;
@@ -35,6 +36,9 @@ const PARTS: u64 = 8;
 /// Memory of all slots unless told.
 const MEMORY_BYTES: u64 = 256 << 20;
 const LANES_MAX: u32 = 8;
+/// Where an end has no name that stays, several sources have none together, or the user has no folder for it.
+const NOT_REMEMBERED: &str = "what is found is not remembered: that takes one source and a target with a device or host \
+                              of its own, and a folder for it (PUMP_STATE_DIR, XDG_STATE_HOME or HOME)";
 const INTERRUPTED: &str = "the search was interrupted, and nothing is chosen";
 
 /// The options of a search.
@@ -66,7 +70,7 @@ pub fn tune(case: &Case, wish: &TuneWish, mover: Mover<'_>, tell: &dyn Fn(&str))
     bench.size(&first);
     let hint = bench.depth_hint(start, bounds);
     tell(&format!("tuning from {} in {} of memory", start.words(), bytes_words(memory_bytes)));
-    let tried = search(start, hint, bounds, &mut |point, bytes| bench.speed(point, bytes));
+    let tried = search(start, hint, bounds, &mut |point, bytes| bench.speed(point, bytes, TIME));
     tried.iter().for_each(|tried| tell(&words(tried)));
     // What a search that was cut short had not tried may be the best.
     if case.stop.load(Ordering::Relaxed) {
@@ -74,8 +78,9 @@ pub fn tune(case: &Case, wish: &TuneWish, mover: Mover<'_>, tell: &dyn Fn(&str))
     }
     let tuned = bench.tuned(start, tried);
     tell(&summary(&tuned));
-    if let Some(memory) = memory {
-        memory.keep(&Remembered::of(&tuned)).unwrap_or_else(|why| tell(&why));
+    match memory {
+        Some(memory) => memory.keep(&Remembered::of(&tuned)).unwrap_or_else(|why| tell(&why)),
+        None => tell(NOT_REMEMBERED),
     }
     Ok(tuned)
 }
@@ -107,9 +112,10 @@ fn words(tried: &Tried) -> String {
 
 fn summary(tuned: &Tuned) -> String {
     let seconds = tuned.spent_ns as f64 / 1e9;
-    let gain = match tuned.chosen == tuned.start {
-        true => "nothing that was tried is faster".into(),
-        false => format!("{:.2} times as fast", tuned.gain),
+    let gain = match tuned.gain {
+        _ if tuned.chosen == tuned.start => "nothing that was tried is faster".into(),
+        Some(gain) => format!("{gain:.2} times as fast"),
+        None => "no time to compare it with the start".into(),
     };
     format!("chosen in {seconds:.1} s: {} ({gain}): {}", tuned.chosen.words(), tuned.chosen.flags())
 }
@@ -157,12 +163,23 @@ impl<'case> TuneBench<'case> {
         self.judged(checked, 0).map(|_| ())
     }
 
-    fn tuned(&self, start: Point, tried: Vec<Tried>) -> Tuned {
-        let taken = || tried.iter().filter(|tried| tried.is_taken);
+    /// The best, and how many times as fast as the start it is. Each step was compared with the one before, and the product
+    /// of their ratios is one of their noise, too (4.71 where the best was 1.06 times as fast): several steps are compared
+    /// with the start once more, and are none if they do not gain.
+    fn tuned(&mut self, start: Point, tried: Vec<Tried>) -> Tuned {
+        let taken: Vec<&Tried> = tried.iter().filter(|tried| tried.is_taken).collect();
+        let best = taken.last().map_or(start, |tried| tried.point);
+        let gain = match &taken[..] {
+            [] => Some(1.0),
+            [one] => Some(one.times),
+            _ => compare((&start, &best), &mut |point, bytes| self.speed(point, bytes, END_TIME)),
+        };
+        let gains = gain.is_none_or(|gain| gain > GAIN_MIN);
+        let (chosen, gain) = if gains { (best, gain) } else { (start, Some(1.0)) };
         Tuned {
-            chosen: taken().next_back().map_or(start, |tried| tried.point),
+            chosen,
             start,
-            gain: taken().map(|tried| tried.times).product(),
+            gain,
             spent_ns: self.start.elapsed().as_nanos() as u64,
             written_bytes: self.written_bytes,
             remembered: None,
@@ -220,8 +237,8 @@ impl<'case> TuneBench<'case> {
         self.bytes = (bytes as u64).clamp(FIRST_BYTES, most);
     }
 
-    fn speed(&mut self, point: &Point, least_bytes: u64) -> Option<f64> {
-        if self.start.elapsed() >= TIME {
+    fn speed(&mut self, point: &Point, least_bytes: u64, until: Duration) -> Option<f64> {
+        if self.start.elapsed() >= until {
             return None;
         }
         let bytes = self.bytes.max(least_bytes).min(Options::REHEARSAL_BYTES_MAX / PARTS);
@@ -233,8 +250,8 @@ impl<'case> TuneBench<'case> {
     /// that there is memory for.
     fn depth_hint(&mut self, start: Point, bounds: Bounds) -> Option<u32> {
         let at = |depth| Point { source_depth: depth, sink_depth: depth, lanes: 1, ..start }.within(bounds);
-        let alone = self.speed(&at(1), 0)?;
-        let full = self.speed(&at(4 * start.source_depth), 0)?;
+        let alone = self.speed(&at(1), 0, TIME)?;
+        let full = self.speed(&at(4 * start.source_depth), 0, TIME)?;
         let request = f64::from(start.request_bytes);
         Some(depth_needed(request * 1e9 / alone, request * 1e9 / full).next_power_of_two())
     }
@@ -293,6 +310,41 @@ mod tests {
             let most = most.load(Ordering::Relaxed);
             assert!(most <= memory_bytes, "{memory_bytes} allowed, {most} taken");
         }
+    }
+
+    /// Steps of 1.5 times each, and what is measured between the first and the last of them.
+    #[test]
+    fn the_gain_is_what_is_measured_between_the_start_and_the_choice() {
+        let case = case();
+        let start = usual(false);
+        let step = |lanes| Tried { point: Point { lanes, ..start }, times: 1.5, is_taken: true };
+        for (times, lanes, gain) in
+            [(1.06, 4, 1.06), (2.0, 4, 2.0), (1.01, start.lanes, 1.0), (0.8, start.lanes, 1.0)]
+        {
+            let mover = |asked: Move| {
+                let slow = report_of(&asked.options);
+                let is_last = slow.lanes == 4;
+                let elapsed_ns =
+                    if is_last { (slow.elapsed_ns as f64 / times) as u64 } else { slow.elapsed_ns };
+                MoveOutcome { report: Report { elapsed_ns, ..slow }, problem: None }
+            };
+            let tuned = TuneBench::new(&case, &mover).tuned(start, vec![step(2), step(4)]);
+            assert_eq!(tuned.chosen.lanes, lanes, "{times}");
+            assert!(tuned.gain.is_some_and(|found| (found - gain).abs() < 0.01), "{times}: {:?}", tuned.gain);
+        }
+        let late = |_: Move| MoveOutcome { report: Report::default(), problem: None };
+        let tuned = TuneBench::new(&case, &late).tuned(start, vec![step(2), step(4)]);
+        assert!(tuned.chosen.lanes == 4 && summary(&tuned).contains("no time to compare"), "{tuned:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_remembered_is_said() {
+        let mover = |asked: Move| MoveOutcome { report: report_of(&asked.options), problem: None };
+        let lines = std::sync::Mutex::new(Vec::new());
+        let note = |line: &str| lines.lock().expect("no panic").push(line.to_owned());
+        tune(&case(), &TuneWish::default(), &mover, &note).expect("it moves");
+        let lines = lines.into_inner().expect("no panic");
+        assert_eq!(lines.last().map(String::as_str), Some(NOT_REMEMBERED), "{lines:?}");
     }
 
     /// Whenever it is stopped: nothing is called chosen.

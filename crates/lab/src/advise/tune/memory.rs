@@ -47,7 +47,7 @@ struct Versioned {
 pub(super) struct Remembered {
     pub(super) point: Point,
     pub(super) start: Point,
-    pub(super) gain: f64,
+    pub(super) gain: Option<f64>,
     pub(super) time: String,
 }
 
@@ -248,7 +248,7 @@ mod tests {
 
     fn found(depth: u32) -> Remembered {
         let point = |depth| Point { request_bytes: 1 << 20, source_depth: depth, sink_depth: 2, lanes: 1 };
-        Remembered { point: point(depth), start: point(1), gain: 1.5, time: "now".into() }
+        Remembered { point: point(depth), start: point(1), gain: Some(1.5), time: "now".into() }
     }
 
     /// The recalled result, and the lines told of it.

@@ -73,7 +73,7 @@ impl Walk<'_> {
 
     /// Compares a point with the best until now, and takes it if it is faster.
     fn step(&mut self, point: Point) -> bool {
-        let Some(times) = self.compare(&point) else { return false };
+        let Some(times) = compare((&self.best, &point), self.measure) else { return false };
         let is_taken = times > GAIN_MIN;
         self.tried.push(Tried { point, times, is_taken });
         if is_taken {
@@ -81,27 +81,27 @@ impl Walk<'_> {
         }
         is_taken
     }
+}
 
-    fn compare(&mut self, point: &Point) -> Option<f64> {
-        let best = self.best;
-        // As many for both: what it takes to begin and to end weighs alike. A few rounds of all slots, or only the
-        // filling of them is measured.
-        let bytes = ROUNDS * best.memory_bytes().max(point.memory_bytes());
-        let mut ratios = Vec::new();
-        for pair in 0..PAIRS {
-            // A B, B A, A B: a drift is not a gain.
-            let order = if pair % 2 == 0 { [&best, point] } else { [point, &best] };
-            let [first, second] = [(self.measure)(order[0], bytes)?, (self.measure)(order[1], bytes)?];
-            ratios.push(if pair % 2 == 0 { second / first } else { first / second });
-            // One pair may have been disturbed, two hardly. A step that is left out for that costs little.
-            let is_slower = ratios.iter().all(|&ratio| ratio < 1.0 / CLEAR);
-            let is_faster = pair > 0 && ratios.iter().all(|&ratio| ratio > CLEAR);
-            if is_slower || is_faster {
-                break;
-            }
+/// How many times as fast as the first point the second one is: the median of some pairs.
+pub fn compare((best, point): (&Point, &Point), measure: Measure<'_>) -> Option<f64> {
+    // As many for both: what it takes to begin and to end weighs alike. A few rounds of all slots, or only the
+    // filling of them is measured.
+    let bytes = ROUNDS * best.memory_bytes().max(point.memory_bytes());
+    let mut ratios = Vec::new();
+    for pair in 0..PAIRS {
+        // A B, B A, A B: a drift is not a gain.
+        let order = if pair % 2 == 0 { [best, point] } else { [point, best] };
+        let [first, second] = [measure(order[0], bytes)?, measure(order[1], bytes)?];
+        ratios.push(if pair % 2 == 0 { second / first } else { first / second });
+        // One pair may have been disturbed, two hardly. A step that is left out for that costs little.
+        let is_slower = ratios.iter().all(|&ratio| ratio < 1.0 / CLEAR);
+        let is_faster = pair > 0 && ratios.iter().all(|&ratio| ratio > CLEAR);
+        if is_slower || is_faster {
+            break;
         }
-        median(&ratios)
     }
+    median(&ratios)
 }
 
 /// The smallest depth that reaches full bandwidth, from the times of a request alone and of the next one behind it

@@ -17,8 +17,8 @@ pub struct Tuned {
     pub start: Point,
     /// What was compared, in order.
     pub tried: Vec<Tried>,
-    /// How many times as fast as the start, by the steps that were taken.
-    pub gain: f64,
+    /// How many times as fast as the start, as measured; null if the time did not suffice.
+    pub gain: Option<f64>,
     /// Time of the search.
     pub spent_ns: u64,
     /// Bytes that rehearsals wrote and removed again.
