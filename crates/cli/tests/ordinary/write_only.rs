@@ -74,7 +74,7 @@ fn what_compares_or_lists_is_refused_before_anything_is_written() {
         }
     }
     let mirror = home.pump(&["mirror", "--ticket-file", "ticket", "source/", &folder]);
-    expect(&mirror, 5, &["drop pump mirror"], "mirror");
+    expect(&mirror, 5, &["what exists there: use pump copy, which removes nothing"], "mirror");
     for run in [
         home.pump(&["copy", "--ticket-file", "ticket", &folder, "pulled"]),
         home.pump(&["verify", "--ticket-file", "ticket", "source", &folder]),

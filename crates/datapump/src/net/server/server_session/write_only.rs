@@ -36,7 +36,6 @@ pub(super) fn check(
     }
     let asked = [
         ("-n (--dry-run)", options.dry_run),
-        ("pump mirror", options.mirror),
         ("-u (--update)", options.update != Update::All),
         ("-c (--checksum)", options.checksum),
         ("--ignore-existing", options.ignore_existing),
@@ -45,13 +44,15 @@ pub(super) fn check(
         ("--link-dest", !options.link_dest.is_empty()),
         ("-i (--itemize-changes)", options.changes),
     ];
+    let refuse = |instead: &str| {
+        let words = format!(
+            "this server may only be written to, and reports nothing of what exists there: {instead}"
+        );
+        Err(refused(shown, &words))
+    };
     match asked.into_iter().find(|(_, is_asked)| *is_asked) {
-        Some((flag, _)) => {
-            let words = format!(
-                "this server may only be written to, and reports nothing of what exists there: drop {flag}"
-            );
-            Err(refused(shown, &words))
-        }
+        _ if options.mirror => refuse("use pump copy, which removes nothing"),
+        Some((flag, _)) => refuse(&format!("drop {flag}")),
         None => Ok(()),
     }
 }
