@@ -157,6 +157,8 @@ pub struct Problem {
     pub cause: Option<i32>,
     /// It cost an attribute, or a name without content, alone: all content is there.
     pub lost: Option<LostAttribute>,
+    /// What the file held when it was opened is copied: it only grew.
+    pub is_copied: bool,
 }
 
 /// No such file or directory: the same number on all systems.
@@ -172,7 +174,8 @@ impl Problem {
     /// A problem with no file.
     pub fn of(class: Class, operation: Operation, message: impl Into<String>) -> Problem {
         let (path, host, offset, cause, lost) = (None, None, None, None, None);
-        Problem { class, path, host, operation, offset, message: message.into(), cause, lost }
+        let (message, is_copied) = (message.into(), false);
+        Problem { class, path, host, operation, offset, message, cause, lost, is_copied }
     }
 
     /// A problem with what was asked.

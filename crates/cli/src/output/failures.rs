@@ -34,7 +34,7 @@ impl Failures {
 
     /// Keeps in mind that one of the sources failed itself, if it did.
     pub fn add_source(&mut self, problem: &Problem, sources: &[String]) {
-        let Some(path) = &problem.path else { return };
+        let Some(path) = problem.path.as_ref().filter(|_| !problem.is_copied) else { return };
         let failed = path_words(path);
         let failed = failed.trim_end_matches('/');
         let is_failed = |source: &&String| match source.trim_end_matches('/').strip_suffix(failed) {
@@ -97,14 +97,18 @@ mod tests {
     fn sources_that_failed_themselves_are_kept_in_mind() {
         let sources = ["photos/", "host:photos", "old/photos", "other"].map(str::to_owned);
         let problem = Problem::system(Operation::Open, Path::new("photos"), 2);
-        for (problem, failed) in
-            [(problem.clone(), &sources[..1]), (problem.on("host"), &[0, 1, 2].map(|at| sources[at].clone()))]
-        {
+        for (problem, failed) in [
+            (problem.clone(), &sources[..1]),
+            (problem.clone().on("host"), &[0, 1, 2].map(|at| sources[at].clone())),
+        ] {
             let mut failures = Failures::default();
             failures.add_source(&problem, &sources);
             let found: Vec<_> = sources.iter().filter(|source| failures.has_source(source)).collect();
             assert_eq!(found, failed.iter().collect::<Vec<_>>());
         }
+        let mut failures = Failures::default();
+        failures.add_source(&Problem { is_copied: true, ..problem }, &sources);
+        assert!(!sources.iter().any(|source| failures.has_source(source)), "it only grew");
     }
 
     #[test]

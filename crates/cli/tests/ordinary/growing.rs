@@ -73,7 +73,7 @@ fn a_log_that_is_named_is_copied_as_far_as_it_was() {
         noise_file(&home, "b", 1000, 2);
         let before = std::fs::metadata(home.path("a")).expect("the log");
         let ended = changed(&home, &[flags, &["a", "b"]].concat(), ("a", ""), append);
-        expect(&ended, 24, &["copy 'a'", GREW, FIRST], &row);
+        expect(&ended, 24, &["copy 'a'", GREW, FIRST, "\na -> b: "], &row);
         has_content(&home.path("b"), &log, &row);
         let after = std::fs::metadata(home.path("b")).expect("it was copied");
         assert_eq!(after.modified().ok(), before.modified().ok(), "{row}: the time of then");

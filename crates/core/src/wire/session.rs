@@ -175,6 +175,9 @@ pub enum SessionEvent {
         /// So many names lost one of that kind; of one name alone missing.
         #[n(8)]
         names: Option<u32>,
+        /// What the file held when it was opened is copied.
+        #[n(9)]
+        is_copied: Option<bool>,
     },
     /// Something that could not be kept.
     #[n(2)]

@@ -169,7 +169,7 @@ impl Ledger<'_> {
     /// copied: nothing waits for more.
     pub(crate) fn report_grown(&self, problem: Problem) {
         self.tally().files_grown += 1;
-        self.report(problem);
+        self.report(Problem { is_copied: true, ..problem });
     }
 
     /// Tells in one line what did not fit. Where all names had room in the end, warnings that were put off are told.

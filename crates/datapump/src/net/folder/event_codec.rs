@@ -90,6 +90,7 @@ pub(crate) fn to_wire(event: Event) -> wire::SessionEvent {
             errno: problem.cause.filter(|errno| (1..=4095).contains(errno)).map(ErrorNumber),
             lost: problem.lost.map(|lost| lost.kind.name().into()),
             names: problem.lost.and_then(|lost| lost.names),
+            is_copied: problem.is_copied.then_some(true),
         },
         Event::Warning(text) => wire::SessionEvent::Warning(words(text), None),
         Event::Notice(text) => wire::SessionEvent::Warning(words(text), Some(true)),
@@ -148,6 +149,7 @@ pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
             errno,
             lost,
             names,
+            is_copied,
         } => {
             let kind = lost.and_then(|kind| AttributeKind::named(&kind));
             Event::Problem(Problem {
@@ -159,6 +161,7 @@ pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
                 message: crate::shown(message.as_bytes()),
                 cause: errno.map(|errno| errno.0),
                 lost: kind.map(|kind| LostAttribute { kind, names }),
+                is_copied: is_copied == Some(true),
             })
         }
         wire::SessionEvent::Warning(words, Some(true)) => Event::Notice(crate::shown(words.as_bytes())),
@@ -266,6 +269,7 @@ mod tests {
             errno: None,
             lost: None,
             names: None,
+            is_copied: None,
             operation: "fly".into(),
         };
         assert!(
