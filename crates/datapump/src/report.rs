@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::bill::{Bill, Moved};
 use crate::report::cut_leaves::CutLeaves;
 use crate::report::not_kept::NotKept;
-use crate::units::{bytes_words, counted, with_commas};
+use crate::units::{bytes_words, counted};
 
 /// What was asked, what was done instead, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -204,8 +204,8 @@ pub struct Report {
     pub skipped: u64,
     /// Names that were removed at the target, because the source does not have them.
     pub deleted: u64,
-    /// Names that were made hard links: further names of a file, and unchanged files (--link-dest). 0 where an older
-    /// version wrote, as all fields down to `problems`.
+    /// Names that were made hard links: further names of a file, and unchanged files (--link-dest); of a comparison the
+    /// further names. 0 where an older version wrote, as all fields down to `problems`.
     pub hard_links: u64,
     /// Pipes and devices that were made.
     pub specials: u64,
@@ -375,9 +375,7 @@ impl Report {
     pub fn sentence(&self) -> String {
         let seconds = |ns: u64| format!("{:.2} s", ns as f64 / 1e9);
         let rate = self.rate().map_or(String::new(), |(_, rate)| format!(" ({rate})"));
-        let files =
-            if self.files > 1 { format!("{} files, ", with_commas(self.files)) } else { String::new() };
-        let head = format!("{files}{} in {}{rate}", bytes_words(self.bytes), seconds(self.elapsed_ns));
+        let head = format!("{} in {}{rate}", self.moved_words(), seconds(self.elapsed_ns));
         let waits = &self.waits_ns;
         let stages = [
             ("waiting for the source", waits.source),

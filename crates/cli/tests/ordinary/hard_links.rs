@@ -219,3 +219,24 @@ fn under_update_the_newest_is_the_file_of_names_that_are_named_too() {
         assert_eq!(pump(&home, &words), "", "{stands:?}: nothing is left to do");
     }
 }
+
+#[test]
+fn a_copy_and_its_comparison_count_further_names_alike() {
+    let home = Home::new();
+    for folder in ["a", "served"] {
+        make_folder(&home, folder);
+    }
+    let serving = Serving::new(&home, &[]);
+    for name in ["one", "two", "three"] {
+        file(&home, &format!("a/{name}"), name, SOURCE);
+    }
+    link(&home, "a/one", "a/other");
+    let counted = "3 files, 1 hard link, 11 B in ";
+    for (target, name) in [("b".to_owned(), "here"), (serving.at("b"), "another host")] {
+        let way = ["--ticket-file", "ticket", "a", &target];
+        expect(&home.pump(&[&["copy", "-T"], &way[..]].concat()), 0, &[counted], name);
+        expect(&home.pump(&[&["verify"], &way[..]].concat()), 0, &["are the same: ", counted], name);
+    }
+    let alone = home.pump(&["verify", "--content-only", "a", "b"]);
+    expect(&alone, 0, &["are the same: 4 files, 14 B in "], "content alone is compared: names are not");
+}

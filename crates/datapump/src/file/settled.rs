@@ -17,8 +17,10 @@ pub(crate) fn done(shared: &Shared<'_>, task: &Task) {
     let root = task.hash.as_ref().filter(|_| is_told).and_then(|hash| hash.root(bytes));
     let blake3 = root.map(|root| root.to_hex().to_string());
     let mut tally = shared.ledger.tally();
-    tally.files += 1;
-    tally.bytes += bytes;
+    match task.tree_file.as_ref().is_some_and(|tree_file| tree_file.is_other_name) {
+        true => tally.hard_links += 1,
+        false => (tally.files, tally.bytes) = (tally.files + 1, tally.bytes + bytes),
+    }
     tally.blake3.clone_from(&blake3);
     drop(tally);
     shared.ledger.watch.file_done();

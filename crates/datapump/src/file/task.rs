@@ -63,6 +63,8 @@ pub(crate) struct TreeFile {
     pub(crate) links: Option<FileState>,
     /// The change to report when it is done.
     pub(crate) change: Option<Box<Change>>,
+    /// Another name of the same file was compared before: this one counts as a hard link.
+    pub(crate) is_other_name: bool,
 }
 
 /// One file on its way.

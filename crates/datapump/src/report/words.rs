@@ -22,17 +22,6 @@ impl Report {
     /// `2,345 files, 1.2 GiB in 5.4 s, 230 MiB/s; 400 up to date, 12 deleted`; `1 link in 0.00 s` where no file was
     /// copied. A value of zero is left out.
     pub fn summary(&self) -> String {
-        let without_content = || self.made_without_content().map(|(count, what)| counted(count, what));
-        let mut files: Vec<String> = match self.files {
-            1 => Vec::new(),
-            0 => without_content().collect(),
-            files => vec![counted(files, "file")],
-        };
-        if self.files == 0 && files.is_empty() {
-            files.push(counted(0, "file"));
-        }
-        let bytes = (self.bytes > 0 || self.files == 1).then(|| bytes_words(self.bytes));
-        let done: Vec<String> = files.into_iter().chain(bytes).collect();
         let rate = match self.rate() {
             None => String::new(),
             // Holes, clones of the file system, and what an earlier run had moved.
@@ -53,7 +42,22 @@ impl Report {
             .chain(self.changes_without_content())
             .collect();
         let besides = if besides.is_empty() { String::new() } else { format!("; {}", besides.join(", ")) };
-        format!("{} in {}{rate}{besides}", done.join(", "), time_words(self.elapsed_ns))
+        format!("{} in {}{rate}{besides}", self.moved_words(), time_words(self.elapsed_ns))
+    }
+
+    /// `9 files, 1 hard link, 1.2 GiB`; of one file alone its bytes, `1 file` if it is empty.
+    pub(super) fn moved_words(&self) -> String {
+        let hard_links = (self.hard_links > 0).then(|| counted(self.hard_links, "hard link"));
+        let mut moved: Vec<String> = match self.files {
+            1 if self.bytes > 0 && hard_links.is_none() => Vec::new(),
+            0 => self.made_without_content().map(|(count, what)| counted(count, what)).collect(),
+            files => std::iter::once(counted(files, "file")).chain(hard_links).collect(),
+        };
+        if self.files == 0 && moved.is_empty() {
+            moved.push(counted(0, "file"));
+        }
+        moved.extend((self.bytes > 0).then(|| bytes_words(self.bytes)));
+        moved.join(", ")
     }
 
     /// `Nothing to do: 400 files up to date, 2 newer at the target.`, if that is so.
@@ -249,7 +253,6 @@ mod tests {
                 Report { files: 1, bytes: 1 << 30, bytes_moved: 1 << 30, ..second() },
                 "1.0 GiB in 1.0 s, 1.00 GiB/s",
             ),
-            (Report { files: 1, ..second() }, "0 B in 1.0 s"),
             (
                 Report { files: 2345, bytes: 230 << 20, bytes_moved: 230 << 20, ..second() },
                 "2,345 files, 230.0 MiB in 1.0 s, 230 MiB/s",
@@ -303,6 +306,23 @@ mod tests {
             assert_eq!(report.summary(), words);
             assert_eq!(report.nothing_to_do(), None);
         }
+    }
+
+    #[test]
+    fn further_names_of_a_file_are_hard_links_and_an_empty_file_is_one() {
+        for (report, words) in [
+            (Report { files: 1, ..second() }, "1 file in 1.0 s"),
+            (Report { files: 1, hard_links: 1, bytes: 6, ..second() }, "1 file, 1 hard link, 6 B in 1.0 s"),
+            (
+                Report { files: 9, hard_links: 1, bytes: 18, ..second() },
+                "9 files, 1 hard link, 18 B in 1.0 s",
+            ),
+        ] {
+            assert_eq!(report.summary(), words);
+            assert!(report.sentence().starts_with(words.trim_end_matches("1.0 s")), "{}", report.sentence());
+        }
+        let equal = Report { files_unchanged: 1, ..second() };
+        assert!(equal.sentence().starts_with("0 files in 1.00 s"), "{}", equal.sentence());
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) fn locate(shared: &Shared<'_>, task: &Arc<Task>, at: u64) -> bool {
     }
     let tree_file = task.tree_file.as_ref().map(|TreeFile { entry, .. }| {
         entry.directory.hold();
-        TreeFile { entry: entry.clone(), links: None, change: None }
+        TreeFile { entry: entry.clone(), links: None, change: None, is_other_name: false }
     });
     let ranges = vec![block_at(task, at, shared.settings.shape.request_bytes.into())];
     let pass = Arc::new(Task::new(Parts {

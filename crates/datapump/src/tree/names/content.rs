@@ -57,7 +57,7 @@ impl BatchCursor {
         (other, against): (File, Against),
     ) -> Result<Option<Ready>, Problem> {
         let (one, meta, look) = self.open_file(shared, name, shared.compares_by_sums())?;
-        let pair = Pair { meta, look, one, other: Arc::new(Handle::Os(other)) };
+        let pair = Pair { meta, look, one, other: Arc::new(Handle::Os(other)), is_other_name: false };
         self.read_both(shared, waits, name, pair, Finish::Checked(against))
     }
 
@@ -83,7 +83,7 @@ impl BatchCursor {
         shared: &Shared<'_>,
         waits: &mut Waits,
         name: &Name,
-        Pair { meta, look, one, other }: Pair,
+        Pair { meta, look, one, other, is_other_name }: Pair,
         finish: Finish,
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
@@ -99,7 +99,8 @@ impl BatchCursor {
         let original = Original { folder, watched, ..Original::new(path.clone(), (one, meta, look)) };
         let opened = Opened::file(original, ranges);
         let ends = open::ends(shared, (&path, &other_path), opened, how, &mut OpenTarget::Compare(other))?;
-        let tree_file = TreeFile { entry: self.entry(&name.name), links: None, change: None };
+        let entry = self.entry(&name.name);
+        let tree_file = TreeFile { entry, links: None, change: None, is_other_name };
         let task = open::task(shared, (path, other_path), ends, finish, tree_file);
         self.hand_on(shared, waits, Arc::new(task), how)
     }

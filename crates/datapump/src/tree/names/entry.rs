@@ -208,7 +208,7 @@ impl BatchCursor {
         let entry = self.entry(&name.name);
         let opened = held.as_ref().map(|(held, _)| held);
         let Met::First(links) = linking::meet(shared, &entry, &meta, opened)? else { return Ok(None) };
-        let tree_file = TreeFile { entry, links, change: None };
+        let tree_file = TreeFile { entry, links, change: None, is_other_name: false };
         match self.begin(shared, name, (held, meta), there.as_ref(), tree_file) {
             Ok(BegunFile::Task(task, how)) => return self.hand_on(shared, waits, task, how),
             Ok(BegunFile::Stands(entry, file)) => linking::stands(shared, &entry, links, file),

@@ -3,6 +3,7 @@
 //! Must not know: what is compared besides.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
 use crate::job::budget::Charge;
@@ -30,7 +31,8 @@ struct TwinTable {
 const TWINS_BYTES: usize = 112;
 
 impl Twins {
-    /// Whether all names of this file that were met are names of one of that number in the other tree.
+    /// Whether all names of this file that were met are names of one of that number in the other tree; `None` where this
+    /// is the first of them.
     ///
     /// Errors: this side may not hold more of it.
     pub(crate) fn agree(
@@ -38,11 +40,17 @@ impl Twins {
         one: (FileId, u64),
         other: FileId,
         source: &FolderSide,
-    ) -> Result<bool, Problem> {
+    ) -> Result<Option<bool>, Problem> {
         let mut table = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let TwinTable { of, room } = &mut *table;
         room.make((of.len(), 1), TWINS_BYTES, |bytes| source.charge_there(bytes))?;
-        Ok(*of.entry(one).or_insert(other) == other)
+        Ok(match of.entry(one) {
+            Entry::Occupied(known) => Some(*known.get() == other),
+            Entry::Vacant(new) => {
+                new.insert(other);
+                None
+            }
+        })
     }
 
     /// The first name of this number that was met without a handle.

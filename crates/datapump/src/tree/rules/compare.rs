@@ -41,6 +41,8 @@ pub(crate) struct Pair {
     pub(crate) look: TimeLook,
     pub(crate) one: Held,
     pub(crate) other: Arc<Handle>,
+    /// Another name of the same file was compared before, in both trees.
+    pub(crate) is_other_name: bool,
 }
 
 /// Compares a name but for the content of files and folders. It was looked at after `now_ns`.
@@ -58,15 +60,19 @@ pub(crate) fn compare(
         let (one, other) = (change::what(meta.kind), change::what(there.kind));
         return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
     }
+    let mut is_other_name = false;
     if !shared.settings.options.content_only {
         mode_and_time(shared, (&path, &other_path), meta, &there);
-        links(shared, cursor, name, (meta, &there))?;
+        is_other_name = links(shared, cursor, name, (meta, &there))?;
     }
     if shared.settings.options.compare_attributes {
         compare_attributes::of_name(shared, cursor, name, (meta, &there))?;
     }
     match meta.kind {
-        FileKind::Regular => content(shared, cursor, name, (meta, now_ns), &there),
+        FileKind::Regular => match content(shared, cursor, name, (meta, now_ns), &there)? {
+            Compared::Content(pair) => Ok(Compared::Content(Pair { is_other_name, ..pair })),
+            Compared::Done => Ok(Compared::Done),
+        },
         FileKind::Symlink => symlinks(cursor, name).map(|()| Compared::Done),
         FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
             Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
@@ -81,14 +87,15 @@ pub(crate) fn is_missing(path: &Path, other_path: &Path) -> Problem {
 }
 
 /// Which names are one file: those of one number that have one handle too. Without handles those that have one content.
+/// Gives whether this is a further name of one file in both trees.
 fn links(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
     (one, other): (&Meta, &Meta),
-) -> Result<(), Problem> {
+) -> Result<bool, Problem> {
     if one.kind == FileKind::Folder || (one.links < 2 && other.links < 2) {
-        return Ok(());
+        return Ok(false);
     }
     let one = match cursor.source() {
         Origin::Here(folder) => names::with_identity(*one, &folder.file, &name.name),
@@ -102,14 +109,15 @@ fn links(
     let first = is_unknown.then(|| twins.first(id, &entry)).transpose()?;
     let source = &cursor.directory.source;
     let is_another = |first: TreeEntry| !equal::at_target(shared, &first, &entry);
-    let there = twins.agree((id, one.handle), other_id, source)?;
-    let agrees = back.agree((other_id, other.handle), id, source)? && there;
+    let forth = twins.agree((id, one.handle), other_id, source)?;
+    let back = back.agree((other_id, other.handle), id, source)?;
+    let agrees = forth.unwrap_or(true) && back.unwrap_or(true);
     if !agrees && !first.is_some_and(is_another) {
         let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
         let words = format!("shares its content with other names than '{}' does", shown_path(&other_path));
         shared.ledger.report(differs(&path, words));
     }
-    Ok(())
+    Ok(forth == Some(true) && back == Some(true))
 }
 
 fn content(
@@ -147,7 +155,7 @@ fn content(
         ends_alike((cursor, &path, &other_path), (&held, meta), &other)?;
     }
     let (look, other) = (cursor.look(now_ns, &held, meta), Arc::new(other));
-    Ok(Compared::Content(Pair { meta: *meta, look, one: held, other }))
+    Ok(Compared::Content(Pair { meta: *meta, look, one: held, other, is_other_name: false }))
 }
 
 /// Whether the other file ends where the first one does, unless that is known when all is read alone. Of what may tell a
