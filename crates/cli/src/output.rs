@@ -352,11 +352,9 @@ impl Output {
         }
     }
 
-    /// Tells that the user, or the system, cut it short.
+    /// Reports that the user, the system or the network cut it short.
     pub fn interruption(&self, report: &Report) {
-        if report.exit_status == Status::Interrupted as i32 {
-            self.line(&format!("pump: {}", report.interruption_words()));
-        }
+        report.cut_words().iter().for_each(|words| self.line(&format!("pump: {words}")));
     }
 
     fn report_for_people(&self, report: &Report, bottleneck: fn(&Report) -> Option<String>) {

@@ -1,6 +1,7 @@
-//! What a run that was interrupted says: that the same command resumes only where something is kept for it.
+//! What a run that was cut says: that the same command resumes only where something is kept for it.
 
 use crate::support::running::Running;
+use crate::support::serving::Serving;
 use crate::support::{Home, expect, make_folder, noise_file};
 use rustix::process::Signal;
 
@@ -44,5 +45,38 @@ fn an_interrupt_tells_what_the_same_command_does() {
                 expect(&home.pump(&["verify", one, other]), 1, &[differs], places);
             }
         }
+    }
+}
+
+#[test]
+fn a_lost_connection_tells_what_the_same_command_does() {
+    let rows = [
+        (
+            ["tree", "SERVED/to"],
+            "pump: connection lost; run the same command again: it resumes what the other host kept\n",
+        ),
+        (["SERVED/from", "to"], "pump: connection lost; run the same command again to resume\n"),
+    ];
+    for (places, expected) in rows {
+        let home = Home::new();
+        for folder in ["tree", "served", "served/from"] {
+            make_folder(&home, folder);
+        }
+        for name in ["tree/a", "served/from/a"] {
+            noise_file(&home, name, 3 << 20, 1);
+        }
+        let serving = Serving::new(&home, &[]);
+        let places = places.map(|place| place.replace("SERVED/", &serving.at("")));
+        let flags =
+            ["copy", "--progress=always", "--request-size=16KiB", "--bwlimit=100kB", "--retry-for=0s"];
+        let flags = [&flags[..], &["--ticket-file=ticket"]].concat();
+        let words: Vec<&str> = flags.into_iter().chain(places.iter().map(String::as_str)).collect();
+        let mut running = Running::start(home.command(&words));
+        running.await_bytes();
+        drop(serving);
+        expect(&running.end(), 10, &[expected], &places[0]);
+        let run = home.pump(&words);
+        expect(&run, 10, &["connection refused"], &places[0]);
+        assert!(!run.err.contains("connection lost;"), "no connection: {run:?}");
     }
 }

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::problem::Status;
 use crate::report::Report;
 
 /// What stays of a copy that was cut. Of several files, that of which more is to be said.
@@ -26,22 +27,35 @@ pub enum CutLeaves {
 }
 
 impl Report {
-    /// How a run that was interrupted ends, in words.
-    pub fn interruption_words(&self) -> String {
+    /// How a run that was interrupted, or lost its connection, ends, and what the same command does; nothing of any
+    /// other, and of one that never had a connection.
+    pub fn cut_words(&self) -> Option<String> {
+        let is_lost = self.exit_status == Status::Lost as i32;
+        let cut = match self.exit_status {
+            _ if is_lost => "connection lost",
+            status if status == Status::Interrupted as i32 => "interrupted",
+            _ => return None,
+        };
         let target = || match &self.targets[..] {
             [target] => format!("'{}'", crate::shown(target.as_bytes())),
             _ => "a target".into(),
         };
-        match self.cut_leaves {
-            None | Some(CutLeaves::Unknown) => "interrupted".into(),
-            Some(CutLeaves::Nothing) => "interrupted; nothing is kept: the same command starts over".into(),
+        let then = match self.cut_leaves {
+            None | Some(CutLeaves::Unknown) if !is_lost => String::new(),
+            None | Some(CutLeaves::Unknown) if self.bytes_moved == 0 => return None,
+            // What it keeps the other host alone knows.
+            None | Some(CutLeaves::Unknown) => {
+                "; run the same command again: it resumes what the other host kept".into()
+            }
+            Some(CutLeaves::Nothing) => "; nothing is kept: the same command starts over".into(),
             Some(CutLeaves::Files) => {
-                "interrupted; files that were copied stay: the same command copies them again".into()
+                "; files that were copied stay: the same command copies them again".into()
             }
-            Some(CutLeaves::Resumable) => "interrupted; run the same command again to resume".into(),
+            Some(CutLeaves::Resumable) => "; run the same command again to resume".into(),
             Some(CutLeaves::InPlace) => {
-                format!("interrupted; {} is half old, half new: run the same command again", target())
+                format!("; {} is half old, half new: run the same command again", target())
             }
-        }
+        };
+        Some(format!("{cut}{then}"))
     }
 }
