@@ -65,7 +65,7 @@ fn wrong_values_in_the_environment_name_the_variable() {
     let home = Home::new();
     home.file("a", 10);
     for (variable, value, part) in [
-        ("PUMP_DEPTH", "x", "invalid digit"),
+        ("PUMP_DEPTH", "x", "write a whole number"),
         ("PUMP_REQUEST_SIZE", "1M", "write 1MiB"),
         ("PUMP_ENGINE", "urin", "uring"),
         ("PUMP_VERIFY", "perhaps", "boolean"),

@@ -196,3 +196,26 @@ fn bash_completes_file_names_where_files_are_meant() {
         assert!(found.contains(part), "{words:?}: {found}");
     }
 }
+
+#[test]
+fn a_file_that_begins_with_a_dash_is_told_from_flags() {
+    let home = Home::new();
+    for name in ["-dash", "-x", "--nonsense"] {
+        home.file(name, 10);
+    }
+    for (words, word) in [
+        (&["copy", "-dash", "new"][..], "-dash"),
+        (&["copy", "-x", "new"], "-x"),
+        (&["copy", "--nonsense", "new"], "--nonsense"),
+        (&["hash", "-dash"], "-dash"),
+        (&["verify", "-x", "new"], "-x"),
+    ] {
+        let tip =
+            format!("'{word}' is read as flags; for the file of that name write ./{word}, or -- before it");
+        expect(&home.pump(words), 2, &[&tip], &words.join(" "));
+    }
+    expect(&home.pump(&["copy", "./-dash", "one"]), 0, &[], "./");
+    expect(&home.pump(&["copy", "--", "-dash", "two"]), 0, &[], "--");
+    let none = home.pump(&["copy", "-s", "a", "b"]);
+    assert!(!none.err.contains("is read as flags"), "{none:?}");
+}

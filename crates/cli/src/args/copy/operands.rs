@@ -11,6 +11,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args};
 
 use crate::args::WHAT;
+use crate::args::copy::read::behind_words::dashed_file;
 
 /// The sources of a copy, and its target.
 #[derive(Debug, Args)]
@@ -99,10 +100,14 @@ impl OperandArguments {
         match (self.folder(), &self.places[..]) {
             (Some(folder), sources) => Ok((sources, folder)),
             (None, [sources @ .., target]) if !sources.is_empty() => Ok((sources, target)),
-            (None, words) => Err(format!(
-                "the target (DST) is required, and only the source {} was named",
-                words.iter().map(|word| format!("'{}'", word.to_string_lossy())).collect::<String>()
-            )),
+            (None, words) => {
+                let dashed = dashed_file(&std::env::args_os().collect::<Vec<_>>());
+                Err(format!(
+                    "the target (DST) is required, and only the source {} was named{}",
+                    words.iter().map(|word| format!("'{}'", word.to_string_lossy())).collect::<String>(),
+                    dashed.map_or(String::new(), |words| format!("; {words}"))
+                ))
+            }
         }
     }
 }

@@ -5,15 +5,18 @@
 //!
 //! Must not know: what commands do.
 
+pub(in crate::args) mod behind_words;
 mod rsync_words;
 
 use std::ffi::{OsStr, OsString};
+use std::num::ParseIntError;
 use std::os::unix::ffi::OsStrExt;
 
 use clap::builder::{Resettable, StyledStr};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command, Error, FromArgMatches};
 
+use crate::args::copy::read::behind_words::dashed_file;
 use crate::args::copy::read::rsync_words::has_value_behind;
 use crate::args::hints;
 use crate::args::{Arguments, command};
@@ -30,11 +33,18 @@ pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
         );
         return Err(command.error(ErrorKind::InvalidValue, text));
     }
+    let typed = words.clone();
     let words = rsync_words::in_own_flags(&command, words);
-    command
-        .try_get_matches_from_mut(&words)
-        .and_then(|matches| arguments(&matches))
-        .map_err(|error| in_other_words(error, &mut command, &words))
+    command.try_get_matches_from_mut(&words).and_then(|matches| arguments(&matches)).map_err(|error| {
+        let mut error = in_other_words(error, &mut command, &words);
+        // A name that is a file here was hardly meant as a flag.
+        if error.kind() == ErrorKind::UnknownArgument
+            && let Some(tip) = dashed_file(&typed)
+        {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+        }
+        error
+    })
 }
 
 /// Whether this is what a copy starts over ssh. A session says what it wants: variables of the far shell are for what
@@ -62,6 +72,7 @@ fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
 fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -> Error {
     match error.kind() {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            error = in_words_for_numbers(error, command);
             name_the_variable(&mut error, command, words);
             tell_missing_value(&mut error, words);
         }
@@ -81,6 +92,21 @@ fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -
         _ => {}
     }
     error
+}
+
+/// No number is "invalid digit found in string" in the words of the standard library.
+fn in_words_for_numbers(error: Error, command: &Command) -> Error {
+    let is_no_number = std::error::Error::source(&error).is_some_and(|source| source.is::<ParseIntError>());
+    if !is_no_number {
+        return error;
+    }
+    let mut said = Error::new(error.kind()).with_cmd(command);
+    for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue] {
+        error.get(kind).into_iter().for_each(|value| drop(said.insert(kind, value.clone())));
+    }
+    let tip = StyledStr::from("write a whole number");
+    said.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    said
 }
 
 /// If the bad value came from the environment, the error is about the variable.
