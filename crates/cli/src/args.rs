@@ -19,6 +19,7 @@ use crate::output::version::LONG_VERSION;
 
 pub use copy::CopyArguments;
 pub use copy::mirror::MirrorArguments;
+pub use copy::read::behind_words::variables_behind;
 pub use copy::read::read;
 pub use copy::relative::relative;
 pub use copy::tuning::OutputArguments;

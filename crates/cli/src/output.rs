@@ -29,7 +29,7 @@ use datapump::{
 };
 use datapump_lab::advise::explain::Explained;
 
-use crate::args::{OutputArguments, TraceArguments};
+use crate::args::{OutputArguments, TraceArguments, variables_behind};
 use crate::output::failures::Failures;
 use crate::output::files::log_file::LogFile;
 use crate::output::files::report_file::ReportFile;
@@ -298,13 +298,16 @@ impl Output {
             Some(_) => return self.line(&format!("pump: {problem}")),
             None => {}
         }
-        self.log(|| format!("failed: {problem}"), || json::problem(problem));
+        // A flag that nobody typed is not looked for.
+        let is_of_flag = problem.class == Class::Usage || problem.operation.words().starts_with("--");
+        let behind = is_of_flag.then(|| variables_behind(&problem.to_string())).flatten().unwrap_or_default();
+        self.log(|| format!("failed: {problem}{behind}"), || json::problem(problem));
         locked(&self.failures).add(problem);
         locked(&self.failures).add_source(problem, &self.sources);
         if self.json {
             self.result(&json::problem(problem));
         }
-        self.line(&format!("pump: {problem}"));
+        self.line(&format!("pump: {problem}{behind}"));
     }
 
     /// What one name lost although its content is there: for those who ask.

@@ -219,3 +219,20 @@ fn a_file_that_begins_with_a_dash_is_told_from_flags() {
     let none = home.pump(&["copy", "-s", "a", "b"]);
     assert!(!none.err.contains("is read as flags"), "{none:?}");
 }
+
+#[test]
+fn what_is_refused_later_names_the_variable_too() {
+    let home = Home::new();
+    home.file("a", 10);
+    for (variable, value, words, parts) in [
+        ("PUMP_FILTER", "abc", "copy a b", &["the rule 'abc'", "; PUMP_FILTER is set"][..]),
+        ("PUMP_LINK_DEST", "none", "copy a b", &["--link-dest 'none'", "; PUMP_LINK_DEST is set"]),
+        ("PUMP_EXCLUDE_FROM", "none", "copy . b", &["read 'none'", "; PUMP_EXCLUDE_FROM is set"]),
+    ] {
+        let run = home.pump_with((variable, value), &words.split(' ').collect::<Vec<_>>());
+        expect(&run, 2, parts, variable);
+    }
+    let typed = home.pump_with(("PUMP_LINK_DEST", "."), &["copy", "--link-dest", "none", "a", "b"]);
+    expect(&typed, 2, &["--link-dest 'none'"], "typed");
+    assert!(!typed.err.contains("is set"), "{typed:?}");
+}

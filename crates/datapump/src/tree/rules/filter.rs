@@ -210,7 +210,7 @@ impl Rule {
 
     /// As `--filter` has it: a name or letter, perhaps letters that say more, a blank or `_`, and the pattern.
     pub(crate) fn filter(text: &[u8]) -> Result<Rule, String> {
-        let wrong = |why: &str| format!("the rule '{}': {why}", beginning(text));
+        let wrong = |why: &str| format!("--filter: the rule '{}': {why}", beginning(text));
         if matches!(text, b"!" | b"clear") {
             return Ok(Rule(FilterAction::Clear, ""));
         }

@@ -154,25 +154,29 @@ impl PatternArguments {
             selection.push(match given {
                 FlagGiven::Exclude(pattern) => Selection::Exclude(pattern.as_bytes().to_vec()),
                 FlagGiven::Include(pattern) => Selection::Include(pattern.as_bytes().to_vec()),
-                FlagGiven::ExcludeFrom(file) => Selection::ExcludeFrom(content(file)?, self.from0),
-                FlagGiven::IncludeFrom(file) => Selection::IncludeFrom(content(file)?, self.from0),
+                FlagGiven::ExcludeFrom(file) => {
+                    Selection::ExcludeFrom(content("--exclude-from", file)?, self.from0)
+                }
+                FlagGiven::IncludeFrom(file) => {
+                    Selection::IncludeFrom(content("--include-from", file)?, self.from0)
+                }
                 FlagGiven::Filter(rule) => match choose::rules_file(rule) {
-                    Some(file) => Selection::FiltersFrom(content(&file)?, self.from0),
+                    Some(file) => Selection::FiltersFrom(content("--filter", &file)?, self.from0),
                     None => Selection::Filter(rule.as_bytes().to_vec()),
                 },
             });
         }
         if let Some(file) = self.files_from.as_ref().filter(|_| takes_list) {
-            selection.push(Selection::Names(content(file)?, self.from0));
+            selection.push(Selection::Names(content("--files-from", file)?, self.from0));
         }
         Ok(selection)
     }
 }
 
-fn content(file: &Path) -> Result<Vec<u8>, String> {
+fn content(flag: &str, file: &Path) -> Result<Vec<u8>, String> {
     let read = match file.as_os_str().as_bytes() {
         b"-" => std::io::Read::bytes(std::io::stdin()).collect(),
         _ => std::fs::read(file),
     };
-    read.map_err(|error| format!("read '{}': {error}", datapump::shown(file.as_os_str().as_bytes())))
+    read.map_err(|error| format!("{flag}: read '{}': {error}", datapump::shown(file.as_os_str().as_bytes())))
 }
