@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::units::bytes_words;
 use datapump::{
-    Fill, Host, Job, Operation, Options, Place, Problem, Remote, RemoteCopy, Report, ServeOptions, Server,
-    Status, WayIn,
+    Class, Event, Fill, Host, Job, Operation, Options, Place, Problem, Remote, RemoteCopy, Report,
+    ServeOptions, Server, Status, WayIn,
 };
 
 use crate::args::DemoArguments;
@@ -30,12 +30,9 @@ const FOLDERS_MAX: u32 = 16;
 pub fn demo(arguments: &DemoArguments) -> i32 {
     let output = Output::new(&arguments.output);
     let runner = Runner::new(&output, shown(&arguments.output));
-    let status = match temporary_folder(arguments.path.as_deref()) {
+    let status = match temporary_folder(arguments.path.as_deref(), &output) {
         Ok(folder) => perform(arguments.path.as_deref(), &folder, &runner),
-        Err((path, error)) => {
-            let errno = error.raw_os_error().unwrap_or_default();
-            output.refusal(&Problem::system(Operation::MakeTemporaryFolder, &path, errno))
-        }
+        Err(problem) => output.refusal(&problem),
     };
     output.status(status)
 }
@@ -51,7 +48,7 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
                 &format!("Making {} of noise in {}.", bytes_words(SAMPLE_BYTES), path_words(&folder.path)),
             );
             let report = runner.run_with(sample_job(&sample), &|event| match event {
-                datapump::Event::File { .. } => {}
+                Event::File { .. } => {}
                 event => output.event(event),
             });
             if report.exit_status != Status::Done as i32 {
@@ -183,16 +180,78 @@ impl Drop for Temporary {
     }
 }
 
-/// Beside the file, else in $TMPDIR, else in the current folder: /tmp is often memory, which tells nothing of disks.
-fn temporary_folder(path: Option<&Path>) -> Result<Temporary, (PathBuf, io::Error)> {
-    let in_folder = |folder: PathBuf| Temporary::new(&folder).map_err(|error| (folder, error));
-    let Some(path) = path else {
-        let chosen = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty());
-        let first = in_folder(chosen.map_or_else(|| PathBuf::from("."), PathBuf::from));
-        return first.or_else(|failed| in_folder(std::env::temp_dir()).map_err(|_| failed));
+/// A folder that may take the demo's files, what is free in it, and why it is none.
+struct DemoFolder {
+    path: PathBuf,
+    free: io::Result<u64>,
+}
+
+impl DemoFolder {
+    fn at(path: PathBuf) -> DemoFolder {
+        // A file system without blocks of its own does not say what is free.
+        let free = rustix::fs::statvfs(&path).map(|found| match found.f_blocks {
+            0 => u64::MAX,
+            _ => found.f_bavail.saturating_mul(found.f_frsize),
+        });
+        DemoFolder { path, free: free.map_err(io::Error::from) }
+    }
+
+    /// Why it does not take so many bytes.
+    fn lack(&self, bytes: u64) -> Option<String> {
+        match &self.free {
+            Ok(free) if *free >= bytes => None,
+            Ok(free) => Some(format!("{} free", bytes_words(*free))),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+/// The first folder that has room and can be written, with what the ones before it lack; or what all of them lack.
+fn first_with_room(
+    folders: impl Iterator<Item = DemoFolder>,
+    bytes: u64,
+    make: impl Fn(&Path) -> io::Result<Temporary>,
+) -> (Option<Temporary>, Vec<String>) {
+    let mut lacks = Vec::new();
+    for folder in folders {
+        let made =
+            folder.lack(bytes).map_or_else(|| make(&folder.path).map_err(|error| error.to_string()), Err);
+        match made {
+            Ok(made) => return (Some(made), lacks),
+            Err(lack) => lacks.push(format!("'{}' ({lack})", path_words(&folder.path))),
+        }
+    }
+    (None, lacks)
+}
+
+/// Beside the file, else in $TMPDIR, else in the current folder: /tmp is often memory, which says nothing of disks. One
+/// that cannot be written or has no room is passed over with a line.
+fn temporary_folder(path: Option<&Path>, output: &Output) -> Result<Temporary, Problem> {
+    let bytes = match path {
+        Some(path) => std::fs::metadata(path).map_or(0, |meta| meta.len()),
+        None => 2 * SAMPLE_BYTES,
     };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    in_folder(parent.unwrap_or(Path::new(".")).to_path_buf())
+    let beside = path.map(|path| path.parent().filter(|parent| !parent.as_os_str().is_empty()));
+    let beside = beside.map(|parent| parent.unwrap_or(Path::new(".")).to_path_buf());
+    let chosen = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let usual = [".", "/var/tmp", "/tmp"].map(PathBuf::from);
+    let folders: Vec<_> = beside.into_iter().chain(chosen).chain(usual).collect();
+    let preferred = folders[0].clone();
+    let (found, lacks) = first_with_room(folders.into_iter().map(DemoFolder::at), bytes, Temporary::new);
+    match found {
+        Some(folder) => {
+            if !lacks.is_empty() {
+                let words = format!("no demo in {}: {} are needed", lacks.join(", "), bytes_words(bytes));
+                output.event(Event::Notice(words));
+            }
+            Ok(folder)
+        }
+        None => {
+            let (lacks, bytes) = (lacks.join(", "), bytes_words(bytes));
+            let words = format!("no folder takes {bytes}: {lacks}; set TMPDIR to one that does");
+            Err(Problem::new(Class::NoSpace, Operation::MakeTemporaryFolder, &preferred, words))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -202,11 +261,39 @@ mod tests {
     #[test]
     fn the_temporary_folder_lies_beside_the_file_and_goes() {
         let beside = tempfile::tempdir().expect("a folder");
-        let folder = temporary_folder(Some(&beside.path().join("file"))).expect("a temporary folder");
+        let output = Output::default();
+        let folder =
+            temporary_folder(Some(&beside.path().join("file")), &output).expect("a temporary folder");
         assert_eq!(folder.path.parent(), Some(beside.path()));
         let path = folder.path.clone();
         assert!(path.is_dir());
         drop(folder);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_first_folder_with_room_is_taken_and_what_the_others_lack_is_said() {
+        let home = tempfile::tempdir().expect("a folder");
+        let at = |name: &str, free: io::Result<u64>| DemoFolder { path: home.path().join(name), free };
+        for name in ["small", "locked", "good", "better"] {
+            std::fs::create_dir(home.path().join(name)).expect("room");
+        }
+        let make = |path: &Path| match path.ends_with("locked") {
+            true => Err(io::ErrorKind::PermissionDenied.into()),
+            false => Temporary::new(path),
+        };
+        let folders = || {
+            let missing = Err(io::ErrorKind::NotFound.into());
+            [at("missing", missing), at("small", Ok(10 << 20)), at("locked", Ok(1 << 30))].into_iter()
+        };
+        let all = folders().chain([at("good", Ok(1 << 30)), at("better", Ok(1 << 40))]);
+        let (found, lacks) = first_with_room(all, 512 << 20, make);
+        assert_eq!(found.expect("a good one").path.parent(), Some(&*home.path().join("good")));
+        for (lack, part) in lacks.iter().zip(["missing' (", "small' (10.0 MiB free)", "locked' (permission"])
+        {
+            assert!(lack.contains(part), "{lack}");
+        }
+        let (found, lacks) = first_with_room(folders(), 512 << 20, make);
+        assert!(found.is_none() && lacks.len() == 3, "{lacks:?}");
     }
 }
