@@ -304,3 +304,22 @@ fn a_list_that_is_too_long_for_another_host_is_a_usage_error() {
     let run = home.pump(&["copy", "--ticket-file", "ticket", "--files-from", "list", "tree", &target]);
     expect(&run, 2, &["too long to be sent", "copy in parts"], "a long list");
 }
+
+#[test]
+fn a_path_with_dots_below_a_served_folder_is_served() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    make_folder(&home, "served/below");
+    home.file("served/a", 10);
+    let serving = Serving::new(&home, &[]);
+    for path in ["./a", "below/../a", ".//a", "./below/./../a"] {
+        let at = serving.at(path);
+        let back = home.pump(&["copy", "--ticket-file", "ticket", &at, "back"]);
+        expect(&back, 0, &[], path);
+        let words = ["copy", "--ticket-file", "ticket", "back", &at];
+        expect(&home.pump(&words), 0, &[], path);
+        expect(&home.pump(&["verify", "--ticket-file", "ticket", &at, "back"]), 0, &[], path);
+    }
+    let out = home.pump(&["copy", "--ticket-file", "ticket", &serving.at("below/../../ticket"), "out"]);
+    expect(&out, 5, &["leads out of the served folder"], "above it");
+}
