@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
@@ -15,16 +15,26 @@ use rustix::fs::{AtFlags, FileType, fstat, statat};
 /// EPERM, as the system refuses to change a file that is immutable.
 pub(crate) const REFUSED: Errno = Errno::EPERM;
 
-/// Device and inode of each.
-static WITHHELD: RwLock<Vec<(u64, u64)>> = RwLock::new(Vec::new());
+static WITHHELD: RwLock<Vec<Withheld>> = RwLock::new(Vec::new());
 /// There are some: most processes have none, and ask for each name.
 static HAS_SOME: AtomicBool = AtomicBool::new(false);
 
+/// A file that is withheld.
+struct Withheld {
+    device: u64,
+    inode: u64,
+    /// Once the last name of a file is removed and nobody has it open, another file gets its number: a server withheld a
+    /// file of somebody else for the number of its removed ticket.
+    _keeps_number: Option<OwnedFd>,
+}
+
 /// Withholds an open file from now on, if it is a regular one.
 pub fn withhold(file: impl AsFd) {
-    let Ok(stat) = fstat(file) else { return };
+    let Ok(stat) = fstat(&file) else { return };
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-        WITHHELD.write().unwrap_or_else(PoisonError::into_inner).push((stat.st_dev, stat.st_ino));
+        let _keeps_number = file.as_fd().try_clone_to_owned().ok();
+        let withheld = Withheld { device: stat.st_dev, inode: stat.st_ino, _keeps_number };
+        WITHHELD.write().unwrap_or_else(PoisonError::into_inner).push(withheld);
         HAS_SOME.store(true, Ordering::Relaxed);
     }
 }
@@ -32,7 +42,7 @@ pub fn withhold(file: impl AsFd) {
 /// Whether a file with this inode number is withheld, whatever its device.
 pub(crate) fn may_be_withheld(inode: u64) -> bool {
     HAS_SOME.load(Ordering::Relaxed)
-        && WITHHELD.read().unwrap_or_else(PoisonError::into_inner).iter().any(|(_, it)| *it == inode)
+        && WITHHELD.read().unwrap_or_else(PoisonError::into_inner).iter().any(|it| it.inode == inode)
 }
 
 /// What was opened, if it is not withheld.
@@ -55,8 +65,9 @@ pub(crate) fn is_withheld_name(folder: &File, name: &OsStr) -> bool {
 
 /// Whether a file is withheld.
 pub(crate) fn is_withheld(device: u64, inode: u64) -> bool {
+    let is_it = |it: &Withheld| (it.device, it.inode) == (device, inode);
     HAS_SOME.load(Ordering::Relaxed)
-        && WITHHELD.read().unwrap_or_else(PoisonError::into_inner).contains(&(device, inode))
+        && WITHHELD.read().unwrap_or_else(PoisonError::into_inner).iter().any(is_it)
 }
 
 #[cfg(test)]
@@ -89,5 +100,17 @@ mod tests {
         assert_eq!(names::rename(&open, own, &open, other), Err(REFUSED));
         assert_eq!(listed(), 1);
         names::metadata(&open, other).expect("it is not withheld");
+    }
+
+    /// ext4 gives the number of a file that is gone to the next new one.
+    #[test]
+    fn the_number_of_a_removed_file_withholds_no_other() {
+        let folder = tempfile::tempdir().expect("room");
+        let ticket = folder.path().join("ticket");
+        withhold(File::create(&ticket).expect("room"));
+        std::fs::remove_file(&ticket).expect("it exists");
+        (0..16).for_each(|number| std::fs::write(folder.path().join(number.to_string()), "").expect("room"));
+        let open = File::open(folder.path()).expect("it is one");
+        assert_eq!(names::list(&open, 0).expect("it is one").0.len(), 16);
     }
 }
