@@ -9,7 +9,7 @@ use datapump::{ChangeKind, Class, LimitedBy, Operation, Phase, Report};
 use datapump_lab::access::Accessed;
 use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
 use datapump_lab::advise::pid::{Verdict, watched::Watched};
-use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
+use datapump_lab::advise::profile::{ChainForecast, Component, Machine, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
 use datapump_lab::datagrams::{UdpLatency, UdpThroughput};
 use datapump_lab::emulator::PathStats;
@@ -99,7 +99,7 @@ pub enum EventLine<'a> {
     /// What two files of rows, or two programs, say of each other (pump lab compare).
     Comparison(&'a Comparison),
     /// What the components of a machine cost (pump lab profile).
-    Profile(&'a Profile),
+    Profile(ProfileLine<'a>),
     /// A forecast beside rows (pump lab predict --against).
     Against(&'a ProfileCheck),
     /// What was written to show corruption, or found of it (pump lab scrub).
@@ -114,6 +114,26 @@ pub enum EventLine<'a> {
     Crossings(&'a CrossingWay),
     /// What an application gets of a path (pump lab fit --model overhead).
     Application(&'a ApplicationCell),
+}
+
+/// A profile, but for the version of its form: each line has one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ProfileLine<'a> {
+    /// When it was complete.
+    time: &'a str,
+    /// Version of the program.
+    version: &'a str,
+    /// Whose it is.
+    machine: &'a Machine,
+    /// What each component does.
+    components: &'a [Component],
+}
+
+impl<'a> From<&'a Profile> for ProfileLine<'a> {
+    fn from(profile: &'a Profile) -> ProfileLine<'a> {
+        let Profile { v: _, time, version, machine, components } = profile;
+        ProfileLine { time, version, machine, components }
+    }
 }
 
 /// The beginning of a job.

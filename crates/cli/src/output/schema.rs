@@ -55,7 +55,21 @@ fn sorted(value: Value) -> Value {
     }
 }
 
+/// Validators refuse a schema in which a name is required twice; the line would have it twice, too.
+fn is_valid(schema: &Value) {
+    if let Some(required) = schema["required"].as_array() {
+        let names: std::collections::BTreeSet<&str> = required.iter().filter_map(Value::as_str).collect();
+        assert_eq!(names.len(), required.len(), "{required:?}");
+    }
+    match schema {
+        Value::Object(fields) => fields.values().for_each(is_valid),
+        Value::Array(items) => items.iter().for_each(is_valid),
+        _ => {}
+    }
+}
+
 fn is_kept(name: &str, schema: Value) {
+    is_valid(&schema);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schema").join(name);
     let text = serde_json::to_string_pretty(&sorted(schema)).expect("JSON") + "\n";
     if std::env::var_os("DATAPUMP_WRITE_SCHEMAS").is_some() {

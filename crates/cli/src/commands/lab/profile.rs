@@ -35,7 +35,7 @@ pub fn profile(arguments: &LabProfileArguments, output: &Output) -> i32 {
     match profile::make(&asked) {
         Ok(made) => {
             let words = format!("{}\nkept in {}\n", profile::words(&made), out.display());
-            print_figures(&[EventLine::Profile(&made)], &words, Status::Done, output)
+            print_figures(&[EventLine::Profile((&made).into())], &words, Status::Done, output)
         }
         Err(error) if stop.load(Ordering::Relaxed) => super::refuse(&error, Status::Interrupted, output),
         Err(error) if error.is::<StudyError>() => super::refuse(&error, Status::Usage, output),
