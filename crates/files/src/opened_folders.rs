@@ -1,10 +1,11 @@
 //! Folders of a target that their mode closes to their owner: a run opens them up for as long as it works in the tree,
-//! and gives them their mode when it ends, however it ends.
+//! and gives them their mode when it ends, however it ends. A dry run changes no mode: what it cannot see in such a
+//! folder counts as missing, and the run says so.
 //!
 //! Must not know: what is done in a folder, which mode it gets.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_engine::Errno;
 
+use crate::disk::names::HeldName;
 use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, names};
 use crate::identity::{FileId, id};
 
@@ -32,6 +34,8 @@ pub type WayToFolder<'tree> = (&'tree Arc<File>, &'tree Path, PathBuf);
 /// The folders that a run opened up, and their modes.
 #[derive(Debug, Default)]
 pub struct OpenedFolders {
+    /// Nothing is opened up: a dry run.
+    only_looks: bool,
     state: Mutex<DueModes>,
 }
 
@@ -41,6 +45,8 @@ struct DueModes {
     due: BTreeMap<(FileId, PathBuf), (FileId, u32)>,
     roots: BTreeMap<FileId, (Arc<File>, PathBuf)>,
     kept_bytes: usize,
+    /// Folders that were not opened up, of which something was not seen, and the path of one of them.
+    unseen: (BTreeSet<FileId>, PathBuf),
 }
 
 /// Whether the mode of a folder keeps its owner, who is this user, from something.
@@ -68,14 +74,7 @@ pub fn open_up(above: &File, name: Option<&OsStr>) -> Outcome<(File, Meta, bool)
             Ok((folder, meta, was_shut))
         }
         Err(Errno::EACCES) => {
-            let held = match name {
-                Some(name) => names::hold(above, name)?,
-                None => above.try_clone().map_err(|error| Errno::of(&error))?.into(),
-            };
-            let meta = file_meta(&held)?;
-            if meta.kind != FileKind::Folder || !is_owners(&meta) {
-                return Err(Errno::EACCES);
-            }
+            let (held, meta) = hold_closed(above, name)?;
             let holder = AttributeHolder::Held(&held);
             holder.set_mode(meta.mode | OPEN)?;
             let opened = open().and_then(|folder| match id(&file_meta(&folder)?) == id(&meta) {
@@ -91,7 +90,63 @@ pub fn open_up(above: &File, name: Option<&OsStr>) -> Outcome<(File, Meta, bool)
     }
 }
 
+/// Opens a folder as [`open_up`] does, without a change: one that its mode closes is held, and names in it can be looked at
+/// if its owner may search it.
+fn look_at(above: &File, name: Option<&OsStr>) -> Outcome<(File, Meta, bool)> {
+    match names::open_folder(above, name.unwrap_or(OsStr::new("."))) {
+        Ok(folder) => {
+            let meta = file_meta(&folder)?;
+            let is_shut = is_shut(&folder, &meta);
+            Ok((folder, meta, is_shut))
+        }
+        Err(Errno::EACCES) => hold_closed(above, name).map(|(held, meta)| (held.into_file(), meta, true)),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Holds a folder of this user that cannot be opened.
+fn hold_closed(above: &File, name: Option<&OsStr>) -> Outcome<(HeldName, Meta)> {
+    let held = match name {
+        Some(name) => names::hold(above, name)?,
+        None => above.try_clone().map_err(|error| Errno::of(&error))?.into(),
+    };
+    let meta = file_meta(&held)?;
+    match meta.kind == FileKind::Folder && is_owners(&meta) {
+        true => Ok((held, meta)),
+        false => Err(Errno::EACCES),
+    }
+}
+
 impl OpenedFolders {
+    /// Those of a run, or of a dry run.
+    pub fn of_run(is_dry: bool) -> OpenedFolders {
+        OpenedFolders { only_looks: is_dry, ..OpenedFolders::default() }
+    }
+
+    /// Opens a folder of a folder, or that folder itself, with what it was before, and whether it was closed.
+    pub fn open(&self, above: &File, name: Option<&OsStr>) -> Outcome<(File, Meta, bool)> {
+        if self.only_looks { look_at(above, name) } else { open_up(above, name) }
+    }
+
+    /// Whether nothing is opened up.
+    pub fn only_looks(&self) -> bool {
+        self.only_looks
+    }
+
+    /// Something in a folder that was not opened up was not seen.
+    pub fn note_unseen(&self, folder: &Meta, path: impl FnOnce() -> PathBuf) {
+        let mut state = self.state();
+        if state.unseen.0.len() < KEPT_BYTES_MAX / DUE_BYTES && state.unseen.0.insert(id(folder)) {
+            state.unseen.1 = path();
+        }
+    }
+
+    /// One of the folders of which something was not seen, and the number of the others.
+    pub fn unseen(&self) -> Option<(PathBuf, usize)> {
+        let state = self.state();
+        state.unseen.0.len().checked_sub(1).map(|others| (state.unseen.1.clone(), others))
+    }
+
     fn state(&self) -> MutexGuard<'_, DueModes> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,6 +158,9 @@ impl OpenedFolders {
 
     /// A folder was opened up and gets this mode when the run ends; the first that it was found with.
     pub fn owe(&self, (root, path, way): WayToFolder<'_>, folder: &Meta) {
+        if self.only_looks {
+            return;
+        }
         let Ok(root_id) = file_meta(root).map(|meta| id(&meta)) else { return };
         let mut state = self.state();
         state.roots.entry(root_id).or_insert_with(|| (Arc::clone(root), path.to_owned()));

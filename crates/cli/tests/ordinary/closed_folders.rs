@@ -14,6 +14,9 @@ use crate::support::{
     Home, PUMP, as_ordinary_user, expect, has_content, is_root, make_folder, noise_file, set_mode,
 };
 
+/// A part of what a dry run says of folders that it cannot look into.
+const UNSEEN: &str = "a dry run does not open up folders that their mode closes";
+
 const MODES: [u32; 6] = [0o500, 0o400, 0o300, 0o200, 0o100, 0];
 
 fn mode(path: &Path) -> u32 {
@@ -78,9 +81,9 @@ fn closed_folders_are_opened_up_while_they_are_worked_in() {
         names.retain(|name| !["a/f", "a/in/new"].contains(name));
         expect(&run(&["mirror", "from/", "open/to"]).expect("as before"), 0, &[], "removals");
         is_as_asked(&home, bits, &names, "removals");
-        // A plan changes nothing, whatever it can see.
+        // A plan changes nothing, and says where it does not look.
         let plan = run(&["mirror", "-n", "from/", "open/to"]).expect("as before");
-        assert!([0, 1, 23].contains(&plan.status), "{plan:?}");
+        expect(&plan, 0, if bits == 0o500 { &[] } else { &[UNSEEN] }, &format!("{bits:o}: a plan"));
         is_as_asked(&home, bits, &names, "a plan");
         fs::remove_dir_all(home.path("from/a")).expect("it is there");
         noise_file(&home, "from/other", 100, 4);
@@ -88,6 +91,28 @@ fn closed_folders_are_opened_up_while_they_are_worked_in() {
         assert_eq!(mode(&home.path("open/to")), bits);
         set_mode(&home.path("open/to"), 0o755);
         assert!(!home.path("open/to/a").exists() && home.path("open/to/other").exists(), "{bits:o}");
+    }
+}
+
+#[test]
+fn a_dry_run_into_closed_folders_has_the_status_of_the_run() {
+    for bits in MODES {
+        let home = places();
+        let chmod = format!("--chmod=D{bits:04o},F644");
+        let run = |words: &[&str]| as_ordinary_user(&home, &[words, &[&chmod]].concat());
+        let Some(first) = run(&["copy", "from/", "open/to"]) else { return };
+        expect(&first, 0, &[], "the first");
+        noise_file(&home, "from/a/f", 800, 3);
+        let plan = run(&["copy", "-n", "--update=differs", "from/", "open/to"]).expect("as before");
+        // With the right to search a folder its names are looked at.
+        let is_seen = bits & 0o100 != 0;
+        expect(&plan, 0, &["a/f'"], &format!("{bits:o}"));
+        assert_eq!(plan.out.contains("/g'"), !is_seen, "{bits:o}: {plan:?}");
+        assert_eq!(plan.err.contains(UNSEEN), !is_seen, "{bits:o}: {plan:?}");
+        assert_eq!(mode(&home.path("open/to")), bits);
+        let done = run(&["copy", "--update=differs", "from/", "open/to"]).expect("as before");
+        expect(&done, 0, &[], "the run");
+        is_as_asked(&home, bits, &["a/f", "a/in/g"], "the run");
     }
 }
 

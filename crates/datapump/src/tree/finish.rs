@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use datapump_core::units::counted;
 use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::{CpuStage, Errno, meter::within};
 
@@ -151,6 +152,15 @@ pub(crate) fn delete_rest(
 
 /// Folders that were opened up get their modes, also behind a run that was cut.
 pub(crate) fn close_folders(shared: &Shared<'_>) {
+    if let Some((path, others)) = shared.trees.opened_folders.unseen() {
+        let (path, others) = (shown_path(&path), others as u64);
+        let more =
+            if others > 0 { format!(" and {}", counted(others, "other folder")) } else { String::new() };
+        shared.ledger.warn(format!(
+            "a dry run does not open up folders that their mode closes to this user, their owner, as the run will: what \
+             is in '{path}'{more} counts as missing"
+        ));
+    }
     let mut devices = BTreeMap::new();
     let done = |folder: &File, meta: &Meta| match shared.settings.options.sync {
         Sync::None => Ok(()),

@@ -145,7 +145,7 @@ impl Trees {
             trees_done: Mutex::default(),
             devices: Mutex::default(),
             backup_folders: BackupFolders::default(),
-            opened_folders: Arc::default(),
+            opened_folders: Arc::new(OpenedFolders::of_run(options.dry_run)),
             put_names: PutNames::default(),
             like_backups: LikeBackupsOfFolders::default(),
             waiting: Mutex::default(),

@@ -168,8 +168,11 @@ impl<'run> DeletePass<'run> {
                 return Ok(());
             }
             let folder = here.target.file()?.0;
-            let (names, cookie) = listed::list(&folder, here.cookie)
-                .map_err(|errno| Problem::system(Operation::List, &here.target.path(), errno.0))?;
+            let (names, cookie) = match here.target.is_unseen() {
+                true => (Vec::new(), here.cookie),
+                false => listed::list(&folder, here.cookie)
+                    .map_err(|errno| Problem::system(Operation::List, &here.target.path(), errno.0))?,
+            };
             here.cookie = cookie;
             let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };
             let above = open.len() - 1;

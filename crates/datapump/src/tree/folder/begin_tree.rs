@@ -41,7 +41,6 @@ use datapump_files::commit::shortage;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary;
 use datapump_files::disk::{self, AttributeHolder, Folder, PathAt, kind, names};
-use datapump_files::opened_folders;
 use open_root::{open_if_there, open_parent, open_plain, open_target, simulated};
 
 /// Begins a tree.
@@ -64,7 +63,7 @@ pub(crate) fn begin_tree(
     let made = make(shared, &source_root, at)?;
     let (folder, found) = match &made {
         Some((_, folder, _)) => (Arc::clone(folder), None),
-        None => open_target(at, opened_folders::open_up)?,
+        None => open_target(at, |above, name| shared.trees.opened_folders.open(above, name))?,
     };
     let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
     let target = target.opening_up(&shared.trees.opened_folders, found);
@@ -180,13 +179,16 @@ fn look_at(
 ) -> Result<(), Problem> {
     let to = &*at.path;
     let (backups, opened) = match shared.settings.compares {
-        true => (BackupPlace::default(), Some(open_target(at, open_plain)?.0)),
+        true => (BackupPlace::default(), Some((open_target(at, open_plain)?.0, None))),
         false => {
             let backups = backup_place(shared, &source, (at, patterns_above))?;
-            (backups, open_if_there(at, shared.settings.options.make_path)?)
+            (backups, open_if_there(at, &shared.trees.opened_folders, shared.settings.options.make_path)?)
         }
     };
-    let side = |folder| FolderSide::root_of(to, folder, &shared.trees.keeper);
+    let side = |(folder, found)| {
+        let side = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
+        Ok(if shared.settings.compares { side } else { side.opening_up(&shared.trees.opened_folders, found) })
+    };
     let target = opened.map(side).transpose()?;
     let keeps = target.as_ref().is_some_and(|target| keeps_own(shared, &source, target));
     if !shared.settings.compares && !keeps {

@@ -29,7 +29,7 @@ use crate::tree::folder::origin::Origin;
 use datapump_files::disk::{Meta, file_meta, magic, names};
 use datapump_files::followed::{FollowLinks, OriginFolder, own_name};
 use datapump_files::identity::tick;
-use datapump_files::opened_folders::{self, OpenedFolders};
+use datapump_files::opened_folders::OpenedFolders;
 
 pub(crate) use keeper::Keeper;
 
@@ -63,7 +63,7 @@ enum SidePlace {
         keeper: Arc<Keeper>,
         /// Which links in it are followed.
         follow: FollowLinks,
-        /// Where a target is written: folders that are closed to this user, their owner, are opened up.
+        /// Where a target is written, or would be: what becomes of folders that are closed to this user, their owner.
         opened_folders: Option<Arc<OpenedFolders>>,
     },
     /// On another, which closes and opens it as it likes.
@@ -185,7 +185,7 @@ impl FolderSide {
         let now_ns = tick::now_ns();
         let above = self.opened(self.file()?);
         let opened = match opened_folders.as_ref().filter(|folders| opens_up && folders.has_room()) {
-            Some(_) => opened_folders::open_up(&above.file, Some(name)),
+            Some(folders) => folders.open(&above.file, Some(name)),
             None => open_and_stat(&above, name).map(|(file, meta)| (file, meta, false)),
         };
         let (file, meta, was_closed) =
@@ -379,7 +379,11 @@ impl FolderSide {
 
     fn open_again(&self, parent: &OpenedFolder, stays_open: bool) -> Result<OpenedFolder, Problem> {
         let above = self.parent.as_deref().expect("a root is open").opened(parent.clone());
-        self.reopened(open_and_stat(&above, &self.name), stays_open)
+        let opened = match self.looking() {
+            Some(folders) => folders.open(&above.file, Some(&self.name)).map(|(file, meta, _)| (file, meta)),
+            None => open_and_stat(&above, &self.name),
+        };
+        self.reopened(opened, stays_open)
     }
 
     /// What was opened again must be the same folder.

@@ -87,7 +87,10 @@ impl BatchCursor {
         match names::metadata(target, name) {
             Ok(meta) if !self.directory.claim(&meta, name) => Err(taken(&self.target_path(name))),
             Ok(meta) => Ok(Some(meta)),
-            Err(errno) if errno == Errno::ENOENT => Ok(None),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(Errno::EACCES) if self.directory.target.as_ref().is_some_and(|target| target.is_unseen()) => {
+                Ok(None)
+            }
             Err(errno) => Err(Problem::system(Operation::LookAt, &self.target_path(name), errno.0)),
         }
     }

@@ -11,16 +11,20 @@ use datapump_engine::Errno;
 
 use crate::problem::{Class, Operation, Problem};
 use datapump_files::disk::{Folder, Meta, Outcome, PathAt, file_meta, names};
+use datapump_files::opened_folders::OpenedFolders;
 
 /// A folder that was opened, what it was before that, and whether it was closed to this user.
 type OpenedRoot = (File, Meta, bool);
+
+/// The open folder, and what it was before where it is closed to this user.
+type FoundRoot = (Arc<File>, Option<Meta>);
 
 /// Opens an existing target, and gives what it was where it was opened up. A link that is, or is put, in its place leads
 /// nobody anywhere.
 pub(crate) fn open_target(
     at: &PathAt,
     open: impl Fn(&File, Option<&OsStr>) -> Outcome<OpenedRoot>,
-) -> Result<(Arc<File>, Option<Meta>), Problem> {
+) -> Result<FoundRoot, Problem> {
     let opened = match at.folder() {
         Ok(Folder::Os(folder)) => open(folder, at.name()),
         Ok(Folder::Sim(_)) => return Err(simulated(&at.path)),
@@ -51,16 +55,20 @@ pub(crate) fn open_parent(at: &PathAt) -> Result<Arc<File>, Problem> {
     }
 }
 
-/// Opens the target of a dry run, if it stands there: else a run could make it. With `makes_path` it makes what is
-/// missing above it, too.
-pub(crate) fn open_if_there(at: &PathAt, makes_path: bool) -> Result<Option<Arc<File>>, Problem> {
+/// Opens the existing target of a dry run, and gives what it was where it is closed: else a run could make it. With
+/// `makes_path` it makes what is missing above it, too.
+pub(crate) fn open_if_there(
+    at: &PathAt,
+    folders: &OpenedFolders,
+    makes_path: bool,
+) -> Result<Option<FoundRoot>, Problem> {
     let is_made = makes_path && at.folder().err() == Some(Errno::ENOENT);
     if !is_made && at.name().is_some() && at.metadata_of_name().is_err() {
         open_parent(at)?;
     }
-    match open_target(at, open_plain) {
+    match open_target(at, |above, name| folders.open(above, name)) {
         Err(problem) if problem.class == Class::Missing && (is_made || at.name().is_some()) => Ok(None),
-        opened => opened.map(|(folder, _)| Some(folder)),
+        opened => opened.map(Some),
     }
 }
 

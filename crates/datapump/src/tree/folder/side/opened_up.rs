@@ -14,8 +14,8 @@ use datapump_files::disk::{AttributeHolder, Meta, file_meta};
 use datapump_files::opened_folders::{OPEN, OpenedFolders};
 
 impl FolderSide {
-    /// The root of a target that is written, just opened: it and the folders below that are closed to this user, their
-    /// owner, are opened up until the run ends. `found` is what it was before, if it is open already.
+    /// The root of a target that is written, or would be, just opened: it and the folders below that are closed to this
+    /// user, their owner, are opened up until the run ends. `found` is what it was before, if it is open already.
     pub(crate) fn opening_up(
         mut self: Arc<FolderSide>,
         folders: &Arc<OpenedFolders>,
@@ -52,7 +52,19 @@ impl FolderSide {
         })
     }
 
-    /// Whether its mode is not its own for now.
+    /// Whether it is closed to this user, and a dry run does not open it up: what is not seen in it counts as missing.
+    pub(crate) fn is_unseen(&self) -> bool {
+        let folders = self.looking().filter(|_| self.was_opened_up());
+        folders.inspect(|folders| folders.note_unseen(&self.meta, || self.path())).is_some()
+    }
+
+    /// What a dry run notes of closed folders.
+    pub(super) fn looking(&self) -> Option<&Arc<OpenedFolders>> {
+        let SidePlace::Here { opened_folders, .. } = &self.place else { return None };
+        opened_folders.as_ref().filter(|folders| folders.only_looks())
+    }
+
+    /// Whether its mode is not its own for now, or would not be.
     pub(crate) fn was_opened_up(&self) -> bool {
         *locked(&self.opened_up) == Some(true)
     }
