@@ -108,8 +108,8 @@ fn a_stale_handle_of_a_file_that_is_gone_is_a_vanished_file() {
 }
 
 #[test]
-fn interrupted_calls_on_names_are_made_again() {
-    for call in ["lookup", "getattr", "open", "readdir", "listxattr"] {
+fn interrupted_calls_are_made_again() {
+    for call in ["lookup", "getattr", "open", "readdir", "listxattr", "read"] {
         let (disk, home) = (RefusingDisk::new(), Home::new());
         put_tree(disk.behind("").as_ref());
         disk.fail_calls(&[once(call, EINTR)]);
@@ -117,9 +117,10 @@ fn interrupted_calls_on_names_are_made_again() {
         expect(&run, 0, &[], call);
         has_content(&home.path("to/sub/three"), &noise(40_000, 2), call);
     }
-    for call in
-        ["lookup", "getattr", "open", "readdir", "create", "mkdir", "rename", "setattr", "fsync", "flush"]
-    {
+    for call in [
+        "lookup", "getattr", "open", "readdir", "create", "mkdir", "rename", "setattr", "fsync", "flush",
+        "write",
+    ] {
         let (disk, home) = (RefusingDisk::new(), Home::new());
         put_tree(&home.path("from"));
         disk.fail_calls(&[once(call, EINTR)]);
@@ -136,6 +137,30 @@ fn a_call_that_is_interrupted_each_time_fails_as_that() {
     disk.fail_calls(&[each_time("open", "two", EINTR)]);
     let run = pump(&["copy", &disk.at(""), &text(&home.path("to"))]);
     expect(&run, 23, &["two'", "Interrupted system call"], "each time");
+}
+
+/// Content of one request, and content that lanes share.
+#[test]
+fn content_that_is_interrupted_each_time_fails_as_that() {
+    for call in ["read", "write"] {
+        for engine in ["auto", "uring", "threads", "inline"] {
+            let row = format!("{call} {engine}");
+            let (disk, home) = (RefusingDisk::new(), Home::new());
+            let (from, to) = match call {
+                "read" => (disk.at("from"), text(&home.path("to"))),
+                _ => (text(&home.path("from")), disk.at("to")),
+            };
+            put_tree(from.as_ref());
+            std::fs::write(Path::new(&from).join("large"), noise(9 << 20, 4)).expect("room");
+            match call {
+                "read" => disk.fail_calls(&[each_time(call, "", EINTR)]),
+                // The list of the copy is shorter.
+                _ => disk.refuse(&[(Attribute::BytesFrom(20_000), Answer::Errno(EINTR))]),
+            }
+            let run = pump(&["copy", "--engine", engine, &from, &to]);
+            expect(&run, 23, &["two'", "large'", "Interrupted system call"], &row);
+        }
+    }
 }
 
 #[test]

@@ -34,7 +34,6 @@ enum End {
     Moved(u16),
     All,
     NoData,
-    Retry,
     Cancelled,
     Failed,
 }
@@ -114,7 +113,6 @@ impl Owner {
             End::Moved(bytes) => Settled::Moved(u32::from(bytes) % left + 1),
             End::All => Settled::Moved(left),
             End::NoData => Settled::EndOfData,
-            End::Retry => Settled::Retry,
             End::Cancelled => Settled::Cancelled,
             End::Failed => Settled::Failed(5),
         };

@@ -41,7 +41,6 @@ fn settled(result: Result<u32, Errno>, asked: u32) -> Settled {
         Ok(0) => Settled::EndOfData,
         // A padded direct request may move more than the block has left.
         Ok(bytes) => Settled::Moved(bytes.min(asked)),
-        Err(Errno::EINTR) => Settled::Retry,
         Err(Errno::ECANCELED) => Settled::Cancelled,
         Err(errno) => Settled::Failed(errno.0),
     }

@@ -208,21 +208,23 @@ impl Engine {
             self.arena.give_back(span.slot);
         }
         self.in_flight -= 1;
-        if completion.result == Err(Errno::ECANCELED) {
+        if let Err(Errno::ECANCELED | Errno::EINTR) = completion.result {
             let op = flying.take();
-            return Some(self.after_cancellation(completion.token, op));
+            return Some(self.unperformed(completion, op));
         }
         *flying = None; // closes the files that nobody else has
         Some(completion)
     }
 
     /// The kernel cancels requests that nobody cancelled where a ring needs a worker thread and a limit of processes
-    /// lets it make none (io_uring(7) does not say so). Such a request is performed here.
+    /// lets it make none (io_uring(7) does not say so), and hands on the `EINTR` of FUSE and NFS. Such a request is
+    /// performed here, as often as any call.
     #[cold]
-    fn after_cancellation(&mut self, token: u32, op: Option<Op>) -> Completion {
-        match op.filter(|_| self.kind() == EngineKind::Uring && !self.is_cancelled) {
-            Some(op) => self.post_inline(token, op),
-            None => Completion { token, result: Err(Errno::ECANCELED) },
+    fn unperformed(&mut self, completion: Completion, op: Option<Op>) -> Completion {
+        match op.filter(|_| self.kind() == EngineKind::Uring) {
+            Some(_) if self.is_cancelled => Completion { result: Err(Errno::ECANCELED), ..completion },
+            Some(op) => self.post_inline(completion.token, op),
+            None => completion,
         }
     }
 
@@ -254,7 +256,7 @@ impl Engine {
     }
 
     /// Asks requests in flight to end early: for streams whose other side may never answer. They complete all the
-    /// same, with `ECANCELED` or `EINTR` or with what they had moved.
+    /// same, with `ECANCELED` or with what they had moved.
     pub fn cancel(&mut self) {
         self.is_cancelled = true;
         match &mut self.queue {

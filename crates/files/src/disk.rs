@@ -23,8 +23,8 @@ pub use file_calls::FileCalls;
 pub use names::DirEntry;
 pub(crate) use os::retried;
 pub use os::{
-    acts_as_owner, boot, file_system, inode_flags, is_locked, is_mount_root, metadata_of_name, mount_options,
-    mtime_from_disk, origin, takes_names,
+    acts_as_owner, boot, file_system, fill, inode_flags, is_locked, is_mount_root, metadata_of_name,
+    mount_options, mtime_from_disk, origin, put, read_whole, takes_names,
 };
 pub use own::{is_closed, why_foreign, why_not_own};
 pub use path_at::{PathAt, folder_of};

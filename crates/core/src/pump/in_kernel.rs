@@ -25,7 +25,6 @@ impl Pump {
                 self.leave_copy();
                 self.landed(slot, block)
             }
-            Settled::Retry if !over => self.post_again(slot),
             Settled::Unable if !over => self.read_instead(slot),
             Settled::EndOfData if !over => self.copy_failed(slot, FaultKind::SourceEnded),
             Settled::Failed(errno) if !over => self.copy_failed(slot, FaultKind::Errno(errno)),

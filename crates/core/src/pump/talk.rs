@@ -96,8 +96,6 @@ pub enum Settled {
     Whole(u32),
     /// The source has no more data. (At the sink: it took nothing, which is a fault.)
     EndOfData,
-    /// Nothing happened; the same request is to be posted again (`EINTR`).
-    Retry,
     /// The request was called back because the run is stopping.
     Cancelled,
     /// It failed, with the system's error number.

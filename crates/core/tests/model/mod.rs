@@ -49,8 +49,6 @@ pub struct Model {
     /// Offsets of blocks whose read was posted, oldest first, until handed on.
     reading_order: Vec<u64>,
     last_handed_on: Option<u64>,
-    /// Requests that did nothing and will be posted as they were.
-    retried: Vec<Request>,
     pub partial_returns: u64,
     pub reads_with_data: u64,
 }
@@ -66,7 +64,6 @@ impl Model {
             sink: vec![None; file_bytes as usize],
             reading_order: Vec::new(),
             last_handed_on: None,
-            retried: Vec::new(),
             partial_returns: 0,
             reads_with_data: 0,
         }
@@ -94,9 +91,7 @@ impl Model {
     /// A request is posted: it must be allowed, and it must mean bytes that are there.
     pub fn post(&mut self, request: Request) {
         assert!(self.flying.iter().all(|other| other.slot != request.slot), "slot used twice: {request:?}");
-        let retried = self.retried.len();
-        self.retried.retain(|other| *other != request);
-        let first = request.done == 0 && retried == self.retried.len();
+        let first = request.done == 0;
         match request.transfer {
             Transfer::Read if first => {
                 self.slots[request.slot as usize].clear();
@@ -159,10 +154,6 @@ impl Model {
         if fails {
             return (request, Settled::Failed(5));
         }
-        if random.below(50) == 0 {
-            self.retried.push(request);
-            return (request, Settled::Retry);
-        }
         if request.transfer == Transfer::Copy && request.done == 0 && random.below(6) == 0 {
             return (request, Settled::Unable);
         }
@@ -214,8 +205,7 @@ impl Model {
             PumpEvent::Ended { at, .. } => assert_eq!(at, self.file_bytes, "the end is where it is"),
             PumpEvent::Landed { .. } | PumpEvent::Nothing | PumpEvent::Failed(_) => {}
         }
-        let dropped = !matches!(event, PumpEvent::Filled { .. })
-            && !matches!(settled, Settled::Moved(_) | Settled::Retry);
+        let dropped = !matches!(event, PumpEvent::Filled { .. }) && !matches!(settled, Settled::Moved(_));
         if request.transfer == Transfer::Read && dropped {
             self.reading_order.retain(|&at| at != request.block.at);
         }

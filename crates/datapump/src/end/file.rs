@@ -122,7 +122,6 @@ mod tests {
             (Ok(700), Settled::Moved(512)),
             (Ok(100), Settled::EndOfData),
             (Ok(0), Settled::EndOfData),
-            (Err(Errno(4)), Settled::Retry),
             (Err(Errno(28)), Settled::Failed(28)),
         ] {
             assert_eq!(end.settle(block, 0, result), settled, "{result:?}");

@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno as Error, ReadWriteFlags};
 
 pub use super::again::{Interrupted, again, again_named, stop_flag};
-use super::unix::{self, errno, may_block_for_ever, wait_for};
+use super::unix::{self, call_stream, errno, may_block_for_ever, wait_for};
 use crate::{Errno, TransferFlags};
 
 mod cache;
@@ -64,23 +64,20 @@ fn known(flags: TransferFlags) -> ReadWriteFlags {
     ReadWriteFlags::from_bits_retain(rw_flags(flags) as libc::c_uint)
 }
 
-/// Reads at an offset in bytes: pread(2) or preadv2(2), again if a signal came in between.
+/// Reads at an offset in bytes: pread(2) or preadv2(2).
 pub fn read_at(file: &File, at: u64, into: &mut [u8], flags: TransferFlags) -> Result<usize, Errno> {
     if flags.is_plain() {
         return unix::read_at(file, at, into);
     }
-    rustix::io::retry_on_intr(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(into)], at, known(flags)))
-        .map_err(errno)
+    again(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(into)], at, known(flags))).map_err(errno)
 }
 
-/// Writes at an offset in bytes: pwrite(2) or pwritev2(2), again if a signal came in between. May write a part.
+/// Writes at an offset in bytes: pwrite(2) or pwritev2(2). May write a part.
 pub fn write_at(file: &File, at: u64, from: &[u8], flags: TransferFlags) -> Result<usize, Errno> {
     if flags.is_plain() {
         return unix::write_at(file, at, from);
     }
-    let write = || rustix::io::pwritev2(file, &[IoSlice::new(from)], at, known(flags));
-    let written = rustix::io::retry_on_intr(write).map_err(errno);
-    match written {
+    match again(|| rustix::io::pwritev2(file, &[IoSlice::new(from)], at, known(flags))).map_err(errno) {
         // What a durable write promises, in two calls.
         Err(refused) if !flags.uncached && KernelCall::Pwritev2.is_refused_by(refused) => {
             let count = unix::write_at(file, at, from)?;
@@ -98,8 +95,7 @@ pub fn read_stream(file: &File, into: &mut [u8], stopped: &dyn Fn() -> bool) -> 
         rustix::io::preadv2(file, parts, CURRENT_POSITION, ReadWriteFlags::NOWAIT)
     };
     loop {
-        match now(into) {
-            Err(Error::INTR) => {}
+        match call_stream(stopped, || now(into)) {
             Err(Error::AGAIN) => {
                 wait_for(file, PollFlags::IN, stopped).map_err(errno)?;
                 // A file that is always readable yet not at once has its data on the device: wait for that.
@@ -120,8 +116,8 @@ pub fn read_stream(file: &File, into: &mut [u8], stopped: &dyn Fn() -> bool) -> 
 pub fn write_stream(file: &File, from: &[u8], stopped: &dyn Fn() -> bool) -> Result<usize, Errno> {
     loop {
         let parts = &[IoSlice::new(from)];
-        match rustix::io::pwritev2(file, parts, CURRENT_POSITION, ReadWriteFlags::NOWAIT) {
-            Err(Error::INTR) => {}
+        let now = || rustix::io::pwritev2(file, parts, CURRENT_POSITION, ReadWriteFlags::NOWAIT);
+        match call_stream(stopped, now) {
             Err(Error::AGAIN) => {
                 wait_for(file, PollFlags::OUT, stopped).map_err(errno)?;
                 if !may_block_for_ever(file) {
@@ -141,10 +137,10 @@ fn lacks_nowait(error: Error, call: KernelCall) -> bool {
     matches!(error, Error::OPNOTSUPP | Error::NOSYS) || call.is_refused_by(errno(error))
 }
 
-/// Copies up to `len` bytes inside the kernel: copy_file_range(2), again if a signal came in between. 0 is the end of
+/// Copies up to `len` bytes inside the kernel: copy_file_range(2). 0 is the end of
 /// the data in `from`. Between some file systems it answers `EXDEV`, `EINVAL`, `EOPNOTSUPP`, or 0 too early.
 pub fn copy_file_range(from: &File, from_at: u64, to: &File, to_at: u64, len: usize) -> Result<usize, Errno> {
-    rustix::io::retry_on_intr(|| {
+    again(|| {
         let (mut from_at, mut to_at) = (from_at, to_at);
         rustix::fs::copy_file_range(from, Some(&mut from_at), to, Some(&mut to_at), len)
     })

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno as Error;
 
+use super::again::again;
 use crate::Errno;
 
 /// How long a stream is waited for before `stopped` is asked again: an interrupt is answered within it.
@@ -31,14 +32,25 @@ pub(super) fn errno(error: Error) -> Errno {
     Errno(error.raw_os_error())
 }
 
-/// Reads at an offset in bytes: pread(2), again if a signal came in between.
+/// Reads at an offset in bytes: pread(2).
 pub fn read_at(file: &File, at: u64, into: &mut [u8]) -> Result<usize, Errno> {
-    rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *into, at)).map_err(errno)
+    again(|| rustix::io::pread(file, &mut *into, at)).map_err(errno)
 }
 
-/// Writes at an offset in bytes: pwrite(2), again if a signal came in between. May write a part.
+/// Writes at an offset in bytes: pwrite(2). May write a part.
 pub fn write_at(file: &File, at: u64, from: &[u8]) -> Result<usize, Errno> {
-    rustix::io::retry_on_intr(|| rustix::io::pwrite(file, from, at)).map_err(errno)
+    again(|| rustix::io::pwrite(file, from, at)).map_err(errno)
+}
+
+/// Makes a call on a stream. An interrupt that ends the waiting for it is no error of the stream.
+pub(super) fn call_stream(
+    stopped: &dyn Fn() -> bool,
+    call: impl FnMut() -> Result<usize, Error>,
+) -> Result<usize, Error> {
+    match again(call) {
+        Err(Error::INTR) if stopped() => Err(Error::CANCELED),
+        result => result,
+    }
 }
 
 /// Waits until the stream has data, room, or an error to tell; `ECANCELED` once `stopped` says so.
@@ -69,8 +81,8 @@ fn wait_in_steps(
 pub(super) fn read_polled(file: &File, into: &mut [u8], stopped: &dyn Fn() -> bool) -> Result<usize, Error> {
     loop {
         wait_for(file, PollFlags::IN, stopped)?;
-        match rustix::io::read(file, &mut *into) {
-            Err(Error::INTR | Error::AGAIN) => {}
+        match call_stream(stopped, || rustix::io::read(file, &mut *into)) {
+            Err(Error::AGAIN) => {}
             result => return result,
         }
     }
@@ -107,8 +119,8 @@ fn write_piece(
 ) -> Result<usize, Error> {
     loop {
         wait_in_steps(file, PollFlags::OUT, step, stopped)?;
-        match rustix::io::write(file, piece) {
-            Err(Error::INTR | Error::AGAIN) => {}
+        match call_stream(stopped, || rustix::io::write(file, piece)) {
+            Err(Error::AGAIN) => {}
             result => return result,
         }
     }

@@ -5,14 +5,13 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
 
 use datapump_core::journal::{HEADER_BYTES, is_list, is_torn};
 
 use crate::commit::put_names::is_note_in;
 use crate::commit::reserved::LIST_NAME;
 use crate::commit::temporary;
-use crate::disk::{FileKind, Meta, file_meta, names};
+use crate::disk::{FileKind, Meta, file_meta, fill, names};
 
 const LIST_IS_SKIPPED: &str = "is the list of an unfinished copy: it is skipped; run the command of that copy again to \
                              complete its folder";
@@ -24,10 +23,9 @@ pub fn why_skipped(name: &OsStr) -> &'static str {
 
 /// Whether the list of an unfinished copy lies in a folder.
 pub fn is_list_in(folder: &File) -> bool {
-    let Some((mut file, _)) = open_list(folder) else { return false };
-    let mut head = Vec::new();
-    let read = (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head);
-    read.is_ok() && (is_list(&head) || is_torn(&head))
+    let Some((file, _)) = open_list(folder) else { return false };
+    let mut head = [0; HEADER_BYTES];
+    fill(&file, 0, &mut head).is_ok_and(|count| is_list(&head[..count]) || is_torn(&head[..count]))
 }
 
 /// Whether a name is that of a file that a pump uses or can resume, or of the list or note of an unfinished copy.

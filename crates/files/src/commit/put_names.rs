@@ -14,9 +14,7 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::resume::fnv;
@@ -25,7 +23,9 @@ use rustix::fs::{self, Mode};
 
 use crate::attributes;
 use crate::commit::reserved;
-use crate::disk::{Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, file_meta, names};
+use crate::disk::{
+    self, Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, file_meta, names,
+};
 use crate::identity::{FileId, id};
 
 /// What the file begins with. The sum of the command follows, and those of names, 8 bytes each.
@@ -124,12 +124,11 @@ impl NoteHead {
     }
 }
 
-fn begins(mut file: &File) -> Outcome<NoteHead> {
-    let mut head = Vec::new();
-    let read = (&mut file).take(HEAD.len() as u64).read_to_end(&mut head);
-    read.map_err(|error| Errno::of(&error))?;
-    Ok(match HEAD.starts_with(&head) {
-        true if head.len() == HEAD.len() => NoteHead::Whole,
+fn begins(file: &File) -> Outcome<NoteHead> {
+    let mut head = [0; HEAD.len()];
+    let count = disk::fill(file, 0, &mut head)?;
+    Ok(match HEAD.starts_with(&head[..count]) {
+        true if count == HEAD.len() => NoteHead::Whole,
         true => NoteHead::Torn,
         false => NoteHead::Other,
     })
@@ -255,7 +254,7 @@ impl Notes {
     }
 
     fn write_head(&self, file: &File) -> Outcome<()> {
-        write(file, &[HEAD, &self.command.to_le_bytes()].concat(), 0)
+        disk::put(file, 0, &[HEAD, &self.command.to_le_bytes()].concat())
     }
 
     /// It may be forged: what it says can only make backups get numbers. Files of other programs are left, and so are
@@ -274,7 +273,7 @@ impl Notes {
             self.write_head(&file)?;
         }
         let mut command = [0; SUM_BYTES];
-        file.read_at(&mut command, HEAD.len() as u64).map_err(|error| Errno::of(&error))?;
+        disk::fill(&file, HEAD.len() as u64, &mut command)?;
         let end = self.read_sums(&file, is_free, sums)?;
         if is_free {
             self.locked.push(NoteFile { name, file, command: u64::from_le_bytes(command), end });
@@ -288,7 +287,7 @@ impl Notes {
         let (mut end, mut bytes) = (NAMES_AT, [0; SUM_BYTES << 10]);
         let number = if is_free { self.locked.len() as u8 } else { u8::MAX };
         loop {
-            let count = file.read_at(&mut bytes, end).map_err(|error| Errno::of(&error))?;
+            let count = disk::fill(file, end, &mut bytes)?;
             let (read, _) = bytes[..count].as_chunks::<SUM_BYTES>();
             if read.is_empty() {
                 return Ok(end);
@@ -315,7 +314,7 @@ impl Notes {
         let note = self.own_note()?;
         // With one more a later run takes all names for put.
         if note.end <= NAMES_AT + (SUMS_MAX * SUM_BYTES) as u64 {
-            write(&note.file, &sum.to_le_bytes(), note.end)?;
+            disk::put(&note.file, note.end, &sum.to_le_bytes())?;
             note.end += SUM_BYTES as u64;
         }
         Ok(!self.knows_all)
@@ -340,7 +339,7 @@ impl Notes {
                 true => removed |= self.remove(&open, &note.name),
                 false => {
                     let cut = note.file.set_len(NAMES_AT);
-                    let _ = cut.map(|()| write(&note.file, &rest, NAMES_AT));
+                    let _ = cut.map(|()| disk::put(&note.file, NAMES_AT, &rest));
                 }
             }
         }
@@ -361,10 +360,6 @@ impl Notes {
             (removed, _) => removed.is_ok(),
         }
     }
-}
-
-fn write(file: &File, bytes: &[u8], at: u64) -> Outcome<()> {
-    file.write_all_at(bytes, at).map_err(|error| Errno::of(&error))
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use datapump_engine::Errno;
 use datapump_engine::os::linux::KernelCall;
+use datapump_engine::{Errno, TransferFlags, os as engine};
 
 use super::{Access, FileKind, Meta, Outcome, Room, proc};
 use crate::withheld::{REFUSED, given, is_withheld, may_change};
@@ -276,7 +276,34 @@ pub(super) fn unwritten_bytes(file: &File) -> u64 {
 }
 
 pub(super) fn peek(file: &File, at: u64, into: &mut [u8]) -> Outcome<usize> {
-    rustix::io::pread(file, into, at).map_err(errno)
+    engine::read_at(file, at, into, TransferFlags::default())
+}
+
+/// Reads until `into` is full or the file ends. The number of bytes that were read.
+pub fn fill(file: &File, at: u64, into: &mut [u8]) -> Outcome<usize> {
+    let mut filled = 0;
+    while filled < into.len() {
+        match peek(file, at + filled as u64, &mut into[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+/// Reads a file to its end, whatever length it says.
+pub fn read_whole(file: &File) -> Outcome<Vec<u8>> {
+    const PIECE_BYTES: usize = 64 << 10;
+    let mut bytes = Vec::new();
+    loop {
+        let end = bytes.len();
+        bytes.resize(end + PIECE_BYTES, 0);
+        let count = fill(file, end as u64, &mut bytes[end..])?;
+        bytes.truncate(end + count);
+        if count < PIECE_BYTES {
+            return Ok(bytes);
+        }
+    }
 }
 
 pub(super) fn set_direct(file: &File) -> Outcome<()> {
@@ -299,9 +326,16 @@ pub(super) fn reflink(from: &File, to: &File) -> Outcome<()> {
     fs::ioctl_ficlone(to, from).map_err(errno)
 }
 
-pub(super) fn put(file: &File, at: u64, bytes: &[u8]) -> Outcome<()> {
-    use std::os::unix::fs::FileExt;
-    file.write_all_at(bytes, at).map_err(|error| Errno::of(&error))
+/// Writes all of it.
+pub fn put(file: &File, at: u64, bytes: &[u8]) -> Outcome<()> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match engine::write_at(file, at + written as u64, &bytes[written..], TransferFlags::default())? {
+            0 => return Err(Errno::EIO),
+            count => written += count,
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn sync_data(file: &File) -> Outcome<()> {

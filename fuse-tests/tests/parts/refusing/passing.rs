@@ -266,7 +266,7 @@ impl Filesystem for Passing {
     fn read(
         &self,
         _: &Request,
-        _: INodeNo,
+        number: INodeNo,
         handle: FileHandle,
         at: u64,
         bytes: u32,
@@ -274,6 +274,7 @@ impl Filesystem for Passing {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        fails!(self, "read", self.path(number), reply);
         let mut content = vec![0; bytes as usize];
         match self.open_file(handle).and_then(|file| file.read_at(&mut content, at)) {
             Ok(len) => reply.data(&content[..len]),

@@ -12,7 +12,6 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +30,7 @@ use crate::tree::list::list_clock::since;
 use crate::tree::list::list_file::{header_in, open_own};
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved::LIST_NAME;
-use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, why_foreign, why_not_own};
+use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, read_whole, why_foreign, why_not_own};
 use datapump_files::identity::{FileId, id};
 
 /// The list of one tree.
@@ -422,11 +421,8 @@ impl Earlier {
 }
 
 /// What a list tells: whether the folder was new then, and the marks of earlier runs.
-fn read(mut file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem> {
-    let mut bytes = Vec::new();
-    file.rewind()
-        .and_then(|()| file.read_to_end(&mut bytes))
-        .map_err(|error| Problem::system(Operation::Read, name, Errno::of(&error).0))?;
+fn read(file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem> {
+    let bytes = read_whole(file).map_err(|errno| Problem::system(Operation::Read, name, errno.0))?;
     // What a list does not tell itself its file may. Whatever names its copies dealt with, it were not fewer than all.
     let unknown = Earlier::none(Header { selection: 0, ..*this }, origin(file).0);
     let Some(header) = Header::decode(&bytes) else {

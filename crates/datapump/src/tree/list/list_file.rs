@@ -4,7 +4,6 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::tree::list::doubt::Doubt;
 use crate::tree::list::header::{SourceRoot, header, is_of_folder};
 use datapump_files::commit::partial::open_list;
 use datapump_files::commit::reserved::LIST_NAME;
-use datapump_files::disk::{FileKind, Folder, is_closed, names, origin, why_foreign, why_not_own};
+use datapump_files::disk::{FileKind, Folder, fill, is_closed, names, origin, why_foreign, why_not_own};
 
 /// Whether a folder holds the list of an unfinished copy of this source: what another run of it finds there is its own.
 pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
@@ -69,10 +68,10 @@ pub(crate) fn was_made_for(
 }
 
 /// The header of an open list.
-pub(crate) fn header_in(mut file: &File) -> Option<Header> {
+pub(crate) fn header_in(file: &File) -> Option<Header> {
     let mut bytes = [0; HEADER_BYTES];
-    file.read_exact(&mut bytes).ok()?;
-    Header::decode(&bytes)
+    let count = fill(file, 0, &mut bytes).ok()?;
+    Header::decode(&bytes[..count])
 }
 
 /// The same of one that is believed. An error: why it is not.

@@ -7,7 +7,6 @@
 //! Must not know: what folders are, what is asked of their names.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 use datapump_core::walked::{
     FolderNames, RECORD_BYTES, RecordDecoder, RecordEncoder, RecordPlace, StoredNames,
@@ -17,9 +16,11 @@ use super::record_room::RecordRoom;
 use super::{FolderKey, FolderStates, WalkedFolder};
 use crate::job::budget::charged::ChargedRoom;
 use crate::problem::{Class, Operation, Problem, system_words};
+use datapump_files::disk;
 
 /// Memory of a name: a list of them grows by halves, and is cut to its length at its end.
 const NAME_BYTES: usize = RECORD_BYTES + RECORD_BYTES / 2;
+const OTHER_BYTES: &str = "other bytes than were written";
 /// Memory of the key of a name in a tree of them.
 const MET_BYTES: usize = 24;
 
@@ -96,7 +97,7 @@ impl RecordStore {
         let file = self.file.as_ref().expect("without room nothing is written");
         let mut record = RecordEncoder::new(names, folder, self.end);
         while let Some(at) = record.next_part(&mut self.part) {
-            file.write_all_at(&self.part, at).map_err(|error| not_written(&words_of(&error)))?;
+            disk::put(file, at, &self.part).map_err(|errno| not_written(&system_words(errno.0)))?;
         }
         Ok(record.place())
     }
@@ -107,17 +108,16 @@ impl RecordStore {
         let mut record = RecordDecoder::new(place, folder);
         while let Some((at, len)) = record.next_part() {
             self.part.resize(len, 0);
-            file.read_exact_at(&mut self.part, at).map_err(|error| not_read(&words_of(&error)))?;
+            let read = disk::fill(file, at, &mut self.part);
+            if read.map_err(|errno| not_read(&system_words(errno.0)))? < len {
+                return Err(not_read(OTHER_BYTES));
+            }
             record.add(&self.part);
         }
-        stored.handle_read(record.end().ok_or_else(|| not_read("other bytes than were written"))?);
+        stored.handle_read(record.end().ok_or_else(|| not_read(OTHER_BYTES))?);
         self.names += stored.len_in_memory();
         Ok(())
     }
-}
-
-fn words_of(error: &std::io::Error) -> String {
-    error.raw_os_error().map_or_else(|| error.to_string(), system_words)
 }
 
 fn not_written(words: &str) -> Problem {
@@ -381,7 +381,7 @@ mod tests {
         let stage = stage(Keeps::All, MEMORY, Some(&file));
         stage.walk_all();
         let len = file.metadata().expect("open").len() as usize;
-        file.write_all_at(&vec![0; len], 0).expect("room");
+        disk::put(&file, 0, &vec![0; len]).expect("room");
         let folders = 0..FOLDERS;
         let unknown = folders.filter(|folder| stage.has(*folder, NAMES).is_none()).count();
         assert!(unknown > 0, "some were on disk alone");
