@@ -428,6 +428,31 @@ fn a_mirror_removes_nothing_from_another_folder_of_its_source() {
     }
 }
 
+/// A folder of the target alone, which a mount shows in the source under another name.
+#[test]
+fn a_mirror_does_not_remove_a_folder_that_a_mount_shows_in_its_source() {
+    for (name_of_file, flag) in
+        [("f", "-v"), ("f", "-n"), ("f", "-x"), ("f", "--max-size=5B"), ("only", "-v")]
+    {
+        let home = Home::new();
+        for folder in ["s/shown", "t/only/deep"] {
+            std::fs::create_dir_all(home.path(folder)).expect("room");
+        }
+        for file in ["t/only/f", "t/only/deep/f"] {
+            std::fs::write(home.path(file), "precious").expect("room");
+        }
+        std::fs::write(home.path("s").join(name_of_file), "F").expect("room");
+        let bound = ["t/only", "s/shown"].map(|name| home.path(name).display().to_string());
+        let _bind = Bind::new(&bound[0], &bound[1]);
+        let run = home.pump(&["mirror", flag, "s/", "t"]);
+        let row = format!("{name_of_file} {flag}");
+        expect(&run, 23, &["'t/only': is copied from"], &row);
+        for file in ["t/only/f", "s/shown/deep/f"] {
+            has_content(&home.path(file), b"precious", &row);
+        }
+    }
+}
+
 #[test]
 fn a_source_that_a_mount_shows_in_the_target_is_not_written_to() {
     for flag in ["-a", "-n", "--lanes=3"] {

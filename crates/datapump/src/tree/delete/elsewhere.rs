@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -14,7 +14,7 @@ use super::place::{DeletePlace, open};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::moved::view::{self, ViewProbe};
-use datapump_files::disk::{self, Meta, file_meta, names};
+use datapump_files::disk::{self, file_meta, names};
 use datapump_files::identity::{FileId, id};
 
 impl DeletePass<'_> {
@@ -79,19 +79,27 @@ impl DeletePass<'_> {
         is_seen.unwrap_or_else(|errno| view::may_hide(folder, errno))
     }
 
-    /// Whether a folder at the target is one that is copied from, under another name or by a mount; told, if so.
-    pub(super) fn is_source(
-        &mut self,
-        (there, open): (&Meta, impl FnOnce() -> Option<Arc<File>>),
-        path: impl Fn() -> PathBuf,
-    ) -> bool {
-        let is_shown =
-            || open().is_some_and(|folder| self.all.iter().any(|root| self.shows(&root.source, &folder)));
-        let is_source = self.shared.trees.is_source_root(there) || is_shown();
+    /// Whether a folder at the target that the source does not have under this name is one that is copied from: one of
+    /// those that were walked, whichever, or one that a mount shows. Reported, if so. Asked before it is looked into.
+    pub(super) fn is_source(&mut self, target: &FolderSide) -> bool {
+        if self.is_source_root(target) {
+            return true;
+        }
+        let shows = |folder: &Arc<File>| self.all.iter().any(|root| self.shows(&root.source, folder));
+        let is_source = open(target).is_some_and(|folder| shows(&folder)) || self.is_walked(id(&target.meta));
         if is_source {
-            self.refuse_source(&path());
+            self.refuse_source(&target.path());
         }
         is_source
+    }
+
+    /// Whether it is a folder that the user named as a source. Reported, if so.
+    pub(super) fn is_source_root(&mut self, target: &FolderSide) -> bool {
+        let is_root = self.shared.trees.is_source_root(&target.meta);
+        if is_root {
+            self.refuse_source(&target.path());
+        }
+        is_root
     }
 
     fn refuse_source(&mut self, path: &Path) {

@@ -14,7 +14,7 @@ use datapump_core::walked::{
 use datapump_engine::Errno;
 
 use super::in_the_way::FoldersInTheWay;
-use super::place::{DeletePlace, PlacedSource, open};
+use super::place::{DeletePlace, PlacedSource};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::target::change::deletion;
@@ -312,9 +312,7 @@ impl<'run> DeletePass<'run> {
                 }
                 target => target?,
             };
-            let is_source =
-                |pass: &mut Self| pass.is_source((&target.meta, || open(&target)), || target.path());
-            return Ok(match self.is_elsewhere(here, false, &target) || is_source(self) {
+            return Ok(match self.is_elsewhere(here, false, &target) || self.is_source(&target) {
                 true => Fate::Kept,
                 false => Fate::Enter(Box::new(DeletePlace::new(&here.root, (None, target), key))),
             });
@@ -353,8 +351,7 @@ impl<'run> DeletePass<'run> {
         }
         let target = here.target.child(name)?;
         // What it shows is found out before something of it goes.
-        let is_source = |pass: &mut Self| pass.is_source((&target.meta, || None), || target.path());
-        if self.is_elsewhere(here, true, &target) || is_source(self) {
+        if self.is_elsewhere(here, true, &target) || self.is_source_root(&target) {
             return Ok(Fate::Right);
         }
         let source = here.source.as_ref().map(|source| source.below(written));
