@@ -169,6 +169,24 @@ fn what_is_new_and_left_alone_is_copied_and_mirrored() {
 }
 
 /// Copies OLD, and writes NEW over its source in the second of that: all that the copy's file system tells is the same.
+/// The copy has the source's times as far as the file system keeps them.
+#[test]
+fn times_that_the_disk_rounds_are_no_difference() {
+    let (_mount, folder) = mount();
+    let home = Home::new();
+    fs::create_dir_all(home.path("tree/sub")).expect("room");
+    noise_file(&home, "tree/sub/a", 1000, 1);
+    noise_file(&home, "tree/b", 1000, 2);
+    let (from, to) = (home.path("tree").display().to_string(), folder.join("copy").display().to_string());
+    expect(&Running::start(pump_command(&["mirror", &from, &to])).end(), 0, &[], "copied");
+    for words in [["verify", &from, &to], ["verify", &to, &from]] {
+        expect(&Running::start(pump_command(&words)).end(), 0, &[], words[1]);
+    }
+    let older = fs::File::open(folder.join("copy/b")).expect("it was copied");
+    older.set_modified(UNIX_EPOCH + Duration::from_secs(1_577_836_800)).expect("it is ours");
+    expect(&Running::start(pump_command(&["verify", &from, &to])).end(), 1, &["was changed at"], "older");
+}
+
 fn rewritten_within_a_second(file: &Path, copy: &Path, words: &[&str]) {
     let is_hidden = (0..SECONDS_TRIED).any(|_| {
         let _ = fs::remove_file(copy);
