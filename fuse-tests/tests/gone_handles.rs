@@ -117,16 +117,53 @@ fn interrupted_calls_are_made_again() {
         expect(&run, 0, &[], call);
         has_content(&home.path("to/sub/three"), &noise(40_000, 2), call);
     }
-    for call in [
-        "lookup", "getattr", "open", "readdir", "create", "mkdir", "rename", "setattr", "fsync", "flush",
-        "write",
-    ] {
+    for call in ["lookup", "getattr", "open", "readdir", "create", "mkdir", "rename", "setattr", "write"] {
         let (disk, home) = (RefusingDisk::new(), Home::new());
         put_tree(&home.path("from"));
         disk.fail_calls(&[once(call, EINTR)]);
         let run = pump(&["copy", &text(&home.path("from")), &disk.at("to")]);
         expect(&run, 0, &[], call);
         has_content(disk.behind("to/sub/three").as_ref(), &noise(40_000, 2), call);
+    }
+}
+
+/// The next close or sync does not know of it.
+#[test]
+fn an_interrupted_close_or_sync_has_failed() {
+    for (call, said) in [("flush", "close '"), ("fsync", "sync '")] {
+        let (disk, home) = (RefusingDisk::new(), Home::new());
+        put_tree(&home.path("from"));
+        let copy = |name: &str, to: &str| pump(&["copy", &text(&home.path("from").join(name)), &disk.at(to)]);
+        disk.fail_calls(&[once(call, EINTR)]);
+        expect(&copy("one", "file"), 1, &[said, "Interrupted system call"], call);
+        assert!(!Path::new(&disk.behind("file")).exists(), "{call}");
+        disk.fail_calls(&[once(call, EINTR)]);
+        expect(&copy("", "to"), 23, &[said, "Interrupted system call"], call);
+        disk.fail_calls(&[]);
+        expect(&copy(".", "to"), 0, &[], call);
+        has_content(disk.behind("to/sub/three").as_ref(), &noise(40_000, 2), call);
+        assert_eq!(leftovers(&disk.at("")), [""; 0], "{call}");
+    }
+}
+
+#[test]
+fn a_rename_that_is_performed_and_interrupted_leaves_nothing() {
+    let (disk, home) = (RefusingDisk::new(), Home::new());
+    put_tree(&home.path("from"));
+    std::os::unix::fs::symlink("one", home.path("from/link")).expect("room");
+    disk.fail_calls(&[each_time("renamed", "", EINTR)]);
+    let from = home.path("from");
+    expect(&pump(&["copy", &text(&from.join("one")), &disk.at("file")]), 0, &[], "a file");
+    has_content(disk.behind("file").as_ref(), &noise(40_000, 0), "a file");
+    std::fs::create_dir(disk.behind("to")).expect("room");
+    // Nothing is held that says whether a link is the one that was made.
+    let copy = || pump(&["copy", &format!("{}/", text(&from)), &disk.at("to")]);
+    expect(&copy(), 23, &["make the link '", "Interrupted system call", "3 files copied"], "a folder");
+    has_content(disk.behind("to/sub/three").as_ref(), &noise(40_000, 2), "a folder");
+    disk.fail_calls(&[]);
+    expect(&copy(), 0, &[], "again");
+    for folder in ["", "to", "to/sub"] {
+        assert_eq!(leftovers(&disk.at(folder)), [""; 0], "{folder}");
     }
 }
 

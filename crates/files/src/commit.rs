@@ -378,6 +378,8 @@ impl StagedFile {
         };
         match renamed {
             Err(Errno::EEXIST) if self.before == Before::Nothing => return Err(taken(&self.path)),
+            // It may have been performed all the same: the name says.
+            Err(Errno::EINTR) if same_file(&self.folder, &self.name, &self.handle) => {}
             renamed => renamed.map_err(|errno| self.unnamed_for(errno))?,
         }
         // Killed before this, the journal is left; it belongs to a temporary file that is not there.

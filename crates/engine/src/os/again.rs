@@ -36,7 +36,8 @@ impl Interrupted for rustix::io::Errno {
     }
 }
 
-/// Makes a call that can be repeated, until it is not interrupted.
+/// Makes a call that has one effect however often it is made, until it is not interrupted. What an earlier write did is
+/// told once, by the first close or sync: neither is such a call.
 pub fn again<T, E: Interrupted>(call: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     again_unless(&STOP, call)
 }

@@ -20,6 +20,7 @@
 //!
 //! Must not know: plans, trees, what is reported to users.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -65,18 +66,26 @@ pub fn probe(folder: &File) -> Option<InOrder> {
     let (name, file) = made.map(|(name, file)| (name, Handle::Os(file))).ok()?;
     // Another pump would take it for a leftover.
     let _ = file.try_lock();
-    let renamed = reserved::under_new_name(|new| names::rename(folder, &name, folder, new));
+    let tried = Cell::new(None);
+    let renamed = reserved::under_new_name(|new| {
+        tried.set(Some(new.to_owned()));
+        names::rename(folder, &name, folder, new)
+    });
     let keeps_modes = file.meta().is_ok_and(|made| made.mode & GROUP_AND_OTHERS == 0);
     let put = file.put(1, b"-");
     let refuses_gaps =
         put.is_err_and(|errno| errno == Errno::EIO || is_file_systems(errno, KernelCall::Pwrite64));
     drop(file);
-    let (renames, name) = match renamed {
-        Ok((new, ())) => (true, new),
-        Err(errno) => (!is_file_systems(errno, KernelCall::Renameat), name),
+    let (renames, left) = match renamed {
+        Ok((new, ())) => (true, [Some(new), None]),
+        // It may have been performed all the same.
+        Err(Errno::EINTR) => (true, [Some(name), tried.take()]),
+        Err(errno) => (!is_file_systems(errno, KernelCall::Renameat), [Some(name), None]),
     };
-    // An upload that was given up has nothing to remove.
-    let _ = names::remove(folder, &name, false);
+    for name in left.into_iter().flatten() {
+        // An upload that was given up has nothing to remove.
+        let _ = names::remove(folder, &name, false);
+    }
     // A run with nothing to do finds the folder as it was.
     let _ = attributes::give_back_times(&before, folder);
     let takes = InOrder { device: before.device, renames, refuses_gaps, keeps_modes };

@@ -373,14 +373,19 @@ pub fn links_have_attributes(
         let (mtime_ns, uid) = state(&held)?;
         // Either is enough: some mounts have one owner for all, or ignore times.
         let shows_some = mtime_ns == i128::from(TIME.tv_sec) * 1_000_000_000 || uid == owner;
-        rename_new(folder, spare, renamed)?;
-        named.set(renamed);
+        let moved = rename_new(folder, spare, renamed);
+        // An interrupted call may have been performed.
+        if matches!(moved, Ok(()) | Err(Errno::EINTR)) {
+            named.set(renamed);
+        }
+        moved?;
         Ok::<_, Errno>((shows_some || (set.is_err() && given.is_err())) && state(&file)? == before)
     };
     let are_own = are_own();
     // Best effort: leftovers are recognised and removed by the next run.
-    let _ = os::remove(folder, link);
-    let _ = os::remove(folder, named.get());
+    for name in [link, spare, named.get()] {
+        let _ = os::remove(folder, name);
+    }
     are_own
 }
 

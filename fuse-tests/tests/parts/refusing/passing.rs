@@ -210,6 +210,8 @@ impl Filesystem for Passing {
                 }
             }
         }
+        // It is performed and fails.
+        fails!(self, "renamed", to, reply);
         done(reply, renamed.map_err(error));
     }
 

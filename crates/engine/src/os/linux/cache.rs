@@ -5,7 +5,6 @@
 use std::fs::File;
 use std::os::fd::{AsRawFd, IntoRawFd};
 
-use super::again;
 use super::host::cachestat;
 use crate::Errno;
 
@@ -27,18 +26,16 @@ pub fn has_dirty_pages(file: &File, at: u64, len: u64) -> bool {
 }
 
 /// Tells what closing the file would tell, and keeps it open: FUSE asks its daemon (`FLUSH`) at each close of each
-/// descriptor, NFS and CIFS write what they hold.
+/// descriptor, NFS and CIFS write what they hold. An interrupted close has failed, and the next one does not know of it:
+/// a store that gave the upload up (goofys) answers with success then.
 pub fn flush(file: &File) -> Result<(), Errno> {
-    // An interrupted close is made again on a new descriptor.
-    again(|| {
-        let twin = file.try_clone().map_err(|error| Errno::of(&error))?.into_raw_fd();
-        // SAFETY: the descriptor was made one line above, nobody else knows it, and it is not used after this: Linux
-        // frees it whatever close(2) answers.
-        match unsafe { libc::close(twin) } {
-            0 => Ok(()),
-            _ => Err(Errno::of(&std::io::Error::last_os_error())),
-        }
-    })
+    let twin = file.try_clone().map_err(|error| Errno::of(&error))?.into_raw_fd();
+    // SAFETY: the descriptor was made one line above, nobody else knows it, and it is not used after this: Linux frees it
+    // whatever close(2) answers.
+    match unsafe { libc::close(twin) } {
+        0 => Ok(()),
+        _ => Err(Errno::of(&std::io::Error::last_os_error())),
+    }
 }
 
 #[cfg(test)]

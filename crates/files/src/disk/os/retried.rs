@@ -14,6 +14,8 @@ pub use rustix::fs::{
     Timestamps, Uid, XattrFlags, accessat, fadvise, fcntl_getfl, fcntl_setfl, flock, fstatfs, ioctl_ficlone,
     ioctl_getflags, makedev,
 };
+// A sync that failed is final, also an interrupted one.
+pub use rustix::fs::{fdatasync, fsync, syncfs};
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 
@@ -44,9 +46,6 @@ repeated! {
     fstat(file: impl AsFd + Clone) -> Stat
     fstatvfs(file: impl AsFd + Clone) -> StatVfs
     seek(file: impl AsFd + Clone, to: SeekFrom) -> u64
-    fsync(file: impl AsFd + Clone) -> ()
-    fdatasync(file: impl AsFd + Clone) -> ()
-    syncfs(file: impl AsFd + Clone) -> ()
     ftruncate(file: impl AsFd + Clone, bytes: u64) -> ()
     fallocate(file: impl AsFd + Clone, flags: FallocateFlags, at: u64, bytes: u64) -> ()
     fchmod(file: impl AsFd + Clone, mode: Mode) -> ()
