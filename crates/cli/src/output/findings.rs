@@ -119,7 +119,7 @@ fn engine(engine: &EngineState, facts: &Inspection) -> Finding {
     }
 }
 
-/// Who forbids io_uring, and what changes that.
+/// The setting or profile that forbids io_uring, and the command that changes that.
 fn forbids_io_uring(facts: &Inspection) -> (&'static str, &'static str) {
     const CALLS: [KernelCall; 3] =
         [KernelCall::IoUringSetup, KernelCall::IoUringEnter, KernelCall::IoUringRegister];
