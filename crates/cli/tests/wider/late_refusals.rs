@@ -95,6 +95,8 @@ fn a_tree_goes_into_an_append_only_folder() {
     with_content(&format!("{source}/small"), 20_000, 5);
     program(&["ln", "-sfn", "large", &format!("{source}/link")]);
     let old = noise(10_000, 1);
+    let plan = pump_with(&copy, &["-n", "--update=differs"]);
+    expect(&plan, 23, &["/to/small'", "/to/below/large'", KEPT], "a dry run");
     let run = pump_with(&copy, &["--update=differs"]);
     expect(&run, 23, &["/to/small'", "/to/link'", KEPT], "second");
     has_content(format!("{to}/small").as_ref(), &old, "second");

@@ -40,6 +40,7 @@ use datapump_files::commit::reserved;
 use datapump_files::commit::shortage;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary;
+use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{self, AttributeHolder, Folder, PathAt, kind, names};
 use open_root::{open_if_there, open_parent, open_plain, open_target, simulated};
 
@@ -87,7 +88,7 @@ pub(crate) fn begin_tree(
         same_file_system: shared.remote_host.is_none() && source.meta.device == target.meta.device,
         made_up: source.origin()?.is_made_up(),
         source_magic: source.origin()?.magic(),
-        target_flags: (!fresh).then(|| names::flags(&target_folder).ok()).flatten().unwrap_or_default(),
+        target_flags: if fresh { NameFlags::default() } else { target.flags() },
         syncs_whole: kind::syncs_whole(magic_of_root(shared, at, (fresh, &target_folder))),
         handed_down: disk::handed_down(&target_folder),
         doubt: match fresh {
@@ -218,7 +219,8 @@ fn look_at(
         Some(target) => doubts::of_root(shared, journal.as_ref(), &target.file()?.0, to),
         None => Doubt::default(),
     };
-    let traits = Traits { fresh: target.is_none(), source_magic, doubt, ..Traits::default() };
+    let target_flags = target.as_deref().map(FolderSide::flags).unwrap_or_default();
+    let traits = Traits { fresh: target.is_none(), source_magic, target_flags, doubt, ..Traits::default() };
     let mut root =
         Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
     root.visited = visited(shared, &source, None);

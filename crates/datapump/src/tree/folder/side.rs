@@ -26,6 +26,7 @@ use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
+use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{Meta, file_meta, magic, names};
 use datapump_files::followed::{FollowLinks, OriginFolder, own_name};
 use datapump_files::identity::tick;
@@ -258,6 +259,11 @@ impl FolderSide {
         }
         let charged = folder.remote_host.share().charge_beside(bytes, besides);
         charged.map(Some).map_err(|over| over_budget(over, &self.path()))
+    }
+
+    /// Whether names in a folder of this host can be removed and replaced, as far as it says.
+    pub(crate) fn flags(&self) -> NameFlags {
+        self.file().ok().and_then(|folder| names::flags(&folder.0).ok()).unwrap_or_default()
     }
 
     /// Whether it lies on this host.

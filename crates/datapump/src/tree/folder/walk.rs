@@ -35,7 +35,6 @@ use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::update_existing;
 use datapump_files::commit::{made, shortage};
-use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
 
@@ -453,13 +452,9 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
             (true, _) | (_, None) => above.traits.handed_down,
             (false, Some(target)) => handed_down(target),
         },
-        target_flags: target.filter(|_| !fresh).map(flags).unwrap_or_default(),
+        target_flags: target.filter(|_| !fresh).map(FolderSide::flags).unwrap_or_default(),
         doubt: above.traits.doubt,
     }
-}
-
-fn flags(target: &FolderSide) -> NameFlags {
-    target.file().ok().and_then(|folder| names::flags(&folder.0).ok()).unwrap_or_default()
 }
 
 /// The permissions that the folder's default access control list gives to new files.
