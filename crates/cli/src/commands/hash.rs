@@ -5,11 +5,11 @@
 mod check;
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{IsTerminal, stdout};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use datapump::host::{FileKind, find_folder, list_path};
 use datapump::{Class, Event, Job, Operation, Place, PlaceError, Problem, Report, Status};
 
 use crate::args::HashArguments;
@@ -47,7 +47,7 @@ fn perform(arguments: &HashArguments, sources: &[Place], output: &Output) -> i32
     let runner = Runner::new(output, shown(&arguments.output));
     let mut sum = Sum::default();
     for (source, name) in sources.iter().zip(&arguments.files) {
-        match source.local_path().filter(|path| path.is_dir()) {
+        match source.local_path().filter(|path| find_folder(path).is_ok()) {
             Some(folder) => hash_folder(&runner, arguments, folder, &mut sum),
             None => print(&runner, arguments, (source, name), &mut sum),
         }
@@ -91,7 +91,7 @@ fn hash_folder(runner: &Runner<'_>, arguments: &HashArguments, folder: &Path, su
                 continue;
             }
         };
-        for (below, _) in entries.iter().filter(|(_, kind)| kind.is_file()) {
+        for (below, _) in entries.iter().filter(|(_, kind)| *kind == FileKind::Regular) {
             let name = arguments.directory.as_ref().and_then(|folder| below.strip_prefix(folder).ok());
             let name = name.unwrap_or(below).as_os_str();
             print(runner, arguments, (&Place::Path(below.clone()), name), sum);
@@ -100,17 +100,15 @@ fn hash_folder(runner: &Runner<'_>, arguments: &HashArguments, folder: &Path, su
             }
         }
         // The last one is taken first.
-        open.extend(entries.into_iter().rev().filter(|(_, kind)| kind.is_dir()).map(|(below, _)| below));
+        open.extend(
+            entries.into_iter().rev().filter(|(_, kind)| *kind == FileKind::Folder).map(|(below, _)| below),
+        );
     }
 }
 
-fn sorted(folder: &Path) -> Result<Vec<(PathBuf, fs::FileType)>, Problem> {
-    let wrong = |error: std::io::Error| Problem::new(Class::Io, Operation::List, folder, error.to_string());
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(folder).map_err(wrong)? {
-        let entry = entry.map_err(wrong)?;
-        entries.push((entry.path(), entry.file_type().map_err(wrong)?));
-    }
+fn sorted(folder: &Path) -> Result<Vec<(PathBuf, FileKind)>, Problem> {
+    let listed = list_path(folder).map_err(|errno| Problem::system(Operation::List, folder, errno.0))?;
+    let mut entries: Vec<_> = listed.into_iter().map(|(name, kind)| (folder.join(name), kind)).collect();
     entries.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(entries)
 }

@@ -61,3 +61,26 @@ fn who_may_not_have_the_slots_of_a_long_path_does_with_fewer() {
     expect(&run, 0, &[], "pulled");
     support::has_content(&home.path("pulled"), &content, "pulled");
 }
+
+/// What has a path that is longer than one call of the system takes is hashed as part of its folder, by its path alone,
+/// and by a list of hashes; and copied by its path.
+#[test]
+fn paths_that_are_longer_than_the_system_takes_are_hashed() {
+    const EMPTY: &str = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
+    let home = Home::new();
+    make_folder(&home, "deep");
+    nest(&home.path("deep"), 40, NAME_BYTES);
+    let names = (0..40).map(|level| format!("{level:0>NAME_BYTES$}/")).collect::<String>();
+    let file = format!("deep/{names}file");
+    let line = format!("{EMPTY}  {file}\n");
+    for words in [&["hash", "deep"][..], &["hash", &format!("deep/{names}")], &["hash", &file]] {
+        let hashed = home.pump(words);
+        expect(&hashed, 0, &[], words[1]);
+        assert_eq!(hashed.out, line, "{hashed:?}");
+    }
+    std::fs::write(home.path("list"), line).expect("room");
+    expect(&home.pump(&["hash", "--check", "list"]), 0, &["file: OK"], "checked");
+    expect(&home.pump(&["copy", &file, "copy"]), 0, &[], "copied");
+    expect(&home.pump(&["verify", &file, "copy"]), 0, &[], "verified");
+    remove(&home.path("deep"));
+}

@@ -155,6 +155,22 @@ pub fn list(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
     }
 }
 
+/// All names of a folder that is named by its path, links followed, and what each is.
+pub fn list_path(path: &Path) -> Outcome<Vec<(OsString, FileKind)>> {
+    let (folder, mut all, mut cookie) = (open_path(path)?, Vec::new(), 0);
+    loop {
+        let (entries, next) = list(&folder, cookie)?;
+        if entries.is_empty() {
+            return Ok(all);
+        }
+        for DirEntry { name, kind, .. } in entries {
+            let kind = kind.map_or_else(|| metadata(&folder, &name).map(|meta| meta.kind), Ok)?;
+            all.push((name, kind));
+        }
+        cookie = next;
+    }
+}
+
 fn list_once(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
     fs::seek(folder, SeekFrom::Start(cookie)).map_err(|error| of_gone(folder, error))?;
     let mut buffer = [const { MaybeUninit::<u8>::uninit() }; LISTING_BYTES];

@@ -2,6 +2,7 @@
 //!
 //! Must not know: what the calls are for.
 
+mod long_path;
 mod privilege;
 pub(crate) mod retried;
 

@@ -1,5 +1,5 @@
 //! The calls of rustix on files and names, made again where they are interrupted: the one place for it. Reads and writes
-//! of content are the engine's.
+//! of content are the engine's. Paths may be longer than one call takes.
 //!
 //! Must not know: what the calls are for.
 
@@ -19,6 +19,8 @@ pub use rustix::fs::{fdatasync, fsync, syncfs};
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 
+use super::long_path::by_parts;
+
 macro_rules! repeated {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty)*) => { $(
         pub fn $name($($argument: $kind),*) -> Result<$answer> {
@@ -37,10 +39,7 @@ macro_rules! repeated_named {
 }
 
 repeated! {
-    open(path: impl Arg + Clone, flags: OFlags, mode: Mode) -> OwnedFd
     openat2(at: impl AsFd + Clone, path: impl Arg + Clone, flags: OFlags, mode: Mode, resolve: ResolveFlags) -> OwnedFd
-    stat(path: impl Arg + Clone) -> Stat
-    lstat(path: impl Arg + Clone) -> Stat
     statat(at: impl AsFd + Clone, path: impl Arg + Clone, flags: AtFlags) -> Stat
     statx(at: impl AsFd + Clone, path: impl Arg + Clone, flags: AtFlags, mask: StatxFlags) -> Statx
     fstat(file: impl AsFd + Clone) -> Stat
@@ -65,6 +64,18 @@ repeated_named! {
     NOENT unlinkat(at: impl AsFd + Clone, path: impl Arg + Clone, flags: AtFlags) -> ()
     NODATA fremovexattr(file: impl AsFd + Clone, name: impl Arg + Clone) -> ()
     NODATA removexattr(path: impl Arg + Clone, name: impl Arg + Clone) -> ()
+}
+
+pub fn open(path: impl Arg, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+    by_parts(path, |folder, rest| again(|| fs::openat(folder, rest, flags, mode)))
+}
+
+pub fn stat(path: impl Arg) -> Result<Stat> {
+    by_parts(path, |folder, rest| again(|| fs::statat(folder, rest, AtFlags::empty())))
+}
+
+pub fn lstat(path: impl Arg) -> Result<Stat> {
+    by_parts(path, |folder, rest| again(|| fs::statat(folder, rest, AtFlags::SYMLINK_NOFOLLOW)))
 }
 
 pub fn chownat(
