@@ -298,6 +298,7 @@ fn unreadable(part: u32) -> Vec<Entry> {
         errno: Some(ErrorNumber(13)),
         is_partial: None,
         follows: None,
+        is_withheld: None,
     };
     (0..1000).map(entry).collect()
 }

@@ -1,5 +1,5 @@
 //! Files that this process writes for itself where it works for others: the ticket and the logs of a server in the folder
-//! that it serves. Folders do not list them, and their names are neither read nor replaced.
+//! that it serves. Folders list them as withheld, and their names are neither read nor replaced.
 //!
 //! Must not know: whose files they are, what is done with names.
 
@@ -77,18 +77,22 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_file_that_is_withheld_is_not_listed_and_neither_read_nor_replaced() {
+    fn a_file_that_is_withheld_is_listed_as_that_and_neither_read_nor_replaced() {
         let folder = tempfile::tempdir().expect("room");
         let [own, other] = ["own", "other"].map(|name| folder.path().join(name));
         let file = File::create(&own).expect("room");
         std::fs::write(&other, "content").expect("room");
         let open = File::open(folder.path()).expect("it is one");
-        let listed = || names::list(&open, 0).expect("it is one").0.len();
-        assert_eq!(listed(), 2);
+        let withheld = || {
+            let listed = names::list(&open, 0).expect("it is one").0;
+            assert_eq!(listed.len(), 2);
+            listed.into_iter().filter(|entry| entry.is_withheld).map(|entry| entry.name).collect::<Vec<_>>()
+        };
+        assert_eq!(withheld(), [""; 0]);
         withhold(&file);
         withhold(&open);
         let own = OsStr::new("own");
-        assert_eq!(listed(), 1);
+        assert_eq!(withheld(), [own]);
         assert_eq!(names::metadata(&open, own), Err(REFUSED));
         assert_eq!(names::open_source(&open, own, true).err(), Some(REFUSED));
         assert_eq!(names::open_beneath(&open, Path::new("own")).err(), Some(REFUSED));
@@ -98,7 +102,7 @@ mod tests {
         let other = OsStr::new("other");
         assert_eq!(names::rename(&open, other, &open, own), Err(REFUSED));
         assert_eq!(names::rename(&open, own, &open, other), Err(REFUSED));
-        assert_eq!(listed(), 1);
+        assert_eq!(withheld(), [own]);
         names::metadata(&open, other).expect("it is not withheld");
     }
 

@@ -140,6 +140,7 @@ fn entry(index: usize, which: u8, number: Number) -> Entry {
         errno: (which >= 200).then(|| ErrorNumber(number.value() as i32)),
         is_partial: (which % 5 == 0).then_some(true),
         follows: (which % 7 == 0).then(|| number.value()),
+        is_withheld: (which % 11 == 0).then_some(true),
     }
 }
 

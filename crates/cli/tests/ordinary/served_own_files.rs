@@ -40,6 +40,35 @@ fn the_ticket_and_the_log_of_a_server_are_neither_given_nor_mirrored_away() {
     assert_eq!(std::fs::read(home.path("served/ticket")).expect("it is there"), ticket);
 }
 
+/// What a server withholds is not missing there: the copies that a client has of it stay, and a line names each.
+#[test]
+fn what_a_server_withholds_stays_in_mirrors_of_what_it_serves() {
+    let home = Home::new();
+    ["served", "served/sub", "mirror", "mirror/sub"].iter().for_each(|name| make_folder(&home, name));
+    let content = noise_file(&home, "mirror/sub/log", 1000, 1);
+    noise_file(&home, "served/file", 1000, 2);
+    noise_file(&home, "mirror/old", 1000, 3);
+    let words = ["serve", "served", "--ticket-file", "served/ticket", "--listen", "127.0.0.1:0"];
+    let serving = Serving::start(after(&home, "exec 2>>served/sub/log", &words));
+    let pump = |words: &[&str]| home.pump(&[words, &["--ticket-file", "served/ticket"]].concat());
+    let withheld = ["log' is withheld by its server", "ticket' is withheld by its server"];
+
+    for flag in ["--delete-excluded", "--checksum"] {
+        expect(&pump(&["mirror", flag, &serving.at(""), "mirror"]), 0, &withheld, flag);
+        has_content(&home.path("mirror/sub/log"), &content, flag);
+        assert!(!home.path("mirror/old").exists() && home.path("mirror/file").exists(), "{flag}");
+    }
+    for (one, other) in [(&*serving.at(""), "mirror/"), ("mirror/", &*serving.at(""))] {
+        expect(&pump(&["verify", one, other]), 0, &withheld, one);
+    }
+    let run = pump(&["mirror", "--exclude=log", "--exclude=ticket", &serving.at(""), "mirror"]);
+    expect(&run, 0, &[], "excluded");
+    assert!(!run.err.contains("withheld"), "{run:?}");
+    // A source that holds nothing else counts as empty.
+    let run = pump(&["mirror", &serving.at("sub/"), "mirror"]);
+    expect(&run, 1, &["--max-delete"], "nothing else");
+}
+
 #[test]
 fn the_ticket_of_a_client_is_never_written_by_a_server() {
     let home = Home::new();

@@ -139,6 +139,7 @@ pub fn entry(name: &str, follows: u64) -> Entry {
         errno: None,
         is_partial: None,
         follows: Some(follows),
+        is_withheld: None,
     }
 }
 

@@ -192,6 +192,10 @@ pub struct Entry {
     /// What it is follows without a request, under this number.
     #[n(6)]
     pub follows: Option<u64>,
+    /// It is a file of the server itself, which it serves to nobody: a copy skips it, and what the target has under this
+    /// name stays. The error number goes with it, for a side that is older.
+    #[n(7)]
+    pub is_withheld: Option<bool>,
 }
 
 impl Entry {

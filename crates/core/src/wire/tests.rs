@@ -287,6 +287,25 @@ fn what_older_versions_do_not_know_is_left_out() {
     assert_eq!(decode::<Message>(&alive), Ok(Message::Alive(None)));
 }
 
+/// A version that withholds nothing writes no such field, and reads past it: the error number is what it knows.
+#[test]
+fn a_name_that_is_withheld_is_one_that_an_older_version_cannot_look_at() {
+    let entry = |is_withheld| Entry {
+        name: ByteVec::from(b"x".to_vec()),
+        meta: None,
+        points_to: None,
+        attributes: None,
+        errno: Some(ErrorNumber(1)),
+        is_partial: None,
+        follows: None,
+        is_withheld,
+    };
+    let older = [0x85, 0x41, b'x', 0xf6, 0xf6, 0xf6, 1];
+    assert_eq!(encode(&entry(None)), older);
+    assert_eq!(decode::<Entry>(&older), Ok(entry(None)));
+    assert_eq!(decode::<Entry>(&encode(&entry(Some(true)))), Ok(entry(Some(true))));
+}
+
 #[test]
 fn messages_are_read_as_they_were_written() {
     let bytes = |bytes: &[u8]| ByteVec::from(bytes.to_vec());
@@ -299,6 +318,7 @@ fn messages_are_read_as_they_were_written() {
         errno: None,
         is_partial: Some(true),
         follows: None,
+        is_withheld: Some(true),
     };
     let owners =
         |name: &[u8]| Some(vec![OwnerName { is_group: true, id: OwnerId(u32::MAX - 1), name: bytes(name) }]);
@@ -398,6 +418,7 @@ fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
             errno: None,
             is_partial: None,
             follows: None,
+            is_withheld: None,
         };
         Answer::Names { entries: vec![entry; count], cookie: 0, more: false, owners: None }
     };
@@ -487,6 +508,7 @@ proptest! {
             name: ByteVec::from(b"name".to_vec()), meta: Some(meta()), points_to: None, attributes: None, errno: None,
             is_partial: None,
             follows: None,
+            is_withheld: None,
         }; 2], cookie: 3, more: true, owners: None });
         let at = at % body.len();
         body[at] ^= 1 << bit;

@@ -126,7 +126,7 @@ fn may_go(shared: &Shared<'_>, name: &Name) -> bool {
         Some(kind) => protects(kind == FileKind::Folder),
         None => protects(true) && protects(false),
     };
-    !is_protected && name.name != LIST_NAME
+    !is_protected && !name.is_withheld && name.name != LIST_NAME
 }
 
 /// Whether a copy deals with it.
@@ -138,5 +138,5 @@ fn counts(shared: &Shared<'_>, name: &Name) -> bool {
         // Some file systems do not say what a name is.
         None => includes(true) || includes(false),
     };
-    is_included && name.name != LIST_NAME
+    is_included && !name.is_withheld && name.name != LIST_NAME
 }

@@ -266,6 +266,7 @@ fn lies(stage: &HostileStage, names: &[&[u8]]) -> Vec<Entry> {
         errno: None,
         is_partial: None,
         follows: None,
+        is_withheld: None,
     };
     names.iter().map(entry).collect()
 }

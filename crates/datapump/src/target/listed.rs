@@ -57,17 +57,19 @@ pub(crate) struct Name {
     pub(crate) told: Option<Box<ListedEntry>>,
     /// The inode number that a listing of this host told; 0 of what was not listed.
     pub(crate) listed_inode: u64,
+    /// A server lists it and does not serve it: a file of its own. What the target has under the name stays.
+    pub(crate) is_withheld: bool,
 }
 
 impl Name {
     /// A name of this host.
     pub(crate) fn here(name: OsString, kind: Option<FileKind>) -> Name {
-        Name { name, kind, told: None, listed_inode: 0 }
+        Name { name, kind, told: None, listed_inode: 0, is_withheld: false }
     }
 
     /// A name with what another host told of it.
     pub(crate) fn there(name: OsString, kind: Option<FileKind>, told: ListedEntry) -> Name {
-        Name { name, kind, told: Some(Box::new(told)), listed_inode: 0 }
+        Name { told: Some(Box::new(told)), ..Name::here(name, kind) }
     }
 
     /// The inode number, as the listing told it.
@@ -84,7 +86,8 @@ impl Name {
 
 impl From<DirEntry> for Name {
     fn from(entry: DirEntry) -> Name {
-        Name { listed_inode: entry.inode, ..Name::here(entry.name, entry.kind) }
+        let DirEntry { name, kind, inode, is_withheld } = entry;
+        Name { listed_inode: inode, is_withheld, ..Name::here(name, kind) }
     }
 }
 

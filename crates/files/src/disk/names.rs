@@ -40,6 +40,8 @@ pub struct DirEntry {
     pub kind: Option<FileKind>,
     /// The inode number that the listing tells.
     pub inode: u64,
+    /// A file of this process itself has the name (`withheld`).
+    pub is_withheld: bool,
 }
 
 fn errno(error: System) -> Errno {
@@ -180,11 +182,11 @@ fn list_once(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
         let entry = entry.map_err(errno)?;
         next = entry.next_entry_cookie();
         let name = entry.file_name().to_bytes();
-        let is_own = || may_be_withheld(entry.ino()) && is_withheld_name(folder, OsStr::from_bytes(name));
-        if name != b"." && name != b".." && !is_own() {
+        if name != b"." && name != b".." {
             let name = OsStr::from_bytes(name).to_owned();
             let (kind, inode) = (kind(entry.file_type()), entry.ino());
-            names.push(DirEntry { name, kind, inode });
+            let is_withheld = may_be_withheld(inode) && is_withheld_name(folder, &name);
+            names.push(DirEntry { name, kind, inode, is_withheld });
         }
         // A call that gave only the two dots is no end.
         if entries.is_buffer_empty() && !names.is_empty() {

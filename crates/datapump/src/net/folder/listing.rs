@@ -72,7 +72,16 @@ pub(crate) fn one(folder: &OriginFolder, name: Name, with_attributes: bool) -> E
 pub(crate) fn missing(name: Name) -> Entry {
     let errno = Some(ErrorNumber::of(Errno::ENOENT.0));
     let name = name.name.into_vec().into();
-    Entry { name, meta: None, points_to: None, attributes: None, errno, is_partial: None, follows: None }
+    Entry {
+        name,
+        meta: None,
+        points_to: None,
+        attributes: None,
+        errno,
+        is_partial: None,
+        follows: None,
+        is_withheld: None,
+    }
 }
 
 /// Adds the attributes of a regular file, if they take at most so many bytes. Gives how many they take.
@@ -135,6 +144,7 @@ fn entry(folder: &OriginFolder, name: Name) -> Entry {
         errno,
         is_partial: None,
         follows: None,
+        is_withheld: name.is_withheld.then_some(true),
     }
 }
 

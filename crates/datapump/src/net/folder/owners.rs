@@ -295,6 +295,7 @@ mod tests {
             errno: None,
             is_partial: None,
             follows: None,
+            is_withheld: None,
         }
     }
 

@@ -90,6 +90,7 @@ mod tests {
             errno: None,
             is_partial: None,
             follows: None,
+            is_withheld: None,
         };
         assert!(of_entry(&entry(0)) > size_of::<ListedEntry>());
         assert!(of_entry(&entry(1000)) > 80_000);

@@ -419,7 +419,7 @@ impl<'run> DeletePass<'run> {
             && !self.shared.settings.options.one_file_system;
         let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
         let is_backup = backup::is_kept(self.shared, &here.root, folder, (&name.name, kind));
-        let ours = (stays && name.name == LIST_NAME) || is_backup;
+        let ours = (stays && name.name == LIST_NAME) || is_backup || name.is_withheld;
         let (select, is_folder) = (&self.shared.trees.select, kind == FileKind::Folder);
         let (folder, above) = (|| here.target.relative(), &here.root.patterns_above);
         let excluded_go = self.shared.settings.options.delete_excluded;

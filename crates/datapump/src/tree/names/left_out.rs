@@ -1,5 +1,5 @@
 //! What of a source is skipped for what it is: sockets, partial files of a pump, lists of unfinished copies in any of
-//! its folders. It is reported and counted. A comparison skips the same of the original, but for the list in its
+//! its folders, a server's own files. It is reported and counted. A comparison skips the same of the original, but for the list in its
 //! root: a tree that is not complete is not the same as another.
 //!
 //! Must not know: patterns, how files are copied.
@@ -21,6 +21,9 @@ use datapump_files::followed::leads_out;
 
 const UNFINISHED: &str = "is the list of an unfinished copy; run its command again";
 
+const WITHHELD: &str = "is withheld by its server (its ticket, or a file that its output goes to); skipped, and no copy of \
+                        it is removed";
+
 /// Whether a name is left out.
 pub(crate) fn is_left_out(
     shared: &Shared<'_>,
@@ -31,6 +34,7 @@ pub(crate) fn is_left_out(
     let has_name_of_list = cursor.directory.parent.is_none() && name.name == LIST_NAME;
     let is_candidate = kind == FileKind::Regular && may_be_pumps(&name.name);
     let words = match kind {
+        _ if name.is_withheld => WITHHELD,
         FileKind::Socket => {
             shared.ledger.leave_out_socket(&cursor.source_path(&name.name));
             return Ok(true);
@@ -66,6 +70,7 @@ pub(crate) fn tell_missing(
     let may_be_pumps = kind == FileKind::Regular && (is_list || (is_original && is_temporary(&name.name)));
     let is_pumps = may_be_pumps && side.origin()?.is_pumps(&name.name, || path.clone())?;
     let words = match kind {
+        _ if name.is_withheld => WITHHELD,
         FileKind::Socket => {
             shared.ledger.leave_out_socket(&path);
             return Ok(());

@@ -57,7 +57,7 @@ fn listed(names: &[&str]) -> Vec<Entry> {
         };
         let name = name.as_bytes().to_vec().into();
         let (points_to, attributes, errno, is_partial, follows) = (None, None, None, None, None);
-        Entry { name, meta: Some(meta), points_to, attributes, errno, is_partial, follows }
+        Entry { name, meta: Some(meta), points_to, attributes, errno, is_partial, follows, is_withheld: None }
     };
     names.iter().map(entry).collect()
 }

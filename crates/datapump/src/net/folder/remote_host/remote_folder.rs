@@ -210,7 +210,11 @@ impl RemoteFolder {
             (Some(meta), None) => Ok(from_wire(meta)),
             (_, errno) => Err(Errno(errno.map_or(EIO, |errno| errno.0))),
         };
-        let kind: Option<FileKind> = meta.ok().map(|meta| meta.kind);
+        let is_withheld = entry.is_withheld == Some(true);
+        let kind = match is_withheld {
+            true => Some(FileKind::Regular),
+            false => meta.ok().map(|meta| meta.kind),
+        };
         let told = ListedEntry {
             meta,
             points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
@@ -219,7 +223,7 @@ impl RemoteFolder {
             follows: entry.follows.map(|number| Follow::coming(&self.remote_host, number)),
             _charge: Some(Arc::clone(charge)),
         };
-        Name::there(OsString::from_vec(entry.name.into()), kind, told)
+        Name { is_withheld, ..Name::there(OsString::from_vec(entry.name.into()), kind, told) }
     }
 }
 

@@ -42,6 +42,7 @@ fn names(numbers: std::ops::Range<u64>, (kind, size_bytes): (EntryKind, u64)) ->
         errno: None,
         is_partial: None,
         follows: Some(number),
+        is_withheld: None,
     };
     Answer::Names { entries: numbers.map(entry).collect(), cookie: 1, more: false, owners: None }
 }
