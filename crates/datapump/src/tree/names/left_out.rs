@@ -1,6 +1,6 @@
 //! What of a source is skipped for what it is: sockets, partial files of a pump, lists of unfinished copies in any of
-//! its folders, a server's own files. It is reported and counted. A comparison skips the same of the original, but for the list in its
-//! root: a tree that is not complete is not the same as another.
+//! its folders, a server's own files. It is reported and counted. A comparison skips the same of the original, but for
+//! the list in its root: a tree that is not complete is not the same as another.
 //!
 //! Must not know: patterns, how files are copied.
 
