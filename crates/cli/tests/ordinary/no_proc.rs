@@ -4,26 +4,31 @@
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
+use datapump_engine::os::linux::KernelCall;
+
+use crate::sandbox::start_without;
 use crate::support::PUMP;
-use crate::support::home::outcome;
+use crate::support::home::{outcome, outcome_of};
 use crate::support::listing::same;
 use crate::support::small_tree::small_tree;
 use crate::support::{Home, Outcome, expect, is_root, make_fifo, set_mode, set_xattr, xattr};
 
 /// `pump` where an empty file system hides /proc; `None`, with a printed reason, where none can be mounted.
 fn without_proc(home: &Home, words: &[&str]) -> Option<Outcome> {
-    let run = |script: &str, words: &[&str]| {
-        let mut command = Command::new("unshare");
-        command.args(if is_root() { &["-m"][..] } else { &["-rm"] });
-        command.args(["sh", "-c", &format!("mount -t tmpfs none /proc && {script}"), PUMP]);
-        outcome(command_in(home, command, words), b"")
-    };
+    let run = |script: &str, words: &[&str]| outcome(hiding_proc(home, script, words), b"");
     let probe = run("true", &[]);
     if probe.status != 0 {
         eprintln!("SKIPPED: /proc cannot be hidden here: {}", probe.err);
         return None;
     }
     Some(run("exec \"$0\" \"$@\"", words))
+}
+
+fn hiding_proc(home: &Home, script: &str, words: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(if is_root() { &["-m"][..] } else { &["-rm"] });
+    command.args(["sh", "-c", &format!("mount -t tmpfs none /proc && {script}"), PUMP]);
+    command_in(home, command, words)
 }
 
 fn command_in(home: &Home, mut command: Command, words: &[&str]) -> Command {
@@ -103,4 +108,41 @@ fn what_shows_processes_and_mounts_names_proc() {
     );
     let run = without_proc(&home, &["explain", "--pid", "1"]).expect("as before");
     expect(&run, 1, &["process 1: /proc is not mounted"], "explain --pid");
+}
+
+/// Neither statx(2) nor /proc shows that a folder is a mount point of the same file system.
+#[test]
+fn nothing_is_removed_where_anything_may_be_mounted() {
+    const ENOSYS: i32 = 38;
+    let home = Home::new();
+    for folder in ["from/both", "to/both", "to/mounted", "to/plain", "other"] {
+        std::fs::create_dir_all(home.path(folder)).expect("room");
+    }
+    for file in ["from/file", "to/extra", "to/both/extra", "to/plain/file", "other/keep"] {
+        std::fs::write(home.path(file), "content").expect("room");
+    }
+    let words = ["mirror", "from/", "to"];
+    if without_proc(&home, &["--version"]).is_none() {
+        return;
+    }
+    let script = "mount --bind other to/mounted && exec \"$0\" \"$@\"";
+    let mut command = hiding_proc(&home, script, &words);
+    let Some(run) = start_without(&[KernelCall::Statx], ENOSYS, &mut command).map(outcome_of) else { return };
+    let said = ["to/mounted'", "to/plain'", "nothing in it was removed", "mount -t proc"];
+    expect(&run, 23, &said, "neither");
+    let is_there = |name: &str| home.path(name).exists();
+    assert!(is_there("other/keep") && is_there("to/plain/file"), "{run:?}");
+    assert!(
+        !is_there("to/extra") && !is_there("to/both/extra"),
+        "what the source has is looked into: {run:?}"
+    );
+    // Either of them is enough.
+    let run = outcome(hiding_proc(&home, script, &words), b"");
+    expect(
+        &run,
+        0,
+        &["to/mounted' is not in the source, but it is a mount point: left alone"],
+        "statx alone",
+    );
+    assert!(is_there("other/keep") && !is_there("to/plain"), "{run:?}");
 }

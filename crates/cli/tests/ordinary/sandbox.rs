@@ -25,7 +25,7 @@ const OF_ALL_PROGRAMS: [KernelCall; 3] = [KernelCall::Openat, KernelCall::Pread6
 
 /// Starts a command whose calls of these kinds fail. `None`, with a line that says so, where this machine lets nobody
 /// make a filter.
-fn start_without(calls: &[KernelCall], errno: i32, command: &mut Command) -> Option<Child> {
+pub(crate) fn start_without(calls: &[KernelCall], errno: i32, command: &mut Command) -> Option<Child> {
     let numbers: Vec<i64> = calls.iter().map(|call| call.number()).collect();
     // By fork(2): glibc's posix_spawn(3) needs a call that may be refused.
     command.gid(rustix::process::getgid().as_raw()).stdout(Stdio::piped()).stderr(Stdio::piped());

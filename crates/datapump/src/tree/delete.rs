@@ -51,6 +51,7 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
     let verdict = match next_pass(shared, roots) {
         Ok(None) => {
             report_guarded(shared, roots);
+            report_unknown(shared);
             PruneVerdict::Nothing
         }
         Ok(Some(NextPass::WalkAgain(folders))) => {
@@ -154,6 +155,7 @@ pub(crate) fn delete(
     shared.trees.pruning().removed = remove.found;
     if ways.is_none() {
         report_guarded(shared, roots);
+        report_unknown(shared);
         let found = if remove.removes() { remove.found } else { 0 };
         report_restless(shared, roots, (&remove.kept, found), &remove.restless);
     }
@@ -183,6 +185,17 @@ fn report_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
                          complete";
             changed(shared, &source_path(roots, &FolderOfTree { tree, key }), words.into());
         }
+    }
+}
+
+/// Behind all that is removed: a problem would keep the rest.
+fn report_unknown(shared: &Shared<'_>) {
+    let unknown = std::mem::take(&mut shared.trees.pruning().unknown);
+    for path in unknown {
+        let words = "nothing shows whether something is mounted there (statx(2) is refused or too old, and /proc is not \
+                     mounted): nothing in it was removed (--delete); mount /proc (mount -t proc proc /proc), and run the \
+                     same command again";
+        shared.ledger.report(Problem::new(Class::Refused, Operation::Delete, &path, words));
     }
 }
 

@@ -135,7 +135,7 @@ pub fn mounted(operation: Operation, path: &Path, (folder, name): (&File, &OsStr
 }
 
 fn is_mounted(folder: &File, name: &OsStr) -> bool {
-    names::hold(folder, name).is_ok_and(|held| disk::is_mount_root(&held))
+    names::hold(folder, name).is_ok_and(|held| disk::is_mount_root(&held) == Some(true))
 }
 
 /// The folder is append-only, and what is to be done there replaces a name.

@@ -372,11 +372,11 @@ pub fn takes_names(folder: &File) -> bool {
 }
 
 /// Whether it is the root of a mount: something is mounted there, from another file system or from the same one. Linux
-/// before 5.8 and some sandboxes show that in /proc alone.
-pub fn is_mount_root(file: &File) -> bool {
+/// before 5.8 and some sandboxes show that in /proc alone; `None` where neither does.
+pub fn is_mount_root(file: &File) -> Option<bool> {
     match fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()) {
         Ok(found) if found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
-            found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+            Some(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
         }
         _ => proc::is_mount_point(file),
     }

@@ -6,11 +6,10 @@
 //!
 //! Must not know: what the name is for.
 
-use std::ffi::{CString, OsString};
+use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use datapump_engine::Errno;
@@ -37,20 +36,19 @@ pub(super) fn path_of_open_file(file: &File) -> CString {
 }
 
 /// Whether an open file or folder is the root of the mount that it was opened by, as /proc shows it: the number of the
-/// mount in `fdinfo`, and where that is mounted in `mountinfo`. False where /proc is not mounted.
-pub(super) fn is_mount_point(file: &File) -> bool {
-    let point = || {
-        let info = path_of_open_file(file).into_string().ok()?.replace("/fd/", "/fdinfo/");
-        let info = std::fs::read_to_string(info).ok()?;
-        let number = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().to_owned();
-        let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
-        let lines = mounts.split(|&byte| byte == b'\n');
-        let fields = lines.map(|line| line.split(|&byte| byte == b' ').collect::<Vec<_>>());
-        let mut own = fields.filter(|fields| fields.first() == Some(&number.as_bytes()));
-        Some(PathBuf::from(OsString::from_vec(unescaped(own.next()?.get(4)?))))
-    };
-    let path = rustix::fs::readlink(path_of_open_file(file), Vec::new()).map(std::ffi::CString::into_bytes);
-    path.is_ok_and(|path| point().is_some_and(|point| point.as_os_str().as_encoded_bytes() == path))
+/// mount in `fdinfo`, and where that is mounted in `mountinfo`. `None` where /proc is not mounted.
+pub(super) fn is_mount_point(file: &File) -> Option<bool> {
+    let path = rustix::fs::readlink(path_of_open_file(file), Vec::new()).ok()?.into_bytes();
+    let info = path_of_open_file(file).into_string().ok()?.replace("/fd/", "/fdinfo/");
+    let info = std::fs::read_to_string(info).ok()?;
+    let number = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
+    let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
+    let lines = mounts.split(|&byte| byte == b'\n');
+    let mut fields = lines.map(|line| line.split(|&byte| byte == b' ').collect::<Vec<_>>());
+    let own = fields.find(|fields| fields.first() == Some(&number.as_bytes()));
+    // A mount that is not listed begins above the root folder of this process.
+    let point = own.and_then(|fields| fields.get(4).map(|point| unescaped(point)));
+    Some(point.is_some_and(|point| point == path))
 }
 
 /// Blanks and the like are a backslash and three octal digits: proc_pid_mountinfo(5).
@@ -78,7 +76,7 @@ mod tests {
             let Ok(file) = File::open(path) else { continue };
             assert_eq!(is_mount_point(&file), super::super::is_mount_root(&file), "{path}");
         }
-        assert!(is_mount_point(&File::open("/proc").expect("it is mounted")));
+        assert_eq!(is_mount_point(&File::open("/proc").expect("it is mounted")), Some(true));
         assert_eq!(unescaped(b"/a\\040b\\134c\\"), b"/a b\\c\\");
     }
 }

@@ -116,14 +116,27 @@ impl DeletePass<'_> {
     }
 
     /// Whether what is mounted on a folder is nobody's business here: with `one_file_system`, and at the target always
-    /// where the source has nothing in its place. A bind mount of the same file system shows by its mount alone.
-    pub(super) fn is_elsewhere(&self, here: &DeletePlace, is_common: bool, target: &FolderSide) -> bool {
-        let is_mounted = target.meta.device != here.target.meta.device
-            || open(target).is_some_and(|folder| disk::is_mount_root(&folder));
-        if is_mounted && !is_common {
-            self.report_mount(&target.path());
+    /// where the source has nothing in its place. A bind mount of the same file system shows by its mount alone. Where
+    /// nothing shows it, anything may be mounted there.
+    pub(super) fn is_elsewhere(
+        &self,
+        here: &DeletePlace,
+        is_common: bool,
+        target: &FolderSide,
+    ) -> Result<bool, Problem> {
+        if is_common && !self.shared.settings.options.one_file_system {
+            return Ok(false);
         }
-        is_mounted && (!is_common || self.shared.settings.options.one_file_system)
+        let is_mounted = match target.meta.device == here.target.meta.device {
+            true => disk::is_mount_root(&target.file()?.0),
+            false => Some(true),
+        };
+        match is_mounted {
+            None => drop(self.shared.trees.pruning().unknown.insert(target.path())),
+            Some(true) if !is_common => self.report_mount(&target.path()),
+            Some(_) => {}
+        }
+        Ok(is_mounted != Some(false))
     }
 
     /// Whether a folder that the source does not have and that this user may not enter is a mount.

@@ -312,7 +312,7 @@ impl<'run> DeletePass<'run> {
                 }
                 target => target?,
             };
-            return Ok(match self.is_elsewhere(here, false, &target) || self.is_source(&target) {
+            return Ok(match self.is_elsewhere(here, false, &target)? || self.is_source(&target) {
                 true => Fate::Kept,
                 false => Fate::Enter(Box::new(DeletePlace::new(&here.root, (None, target), key))),
             });
@@ -351,7 +351,7 @@ impl<'run> DeletePass<'run> {
         }
         let target = here.target.child(name)?;
         // What it shows is found out before something of it goes.
-        if self.is_elsewhere(here, true, &target) || self.is_source_root(&target) {
+        if self.is_elsewhere(here, true, &target)? || self.is_source_root(&target) {
             return Ok(Fate::Right);
         }
         let source = here.source.as_ref().map(|source| source.below(written));

@@ -3,6 +3,7 @@
 //! Must not know: how that is found out, how names are removed.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use datapump_core::walked::{FolderOfTree, Passes};
 
@@ -13,6 +14,8 @@ pub(crate) struct Pruning {
     pub(in crate::tree) verdict: PruneVerdict,
     /// Names that were removed already, because they were in the way.
     pub(in crate::tree) removed: u64,
+    /// Folders of the target of which nothing shows whether something is mounted there.
+    pub(in crate::tree) unknown: BTreeSet<PathBuf>,
 }
 
 /// All that is too much, as far as it is known.
