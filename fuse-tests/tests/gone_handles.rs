@@ -18,6 +18,7 @@ const EINTR: i32 = 4;
 const EIO: i32 = 5;
 const ENXIO: i32 = 6;
 const ENODEV: i32 = 19;
+const ENOTDIR: i32 = 20;
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
 const ESTALE: i32 = 116;
@@ -93,6 +94,33 @@ fn a_device_or_handle_of_the_source_that_is_gone_is_no_vanished_file() {
             has_content(&target.join("two"), b"older", &row);
             has_content(&target.join("one"), &noise(40_000, 0), &row);
             assert!(target.join("extra").exists(), "{row}: the old name of it, perhaps");
+        }
+    }
+}
+
+/// A folder that cannot be listed, as if it were not there, and that is there when it is looked at.
+#[test]
+fn a_folder_that_is_there_has_not_vanished_whatever_its_listing_says() {
+    for errno in [ENOENT, ENOTDIR] {
+        for way in ["local", "pulled"] {
+            let row = format!("{way}: errno {errno}");
+            let (disk, home) = (RefusingDisk::new(), Home::new());
+            std::fs::create_dir(disk.behind("sub")).expect("room");
+            std::fs::write(disk.behind("sub/important"), "content").expect("room");
+            std::fs::write(disk.behind("one"), "content").expect("room");
+            std::fs::create_dir_all(home.path("target")).expect("room");
+            std::fs::write(home.path("target/extra"), "extra").expect("room");
+            disk.fail_calls(&[each_time("readdir", "/sub", errno)]);
+            let serving = Serving::start(home.command(&["serve", &disk.at(""), "--ticket-file", "ticket"]));
+            let (ticket, target) = (text(&home.path("ticket")), text(&home.path("target")));
+            let from = if way == "local" { disk.at("") } else { serving.at("") };
+            for command in ["copy", "mirror"] {
+                let run = pump(&[command, "--ticket-file", &ticket, &from, &target]);
+                expect(&run, 23, &["sub'"], &row);
+                assert!(!run.err.contains("vanished"), "{row}: {}", run.err);
+                has_content(&home.path("target/one"), b"content", &row);
+                assert!(home.path("target/extra").exists(), "{row}: the old name of it, perhaps");
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::problem::Problem;
 use crate::run::{Shared, Work};
-use crate::tree::folder::directory::Directory;
+use crate::tree::folder::directory::{Directory, NotCopied};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::visited::{FolderKey, ROOT};
 use crate::tree::folder::walk;
@@ -33,7 +33,9 @@ pub(super) fn walk_again(shared: &Shared<'_>, root: &Arc<Directory>, folders: &B
             match walk::open_again(shared, &directory, name) {
                 Ok(below) => open.push(below),
                 // What vanished shows by the folder above it when all are looked at again.
-                Err(problem) => tell(shared, &directory, problem),
+                Err(problem) => {
+                    tell(shared, &directory, directory.judged_by_source(NotCopied::folder(name), problem));
+                }
             }
         }
         match folders.contains(&directory.key()) {
@@ -66,7 +68,7 @@ fn list(shared: &Shared<'_>, directory: Arc<Directory>) {
     match directory.source.rewind().and_then(|()| directory.source.look_again()) {
         Ok((now, is_young)) => directory.note_walk((&now, is_young)),
         Err(problem) => {
-            tell(shared, &directory, problem.vanished());
+            tell(shared, &directory, directory.judged_above(problem));
             return folder_done::release(shared, &directory);
         }
     }

@@ -26,18 +26,20 @@ pub(super) fn find(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Look
     let mut found = LooksFound::default();
     for (tree, root) in roots.iter().enumerate() {
         let now = begin_tree::source_of(shared, root.root.number, &root.source.path());
-        let look = now.as_ref().map(|now| now.meta).map_err(Clone::clone);
+        let look = now.as_ref().map(|now| now.meta).map_err(|problem| problem.clone().vanished());
         let mut looks = FolderLooks {
             shared,
             root,
             now: now.ok(),
             changed: BTreeSet::new(),
             unverified: Vec::new(),
+            missing: Vec::new(),
             unseen: BTreeSet::new(),
         };
         looks.handle(ROOT, look)?;
         if !looks.unseen.contains(&ROOT) {
             looks.below()?;
+            looks.look_for_missing()?;
             looks.verify()?;
         }
         found.changed.extend(looks.changed.into_iter().map(|key| FolderOfTree { tree, key }));
@@ -57,6 +59,8 @@ struct FolderLooks<'run> {
     changed: BTreeSet<FolderKey>,
     /// Their names tell.
     unverified: Vec<FolderKey>,
+    /// Could not be opened, as if they were not there: their names are looked at.
+    missing: Vec<(FolderKey, Problem)>,
     /// Folders that are gone, or others, and what lies below them.
     unseen: BTreeSet<FolderKey>,
 }
@@ -73,7 +77,7 @@ impl FolderLooks<'_> {
             self.unseen.insert(key);
             return Ok(());
         }
-        match look.map_err(Problem::vanished) {
+        match look {
             Ok(now) => match self.visited().is_as_walked(key, &now) {
                 AsWalked::Yes => {}
                 AsWalked::Unverified => self.unverified.push(key),
@@ -81,14 +85,31 @@ impl FolderLooks<'_> {
                 AsWalked::Replaced => self.guard(key),
             },
             Err(problem) if problem.class == Class::Lost => return Err(problem),
-            // Its name is gone, so that the folder which it was in has changed.
-            Err(problem) if problem.is_vanished() && key != ROOT => {
+            Err(problem) if problem.class == Class::Missing && key != ROOT => {
                 self.unseen.insert(key);
-                self.changed.insert(above);
+                self.missing.push((key, problem));
             }
-            Err(problem) => {
-                self.root.root.report(&self.shared.ledger, problem);
-                self.guard(key);
+            Err(problem) => self.report(key, problem),
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, key: FolderKey, problem: Problem) {
+        self.root.root.report(&self.shared.ledger, problem);
+        self.guard(key);
+    }
+
+    /// Where the name is gone the folder that it was in has changed.
+    fn look_for_missing(&mut self) -> Result<(), Problem> {
+        for (key, problem) in std::mem::take(&mut self.missing) {
+            let above = self.visited().above(key);
+            let chain = self.visited().chain(key);
+            let Some((_, name)) = chain.last() else { continue };
+            let look = self.side(above).and_then(|side| side.origin()?.if_there(name, || side.path_of(name)));
+            match look {
+                Err(problem) if problem.class == Class::Lost => return Err(problem),
+                Ok(None) => drop(self.changed.insert(above)),
+                Ok(Some(_)) | Err(_) => self.report(key, problem),
             }
         }
         Ok(())
@@ -138,7 +159,7 @@ impl FolderLooks<'_> {
     fn verify(&mut self) -> Result<(), Problem> {
         for key in std::mem::take(&mut self.unverified) {
             let listed = self.side(key).and_then(|side| is_listed_as_walked(self.visited(), key, &side));
-            match listed.map_err(Problem::vanished) {
+            match listed {
                 Ok(true) => {}
                 Err(problem) if problem.class == Class::Lost => return Err(problem),
                 Ok(false) | Err(_) => drop(self.changed.insert(key)),

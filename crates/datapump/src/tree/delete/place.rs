@@ -47,7 +47,7 @@ impl PlacedSource {
             }
         };
         for (folder, name) in closed.into_iter().rev() {
-            side = side.child(name).map_err(Problem::vanished)?;
+            side = side.child(name)?;
             let _ = folder.open.set(Arc::clone(&side));
         }
         Ok(side)

@@ -280,7 +280,7 @@ impl Directory {
 
     /// Of names that were listed, those that did not come before.
     pub(crate) fn not_dealt_with(&self, names: Vec<Name>) -> Result<Vec<Name>, Problem> {
-        let origin = self.source.origin().map_err(Problem::vanished)?;
+        let origin = self.source.origin()?;
         let visited = &self.root.visited;
         let was_walked = |name: &Name| visited.has(visited.below(self.folder_key, &name.name));
         let changed_ns = |name: &Name| origin.changed_ns(name, || was_walked(name));

@@ -107,7 +107,7 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Resul
 /// Whether it had others when it was found.
 fn put_attributes(shared: &Shared<'_>, directory: &Directory, tells: bool) -> Result<bool, Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
-    let (from, to) = (directory.source.origin().map_err(Problem::vanished)?, target.file()?.0);
+    let (from, to) = (directory.source.origin()?, target.file()?.0);
     // One that was opened up has not its own mode.
     let was_right = !target.was_opened_up() && is_right(shared, directory, (&from, &to));
     // Looked at before they are set.
@@ -137,7 +137,7 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result
     // A file that was cut right now is gone on with.
     if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !directory.root.shares_target) {
         let given = shared.settings.options.keep.given;
-        let source = directory.source.origin().map_err(Problem::vanished)?;
+        let source = directory.source.origin()?;
         sweep::sweep(&target.file()?.0, &source, (journal.begun_ns, given));
     }
     Ok(())

@@ -26,9 +26,9 @@ pub(super) fn names_of_folder(
 }
 
 fn listed(shared: &Shared<'_>, directory: &Directory, from: u64) -> Result<(Vec<Name>, u64), Problem> {
-    let folder = directory.source.origin().map_err(Problem::vanished)?;
+    let folder = directory.source.origin()?;
     let listed = folder.list(from, compares_attributes(shared, directory), &directory.source.path());
-    listed.map_err(Problem::vanished).inspect(|(names, _)| directory.note_names(from, names))
+    listed.inspect(|(names, _)| directory.note_names(from, names))
 }
 
 /// Whether the folder of another host has a name, as it is walked: the rest of its names is listed for that, and dealt

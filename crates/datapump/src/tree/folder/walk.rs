@@ -79,7 +79,7 @@ fn look_at_listed(
     mut names: Vec<Name>,
 ) -> Result<Vec<Name>, Problem> {
     let with_attributes = compares_attributes(shared, directory);
-    let Origin::There(folder) = directory.source.origin().map_err(Problem::vanished)? else {
+    let Origin::There(folder) = directory.source.origin()? else {
         return Ok(names);
     };
     let untold = || names.iter().filter(|name| name.told.is_none());
@@ -151,7 +151,7 @@ pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> R
             shared.ledger.leave_out_mount(&cursor.source_path(&name.name));
             return Ok(());
         }
-        opened => opened.map_err(Problem::vanished)?,
+        opened => opened?,
     };
     let is_left_out =
         shared.settings.options.one_file_system && source.meta.device != above.root.source_device;
@@ -215,7 +215,7 @@ pub(crate) fn open_again(
     above: &Arc<Directory>,
     name: &OsStr,
 ) -> Result<Arc<Directory>, Problem> {
-    let source = above.source.child(name).map_err(Problem::vanished)?;
+    let source = above.source.child(name)?;
     let target = above.target.as_ref().map(|target| target.child(name)).transpose()?;
     opened(shared, above, name, (source, target), false)
 }

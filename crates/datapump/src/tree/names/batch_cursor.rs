@@ -42,7 +42,7 @@ impl BatchCursor {
     /// Opens the folders of a batch.
     pub(crate) fn take(batch: Batch) -> Result<BatchCursor, (Arc<Directory>, bool, Box<Problem>)> {
         let Batch { directory, names, looked, walks } = batch;
-        let source = directory.source.origin().map_err(Problem::vanished);
+        let source = directory.source.origin();
         let target = directory.target.as_ref().map(|target| target.file()).transpose();
         match (source, target) {
             (Ok(source), Ok(target)) => {

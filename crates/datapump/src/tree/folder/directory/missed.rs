@@ -1,5 +1,6 @@
-//! A name of a folder that was not copied: the one place where it is found out whether it vanished, and where its problem
-//! is kept until it is known whether a further walk copies it.
+//! A name of a folder that was not copied: the one place where it is found out whether it vanished, by a look at the name
+//! whatever an error number says (a listing of FUSE may answer ENOENT of a folder that is where it was), and where its
+//! problem is kept until it is known whether a further walk copies it.
 //!
 //! Must not know: why it was not copied, what is removed because of that.
 
@@ -22,6 +23,8 @@ pub(crate) struct NotCopied<'name> {
     pub(crate) file: Option<FileId>,
     /// The kind that it was listed with.
     pub(crate) kind: Option<FileKind>,
+    /// A folder listed it, or it was open: what a list of the user names may never have been.
+    pub(crate) was_seen: bool,
     /// The copy that failed wrote over an existing file of the target.
     pub(crate) overwrites: bool,
 }
@@ -29,12 +32,18 @@ pub(crate) struct NotCopied<'name> {
 impl NotCopied<'_> {
     /// A name of which no file was read.
     pub(crate) fn name(name: &OsStr) -> NotCopied<'_> {
-        NotCopied { name, file: None, kind: None, overwrites: false }
+        NotCopied { name, file: None, kind: None, was_seen: false, overwrites: false }
+    }
+
+    /// A folder that was walked.
+    pub(crate) fn folder(name: &OsStr) -> NotCopied<'_> {
+        NotCopied { kind: Some(FileKind::Folder), was_seen: true, ..NotCopied::name(name) }
     }
 
     /// Looks with the kind that the name was listed with.
     pub(crate) fn listed(name: &Name) -> NotCopied<'_> {
-        NotCopied { kind: name.kind, ..NotCopied::name(&name.name) }
+        let was_seen = name.kind.is_some() || name.told.is_some();
+        NotCopied { kind: name.kind, was_seen, ..NotCopied::name(&name.name) }
     }
 }
 
@@ -59,10 +68,11 @@ impl Directory {
 
     /// An error number is no change by itself, also where it says that a file or a handle is gone: the name in the source
     /// says. One of the target says nothing of the source.
-    fn judged_by_source(&self, missed: NotCopied<'_>, problem: Problem) -> Problem {
+    pub(crate) fn judged_by_source(&self, missed: NotCopied<'_>, problem: Problem) -> Problem {
         let is_of_source = problem.host.is_none() == self.source.is_here()
             && problem.path.as_ref() == Some(&self.source.path_of(missed.name));
-        let is_missing = problem.class == Class::Missing && missed.file.is_some();
+        let was_there = missed.file.is_some() || missed.was_seen;
+        let is_missing = problem.class == Class::Missing && was_there;
         if !is_of_source || !(is_missing || problem.may_be_gone()) {
             return problem;
         }
@@ -74,10 +84,18 @@ impl Directory {
         }
     }
 
+    /// The folder itself could not be looked at.
+    pub(crate) fn judged_above(&self, problem: Problem) -> Problem {
+        match &self.parent {
+            Some(above) => above.judged_by_source(NotCopied::folder(&self.source.name), problem),
+            None => problem,
+        }
+    }
+
     /// The folder itself could not be opened or finished: one that vanished is a name of the folder above.
     pub(crate) fn report_own(&self, ledger: &Ledger<'_>, problem: Problem) {
         match &self.parent {
-            Some(above) => above.report(ledger, NotCopied::name(&self.source.name), problem),
+            Some(above) => above.report(ledger, NotCopied::folder(&self.source.name), problem),
             None => self.root.report(ledger, problem),
         }
     }
