@@ -392,6 +392,25 @@ fn a_store_is_read_in_order_as_a_source() {
     has_content(Path::new(&target), &content, "read");
 }
 
+/// Another process puts a file of its own under the temporary name: it neither gets the final name nor is removed.
+#[test]
+fn a_file_of_another_process_does_not_get_the_final_name() {
+    let home = Home::new();
+    let source = home.path("source").display().to_string();
+    with_content(&source, 2 * MIB, 3);
+    let store = ObjectStore::new(StoreRules { renames: true, ..StoreRules::MOUNTPOINT });
+    store.put("target", b"old");
+    let words = ["copy", "--bwlimit=1MiB", "--request-size=64KiB", &source, &store.at("target")];
+    let run = Running::start(pump_command(&words));
+    eventually("bytes are uploaded", || store.uploading() > 1);
+    let temporary = store.names().into_iter().find(|name| name.starts_with(".pump-")).expect("it renames");
+    store.put(&temporary, b"of another");
+    let run = run.end();
+    expect(&run, 1, &["another program removed or replaced its temporary file"], "replaced");
+    assert_eq!(store.content("target").as_deref(), Some(&b"old"[..]), "{run:?}");
+    assert_eq!(store.content(&temporary).as_deref(), Some(&b"of another"[..]), "{run:?}");
+}
+
 /// A file with a time long before now.
 fn old_content(path: &str, bytes: usize, seed: u64) -> Vec<u8> {
     let content = with_content(path, bytes, seed);

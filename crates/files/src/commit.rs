@@ -329,8 +329,8 @@ impl StagedFile {
         self.before == Before::Anything
     }
 
-    /// Opens the written file once more to read it back.
-    pub fn reopen_to_read(&self) -> Result<Handle, Problem> {
+    /// Opens the written file, of so many bytes, once more to read it back.
+    pub fn reopen_to_read(&self, bytes: u64) -> Result<Handle, Problem> {
         let name = match &self.stage {
             CommitStage::Temporary(temporary) => temporary,
             CommitStage::InPlace | CommitStage::Final(_) => &self.name,
@@ -339,7 +339,7 @@ impl StagedFile {
         let opened = self.folder.open(name, Access::Read);
         let opened = opened.map_err(|errno| Problem::system(Operation::Open, &self.path, errno.0))?;
         if !self.is_in_place() {
-            self.still_ours(name)?;
+            self.still_ours(name, bytes)?;
         }
         Ok(opened)
     }
@@ -362,14 +362,14 @@ impl StagedFile {
         })
     }
 
-    /// Gives the file its name.
-    pub fn publish(&self) -> Result<(), Problem> {
+    /// Gives the file, of so many bytes, its name.
+    pub fn publish(&self, bytes: u64) -> Result<(), Problem> {
         let renamed = match (&self.stage, self.before) {
             (CommitStage::InPlace | CommitStage::Final(_), _) => Ok(()),
             (CommitStage::Unnamed, Before::Nothing) => self.folder.link_in(&self.handle, &self.name),
             (CommitStage::Unnamed, Before::Anything) => self.link_over()?,
             (CommitStage::Temporary(temporary), before) => {
-                self.still_ours(temporary)?;
+                self.still_ours(temporary, bytes)?;
                 match before {
                     Before::Anything => self.folder.rename(temporary, &self.name),
                     Before::Nothing => self.folder.rename_new(temporary, &self.name),
@@ -419,10 +419,12 @@ impl StagedFile {
         self.folder.sync().map_err(|errno| Problem::system(Operation::SyncFolderOf, &self.path, errno.0))
     }
 
-    /// In a folder that others may write to, the temporary name may have been given to another file.
-    fn still_ours(&self, temporary: &OsStr) -> Result<(), Problem> {
-        // An object gets another inode number when it is uploaded.
-        if self.takes.is_some() || same_file(&self.folder, temporary, &self.handle) {
+    /// In a folder that others may write to, the temporary name may have been given to another file. An object gets another
+    /// inode number when it is uploaded: its length shows that it is the one.
+    fn still_ours(&self, temporary: &OsStr, bytes: u64) -> Result<(), Problem> {
+        let is_upload = |named: Meta| (named.kind, named.size_bytes) == (FileKind::Regular, bytes);
+        let is_uploaded = || self.takes.is_some() && self.folder.metadata(temporary).is_ok_and(is_upload);
+        if same_file(&self.folder, temporary, &self.handle) || is_uploaded() {
             return Ok(());
         }
         let words = "another program removed or replaced its temporary file; the target was not changed";
@@ -444,8 +446,12 @@ impl StagedFile {
             return given_up.map_err(|errno| Problem::system(Operation::Remove, &self.path, errno.0));
         }
         if let (CommitStage::Temporary(temporary), Some(takes)) = (&self.stage, self.takes) {
-            // A leftover is recognised and removed by the next run.
-            let _ = in_order::give_up(&self.folder, temporary, (&self.handle, None), takes);
+            let bytes = self.handle.meta().map_or(0, |meta| meta.size_bytes);
+            match self.still_ours(temporary, bytes) {
+                // A leftover is recognised and removed by the next run.
+                Ok(()) => drop(in_order::give_up(&self.folder, temporary, (&self.handle, None), takes)),
+                Err(_) => in_order::refuse_upload(&self.handle, takes),
+            }
             return Ok(());
         }
         if let CommitStage::Temporary(temporary) = &self.stage

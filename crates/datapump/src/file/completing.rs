@@ -126,7 +126,7 @@ pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
         shared.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
         return Ok(());
     }
-    let publish = || staged.publish();
+    let publish = || staged.publish(task.length());
     let (Folder::Os(folder), Handle::Os(made)) = (&staged.folder, &*staged.handle) else { return publish() };
     if staged.is_in_place() {
         return publish();

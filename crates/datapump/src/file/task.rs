@@ -315,7 +315,7 @@ impl Task {
         let system = |errno: Errno| Problem::system(Operation::Open, &self.target_name, errno.0);
         let target = match (&self.finish, &self.sink) {
             (Finish::Commit(staged), _) if hash.is_none() || !is_whole || staged.goes_on => {
-                staged.reopen_to_read()?
+                staged.reopen_to_read(length)?
             }
             (Finish::Stripe(stripe), _) if hash.is_none() || !is_whole => {
                 return Ok(Some(CopiedContent::Stripe(Box::new(stripe.open_to_read()?), length)));

@@ -210,6 +210,14 @@ fn not_replaced(path: &Path, errno: Errno) -> Problem {
     if REFUSALS.contains(&errno) { Problem { message, class: Class::Refused, ..problem } } else { problem }
 }
 
+/// Makes a store refuse what is uploaded, by a byte out of order.
+pub(super) fn refuse_upload(handle: &Handle, takes: InOrder) {
+    if takes.refuses_gaps {
+        let end = handle.meta().map_or(0, |meta| meta.size_bytes);
+        let _ = handle.put(end + 1, b"-");
+    }
+}
+
 /// Gives up a file under its final name. Errors: it remains there, in part.
 pub(super) fn give_up(
     folder: &Folder,
@@ -217,10 +225,7 @@ pub(super) fn give_up(
     (handle, replaced): (&Arc<Handle>, Option<&Meta>),
     takes: InOrder,
 ) -> Outcome<()> {
-    if takes.refuses_gaps {
-        let end = handle.meta().map_or(0, |meta| meta.size_bytes);
-        let _ = handle.put(end + 1, b"-");
-    }
+    refuse_upload(handle, takes);
     // A close that fails has stored nothing: what exists is the file that was to be replaced, or a name that ends with
     // the handle.
     if handle.flush().is_err() {
