@@ -411,6 +411,29 @@ fn a_file_of_another_process_does_not_get_the_final_name() {
     assert_eq!(store.content(&temporary).as_deref(), Some(&b"of another"[..]), "{run:?}");
 }
 
+#[test]
+fn a_store_below_the_folder_of_a_target_is_named_before_a_byte_is_moved_there() {
+    let home = Home::new();
+    for name in ["tree", "tree/mnt", "tree/mnt/below"] {
+        make_folder(&home, name);
+    }
+    let own = with_content(&home.path("tree/own").display().to_string(), 1000, 1);
+    let of_store = with_content(&home.path("tree/mnt/below/file").display().to_string(), 3 * MIB, 2);
+    let source = home.path("tree").display().to_string();
+    for rules in stores() {
+        let (store, row) = (ObjectStore::new(rules), format!("{rules:?}"));
+        let above = Path::new(&store.at("")).parent().expect("a folder").to_path_buf();
+        let above = above.display().to_string();
+        let run = pump(&["copy", "-T", &source, &above]);
+        expect(&run, 23, &["mnt': takes each file in order and once", "copy to it by itself"], &row);
+        assert_eq!(store.names(), [""; 0], "{row}");
+        has_content(&Path::new(&above).join("own"), &own, &row);
+        expect(&pump(&["copy", "-T", "--exclude=/mnt", &source, &above]), 0, &[], &row);
+        expect(&pump(&["copy", "-T", &(source.clone() + "/mnt"), &store.at("")]), 0, &[SAID], &row);
+        assert!(store.content("below/file").as_ref() == Some(&of_store), "{row}");
+    }
+}
+
 /// A file with a time long before now.
 fn old_content(path: &str, bytes: usize, seed: u64) -> Vec<u8> {
     let content = with_content(path, bytes, seed);

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::job::options::{Choice, Options, Update};
-use crate::problem::{AttributeKind, Problem};
+use crate::problem::{AttributeKind, Class, Operation, Problem};
 use crate::report::not_kept::NotKept;
 use crate::target::{Item, Target};
 use datapump_files::attributes::given::Given;
@@ -36,15 +37,28 @@ impl TargetDisk {
             }
             let magic = magic(folder);
             disk.magic = before.is_none().then_some(magic);
-            if disk.in_order.is_none()
-                && kind::may_take_in_order(magic)
-                && file_meta(folder).is_ok_and(|meta| devices.insert(meta.device))
-            {
-                disk.in_order = probe(folder);
+            if disk.in_order.is_none() && file_meta(folder).is_ok_and(|meta| devices.insert(meta.device)) {
+                disk.in_order = in_order(folder, magic);
             }
         }
         disk
     }
+}
+
+/// How a folder's file system takes files, where that is in order: asked where its type leaves that open.
+fn in_order(folder: &File, magic: u64) -> Option<InOrder> {
+    kind::may_take_in_order(magic).then(|| probe(folder)).flatten()
+}
+
+/// Refuses a folder of a target on another device than the one above it, where files would have to be written in order:
+/// that is decided for a whole job, by the file systems that its targets are on.
+pub(crate) fn refuse_below(folder: &File, path: &Path) -> Result<(), Problem> {
+    if in_order(folder, magic(folder)).is_none() {
+        return Ok(());
+    }
+    let words = "takes each file in order and once, as object stores do, and the target that it is mounted in does not; \
+                 copy to it by itself, and leave it out here (--exclude)";
+    Err(Problem::new(Class::Refused, Operation::Enter, path, words))
 }
 
 /// Where names are made.

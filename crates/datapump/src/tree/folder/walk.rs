@@ -16,7 +16,7 @@ use datapump_engine::Errno;
 use crate::job::options::FollowLinks;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem};
-use crate::run::{Shared, Work};
+use crate::run::{Shared, Work, in_order_target};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::{ListStep, Name};
 use crate::tree::folder::directory::{Batch, Directory, LinkDest, Looked, Traits};
@@ -412,17 +412,22 @@ fn check_made(
     }
 }
 
-/// A folder on another file system than the one above is kept open, to sync that one at the end.
+/// A folder on another file system than the one above is kept open, to sync that one at the end. Errors: files cannot be
+/// written there as elsewhere in this job.
 fn tell_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSide>) -> Result<(), Problem> {
     if let (Some(target), Some(parent)) = (target, &above.target)
         && target.meta.device != parent.meta.device
     {
-        let folder = target.file()?.0;
+        let (folder, device) = (target.file()?.0, target.meta.device);
+        let is_known = || shared.trees.devices().contains_key(&device);
+        if shared.settings.writes && shared.settings.in_order_on(|| Some(device)).is_none() && !is_known() {
+            in_order_target::refuse_below(&folder, &target.path())?;
+        }
         let opened = Arc::clone(&folder);
-        shared.trees.devices().entry(target.meta.device).or_insert_with(|| (target.path(), opened));
+        shared.trees.devices().entry(device).or_insert_with(|| (target.path(), opened));
         // In this order: a list that is begun meanwhile looks at what is there.
         let journal = above.root.journal();
-        journal.inspect(|journal| journal.witness(target.meta.device, &folder, &target.path()));
+        journal.inspect(|journal| journal.witness(device, &folder, &target.path()));
     }
     Ok(())
 }
