@@ -356,15 +356,18 @@ fn a_tree_that_is_cut_names_what_goes_on_with_it() {
     run.signal(Signal::INT);
     let run = run.end();
     assert_eq!(run.status, 20, "{run:?}");
-    assert!(run.err.contains("the same command copies them again"), "{run:?}");
+    assert!(run.err.contains("the same command copies into it, with -T it copies them again"), "{run:?}");
     for (name, content) in &files {
         let object = store.content(&format!("copy/{name}"));
         assert!(object.is_none_or(|object| object == *content), "{name} is whole or does not exist");
     }
-    let run = pump(&["copy", "--update=differs", &format!("{source}/"), &store.at("copy")]);
+    let run = pump(&["copy", "-T", "--update=differs", &source, &store.at("copy")]);
     store.gaps();
     expect(&run, 0, &[SAID], "the same, named so");
     holds(&store, "copy/", &files, "after the cut");
+    let run = cut(&(source + "/"), &store, "content", "its content");
+    expect(&run, 20, &["interrupted"], "its content");
+    assert!(!run.err.contains("-T"), "it does not nest: {run:?}");
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub enum CutLeaves {
     Files,
     /// A partial file or a list: the same command resumes.
     Resumable,
+    /// Files in a new folder without a list: the same command copies into that folder, unless it has `-T`.
+    NewFolder,
     /// A target that is written where it stands, in part.
     InPlace,
     /// A host that runs an older version does not say.
@@ -51,6 +53,10 @@ impl Report {
             Some(CutLeaves::Files) => {
                 "; files that were copied stay: the same command copies them again".into()
             }
+            Some(CutLeaves::NewFolder) => format!(
+                "; files that were copied stay in {}: the same command copies into it, with -T it copies them again",
+                target()
+            ),
             Some(CutLeaves::Resumable) => "; run the same command again to resume".into(),
             Some(CutLeaves::InPlace) => {
                 format!("; {} is half old, half new: run the same command again", target())

@@ -16,6 +16,7 @@ use crate::job::mirror;
 use crate::job::options::Sync;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::report::cut_leaves::CutLeaves;
 use crate::run::{Shared, Work};
 use crate::target::Item;
 use crate::target::change::{Change, ChangeKind};
@@ -80,7 +81,7 @@ pub(crate) fn begin_tree(
     }
     let target_folder = target.file()?.0;
     let (fresh, made_in, list) = match made {
-        Some((parent, _, journal)) => (true, Some(parent), List::begun(journal)),
+        Some((parent, _, journal)) => (true, Some(parent), new_list(shared, (item, to), journal)),
         None => (false, None, list_of(shared, source_root, (&target, keeps_own), to)?),
     };
     let traits = Traits {
@@ -107,6 +108,15 @@ pub(crate) fn begin_tree(
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
     put_up(shared, directory);
     Ok(())
+}
+
+/// The list of a new target. Without one the same command copies to a name in that target, once it exists.
+fn new_list(shared: &Shared<'_>, (item, to): (&Item, &Path), journal: Option<TreeJournal>) -> List {
+    let is_content = shared.settings.options.target_is_name || item.source.stands_for_content();
+    if journal.is_none() && !is_content && shared.settings.target == Some(to) {
+        shared.ledger.leaves(CutLeaves::NewFolder);
+    }
+    List::begun(journal)
 }
 
 /// The `statfs(2)` type of a root's file system: of a new one that of the folder which it was made in.
