@@ -24,7 +24,7 @@ pub use names::DirEntry;
 pub(crate) use os::retried;
 pub use os::{
     acts_as_owner, boot, file_system, fill, inode_flags, is_locked, is_mount_root, metadata_of_name,
-    mount_options, mtime_from_disk, origin, put, read_whole, takes_names,
+    mount_options, mtime_from_disk, origin, project_of_files, put, read_whole, takes_names,
 };
 pub use own::{is_closed, why_foreign, why_not_own};
 pub use path_at::{PathAt, folder_of};

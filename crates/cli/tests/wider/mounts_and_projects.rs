@@ -84,6 +84,42 @@ fn backups_in_another_project_are_refused_before_anything_is_changed() {
     has_content(mount.at("a/old/file").as_ref(), b"newer", "kept");
 }
 
+/// Each file failed by itself, behind its bytes.
+#[test]
+fn a_folder_in_another_project_than_the_backups_is_refused_as_a_whole() {
+    let (home, mount) = (Home::new(), projects());
+    for name in ["from", "from/x", "from/y"] {
+        std::fs::create_dir(home.path(name)).expect("room");
+        std::fs::write(home.path(name).join("file"), "old").expect("room");
+    }
+    let from = format!("{}/", home.path("from").display());
+    expect(&pump(&["copy", &from, &mount.at("a")]), 0, &[], "set-up");
+    std::fs::remove_dir_all(mount.at("a/x")).expect("it was made");
+    std::fs::create_dir(mount.at("a/x")).expect("room");
+    give_project(&mount.at("a/x"), "6");
+    std::fs::write(mount.at("a/x/file"), "of x").expect("room");
+    for name in ["from/file", "from/x/file", "from/y/file"] {
+        std::fs::write(home.path(name), "newer").expect("room");
+    }
+    let backups = format!("--backup-dir={}", mount.at("a/old"));
+    for dry_run in [&["-n"][..], &[]] {
+        let run = pump(&[&["mirror", &backups, &from, &mount.at("a")], dry_run].concat());
+        expect(
+            &run,
+            23,
+            &["a/x': is in another project (quota) than the folder of backups"],
+            "a project in it",
+        );
+        has_content(mount.at("a/x/file").as_ref(), b"of x", "it is refused before");
+    }
+    has_content(mount.at("a/y/file").as_ref(), b"newer", "the others");
+    has_content(mount.at("a/old/y/file").as_ref(), b"old", "their backups");
+    std::fs::create_dir(mount.at("free")).expect("room");
+    let backups = format!("--backup-dir={}", mount.at("free"));
+    expect(&pump(&["mirror", &backups, &from, &mount.at("a")]), 0, &[], "as it says");
+    has_content(mount.at("free/x/file").as_ref(), b"of x", "kept");
+}
+
 #[test]
 fn files_are_copied_where_projects_keep_them_from_being_linked() {
     let (home, mount) = (Home::new(), projects());

@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use datapump_engine::os::linux::KernelCall;
+use datapump_engine::os::linux::{KernelCall, project};
 use datapump_engine::{Errno, TransferFlags, os as engine};
 
 use super::{Access, FileKind, Meta, Outcome, Room, proc};
@@ -232,6 +232,15 @@ pub(super) fn folds_case(folder: &File) -> bool {
 /// The flags of chattr(1), where the file system has them: ioctl_iflags(2).
 pub fn inode_flags(file: &File) -> Option<u32> {
     fs::ioctl_getflags(file).ok().map(|flags| flags.bits())
+}
+
+/// The project, for quotas, that files get which are made in a folder; `None` where it hands down none. 0 is that of files
+/// without one.
+pub fn project_of_files(folder: &File) -> Option<u32> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    // The folder may be open for its names alone.
+    let open = fs::openat(folder, c".", flags, Mode::empty()).map(File::from).ok()?;
+    project(&open).and_then(|(project, is_handed_down)| is_handed_down.then_some(project))
 }
 
 /// The file system's options of the mount by which a file was opened: proc(5), /proc/PID/mountinfo, the last field.

@@ -10,7 +10,6 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::Errno;
-use datapump_engine::os::linux::project;
 
 use super::within::is_dealt_with;
 use super::{Hosts, Item, Target};
@@ -18,8 +17,8 @@ use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{
-    FileKind, FoldersAbove, Meta, Outcome, PathAt, WayStep, file_meta, metadata_of_name, names, origin, way,
-    way_up,
+    FileKind, FoldersAbove, Meta, Outcome, PathAt, WayStep, file_meta, metadata_of_name, names, origin,
+    project_of_files, way, way_up,
 };
 use datapump_files::followed::FollowLinks;
 use datapump_files::identity::{FileId, id};
@@ -216,13 +215,8 @@ impl BackupGoal {
         found: &BackupFolder,
         (path, at): (&Path, &PathAt),
     ) -> Result<(), Problem> {
-        // The project that files get which are made in a folder; 0 is none.
-        let of_files = |folder: &File| {
-            let open = names::open_folder(folder, OsStr::new(".")).ok();
-            open.and_then(|open| project(&open)).filter(|(_, is_handed_down)| *is_handed_down)
-        };
-        let takes = of_files(&found.stands);
-        if takes.is_none_or(|takes| takes == of_files(&self.folder).unwrap_or((0, true))) {
+        let takes = project_of_files(&found.stands);
+        if takes.is_none_or(|takes| takes == project_of_files(&self.folder).unwrap_or(0)) {
             return Ok(());
         }
         let words = format!(

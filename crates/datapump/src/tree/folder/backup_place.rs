@@ -16,7 +16,7 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::{BackupFolders, Originals};
 use datapump_files::commit::final_name;
-use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, file_meta};
+use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, file_meta, names, path_of, project_of_files};
 use datapump_files::identity::{FileId, id};
 
 /// Where the backups of a tree go, if they do not lie beside their files.
@@ -28,6 +28,8 @@ pub(crate) struct BackupPlace {
     open: Mutex<Option<Arc<File>>>,
     /// Held while folders in it are made.
     making: Mutex<()>,
+    /// The project (quota) that is handed down to what is made in it.
+    project: Option<u32>,
 }
 
 impl BackupPlace {
@@ -44,7 +46,8 @@ impl BackupPlace {
         };
         let Ok(Folder::Os(base)) = at.folder() else { return Ok(BackupPlace::default()) };
         let base = (Arc::clone(base), PathBuf::from(at.name().unwrap_or_default()));
-        let place = BackupPlace { base: Some(base), ..BackupPlace::default() };
+        let project = project_below(&base.0, folder);
+        let place = BackupPlace { base: Some(base), project, ..BackupPlace::default() };
         let wrong = |errno: Errno| not_kept(settings, folder, errno);
         let there = place.found(settings).map_err(wrong)?;
         let target = at.is_folder().then(|| at.metadata().ok()).flatten();
@@ -66,6 +69,18 @@ impl BackupPlace {
             }
             _ => Ok(place),
         }
+    }
+
+    /// Refuses a folder of the target whose files no backup can take: link(2), rename(2) and EXDEV. The root was compared
+    /// before anything was written.
+    pub(crate) fn refuse_other_project(&self, target: &FolderSide) -> Result<(), Problem> {
+        let Some(project) = self.project else { return Ok(()) };
+        if project_of_files(&target.file()?.0).unwrap_or(0) == project {
+            return Ok(());
+        }
+        let words = "is in another project (quota) than the folder of backups, and the file system links no files \
+                     between projects; exclude it, or name a --backup-dir that hands down no project";
+        Err(Problem::new(Class::Refused, Operation::Enter, &target.path(), words))
     }
 
     /// The folder of backups, if it is there.
@@ -116,6 +131,13 @@ impl BackupPlace {
         let originals = Originals { base, found: &found };
         folders.open_below(&open, &way.join(target.relative()), originals).map(Some)
     }
+}
+
+/// The project that a folder below another one hands down, or would hand down if it was made.
+fn project_below(base: &File, folder: &Path) -> Option<u32> {
+    let base = path_of(base)?;
+    let existing = folder.ancestors().find_map(|above| names::open_path(&base.join(above)).ok());
+    existing.and_then(|existing| project_of_files(&existing))
 }
 
 /// What keeps in mind the folders that are made, and the folder of the tree that they are made for.

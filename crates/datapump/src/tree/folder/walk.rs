@@ -201,6 +201,7 @@ fn opened(
     tell_device(shared, above, target.as_deref())?;
     let link_dest = link_dest_below(shared, above, name);
     if let Some(target) = target.as_deref().filter(|_| !fresh) {
+        above.root.backups.refuse_other_project(target)?;
         traits.doubt = doubts::in_target(shared, traits.doubt, target);
     }
     above.root.visited.make_room(&source)?;
