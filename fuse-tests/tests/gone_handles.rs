@@ -282,6 +282,40 @@ fn names_that_a_target_cannot_hold_do_not_stop_the_removal_of_others() {
 }
 
 /// The list of the first run stays, because something failed: the second one sets nothing that the first could not.
+/// A folder is in the place of each of them: it is not removed for what cannot be made.
+#[test]
+fn a_folder_stays_whose_place_a_link_or_a_pipe_cannot_take() {
+    for errno in [EPERM, EOPNOTSUPP, EIO] {
+        for (command, is_empty) in [("mirror", false), ("mirror", true), ("copy", true)] {
+            let row = format!("{command}, {is_empty}: errno {errno}");
+            let (disk, home) = (RefusingDisk::new(), Home::new());
+            let from = home.path("from");
+            put_tree(&from);
+            std::os::unix::fs::symlink("one", from.join("link")).expect("room");
+            support::make_fifo(&from.join("pipe"));
+            for name in ["to/link", "to/pipe"] {
+                std::fs::create_dir_all(disk.behind(name)).expect("room");
+                if !is_empty {
+                    std::fs::create_dir(disk.behind(&format!("{name}/deep"))).expect("room");
+                    std::fs::write(disk.behind(&format!("{name}/deep/file")), "of before").expect("room");
+                }
+            }
+            disk.fail_calls(&[each_time("symlink", "", errno), each_time("mknod", "", errno)]);
+            let run = pump(&[command, &format!("{}/", text(&from)), &disk.at("to")]);
+            expect(&run, 23, &["link'", "pipe'"], &row);
+            for name in ["to/link", "to/pipe"] {
+                assert!(Path::new(&disk.behind(name)).is_dir(), "{row}: {name}");
+                let kept = disk.behind(&format!("{name}/deep/file"));
+                assert!(is_empty || Path::new(&kept).exists(), "{row}: {name}");
+            }
+            has_content(disk.behind("to/one").as_ref(), &noise(40_000, 0), &row);
+            disk.fail_calls(&[]);
+            let run = pump(&[command, &format!("{}/", text(&from)), &disk.at("to")]);
+            expect(&run, 0, &[], &row);
+        }
+    }
+}
+
 #[test]
 fn what_an_earlier_run_could_not_keep_is_not_called_taken() {
     let (disk, home) = (RefusingDisk::new(), Home::new());

@@ -2,8 +2,9 @@
 //!
 //! Must not know: how folders are listed, how blocks are moved.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::path::Path;
 
 use datapump_engine::Errno;
 
@@ -41,6 +42,7 @@ pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Re
     let action = shared.trees.rules.decide(&meta, there.as_ref());
     if let Some(there) = there.as_ref().filter(|_| action == Action::MakeWay) {
         refuse_lost(cursor, name, (&meta, there))?;
+        check_can_be_made(shared, cursor, name, &meta)?;
     }
     match action {
         Action::Leave(_) | Action::Keep(_) => return Ok(()),
@@ -98,6 +100,27 @@ fn count_made(shared: &Shared<'_>, kind: FileKind) {
     *count += u64::from(shared.settings.writes);
 }
 
+/// Whether it can be made where a folder is in its place: nothing of that is removed before. File systems without links,
+/// and users who may make no devices, refuse it.
+fn check_can_be_made(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    meta: &Meta,
+) -> Result<(), Problem> {
+    // In an append-only folder a temporary name would stay, and the folder in the way cannot be removed.
+    if shared.settings.options.dry_run || cursor.directory.traits.append_only() {
+        return Ok(());
+    }
+    let make = || make_temporary(shared, cursor, name, meta, false);
+    let temporary = match make() {
+        Err(problem) if problem.class == Class::Denied && cursor.directory.open_up() => make(),
+        made => made,
+    }?;
+    let removed = names::remove(cursor.target()?, &temporary, false);
+    removed.map_err(|errno| Problem::system(Operation::Remove, &cursor.target_path(&temporary), errno.0))
+}
+
 /// In a folder of this user that only its mode closes, too. Gives what was made.
 fn placed(
     shared: &Shared<'_>,
@@ -116,23 +139,26 @@ fn placed(
     }
 }
 
-fn replace(
+fn not_made(kind: FileKind, path: &Path, errno: Errno, target: &File) -> Problem {
+    match errno {
+        Errno::EEXIST => taken(path),
+        errno => shortage::of_name(verb(kind), path, errno, target),
+    }
+}
+
+/// Makes it, without attributes, and gives its temporary name; in an append-only folder the final one.
+fn make_temporary(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
     meta: &Meta,
     stands: bool,
-) -> Result<Option<FileId>, Problem> {
+) -> Result<OsString, Problem> {
     let (target, path) = (cursor.target()?, cursor.target_path(&name.name));
-    let source_path = cursor.source_path(&name.name);
-    let wrong = |errno: Errno| match errno {
-        Errno::EEXIST => taken(&path),
-        errno => shortage::of_name(verb(meta.kind), &path, errno, target),
-    };
     // What a kill leaves under that name is swept by a run that finds a list.
     cursor.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
     let points_to = match meta.kind {
-        FileKind::Symlink => Some(cursor.source().read_symlink(name, &source_path)?),
+        FileKind::Symlink => Some(cursor.source().read_symlink(name, &cursor.source_path(&name.name))?),
         _ => None,
     };
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
@@ -142,8 +168,21 @@ fn replace(
         true => make(&name.name).map(|()| name.name.clone()),
         false => reserved::under_new_name(make).map(|(temporary, ())| temporary),
     };
-    let cannot_hold = |errno| Problem { lost: cannot_hold(meta.kind, errno), ..wrong(errno) };
-    let temporary = temporary.map_err(cannot_hold)?;
+    let wrong = |errno| not_made(meta.kind, &path, errno, target);
+    temporary.map_err(|errno| Problem { lost: cannot_hold(meta.kind, errno), ..wrong(errno) })
+}
+
+fn replace(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    meta: &Meta,
+    stands: bool,
+) -> Result<Option<FileId>, Problem> {
+    let (target, path) = (cursor.target()?, cursor.target_path(&name.name));
+    let source_path = cursor.source_path(&name.name);
+    let wrong = |errno| not_made(meta.kind, &path, errno, target);
+    let temporary = make_temporary(shared, cursor, name, meta, stands)?;
     let held = made::hold(target, &temporary, meta, &path)?;
     let (to, keep) = (AttributeHolder::Held(&held), shared.settings.options.keep);
     let handed_down = cursor.directory.traits.handed_down;
