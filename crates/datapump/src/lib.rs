@@ -52,8 +52,8 @@ pub mod host {
         process_cpu_ns, remove_net_space, stop_flag, sum_words, thread_cpu_ns, timer_slack, wait_with_usage,
         was_closed,
     };
-    pub use datapump_files::disk::FileKind;
     pub use datapump_files::disk::names::{find_folder, list_path, rename};
+    pub use datapump_files::disk::{FileKind, MountEntry};
 
     pub use crate::report::control_groups::{
         ControlGroups, CpuQuota, DiskAccess, DiskLimit, GROUPS, block_device, group_folders, group_in,

@@ -28,7 +28,7 @@ pub use os::{
 };
 pub use own::{is_closed, why_foreign, why_not_own};
 pub use path_at::{PathAt, folder_of};
-pub use proc::{is_proc_mounted, proc_words};
+pub use proc::{MountEntry, is_proc_mounted, proc_words};
 pub use umask::{coarse_now_ns, umask};
 pub use way::{FoldersAbove, UpStep, WayStep, path_of, way, way_up};
 

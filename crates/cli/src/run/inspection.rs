@@ -7,11 +7,10 @@
 
 use std::fs::{File, OpenOptions, read_to_string};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use datapump::host::{self, KernelCall};
+use datapump::host::{self, KernelCall, MountEntry};
 use datapump::{EngineChoice, Fill, InWords, Job, Operation, Options, Place, Problem, shown};
 use rustix::fs::{AtFlags, StatxFlags};
 
@@ -119,14 +118,13 @@ pub fn inspect_folder(path: &Path) -> Result<FolderState, Problem> {
         _ => whole,
     };
     let room = rustix::fs::statvfs(&folder).map_err(|error| failed(Operation::LookAt, error.into()))?;
-    let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let mount = mount_of(&mounts, &folder).unwrap_or_default();
+    let mount = mount_of(MountEntry::list("self"), &folder);
     let files = two_files(&folder);
     let refused = files.as_ref().ok().and_then(|(one, other)| rustix::fs::ioctl_ficlone(other, one).err());
     Ok(FolderState {
-        file_system: mount.file_system,
-        mount_point: mount.point,
-        discards_online: mount.discards,
+        discards_online: mount.as_ref().is_some_and(discards),
+        file_system: mount.as_ref().map(|mount| mount.file_system.clone()).unwrap_or_default(),
+        mount_point: mount.map(|mount| mount.point).unwrap_or_default(),
         free_bytes: room.f_bavail * room.f_frsize,
         total_bytes: room.f_blocks * room.f_frsize,
         direct_alignment_bytes: files.as_ref().ok().and_then(|(one, _)| direct_alignment(one)),
@@ -166,50 +164,16 @@ fn nameless(folder: &Path) -> io::Result<File> {
     }
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Mount {
-    point: PathBuf,
-    file_system: String,
-    discards: bool,
+/// The mount that a folder lies on: the longest mount point above it, of several the last.
+fn mount_of(mounts: Vec<MountEntry>, folder: &Path) -> Option<MountEntry> {
+    let above = mounts.into_iter().filter(|mount| folder.starts_with(&mount.point));
+    above.max_by_key(|mount| mount.point.as_os_str().len())
 }
 
-/// The mount that a folder lies on: the longest mount point above it, of several the last (proc_pid_mountinfo(5)).
-fn mount_of(mountinfo: &[u8], folder: &Path) -> Option<Mount> {
-    let lines = mountinfo.split(|&byte| byte == b'\n').filter_map(parse_mount);
-    lines.filter(|mount| folder.starts_with(&mount.point)).max_by_key(|mount| mount.point.as_os_str().len())
-}
-
-/// `36 35 98:0 /root /mount/point rw,noatime master:1 - ext4 /dev/sda1 rw,discard`
-fn parse_mount(line: &[u8]) -> Option<Mount> {
-    let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
-    let dash = fields.iter().position(|field| *field == b"-")?;
-    let (options, more) = (fields.get(5)?, fields.get(dash + 3)?);
-    let discards =
-        |options: &[u8]| options.split(|&byte| byte == b',').any(|option| option.starts_with(b"discard"));
-    Some(Mount {
-        point: PathBuf::from(std::ffi::OsString::from_vec(unescaped(fields.get(4)?))),
-        file_system: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
-        discards: discards(options) || discards(more),
-    })
-}
-
-/// Blanks and the like stand as a backslash and three octal digits.
-fn unescaped(field: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::with_capacity(field.len()), field);
-    while let Some((&first, behind)) = rest.split_first() {
-        let digits = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) if first == b'\\' => {
-                out.push(byte);
-                rest = &behind[3..];
-            }
-            _ => {
-                out.push(first);
-                rest = behind;
-            }
-        }
-    }
-    out
+/// Blocks that are freed are discarded at once.
+fn discards(mount: &MountEntry) -> bool {
+    let mut options = mount.options.split(',').chain(mount.file_system_options.split(','));
+    options.any(|option| option.starts_with("discard"))
 }
 
 #[cfg(test)]
@@ -230,8 +194,9 @@ mod tests {
             ("/mnt/two words/b", "/mnt/two words", "xfs", false),
             ("/mnt/c", "/mnt", "btrfs", true),
         ] {
-            let expected = Mount { point: point.into(), file_system: file_system.into(), discards };
-            assert_eq!(mount_of(MOUNTS, Path::new(folder)), Some(expected), "{folder}");
+            let mount = mount_of(MountEntry::parse(MOUNTS), Path::new(folder)).expect("it lies on one");
+            let found = (&*mount.point, &*mount.file_system, super::discards(&mount));
+            assert_eq!(found, (Path::new(point), file_system, discards), "{folder}");
         }
     }
 

@@ -243,16 +243,14 @@ pub fn project_of_files(folder: &File) -> Option<u32> {
     project(&open).and_then(|(project, is_handed_down)| is_handed_down.then_some(project))
 }
 
-/// The file system's options of the mount by which a file was opened: proc(5), /proc/PID/mountinfo, the last field.
-/// `None` where the system does not report them.
+/// The file system's options of the mount by which a file was opened. `None` where the system does not report them.
 pub fn mount_options(file: &File) -> Option<String> {
     /// `STATX_MNT_ID`: statx(2).
     const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x1000);
     let found = fs::statx(file, c"", AtFlags::EMPTY_PATH, MOUNT).ok()?;
     let number = (found.stx_mask & MOUNT.bits() != 0).then(|| found.stx_mnt_id.to_string())?;
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let line = mounts.lines().find(|line| line.split(' ').next() == Some(&number))?;
-    line.rsplit(' ').next().map(str::to_owned)
+    let mount = proc::MountEntry::list("self").into_iter().find(|mount| mount.number == number)?;
+    Some(mount.file_system_options)
 }
 
 pub(super) fn data_ranges(file: &File, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>> {

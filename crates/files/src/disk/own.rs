@@ -12,14 +12,13 @@ use std::fs::File;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
-use super::{FileKind, Folder, Meta, file_meta, magic};
+use super::{FileKind, Folder, Meta, MountEntry, file_meta, magic};
 
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 /// `statfs(2)` types of file systems without modes of their own (FAT, exFAT, NTFS): all files have that of the mount.
 const WITHOUT_MODES: [u64; 3] = [0x4d44, 0x2011_bab0, 0x7366_746e];
 const FUSE: u64 = 0x6573_5546;
-const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// Why it is not believed; `None` for one that this user alone can have made.
 pub fn why_not_own(folder: &Folder, list: &Meta) -> Option<&'static str> {
@@ -81,18 +80,17 @@ fn guard(folder: &File) -> Guard {
 }
 
 fn guard_of_fuse(folder: &File) -> Guard {
-    let mounts = std::fs::read_to_string(MOUNTS).unwrap_or_default();
     let device = file_meta(folder).map_or(0, |meta| meta.device);
     let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    guard_by_options(&mounts, &device, geteuid().as_raw())
+    guard_by_options(&MountEntry::list("self"), &device, geteuid().as_raw())
 }
 
 /// What a FUSE mount's options say: without `allow_other` nobody but who mounted it gets in; with it the kernel looks
 /// at modes by `default_permissions` alone. virtiofs tells none of them, and always does.
-fn guard_by_options(mounts: &str, device: &str, user: u32) -> Guard {
-    let has_device = |line: &&str| line.split(' ').nth(2) == Some(device);
-    let Some(line) = mounts.lines().find(has_device) else { return Guard::Nothing };
-    let options: Vec<&str> = line.rsplit(' ').next().unwrap_or_default().split(',').collect();
+fn guard_by_options(mounts: &[MountEntry], device: &str, user: u32) -> Guard {
+    let found = mounts.iter().find(|mount| mount.device == device);
+    let Some(mount) = found else { return Guard::Nothing };
+    let options: Vec<&str> = mount.file_system_options.split(',').collect();
     let mounted_by = options.iter().find_map(|option| option.strip_prefix("user_id="));
     match mounted_by {
         None => Guard::Modes,
@@ -195,7 +193,10 @@ mod tests {
 
     #[test]
     fn of_fuse_the_mounts_options_tell_who_is_let_in() {
-        let line = |options: &str| format!("35 24 0:31 / /mnt rw,nosuid shared:7 - fuse.x x rw,{options}\n");
+        let line = |options: &str| {
+            let line = format!("35 24 0:31 / /mnt rw,nosuid shared:7 - fuse.x x rw,{options}\n");
+            MountEntry::parse(line.as_bytes())
+        };
         for (options, guard) in [
             ("user_id=1000,group_id=0", Guard::Mount),
             ("user_id=7,group_id=0", Guard::Nothing),

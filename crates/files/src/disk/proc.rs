@@ -14,6 +14,9 @@ use std::sync::OnceLock;
 
 use datapump_engine::Errno;
 
+mod mounts;
+pub use mounts::MountEntry;
+
 /// The error where only a name of an open file would do, and there is none: what the kernel says of a file that is held
 /// (O_PATH) to calls that take a descriptor alone.
 pub const NEEDS_PROC: Errno = Errno::EBADF;
@@ -42,25 +45,13 @@ pub(super) fn is_mount_point(file: &File) -> Option<bool> {
     let info = path_of_open_file(file).into_string().ok()?.replace("/fd/", "/fdinfo/");
     let info = std::fs::read_to_string(info).ok()?;
     let number = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
-    let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
-    let lines = mounts.split(|&byte| byte == b'\n');
-    let mut fields = lines.map(|line| line.split(|&byte| byte == b' ').collect::<Vec<_>>());
-    let own = fields.find(|fields| fields.first() == Some(&number.as_bytes()));
-    // A mount that is not listed begins above the root folder of this process.
-    let point = own.and_then(|fields| fields.get(4).map(|point| unescaped(point)));
-    Some(point.is_some_and(|point| point == path))
-}
-
-/// Blanks and the like are a backslash and three octal digits: proc_pid_mountinfo(5).
-fn unescaped(field: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::with_capacity(field.len()), field);
-    while let Some((&first, behind)) = rest.split_first() {
-        let digits = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.filter(|_| first == b'\\').and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        out.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &behind[3..] } else { behind };
+    let mounts = MountEntry::list("self");
+    if mounts.is_empty() {
+        return None;
     }
-    out
+    // A mount that is not listed begins above the root folder of this process.
+    let own = mounts.into_iter().find(|mount| mount.number == number);
+    Some(own.is_some_and(|own| own.point.as_os_str().as_encoded_bytes() == path))
 }
 
 #[cfg(test)]
@@ -77,6 +68,5 @@ mod tests {
             assert_eq!(is_mount_point(&file), super::super::is_mount_root(&file), "{path}");
         }
         assert_eq!(is_mount_point(&File::open("/proc").expect("it is mounted")), Some(true));
-        assert_eq!(unescaped(b"/a\\040b\\134c\\"), b"/a b\\c\\");
     }
 }

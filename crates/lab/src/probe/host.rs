@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use datapump::host::MountEntry;
+
 /// What the rows of one machine have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostFacts {
@@ -86,14 +88,8 @@ fn clock_of_now(cpuinfo: &str) -> Option<f64> {
 fn file_system_of(folder: &Path) -> String {
     let Ok(meta) = fs::metadata(folder) else { return UNKNOWN.into() };
     let device = format!("{}:{}", rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    file_system(&mounts, &device).unwrap_or(UNKNOWN.into())
-}
-
-/// The kind stands behind the lone dash (proc_pid_mountinfo(5)).
-fn file_system(mounts: &str, device: &str) -> Option<String> {
-    let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some(device))?;
-    Some(mount.split_once(" - ")?.1.split(' ').next()?.to_string())
+    let mut mounts = MountEntry::list("self").into_iter();
+    mounts.find(|mount| mount.device == device).map_or(UNKNOWN.into(), |mount| mount.file_system)
 }
 
 #[cfg(test)]
@@ -102,10 +98,6 @@ mod tests {
 
     #[test]
     fn facts_are_found_in_their_files() {
-        let mounts = "22 27 0:21 / /proc rw,relatime - proc proc rw\n\
-                      27 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard\n";
-        assert_eq!(file_system(mounts, "254:0").as_deref(), Some("ext4"));
-        assert_eq!(file_system(mounts, "8:1"), None);
         assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Some CPU @ 2.00GHz\n"), "Some CPU @ 2.00GHz");
         assert_eq!(cpu_model(""), "unknown");
         assert_eq!(clock_of_now("cpu MHz\t\t: 2445.406\n"), Some(2445.406));

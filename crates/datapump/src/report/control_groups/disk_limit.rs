@@ -11,6 +11,7 @@ use rustix::fs::{major, minor};
 
 use super::ControlGroups;
 use crate::units::{rate_words, with_commas};
+use datapump_files::disk::MountEntry;
 
 /// A move that is slower than this part of a limit has another cause.
 const REACHED_FRACTION: f64 = 0.5;
@@ -121,15 +122,10 @@ pub fn block_device(process: &str, device: u64) -> Option<String> {
     if major(device) != 0 {
         return Some(numbered(device));
     }
-    let mounts = fs::read_to_string(format!("/proc/{process}/mountinfo")).ok()?;
-    let meta = fs::metadata(mount_source(&mounts, &numbered(device))?).ok()?;
+    let mut mounts = MountEntry::list(process).into_iter();
+    let mount = mounts.find(|mount| mount.device == numbered(device))?;
+    let meta = fs::metadata(mount.source).ok()?;
     meta.file_type().is_block_device().then(|| numbered(meta.rdev()))
-}
-
-/// The source of the mount with this number: in a line of mountinfo the second word behind ` - ` (proc_pid_mountinfo(5)).
-fn mount_source<'a>(mountinfo: &'a str, number: &str) -> Option<&'a str> {
-    let mount = mountinfo.lines().find(|line| line.split(' ').nth(2) == Some(number))?;
-    mount.split_once(" - ")?.1.split(' ').nth(1)
 }
 
 #[cfg(test)]
@@ -190,10 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mount_of_several_devices_names_one() {
-        let mounts = "30 1 0:41 / /mnt/a\\040b rw shared:1 - btrfs /dev/loop1 rw\n31 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
-        assert_eq!(mount_source(mounts, "0:41"), Some("/dev/loop1"));
-        assert_eq!(mount_source(mounts, "0:42"), None);
+    fn a_device_with_a_number_of_its_own_is_that() {
         assert_eq!(block_device("self", rustix::fs::makedev(8, 1)).as_deref(), Some("8:1"));
     }
 }
