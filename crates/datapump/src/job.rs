@@ -316,7 +316,7 @@ impl Job {
         trees.written_places = WrittenPlaces::of(&items, &self.options);
         let sources_sum = self.sources_sum.unwrap_or_else(|| tree::names::backup::sum_of(&self.sources));
         trees.put_names = tree::names::backup::put_names(sources_sum, &self.options);
-        trees.know_sources(&items, self.remote_host.as_ref().is_some_and(|host| host.is_here));
+        trees.know_sources(&items, &self.options, self.remote_host.as_deref());
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);

@@ -49,6 +49,7 @@ mod report;
 mod resume;
 mod room;
 mod room_limits;
+mod shown_sources;
 mod ssh;
 mod ssh_settings;
 mod ssh_start;

@@ -3,6 +3,7 @@
 //! Must not know: how a folder is walked, how files are copied.
 
 pub(super) mod pruning;
+mod shown_sources;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
@@ -15,6 +16,7 @@ use rustix::process::{getegid, getgroups};
 
 use crate::job::budget::charged::ChargedRoom;
 use crate::job::options::Options;
+use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::target::Item;
@@ -54,8 +56,8 @@ pub(crate) struct Trees {
     pub(crate) targets_overlap: bool,
     /// Where the sources go, if links of theirs are followed.
     pub(crate) written_places: WrittenPlaces,
-    /// The folders that are copied from, if they are of this host: whatever path leads to them at the target.
-    source_roots: HashSet<FileId>,
+    /// Folders that are copied from, if they are of this host, by which a target may reach such: whatever path leads there.
+    sources: HashSet<FileId>,
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
     /// The roots of all trees that were started.
@@ -139,7 +141,7 @@ impl Trees {
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
             written_places: WrittenPlaces::default(),
-            source_roots: HashSet::default(),
+            sources: HashSet::default(),
             walking: AtomicUsize::new(0),
             roots: Mutex::default(),
             trees_done: Mutex::default(),
@@ -159,16 +161,18 @@ impl Trees {
         })
     }
 
-    /// Learns what is copied from; `is_here`: the other host, if there is one, is this one.
-    pub(crate) fn know_sources(&mut self, items: &[Item], is_here: bool) {
+    /// Learns what is copied from, and which folders below that a mount shows in a target.
+    pub(crate) fn know_sources(&mut self, items: &[Item], options: &Options, other: Option<&RemoteHost>) {
+        let is_here = other.is_some_and(|host| host.is_here);
         let is_of_host = |item: &&Item| item.is_tree() && (is_here || item.source.local_path().is_some());
-        self.source_roots =
-            items.iter().filter(is_of_host).filter_map(|item| item.meta.as_ref()).map(id).collect();
+        let roots = items.iter().filter(is_of_host).filter_map(|item| item.meta.as_ref()).map(id);
+        self.sources = roots.chain(shown_sources::in_targets(items, (options, &self.select))).collect();
     }
 
-    /// Whether this is a folder that is copied from.
-    pub(crate) fn is_source_root(&self, there: &Meta) -> bool {
-        self.source_roots.contains(&id(there))
+    /// Whether this is a folder that is copied from: one that the user named, or the first one below it that a mount
+    /// shows in a target.
+    pub(crate) fn is_source(&self, there: &Meta) -> bool {
+        self.sources.contains(&id(there))
     }
 
     /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the

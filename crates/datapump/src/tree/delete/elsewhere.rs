@@ -93,9 +93,9 @@ impl DeletePass<'_> {
         is_source
     }
 
-    /// Whether it is a folder that the user named as a source. Reported, if so.
+    /// Whether it is a folder that the user named as a source, or that a mount shows. Reported, if so.
     pub(super) fn is_source_root(&mut self, target: &FolderSide) -> bool {
-        let is_root = self.shared.trees.is_source_root(&target.meta);
+        let is_root = self.shared.trees.is_source(&target.meta);
         if is_root {
             self.refuse_source(&target.path());
         }

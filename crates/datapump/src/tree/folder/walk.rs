@@ -325,7 +325,7 @@ fn there_but_no_source(
     name: &Name,
 ) -> Result<Option<Meta>, Problem> {
     let there = cursor.there(&name.name)?;
-    if !there.as_ref().is_some_and(|there| shared.trees.is_source_root(there)) {
+    if !there.as_ref().is_some_and(|there| shared.trees.is_source(there)) {
         return Ok(there);
     }
     let words = "is a folder that is copied from (a mount shows it here, too); it was not changed: unmount it, or \

@@ -13,6 +13,8 @@ pub struct MountEntry {
     pub number: String,
     /// The device number of its files, as in `8:1`.
     pub device: String,
+    /// The folder of the file system that is mounted.
+    pub root: PathBuf,
     /// Where it is mounted.
     pub point: PathBuf,
     /// Options of this mount.
@@ -46,6 +48,7 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
     Some(MountEntry {
         number: text(0)?,
         device: text(2)?,
+        root: path(3)?,
         point: path(4)?,
         options: text(5)?,
         file_system: text(dash + 1)?,
@@ -76,11 +79,12 @@ mod tests {
     fn lines_are_read_with_and_without_optional_fields() {
         let mounts = MountEntry::parse(
             b"22 1 254:0 / / rw,relatime - ext4 /dev/root rw,discard\nnonsense\n\
-              41 22 8:1 / /mnt/a\\040b\\134c rw,noatime shared:1 master:2 - fuse.x /dev/x\\040y rw,user_id=7\n",
+              41 22 8:1 /c\\040d /mnt/a\\040b\\134c rw,noatime shared:1 master:2 - fuse.x /dev/x\\040y rw,user_id=7\n",
         );
         let [first, second] = &mounts[..] else { panic!("{mounts:?}") };
         let found = (&*first.number, &*first.device, &*first.options, &*first.file_system_options);
         assert_eq!(found, ("22", "254:0", "rw,relatime", "rw,discard"));
+        assert_eq!(&*second.root, Path::new("/c d"));
         assert_eq!((&*second.point, &*second.source), (Path::new("/mnt/a b\\c"), Path::new("/dev/x y")));
         assert_eq!((&*second.file_system, &*second.file_system_options), ("fuse.x", "rw,user_id=7"));
         assert!(MountEntry::list("self").iter().any(|mount| mount.file_system == "proc"));
