@@ -58,6 +58,7 @@ named! {
     EFBIG 27 "Too large a file."
     ENOSPC 28 "No room is left."
     ESPIPE 29 "It has no places to go to."
+    EROFS 30 "A file system that is mounted read-only."
     EMLINK 31 "Too many names."
     ENAMETOOLONG 38 "Too long a name."
     ERANGE 34 "More than there is room for."

@@ -152,6 +152,7 @@ fn read_only_mounts_are_read_and_not_written() {
         // just forked, and a mount with such a file is busy.
         program(&["cp", &elsewhere.at("content"), &mount.at("source")]);
         program(&["truncate", "--size", "5M", &mount.at("hole")]);
+        program(&["mkdir", &mount.at("tree")]);
         mount.make_read_only();
         for target in ["new", "source"] {
             let source = elsewhere.at("in");
@@ -162,6 +163,11 @@ fn read_only_mounts_are_read_and_not_written() {
             expect(&run, 1, &[&words], &row);
         }
         has_content(mount.at("source").as_ref(), &content, &row);
+        std::fs::create_dir(elsewhere.at("tree")).expect("room");
+        with_content(&elsewhere.at("tree/new"), 1000, 9);
+        let run = pump(&["mirror", &format!("{}/", elsewhere.at("tree")), &mount.at("tree")]);
+        expect(&run, 23, &["Read-only file system (os error 30); mount it writable"], &row);
+        assert!(!run.err.contains("no list is kept") && !run.err.contains("--no-preserve"), "{row}: {run:?}");
         for name in ["source", "hole"] {
             expect(&pump(&["copy", &mount.at(name), &elsewhere.at("out")]), 0, &[], &format!("{row} {name}"));
             let expected = std::fs::read(mount.at(name)).expect("readable");

@@ -57,12 +57,13 @@ impl AttributeKind {
         matches!(self, AttributeKind::Symlinks | AttributeKind::Pipes | AttributeKind::Devices)
     }
 
-    /// What the line for all of them adds: how many they are, and the flag that helps.
-    pub fn summary(self, names: u64) -> String {
+    /// What the line for all of them adds: how many they are, and the flag that helps if what was said of the first one
+    /// does not say what does.
+    pub fn summary(self, names: u64, says_what_helps: bool) -> String {
         let helps = match self {
             AttributeKind::Symlinks => "-L copies what they lead to",
             AttributeKind::Pipes | AttributeKind::Devices => "--exclude leaves them out by name",
-            attribute => return attribute.summary_of_attribute(names),
+            attribute => return attribute.summary_of_attribute(names, says_what_helps),
         };
         let many = if names == 1 {
             String::new()
@@ -72,12 +73,12 @@ impl AttributeKind {
         format!("{many}; this file system has none, or this user may make none; {helps}")
     }
 
-    fn summary_of_attribute(self, names: u64) -> String {
+    fn summary_of_attribute(self, names: u64, says_what_helps: bool) -> String {
         let many = match names {
             1 => String::new(),
             _ => format!("; {} names lost it (-v lists each)", with_commas(names)),
         };
-        format!("{many}; --no-preserve={} leaves it out", self.name())
+        if says_what_helps { many } else { format!("{many}; --no-preserve={} leaves it out", self.name()) }
     }
 
     /// The kind of this name.

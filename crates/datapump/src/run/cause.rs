@@ -1,5 +1,6 @@
 //! Names what a problem follows from where its error number alone does not: system calls that a sandbox refuses, /proc
-//! that is not mounted, limits of open files (EMFILE, ENFILE), users that a mount has no number for (EOVERFLOW).
+//! that is not mounted, limits of open files (EMFILE, ENFILE), users that a mount has no number for (EOVERFLOW), mounts
+//! that are read-only (EROFS).
 //!
 //! Must not know: which calls have other ways, what was being done.
 
@@ -32,6 +33,7 @@ pub(crate) fn cause_words(operation: Operation, errno: Errno) -> Option<String> 
         Errno::EMFILE => open_files_limit().map(|files| {
             format!("this process may have {files} files open (ulimit -n); raise that, for example by ulimit -n 1024")
         }),
+        Errno::EROFS => Some("mount it writable (mount -o remount,rw), or choose another target".into()),
         Errno::ENFILE => Some("the system has as many files open as it may (sysctl fs.file-max)".into()),
         Errno::EOVERFLOW if makes_new(operation) => Some(format!(
             "this mount (idmapped, or of another user namespace) has no number for user {} or group {}; run as a user \

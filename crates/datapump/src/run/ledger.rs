@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use datapump_core::verdict::Waits;
-use datapump_engine::Handle;
+use datapump_engine::{Errno, Handle};
 
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, shown_path};
 use crate::report::AskedAndGot;
@@ -300,7 +300,8 @@ impl Ledger<'_> {
     pub(crate) fn tell_all_lost(&self) {
         let lost = std::mem::take(&mut self.tally().lost);
         for (kind, (first, names)) in lost {
-            let message = first.message + &kind.summary(names);
+            let is_read_only = first.cause.map(Errno) == Some(Errno::EROFS);
+            let message = first.message + &kind.summary(names, is_read_only);
             let lost = Some(LostAttribute { kind, names: Some(names.try_into().unwrap_or(u32::MAX)) });
             (self.events)(Event::Problem(Problem { message, lost, ..first }));
         }

@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use datapump_engine::Errno;
+
 use crate::job::options::Options;
 use crate::problem::{Class, shown_path};
 use crate::run::ledger::Ledger;
@@ -91,6 +93,8 @@ impl List {
                 // The file that the list is for has hardly room, either.
                 match problem.class {
                     Class::NoSpace => ledger.full.put_off(warning),
+                    // Each file fails for that, and says so.
+                    _ if problem.cause.map(Errno) == Some(Errno::EROFS) => {}
                     _ => ledger.warn(warning),
                 }
                 None
