@@ -11,7 +11,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
-use datapump_engine::os::linux::KernelCall;
 use serde::{Deserialize, Serialize};
 
 use crate::commit::{final_name, reserved};
@@ -39,14 +38,6 @@ pub struct Backup {
     pub folder: Option<PathBuf>,
     /// How they are called.
     pub numbering: Numbering,
-}
-
-/// No links here: EMLINK for one name too many; EPERM of FAT, and of files of others (protected_hardlinks, proc(5)).
-const UNLINKABLE: [Errno; 4] = [Errno::EPERM, Errno::EOPNOTSUPP, Errno::EMLINK, Errno::ENOSYS];
-
-/// That, or a sandbox refuses the call.
-fn is_unlinkable(errno: Errno) -> bool {
-    UNLINKABLE.contains(&errno) || KernelCall::Linkat.is_refused_by(errno)
 }
 
 /// What was done about a name.
@@ -199,7 +190,7 @@ fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> O
     let linked = reserved::under_new_name(|new| names::link(folder, name, to, new));
     let temporary = match linked {
         Ok((temporary, ())) => temporary,
-        Err(errno) if is_unlinkable(errno) => {
+        Err(errno) if names::is_unlinkable(errno) => {
             return names::rename(folder, name, to, backup).map(|()| Aside::Renamed(backup.to_owned()));
         }
         Err(errno) => return Err(errno),
@@ -212,7 +203,7 @@ fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> O
 /// Links, where nothing has that name yet. Without links the name is missing until the new file gets it.
 fn keep_new((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> Outcome<Aside> {
     match names::link(folder, name, to, backup) {
-        Err(errno) if is_unlinkable(errno) => {
+        Err(errno) if names::is_unlinkable(errno) => {
             names::move_new((folder, name), (to, backup)).map(|()| Aside::Renamed(backup.to_owned()))
         }
         linked => linked.map(|()| Aside::Linked(backup.to_owned())),

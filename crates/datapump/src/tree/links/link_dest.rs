@@ -14,7 +14,7 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::LinkDest;
 use crate::tree::links::TreeEntry;
-use crate::tree::links::linking::{is_unlinkable, link_into, not_linked};
+use crate::tree::links::linking::{link_into, not_linked};
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
@@ -34,7 +34,7 @@ pub(crate) fn link_unchanged(
             Ok(is_new) => shared.ledger.tally().hard_links += u64::from(is_new),
             // Another file system, or too many names: it is copied.
             Err(Errno::EMLINK) => return Ok(None),
-            Err(errno) if is_unlinkable(errno) => {
+            Err(errno) if names::is_unlinkable(errno) => {
                 let why = cause_words(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
                 shared.ledger.notice_once(format!("--link-dest: {why}; what cannot be linked is copied"));
                 return Ok(None);

@@ -22,20 +22,11 @@ use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::rules::findings;
-use datapump_engine::os::linux::KernelCall;
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
 use datapump_files::disk::{self, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
-
-/// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
-const UNLINKABLE: [Errno; 3] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP];
-
-/// That, or a sandbox refuses the call.
-pub(super) fn is_unlinkable(errno: Errno) -> bool {
-    UNLINKABLE.contains(&errno) || KernelCall::Linkat.is_refused_by(errno)
-}
 
 /// How a name goes on.
 pub(crate) enum Met {
@@ -186,8 +177,7 @@ fn joined(
         }
         // Where there are no more links both stay.
         Err(problem) => {
-            let is_full = |errno: i32| errno == Errno::EMLINK.0 || is_unlinkable(Errno(errno));
-            if !problem.cause.is_some_and(is_full) {
+            if !problem.cause.is_some_and(|errno| names::is_unlinkable(Errno(errno))) {
                 first.directory.root.report(&shared.ledger, problem);
             }
             (file, copied)
@@ -267,7 +257,7 @@ fn link(
             shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(Errno::EXDEV.0)));
             copy_instead(shared, there, entry, file);
         }
-        Err(errno) if is_unlinkable(errno) => {
+        Err(errno) if names::is_unlinkable(errno) => {
             shared.trees.links.give_up();
             let why = cause_words(Operation::Link, errno).unwrap_or_else(|| system_words(errno.0));
             shared.ledger.warn_once(format!("hard links: {why}; copied instead"));
@@ -453,7 +443,7 @@ pub(crate) fn link_file(
     };
     match linked {
         Ok(()) => Ok(true),
-        Err(errno) if errno == Errno::EMLINK || is_unlinkable(errno) => Ok(false),
+        Err(errno) if names::is_unlinkable(errno) => Ok(false),
         Err(errno) => Err(Problem::system(Operation::Link, path, errno.0)),
     }
 }
