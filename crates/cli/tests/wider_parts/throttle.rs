@@ -92,6 +92,16 @@ impl Quota {
         Quota::with(LimitFiles { controller: "cpu", old, new })
     }
 
+    /// A limit of what is written to a device in a second.
+    pub fn of_writes(device: &str, bytes: u64) -> Option<Quota> {
+        let old = ("blkio.throttle.write_bps_device", format!("{device} {bytes}"));
+        Quota::with(LimitFiles {
+            controller: "blkio",
+            old,
+            new: ("io.max", format!("{device} wbps={bytes}")),
+        })
+    }
+
     /// A limit of memory.
     pub fn of_memory(bytes: u64) -> Option<Quota> {
         let (old, new) = (("memory.limit_in_bytes", bytes.to_string()), ("memory.max", bytes.to_string()));

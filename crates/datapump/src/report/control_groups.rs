@@ -14,7 +14,7 @@ pub use disk_limit::{DiskAccess, DiskLimit, block_device};
 pub const GROUPS: &str = "/sys/fs/cgroup";
 
 /// The groups of a process, and those above them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlGroups {
     /// Folders of version 1, for disks, CPU time and memory.
     disk: Vec<PathBuf>,
@@ -33,6 +33,18 @@ impl ControlGroups {
     /// The groups of another one.
     pub fn of_process(pid: u32) -> ControlGroups {
         ControlGroups::named(&pid.to_string())
+    }
+
+    /// All groups that any of these has.
+    pub fn joined<'groups>(all: impl IntoIterator<Item = &'groups ControlGroups>) -> ControlGroups {
+        let mut joined = ControlGroups::default();
+        for groups in all {
+            joined.disk.extend_from_slice(&groups.disk);
+            joined.cpu.extend_from_slice(&groups.cpu);
+            joined.memory.extend_from_slice(&groups.memory);
+            joined.unified.extend_from_slice(&groups.unified);
+        }
+        joined
     }
 
     fn named(process: &str) -> ControlGroups {

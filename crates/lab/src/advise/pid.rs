@@ -79,8 +79,8 @@ struct Watcher {
     delays: Delays,
     connections: Option<Connections>,
     sockets: KnownSockets,
-    groups: ControlGroups,
-    quota: CpuQuota,
+    /// The control groups of each process, and what their quotas held back since it was seen there.
+    groups: BTreeMap<u32, (ControlGroups, CpuQuota)>,
     missing: BTreeSet<String>,
 }
 
@@ -132,7 +132,6 @@ impl Watcher {
                 None
             }
         };
-        let groups = ControlGroups::of_process(pid);
         Ok(Watcher {
             pid,
             command: datapump::shown(stat.name.as_bytes()),
@@ -147,8 +146,7 @@ impl Watcher {
             delays: Delays::default(),
             connections,
             sockets: KnownSockets::default(),
-            quota: groups.begin_quota(),
-            groups,
+            groups: BTreeMap::new(),
             missing,
         })
     }
@@ -166,6 +164,7 @@ impl Watcher {
             let tasks = tasks(pid);
             self.threads.note(pid, &tasks);
             self.tasks.insert(pid, tasks);
+            self.note_groups(pid);
             match descriptors(pid) {
                 Ok(held) => {
                     self.files.note(pid, &held);
@@ -183,6 +182,16 @@ impl Watcher {
         self.look_at_connections();
         let outer = |pid: u32| (pid, outer_pipes(pid, &self.held, &self.sockets));
         self.outer = family.iter().map(|&pid| outer(pid)).collect();
+    }
+
+    /// A process may be moved to other groups. One that has ended has none any more.
+    fn note_groups(&mut self, pid: u32) {
+        let groups = ControlGroups::of_process(pid);
+        let is_known = self.groups.get(&pid).is_some_and(|(known, _)| *known == groups);
+        if !is_known && groups != ControlGroups::default() {
+            let quota = groups.begin_quota();
+            self.groups.insert(pid, (groups, quota));
+        }
     }
 
     fn note_denied(&mut self, what: &str, error: &std::io::Error) {
@@ -261,7 +270,11 @@ impl Watcher {
             let has =
                 |role: Role| files.iter().any(|it| it.role == role && it.device.as_ref() == Some(&number));
             let (source, sink) = (has(Role::Source), has(Role::Sink));
-            watched::WatchedDevice { source, sink, ..self.devices.device(&number, &self.groups) }
+            let users = files.iter().filter(|it| it.device.as_ref() == Some(&number));
+            let users: BTreeSet<u32> = users.map(|it| it.pid).collect();
+            let groups = users.iter().filter_map(|pid| self.groups.get(pid)).map(|(groups, _)| groups);
+            let groups = ControlGroups::joined(groups);
+            watched::WatchedDevice { source, sink, ..self.devices.device(&number, &groups) }
         });
         Watched {
             pid: self.pid,
@@ -274,7 +287,7 @@ impl Watcher {
             devices: devices.collect(),
             files,
             connections: self.connections.as_ref().map(Connections::list).unwrap_or_default(),
-            throttled_ns: self.quota.held_ns(),
+            throttled_ns: self.groups.values().map(|(_, quota)| quota.held_ns()).max().unwrap_or(0),
             could_not_read: missing.into_iter().collect(),
         }
     }

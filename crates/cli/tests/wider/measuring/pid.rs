@@ -158,11 +158,26 @@ fn command(bench: &Bench, words: &[&str], from: &str, to: &str) -> Command {
 }
 
 fn of_quota(bench: &Bench, words: &[&str]) -> Named {
-    let quota = Quota::new(3)?;
-    let target = bench.at("target");
+    of_limited(bench, &Quota::new(3)?, &["sh", "-c", "exec \"$0\" \"$@\""], words)
+}
+
+/// A shell outside of the group waits for what is in it.
+const SHELL: [&str; 3] = ["sh", "-c", "\"$0\" \"$@\"; true"];
+
+fn of_quota_of_child(bench: &Bench, words: &[&str]) -> Named {
+    of_limited(bench, &Quota::new(3)?, &SHELL, words)
+}
+
+fn of_slow_sink_of_child(bench: &Bench, words: &[&str]) -> Named {
+    of_limited(bench, &Quota::of_writes(&bench.device(), SLOW_BYTES_PER_SECOND)?, &SHELL, words)
+}
+
+/// Started by `by`, in a group.
+fn of_limited(bench: &Bench, limit: &Quota, by: &[&str], words: &[&str]) -> Named {
+    let target = bench.disk.at("target");
     let inner = command(bench, words, &bench.at("big"), &target);
-    let mut outer = Command::new("sh");
-    outer.args(&quota.words()[1..]).arg(inner.get_program()).args(inner.get_args());
+    let mut outer = Command::new(by[0]);
+    outer.args(&by[1..]).args(limit.words()).arg(inner.get_program()).args(inner.get_args());
     let moving = Moving::start(outer);
     let named = moving.named();
     drop(moving);
@@ -295,6 +310,12 @@ const CASES: &[Case] = &[
     case("cpu quota", "cp", "cpu", "cpu quota", |it| of_quota(it, &["cp", "/dev/zero", "/dev/null"])),
     case("cpu quota", "rsync", "cpu", "cpu quota", |it| of_quota(it, &["rsync", "FROM", "TO"])),
     case("cpu quota", "scp", "cpu", "cpu quota", |it| of_quota(it, &["scp", "FROM", "loop:there"])),
+    case("cpu quota", "cp of a shell", "cpu", "cpu quota", |it| {
+        of_quota_of_child(it, &["cp", "/dev/zero", "/dev/null"])
+    }),
+    case("sink disk", "dd of a shell", "sink", "cgroup limit", |it| {
+        of_slow_sink_of_child(it, &["dd", "if=FROM", "of=TO", "bs=1M", "oflag=direct", "status=none"])
+    }),
     case("busy cpu", "cp", "cpu", "waiting for a cpu", |it| {
         of_busy_cpu(it, &["cp", "/dev/zero", "/dev/null"])
     }),
