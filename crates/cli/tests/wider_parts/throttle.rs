@@ -85,7 +85,7 @@ struct LimitFiles<'limit> {
 }
 
 impl Quota {
-    /// A quota of CPU time, in percent of one CPU. `None`, with a printed reason, where there are no such groups.
+    /// A quota of CPU time, in percent of one CPU. `None`, with a printed reason, without such groups.
     pub fn new(percent: u32) -> Option<Quota> {
         let old = ("cpu.cfs_quota_us", (percent * 1000).to_string());
         let new = ("cpu.max", format!("{} 100000", percent * 1000));

@@ -317,11 +317,11 @@ pub fn link(folder: &File, name: &OsStr, to: &File, new: &OsStr) -> Outcome<()> 
     fs::linkat(folder, name, to, new, AtFlags::empty()).map_err(errno)
 }
 
-/// What link(2) says where there are no links: EPERM of FAT, and of files of others (protected_hardlinks, proc(5)), EXDEV
+/// Errors of link(2) on file systems without links: EPERM of FAT, and of files of others (protected_hardlinks, proc(5)), EXDEV
 /// between mounts and projects, EMLINK for one name too many, ENOSYS of FUSE.
 const UNLINKABLE: [Errno; 5] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP, Errno::EMLINK, Errno::ENOSYS];
 
-/// Whether a file gets no further name there by [`link`]: that, or a sandbox refuses the call.
+/// Whether a file gets no further name by [`link`]: one of these, or a sandbox refuses the call.
 pub fn is_unlinkable(errno: Errno) -> bool {
     UNLINKABLE.contains(&errno) || KernelCall::Linkat.is_refused_by(errno)
 }

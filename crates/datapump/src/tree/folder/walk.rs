@@ -414,7 +414,7 @@ fn check_made(
 }
 
 /// A folder on another file system than the one above is kept open, to sync that one at the end. Errors: files cannot be
-/// written there as elsewhere in this job.
+/// written to it as elsewhere in this job.
 fn tell_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSide>) -> Result<(), Problem> {
     if let (Some(target), Some(parent)) = (target, &above.target)
         && target.meta.device != parent.meta.device
