@@ -423,3 +423,15 @@ fn a_quota_costs_the_file_that_it_is_of() {
         assert!(left.is_empty(), "{left}");
     }
 }
+
+/// Nobody asked to keep it: those who want to know of each decision see of which file.
+#[test]
+fn what_was_not_to_be_kept_is_noted_with_its_name() {
+    let (disk, home) = (RefusingDisk::new(), Home::new());
+    std::fs::write(home.path("file"), "content").expect("room");
+    disk.refuse(&[(Mode, Answer::Ignored)]);
+    let (from, to) = (home.path("file").display().to_string(), disk.at("file"));
+    let run = pump(&["copy", "-v", "--no-preserve=mode", &from, &to]);
+    let said = format!("'{to}': permissions ");
+    expect(&run, 0, &[&said, "this file system took them and shows 0600"], "noted");
+}

@@ -267,10 +267,10 @@ impl Ledger<'_> {
         let mut kinds = BTreeSet::new();
         for loss in lost {
             match loss.limit {
-                Limit::Silent => self.note_once(loss.words),
+                Limit::Silent => self.note_once(&loss.words, &path),
                 Limit::User => self.warn_once(loss.words),
                 Limit::Lost if self.lossy_target.is_some_and(|given| is_reported(loss.kind, &given)) => {
-                    self.note_once(loss.words);
+                    self.note_once(&loss.words, &path);
                 }
                 Limit::Lost => {
                     let is_first = kinds.insert(loss.kind);
@@ -322,9 +322,9 @@ impl Ledger<'_> {
     }
 
     /// Tells something once to those who ask.
-    fn note_once(&self, words: String) {
-        if self.notes && self.is_first_of(&words) {
-            (self.events)(Event::Note(words));
+    fn note_once(&self, words: &str, path: impl Fn() -> PathBuf) {
+        if self.notes && self.is_first_of(words) {
+            (self.events)(Event::Note(format!("'{}': {words}", shown_path(&path()))));
         }
     }
 
