@@ -236,3 +236,14 @@ fn what_is_refused_later_names_the_variable_too() {
     expect(&typed, 2, &["--link-dest 'none'"], "typed");
     assert!(!typed.err.contains("is set"), "{typed:?}");
 }
+
+#[test]
+fn a_flag_that_a_variable_sets_is_not_part_of_the_usage() {
+    let home = Home::new();
+    for words in [&["verify", "a"][..], &["copy"], &["mirror", "--nonsense"]] {
+        let plain = home.pump(words);
+        let run = home.pump_with(("PUMP_SSH", "ssh -p 2222"), words);
+        expect(&run, 2, &["Usage: pump "], words[0]);
+        assert_eq!(run.err, plain.err, "{words:?}");
+    }
+}

@@ -70,6 +70,7 @@ fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
 }
 
 fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -> Error {
+    use_plain_usage(&mut error, command, words);
     match error.kind() {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             error = in_words_for_numbers(error, command);
@@ -92,6 +93,16 @@ fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -
         _ => {}
     }
     error
+}
+
+/// clap shows a flag that a variable sets in the usage line as if it had to be typed.
+fn use_plain_usage(error: &mut Error, command: &Command, words: &[OsString]) {
+    let plain = without_variables(command.clone()).try_get_matches_from(words);
+    if let Err(plain) = plain
+        && let Some(usage) = plain.get(ContextKind::Usage)
+    {
+        error.insert(ContextKind::Usage, usage.clone());
+    }
 }
 
 /// No number is "invalid digit found in string" in the words of the standard library.
