@@ -40,6 +40,7 @@ const ROWS: &[Row] = &[
     ("hash --no-names one", 2, &["b3sum has it"]),
     // No command, or the name of another program.
     ("cp one new", 2, &["that is pump copy"]),
+    ("mv one new", 2, &["that is pump copy --remove-source-files"]),
     ("rsync -a photos/ new", 2, &["that is pump mirror, or copy"]),
     ("diff one two", 2, &["that is pump verify"]),
     ("b3sum one", 2, &["that is pump hash"]),

@@ -37,8 +37,9 @@ const OF_HASH: Hints = &[
 ];
 
 /// Programs, and our commands for what they do.
-const PROGRAMS: [(&[&str], &str); 5] = [
+const PROGRAMS: [(&[&str], &str); 6] = [
     (&["cp", "scp", "dd", "install", "cat"], "copy"),
+    (&["mv", "move", "rename"], "copy --remove-source-files, which removes each file that was copied"),
     (&["rsync", "sync", "rclone"], "mirror, or copy"),
     (&["diff", "cmp", "compare", "check"], "verify"),
     (&["b3sum", "sha256sum", "md5sum", "sum", "checksum"], "hash"),
