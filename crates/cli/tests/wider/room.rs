@@ -168,6 +168,7 @@ fn read_only_mounts_are_read_and_not_written() {
         let run = pump(&["mirror", &format!("{}/", elsewhere.at("tree")), &mount.at("tree")]);
         expect(&run, 23, &["Read-only file system (os error 30); mount it writable"], &row);
         assert!(!run.err.contains("no list is kept") && !run.err.contains("--no-preserve"), "{row}: {run:?}");
+        assert_eq!(run.err.matches("Read-only").count(), 1, "{row}: {run:?}");
         for name in ["source", "hole"] {
             expect(&pump(&["copy", &mount.at(name), &elsewhere.at("out")]), 0, &[], &format!("{row} {name}"));
             let expected = std::fs::read(mount.at(name)).expect("readable");

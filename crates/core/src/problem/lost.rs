@@ -57,13 +57,12 @@ impl AttributeKind {
         matches!(self, AttributeKind::Symlinks | AttributeKind::Pipes | AttributeKind::Devices)
     }
 
-    /// What the line for all of them adds: how many they are, and the flag that helps if what was said of the first one
-    /// does not say what does.
-    pub fn summary(self, names: u64, says_what_helps: bool) -> String {
+    /// What the line for all of them adds: how many they are, and the flag that helps.
+    pub fn summary(self, names: u64) -> String {
         let helps = match self {
             AttributeKind::Symlinks => "-L copies what they lead to",
             AttributeKind::Pipes | AttributeKind::Devices => "--exclude leaves them out by name",
-            attribute => return attribute.summary_of_attribute(names, says_what_helps),
+            attribute => return attribute.summary_of_attribute(names),
         };
         let many = if names == 1 {
             String::new()
@@ -73,12 +72,12 @@ impl AttributeKind {
         format!("{many}; this file system has none, or this user may make none; {helps}")
     }
 
-    fn summary_of_attribute(self, names: u64, says_what_helps: bool) -> String {
+    fn summary_of_attribute(self, names: u64) -> String {
         let many = match names {
             1 => String::new(),
             _ => format!("; {} names lost it (-v lists each)", with_commas(names)),
         };
-        if says_what_helps { many } else { format!("{many}; --no-preserve={} leaves it out", self.name()) }
+        format!("{many}; --no-preserve={} leaves it out", self.name())
     }
 
     /// The kind of this name.

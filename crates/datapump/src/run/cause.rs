@@ -33,7 +33,8 @@ pub(crate) fn cause_words(operation: Operation, errno: Errno) -> Option<String> 
         Errno::EMFILE => open_files_limit().map(|files| {
             format!("this process may have {files} files open (ulimit -n); raise that, for example by ulimit -n 1024")
         }),
-        Errno::EROFS => Some("mount it writable (mount -o remount,rw), or choose another target".into()),
+        // Some file systems take content and refuse attributes so.
+        Errno::EROFS if operation != Operation::SetAttributes => Some("mount it writable (mount -o remount,rw), or choose another target".into()),
         Errno::ENFILE => Some("the system has as many files open as it may (sysctl fs.file-max)".into()),
         Errno::EOVERFLOW if makes_new(operation) => Some(format!(
             "this mount (idmapped, or of another user namespace) has no number for user {} or group {}; run as a user \

@@ -32,8 +32,11 @@ pub(crate) struct Tally {
     pub(crate) attributes_lost: u64,
     /// Those of them that are links, pipes and devices which the target cannot hold.
     pub(crate) unmade: u64,
-    /// Of each kind of attribute the first that was lost, and how many names lost one.
-    pub(crate) lost: BTreeMap<AttributeKind, (Problem, u64)>,
+    /// Of each kind of attribute the first that was lost, and how many names lost one; apart those of file systems that
+    /// are read-only.
+    pub(crate) lost: BTreeMap<(AttributeKind, bool), (Problem, u64)>,
+    /// A file system was read-only, which a problem with a name says.
+    pub(crate) is_read_only: bool,
     /// Those of the problems that are of files which only grew: what each held when it was opened is copied.
     pub(crate) files_grown: u64,
     /// Problems with names that no walk copied, because they changed or vanished: what others have too much is removed.
@@ -155,6 +158,7 @@ impl Ledger<'_> {
         if problem.class == Class::Lost && tally.problems.contains_key(&Class::Lost) {
             return;
         }
+        tally.is_read_only |= is_read_only(&problem);
         tally.is_busy_here |= problem.class == Class::Refused && OWN_OPERATIONS.contains(&problem.operation);
         let problem = if self.hides_target { without_cause(problem) } else { with_cause(problem) };
         *tally.problems.entry(problem.class).or_insert(0) += 1;
@@ -288,7 +292,8 @@ impl Ledger<'_> {
         tally.attributes_lost += 1;
         tally.unmade += u64::from(kind.is_name());
         *tally.problems.entry(problem.class).or_insert(0) += 1;
-        let (_, names) = tally.lost.entry(kind).or_insert_with(|| (problem.clone(), 0));
+        let (_, names) =
+            tally.lost.entry((kind, is_read_only(&problem))).or_insert_with(|| (problem.clone(), 0));
         *names += u64::from(is_first);
         drop(tally);
         if self.tells_each {
@@ -296,12 +301,17 @@ impl Ledger<'_> {
         }
     }
 
-    /// Tells in one line for each kind what was lost, and of how many names.
+    /// Tells in one line for each kind what was lost, and of how many names. That a file system is read-only is said
+    /// once, by the names that could not be made there: no flag about attributes helps then.
     pub(crate) fn tell_all_lost(&self) {
-        let lost = std::mem::take(&mut self.tally().lost);
-        for (kind, (first, names)) in lost {
-            let is_read_only = first.cause.map(Errno) == Some(Errno::EROFS);
-            let message = first.message + &kind.summary(names, is_read_only);
+        let mut tally = self.tally();
+        let (lost, is_told) = (std::mem::take(&mut tally.lost), tally.is_read_only);
+        drop(tally);
+        for ((kind, is_read_only), (first, names)) in lost {
+            if is_read_only && is_told {
+                continue;
+            }
+            let message = first.message + &kind.summary(names);
             let lost = Some(LostAttribute { kind, names: Some(names.try_into().unwrap_or(u32::MAX)) });
             (self.events)(Event::Problem(Problem { message, lost, ..first }));
         }
@@ -381,4 +391,8 @@ fn problem_of(loss: Loss, path: &Path) -> Problem {
     let cause = loss.errno.map(|errno| errno.0);
     let problem = Problem::new(loss.class, Operation::SetAttributes, path, loss.words);
     Problem { lost, cause, ..problem }
+}
+
+fn is_read_only(problem: &Problem) -> bool {
+    problem.cause == Some(Errno::EROFS.0)
 }
