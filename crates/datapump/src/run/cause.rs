@@ -11,6 +11,8 @@ use rustix::process::{getegid, geteuid};
 
 use crate::problem::{Operation, Problem};
 
+const WRITABLE: &str = "mount it writable (mount -o remount,rw), or choose another target";
+
 /// A problem with what it follows from. Of another host nothing is known here.
 pub(crate) fn with_cause(mut problem: Problem) -> Problem {
     let words = match problem.cause.filter(|_| problem.host.is_none()) {
@@ -34,7 +36,7 @@ pub(crate) fn cause_words(operation: Operation, errno: Errno) -> Option<String> 
             format!("this process may have {files} files open (ulimit -n); raise that, for example by ulimit -n 1024")
         }),
         // Some file systems take content and refuse attributes so.
-        Errno::EROFS if operation != Operation::SetAttributes => Some("mount it writable (mount -o remount,rw), or choose another target".into()),
+        Errno::EROFS if operation != Operation::SetAttributes => Some(WRITABLE.into()),
         Errno::ENFILE => Some("the system has as many files open as it may (sysctl fs.file-max)".into()),
         Errno::EOVERFLOW if makes_new(operation) => Some(format!(
             "this mount (idmapped, or of another user namespace) has no number for user {} or group {}; run as a user \
