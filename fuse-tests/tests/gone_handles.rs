@@ -316,6 +316,32 @@ fn a_folder_stays_whose_place_a_link_or_a_pipe_cannot_take() {
     }
 }
 
+/// The file is whole before the folder in its place is removed.
+#[test]
+fn a_folder_stays_whose_place_a_file_cannot_take() {
+    for call in ["write", "create", "fsync"] {
+        let (disk, home) = (RefusingDisk::new(), Home::new());
+        let from = home.path("from");
+        put_tree(&from);
+        for name in ["one", "large"] {
+            std::fs::write(from.join(name), noise(9 << 20, 7)).expect("room");
+            std::fs::create_dir_all(disk.behind(&format!("to/{name}/deep"))).expect("room");
+            std::fs::write(disk.behind(&format!("to/{name}/deep/file")), "of before").expect("room");
+        }
+        disk.fail_calls(&[each_time(call, "", EIO)]);
+        let run = pump(&["mirror", &format!("{}/", text(&from)), &disk.at("to")]);
+        assert_ne!(run.status, 0, "{call}: {run:?}");
+        for name in ["one", "large"] {
+            has_content(disk.behind(&format!("to/{name}/deep/file")).as_ref(), b"of before", call);
+        }
+        disk.fail_calls(&[]);
+        let run = pump(&["mirror", &format!("{}/", text(&from)), &disk.at("to")]);
+        expect(&run, 0, &[], call);
+        has_content(disk.behind("to/large").as_ref(), &noise(9 << 20, 7), call);
+        assert_eq!(leftovers(&disk.at("to")), [""; 0], "{call}");
+    }
+}
+
 #[test]
 fn what_an_earlier_run_could_not_keep_is_not_called_taken() {
     let (disk, home) = (RefusingDisk::new(), Home::new());

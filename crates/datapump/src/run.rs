@@ -51,6 +51,8 @@ pub(crate) enum Work {
     Others(Arc<Directory>),
     /// Removes folders that stand where the source has none.
     MakeWay,
+    /// A file that is whole, and whose name is free by now, or stays taken.
+    Finish(Arc<Task>),
 }
 
 /// What the lanes of a run share.

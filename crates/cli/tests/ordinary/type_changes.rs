@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::listing::{listing, same};
 use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
-use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, noise_file};
+use crate::support::{Home, after, expect, make_fifo, make_folder, make_symlink, noise_file, outcome};
 
 const KINDS: [&str; 5] = ["file", "large", "link", "pipe", "hard"];
 
@@ -333,5 +333,33 @@ fn names_that_wait_do_not_wait_for_each_other() {
                 _ => same(&home.path(from), &home.path(target), &format!("{line:?}")),
             }
         }
+    }
+}
+
+/// What a file needs is known before the folder in its place is emptied, however many wait.
+#[test]
+fn a_file_that_cannot_be_written_leaves_the_folder_in_its_place() {
+    for files in [1, 3, 100] {
+        let home = Home::new();
+        make_folder(&home, "from");
+        make_folder(&home, "to");
+        for number in 0..files {
+            noise_file(&home, &format!("from/file{number}"), 5000, number);
+            make_folder(&home, &format!("to/file{number}"));
+            noise_file(&home, &format!("to/file{number}/in it"), 10, 2);
+        }
+        noise_file(&home, "from/large", 9 << 20, 1);
+        make_folder(&home, "to/large");
+        noise_file(&home, "to/large/in it", 10, 2);
+        let words = ["mirror", "-v", "from/", "to"];
+        let run = outcome(after(&home, "ulimit -f 1000", &words), b"");
+        expect(&run, 23, &["to/large'"], &format!("{files}"));
+        for name in (0..files).map(|number| format!("file{number}")).chain(["large".into()]) {
+            assert!(home.path(format!("to/{name}/in it")).exists(), "{files}: {name}");
+        }
+        let run = home.pump(&words);
+        expect(&run, 0, &[], &format!("{files}"));
+        assert!(!run.err.contains("temporary file"), "{run:?}");
+        same(&home.path("from"), &home.path("to"), &format!("{files}"));
     }
 }

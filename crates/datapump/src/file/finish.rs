@@ -173,6 +173,9 @@ fn perform(
         FileStep::SetAttributes => set_attributes(shared, file)?,
         FileStep::Sync => completing::sync(file)?,
         FileStep::Close => completing::close(shared, file)?,
+        FileStep::Rename if !tree::names::make_way::lets_in(shared, file)? => {
+            return Ok(StepOutcome::OnItsWay);
+        }
         FileStep::Rename => completing::rename(shared, file)?,
         FileStep::SyncFolder => completing::sync_folder(file)?,
         FileStep::ReadBack => return verify::read_back(shared, file, pass).map(went_on),

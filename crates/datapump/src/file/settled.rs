@@ -42,6 +42,11 @@ pub(crate) fn settle(shared: &Shared<'_>, task: &Task, complete: bool) {
     if let Some(item) = &task.first_name {
         other_names::ended(shared, task, item, complete);
     }
+    let_plan_go(shared, task);
+}
+
+/// The plan waits no longer for what it brings.
+pub(crate) fn let_plan_go(shared: &Shared<'_>, task: &Task) {
     if task.unshare() {
         shared.plan.settled();
     }

@@ -65,6 +65,8 @@ pub(crate) struct TreeFile {
     pub(crate) change: Option<Box<Change>>,
     /// Another name of the same file was compared before: this one counts as a hard link.
     pub(crate) is_other_name: bool,
+    /// A folder is in its place, which is removed when all else of the file is done.
+    pub(crate) replaces_folder: bool,
 }
 
 /// One file on its way.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use datapump_core::verdict::Waits;
 
+use crate::file::finish;
 use crate::run::plan::Asker;
 use crate::run::{Shared, Work};
 use crate::tree;
@@ -43,6 +44,7 @@ impl Worker {
                 charged(shared, &mut waits.listing, || tree::rules::extras::others(shared, &directory));
             }
             Work::MakeWay => tree::names::make_way::make_way(shared, waits),
+            Work::Finish(task) => finish::finish(shared, waits, task),
             Work::Batch(batch) => return self.take_batch(shared, waits, batch),
         }
         shared.plan.settled();

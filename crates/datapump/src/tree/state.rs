@@ -20,7 +20,7 @@ use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::target::Item;
-use crate::target::listed::Name;
+use crate::tree::delete::in_the_way::NameWaiting;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
@@ -75,7 +75,7 @@ pub(crate) struct Trees {
     /// Of folders of the source, for targets that take two names for one.
     pub(crate) like_backups: LikeBackupsOfFolders,
     /// Names that wait for a folder in their place to be removed.
-    waiting: Mutex<Vec<(Arc<Directory>, Name)>>,
+    waiting: Mutex<Vec<NameWaiting>>,
     /// How far it is known what may be removed.
     pruning: Mutex<Pruning>,
     /// For records of names; of all trees, since a name may move from one to another.
@@ -247,7 +247,7 @@ impl Trees {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn waiting(&self) -> MutexGuard<'_, Vec<(Arc<Directory>, Name)>> {
+    pub(crate) fn waiting(&self) -> MutexGuard<'_, Vec<NameWaiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

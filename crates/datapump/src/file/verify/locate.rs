@@ -21,7 +21,8 @@ pub(crate) fn locate(shared: &Shared<'_>, task: &Arc<Task>, at: u64) -> bool {
     }
     let tree_file = task.tree_file.as_ref().map(|TreeFile { entry, .. }| {
         entry.directory.hold();
-        TreeFile { entry: entry.clone(), links: None, change: None, is_other_name: false }
+        let entry = entry.clone();
+        TreeFile { entry, links: None, change: None, is_other_name: false, replaces_folder: false }
     });
     let ranges = vec![block_at(task, at, shared.settings.shape.request_bytes.into())];
     let pass = Arc::new(Task::new(Parts {

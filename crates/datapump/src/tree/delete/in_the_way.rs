@@ -10,17 +10,23 @@ use datapump_core::walked::FolderOfTree;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::Directory;
 
-/// Names that wait, and the folders that they lie in.
-pub(crate) type NamesWaiting = [(Arc<Directory>, Name)];
+/// A name that waits, and the folder that it lies in.
+#[derive(Clone, Debug)]
+pub(crate) struct NameWaiting {
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) name: Name,
+    /// The number of its file, which is copied, but for its name.
+    pub(crate) copy: Option<u32>,
+}
 
 /// Folders in the way, and those that lead to them.
 #[derive(Debug, Default)]
 pub(crate) struct FoldersInTheWay(BTreeSet<FolderOfTree>);
 
 impl FoldersInTheWay {
-    pub(crate) fn of_names(roots: &[Arc<Directory>], waiting: &NamesWaiting) -> FoldersInTheWay {
+    pub(crate) fn of_names(roots: &[Arc<Directory>], waiting: &[NameWaiting]) -> FoldersInTheWay {
         let mut ways = FoldersInTheWay::default();
-        for (directory, name) in waiting {
+        for NameWaiting { directory, name, .. } in waiting {
             let Some(tree) = tree_of(roots, directory) else { continue };
             ways.0.insert(FolderOfTree { tree, key: directory.key_of(&name.name) });
             let mut next = Some(directory);

@@ -102,8 +102,16 @@ impl DeletePass<'_> {
         names::metadata(folder, name) == Err(Errno::ENOENT)
     }
 
+    /// Whether it is of a file of this very run that waits for a folder in its place to be removed.
+    fn is_of_waiting(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default();
+        let waiting = self.shared.trees.waiting();
+        let mut copies = waiting.iter().filter(|waiting| waiting.copy.is_some());
+        copies.any(|copy| is_temporary_of(temporary_of(name).unwrap_or(name), &copy.name.name))
+    }
+
     pub(super) fn tell_partial(&self, path: &Path) {
-        if self.step == DeleteStep::Count {
+        if self.step == DeleteStep::Count && !self.is_of_waiting(path) {
             let path = shown_path(path);
             self.shared.ledger.warn_once(format!(
                 "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use datapump_core::walked::FolderOfTree;
 use datapump_engine::Errno;
 
-use super::in_the_way::{FoldersInTheWay, NamesWaiting, tree_of};
+use super::in_the_way::{FoldersInTheWay, NameWaiting, tree_of};
 use super::pass::DeleteStep;
 use super::{has_too_restless, pass_by_looks, refuse};
 use crate::run::Shared;
@@ -26,7 +26,7 @@ use datapump_files::disk::{FileKind, names};
 pub(crate) fn may_clear(
     shared: &Shared<'_>,
     roots: &[Arc<Directory>],
-    (waiting, ways): (&NamesWaiting, &FoldersInTheWay),
+    (waiting, ways): (&[NameWaiting], &FoldersInTheWay),
 ) -> bool {
     let stay = |cause| {
         end_waits(waiting, cause);
@@ -45,7 +45,7 @@ pub(crate) fn may_clear(
         refuse(shared, problem);
         return stay(StayCause::NotAllCopied);
     }
-    let is_clear = |(directory, name): &&(Arc<Directory>, Name)| {
+    let is_clear = |NameWaiting { directory, name, .. }: &&NameWaiting| {
         let key = directory.key_of(&name.name);
         let tree = tree_of(roots, directory);
         tree.is_some_and(|tree| count.clear.contains(&FolderOfTree { tree, key })) || is_gone(directory, name)
@@ -57,7 +57,7 @@ pub(crate) fn may_clear(
     if count.keeps_for_now && !count.holds {
         return stay(StayCause::Restless);
     }
-    for (directory, name) in clear {
+    for NameWaiting { directory, name, .. } in clear {
         let end = InTheWay::Stays(StayCause::NotAllCopied);
         directory.root.end_wait(directory.key_of(&name.name), end);
     }
@@ -75,8 +75,8 @@ fn is_gone(directory: &Directory, name: &Name) -> bool {
 }
 
 /// Folders that are in the way still stay.
-pub(crate) fn end_waits(waiting: &NamesWaiting, cause: StayCause) {
-    for (directory, name) in waiting {
+pub(crate) fn end_waits(waiting: &[NameWaiting], cause: StayCause) {
+    for NameWaiting { directory, name, .. } in waiting {
         let key = directory.key_of(&name.name);
         if directory.root.is_in_the_way(key) {
             directory.root.end_wait(key, InTheWay::Stays(cause));

@@ -100,7 +100,7 @@ impl BatchCursor {
         let opened = Opened::file(original, ranges);
         let ends = open::ends(shared, (&path, &other_path), opened, how, &mut OpenTarget::Compare(other))?;
         let entry = self.entry(&name.name);
-        let tree_file = TreeFile { entry, links: None, change: None, is_other_name };
+        let tree_file = TreeFile { entry, links: None, change: None, is_other_name, replaces_folder: false };
         let task = open::task(shared, (path, other_path), ends, finish, tree_file);
         self.hand_on(shared, waits, Arc::new(task), how)
     }

@@ -201,14 +201,15 @@ impl BatchCursor {
             }
         };
         let in_the_way = shared.trees.rules.decide(&meta, there.as_ref()) == Action::MakeWay;
-        if in_the_way && !make_way::is_free(shared, self, name)? {
+        let replaces_folder = in_the_way && make_way::is_copied_first(shared, self, name, &meta);
+        if in_the_way && !replaces_folder && !make_way::is_free(shared, self, name)? {
             return Ok(None);
         }
         let there = there.filter(|_| !in_the_way);
         let entry = self.entry(&name.name);
         let opened = held.as_ref().map(|(held, _)| held);
         let Met::First(links) = linking::meet(shared, &entry, &meta, opened)? else { return Ok(None) };
-        let tree_file = TreeFile { entry, links, change: None, is_other_name: false };
+        let tree_file = TreeFile { entry, links, change: None, is_other_name: false, replaces_folder };
         match self.begin(shared, name, (held, meta), there.as_ref(), tree_file) {
             Ok(BegunFile::Task(task, how)) => return self.hand_on(shared, waits, task, how),
             Ok(BegunFile::Stands(entry, file)) => linking::stands(shared, &entry, links, file),

@@ -3,7 +3,8 @@
 //! An entry that is no folder is replaced, as a file is by another file, and so is a folder in which nothing is. Any
 //! other is removed with `--delete` alone, when the rest of the copy is done without an error, and by itself: all else
 //! that is too much stays until the names that waited for it are copied, too. In the place of what was named itself,
-//! beside trees, it stays.
+//! beside trees, it stays. A file is whole before that, but for its name: its task waits open. What has another name
+//! already, and more files than may be open, are copied behind the removal.
 //!
 //! Must not know: how folders are removed with what is in them, from which all may be removed (`delete`).
 
@@ -16,24 +17,78 @@ use std::sync::atomic::Ordering;
 use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::Errno;
 
+use crate::file::settled::{let_plan_go, settle};
+use crate::file::task::{Finish, Task};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
-use crate::tree::delete::in_the_way::FoldersInTheWay;
+use crate::tree::delete;
+use crate::tree::delete::in_the_way::{FoldersInTheWay, NameWaiting};
 use crate::tree::delete::ways;
+use crate::tree::finish::delete_rest;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::folder_done;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::root::{InTheWay, StayCause};
-use crate::tree::{delete, finish};
-use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
+use datapump_files::disk::{FileKind, Folder, Meta, Outcome, PathAt, names};
 
 const MOVE_IT_AWAY: &str = "is a folder that is not empty, and the source is none; move the folder away, or remove it, \
                             and copy again";
 
+/// Files that wait open, for each so many that the process may have open.
+const COPY_OF_OPEN_FILES: u64 = 32;
+const COPIES_MAX: u64 = 64;
+
+/// Whether a file is copied before the folder in its place is removed. A copy of what the source had before is given up.
+pub(crate) fn is_copied_first(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta) -> bool {
+    let (options, root) = (shared.settings.options, &cursor.directory.root);
+    let has_links = options.keep.links && meta.links > 1;
+    let waits_no_more =
+        root.in_the_way().get(&cursor.directory.key_of(&name.name)).is_some_and(|it| *it != InTheWay::Waits);
+    if !options.delete
+        || options.dry_run
+        || root.named.is_some()
+        || has_links
+        || !cursor.directory.link_dest.is_empty()
+        || waits_no_more
+        || shared.settings.in_order.is_some()
+        || cursor.directory.traits.append_only()
+    {
+        return false;
+    }
+    let earlier = take_waiting(shared, cursor, name);
+    earlier.into_iter().for_each(|earlier| forget(shared, earlier));
+    let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
+    let copies = shared.trees.waiting().iter().filter(|waiting| waiting.copy.is_some()).count();
+    (copies as u64) < (limit / COPY_OF_OPEN_FILES).min(COPIES_MAX)
+}
+
+/// Whether a file that is whole can have its name; if not, it waits for the folder in its place, and no lane for it.
+pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>) -> Result<bool, Problem> {
+    let Some(file) = task.tree_file.as_ref().filter(|file| file.replaces_folder) else { return Ok(true) };
+    let (directory, names) = (Arc::clone(&file.entry.directory), Vec::new());
+    let batch = Batch { directory, names, looked: Looked::NotYet, walks: false };
+    let cursor = BatchCursor::take(batch).map_err(|(_, _, problem)| *problem)?;
+    let name = Name::here(file.entry.name.clone(), Some(FileKind::Regular));
+    let is_free = is_free_of(shared, &cursor, &name, Some(task.number))?;
+    if !is_free {
+        let_plan_go(shared, task);
+    }
+    Ok(is_free)
+}
+
 /// Whether the folder in the place of a name is gone; if not, the name waits.
 pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
+    is_free_of(shared, cursor, name, None)
+}
+
+fn is_free_of(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    copy: Option<u32>,
+) -> Result<bool, Problem> {
     let wait_end = end_of_wait(cursor, name);
     let is_free = match shared.settings.options.dry_run {
         // What would be removed is still there.
@@ -43,7 +98,7 @@ pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) ->
     // What was named itself lies in no tree from which something is removed.
     let is_named = cursor.directory.root.named.is_some();
     if !is_free && wait_end.is_none() && shared.settings.options.delete && !is_named {
-        wait(shared, cursor, name);
+        wait(shared, cursor, name, copy);
     } else if !is_free {
         let (class, words) = why_it_stays(shared, is_named, wait_end);
         return Err(Problem::new(class, Operation::Replace, &cursor.target_path(&name.name), words));
@@ -122,26 +177,52 @@ pub(crate) fn refuse_folder(at: &PathAt) -> Result<(), Problem> {
     }
 }
 
-/// Has a name wait for the folder in its place to be removed.
-fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) {
-    let directory = Arc::clone(&cursor.directory);
-    directory.hold();
-    shared.trees.walk(1);
-    let (root, key) = (Arc::clone(&directory.root), directory.key_of(&name.name));
-    let is_first = root.in_the_way().insert(key, InTheWay::Waits).is_none();
-    let mut waiting = shared.trees.waiting();
-    let is_same = |(directory, name): &(Arc<Directory>, Name)| {
-        Arc::ptr_eq(&directory.root, &root) && directory.key_of(&name.name) == key
-    };
-    let earlier = if is_first { None } else { waiting.iter().position(is_same) };
-    let earlier = earlier.map(|at| waiting.swap_remove(at));
-    waiting.push((directory, name.clone()));
-    drop(waiting);
-    // Its folder was walked again, and what it is now counts.
-    if let Some((directory, _)) = earlier {
-        shared.trees.walked(&shared.ledger.watch);
-        folder_done::release(shared, &directory);
+/// A file that waits for its name is copied once more.
+fn give_up(shared: &Shared<'_>, task: &Task) {
+    if !task.fail() {
+        return;
     }
+    if let Finish::Commit(staged) = &task.finish
+        && let Err(problem) = staged.discard()
+    {
+        shared.ledger.report(problem);
+    }
+    settle(shared, task, false);
+}
+
+/// Has a name wait for the folder in its place to be removed.
+fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, copy: Option<u32>) {
+    let directory = Arc::clone(&cursor.directory);
+    // A file on its way has done so.
+    if copy.is_none() {
+        directory.hold();
+        shared.trees.walk(1);
+    }
+    let key = directory.key_of(&name.name);
+    let is_first = directory.root.in_the_way().insert(key, InTheWay::Waits).is_none();
+    // Its folder was walked again, and what it is now counts.
+    let earlier = if is_first { None } else { take_waiting(shared, cursor, name) };
+    shared.trees.waiting().push(NameWaiting { directory, name: name.clone(), copy });
+    earlier.into_iter().for_each(|earlier| forget(shared, earlier));
+}
+
+fn take_waiting(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Option<NameWaiting> {
+    let (root, key) = (&cursor.directory.root, cursor.directory.key_of(&name.name));
+    let mut waiting = shared.trees.waiting();
+    let is_same = |NameWaiting { directory, name, .. }: &NameWaiting| {
+        Arc::ptr_eq(&directory.root, root) && directory.key_of(&name.name) == key
+    };
+    let at = waiting.iter().position(is_same)?;
+    Some(waiting.swap_remove(at))
+}
+
+fn forget(shared: &Shared<'_>, NameWaiting { directory, copy, .. }: NameWaiting) {
+    if let Some(number) = copy {
+        let task = shared.live().get(&number).cloned();
+        return task.iter().for_each(|task| give_up(shared, task));
+    }
+    shared.trees.walked(&shared.ledger.watch);
+    folder_done::release(shared, &directory);
 }
 
 /// All else is done, and it is found out what is too much. Folders in the way are removed, if all that they hold may be,
@@ -161,18 +242,27 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     let may_clear = ways::may_clear(shared, &roots, (&waiting, &ways));
     waits.deleting += clock.now_ns() - start_ns;
     if may_clear {
-        finish::delete_rest(shared, waits, &roots, Some(&ways));
+        delete_rest(shared, waits, &roots, Some(&ways));
         ways::end_waits(&waiting, StayCause::Held);
     }
     if !delete::has_none(shared) && !shared.stop.load(Ordering::Relaxed) {
         shared.plan.put_behind(Work::MakeWay);
     }
     shared.ledger.watch.enter(Phase::Copying);
+    let (copied, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|waiting| waiting.copy.is_some());
     shared.ledger.watch.compares_again(waiting.len());
-    let batch =
-        |(directory, name)| Batch { directory, names: vec![name], looked: Looked::NotYet, walks: true };
-    let batches: Vec<Work> = waiting.into_iter().map(batch).map(Work::Batch).collect();
-    shared.plan.add_first(batches.into_iter());
+    let batch = |NameWaiting { directory, name, .. }| Batch {
+        directory,
+        names: vec![name],
+        looked: Looked::NotYet,
+        walks: true,
+    };
+    let batches = waiting.into_iter().map(batch).map(Work::Batch);
+    let live = shared.live();
+    let copied = copied.iter().filter_map(|waiting| live.get(&waiting.copy?).cloned());
+    let works: Vec<Work> = copied.map(Work::Finish).chain(batches).collect();
+    drop(live);
+    shared.plan.add_first(works.into_iter());
 }
 
 /// Gives their turn to names that are dealt with last in a folder that a waiting name keeps from being done: what they
@@ -180,7 +270,7 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
 fn has_put_off(shared: &Shared<'_>) -> bool {
     let waiting = shared.trees.waiting();
     let (mut seen, mut batches) = (HashSet::new(), Vec::new());
-    for (directory, _) in waiting.iter() {
+    for NameWaiting { directory, .. } in waiting.iter() {
         let mut next = Some(directory);
         while let Some(directory) = next.filter(|directory| seen.insert(Arc::as_ptr(directory))) {
             batches.extend(
@@ -198,7 +288,7 @@ fn has_put_off(shared: &Shared<'_>) -> bool {
 fn roots(shared: &Shared<'_>) -> Vec<Arc<Directory>> {
     let mut roots = shared.trees.trees_done().clone();
     let waiting = shared.trees.waiting();
-    for (directory, _) in waiting.iter() {
+    for NameWaiting { directory, .. } in waiting.iter() {
         let mut root = directory;
         while let Some(parent) = &root.parent {
             root = parent;
