@@ -71,8 +71,7 @@ pub(super) const MIRRORS: &[TripRow] = &[
         options: MIRROR,
         done: |size| [size.changed, 2 * size.changed + size.deleted],
         ahead: trips!(|size| 8 + windows(size.changed)),
-        requested: trips!(|size| 8 + rounds(size.changed, 16) + 3 * (size.folders + 1)),
-        relayed: Some(trips!(|size| 9 + 3 * (size.folders + 1))),
+        requested: trips!(|size| 9 + 3 * (size.folders + 1)),
         ..COPY
     },
     TripRow {
