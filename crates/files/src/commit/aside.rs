@@ -181,6 +181,12 @@ fn is_same(folder: &File, name: &OsStr, (to, backup): (&File, &OsStr)) -> Outcom
     Ok(name == backup && id(&file_meta(folder)?) == id(&file_meta(to)?))
 }
 
+/// Whether a rename may do what a link does not. What link(2) does not leave, a mount or a project, rename(2) does not
+/// leave either.
+fn has_no_links(errno: Errno) -> bool {
+    errno != Errno::EXDEV && names::is_unlinkable(errno)
+}
+
 /// One backup, which replaces the last one.
 fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> Outcome<Aside> {
     if final_name::is_append_only(to) {
@@ -190,7 +196,7 @@ fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> O
     let linked = reserved::under_new_name(|new| names::link(folder, name, to, new));
     let temporary = match linked {
         Ok((temporary, ())) => temporary,
-        Err(errno) if names::is_unlinkable(errno) => {
+        Err(errno) if has_no_links(errno) => {
             return names::rename(folder, name, to, backup).map(|()| Aside::Renamed(backup.to_owned()));
         }
         Err(errno) => return Err(errno),
@@ -203,7 +209,7 @@ fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> O
 /// Links, where nothing has that name yet. Without links the name is missing until the new file gets it.
 fn keep_new((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> Outcome<Aside> {
     match names::link(folder, name, to, backup) {
-        Err(errno) if names::is_unlinkable(errno) => {
+        Err(errno) if has_no_links(errno) => {
             names::move_new((folder, name), (to, backup)).map(|()| Aside::Renamed(backup.to_owned()))
         }
         linked => linked.map(|()| Aside::Linked(backup.to_owned())),
