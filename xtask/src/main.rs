@@ -1,5 +1,5 @@
 //! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check]`, `package`,
-//! `time-left` and `statements`.
+//! `time-left`, `statements` and `size`.
 //!
 //! Must not know: how pump works, beyond the texts that the planted bugs replace.
 #![forbid(unsafe_code)]
@@ -7,6 +7,7 @@
 mod install;
 mod mutants;
 mod package;
+mod size;
 mod statements;
 mod steps;
 mod time_left;
@@ -26,7 +27,8 @@ cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tr
 cargo xtask mutants --check   only looks whether every mutant still has its place
 cargo xtask package           builds a static program, a Debian package and checksums under target/packages
 cargo xtask time-left         records fifty copies for the judge of the time left: bench/time-left.ndjson, 30 minutes
-cargo xtask statements        writes docs/statements.md from docs/statements.toml";
+cargo xtask statements        writes docs/statements.md from docs/statements.toml
+cargo xtask size              prints the code lines of each crate outside tests, and how often a few habits occur";
 
 fn main() -> ExitCode {
     match run() {
@@ -51,6 +53,7 @@ fn run() -> Result<()> {
         ["package"] => package::run(&root()),
         ["time-left"] => time_left::record(&root()),
         ["statements"] => statements::write(&root()),
+        ["size"] => size::print(&root()),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
