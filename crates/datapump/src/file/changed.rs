@@ -10,6 +10,7 @@ use datapump_core::SourceCheck;
 use datapump_core::verdict::Phase;
 use datapump_engine::{Errno, Handle};
 
+use crate::file::completing::closing;
 use crate::file::copied::CopiedContent;
 use crate::file::growth;
 use crate::file::task::{Finish, Task};
@@ -64,7 +65,7 @@ pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Probl
     if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
         shared.ledger.watch.enter(Phase::Verifying);
     }
-    let Some(copied) = task.copied(shared.settings.hook.is_some())? else {
+    let Some(copied) = closing::copied(shared, task)? else {
         return Err(original.unsettled("nothing is kept of its copy to compare it with"));
     };
     let again = match &original.held {

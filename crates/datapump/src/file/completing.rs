@@ -2,6 +2,8 @@
 //!
 //! Must not know: how blocks are moved, which step comes next, what follows when one fails.
 
+pub(crate) mod closing;
+
 use std::sync::Arc;
 
 use datapump_core::SourceCheck;
@@ -9,6 +11,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::end::Sink;
 use crate::file::changed::{check_unchanged, find_change, note};
+use crate::file::completing::closing::{has_plain_disk, is_rehearsal};
 use crate::file::growth;
 use crate::file::task::{Finish, Task, TreeFile};
 use crate::file::verify::locate;
@@ -24,7 +27,7 @@ use datapump_files::attributes::{self, copy_of_handle};
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{
-    AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names, umask,
+    AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, names, umask,
 };
 use datapump_files::holes::sizes;
 use datapump_files::identity::{SourceChange, changed, id};
@@ -105,20 +108,6 @@ pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
     }
 }
 
-/// Hears what a close tells before it gets its name, also with `--sync=none`: some file systems (FUSE, NFS, CIFS)
-/// keep what was written only then, or fail to. Standard output may be a file of such a file system.
-pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
-    let handle = match (&task.finish, &task.sink) {
-        (Finish::Stripe(stripe), _) => return stripe.close(),
-        (Finish::Commit(staged), _) if !is_rehearsal(shared) && !has_plain_disk(shared, task, staged) => {
-            &staged.handle
-        }
-        (Finish::Nothing, Sink::Stream(handle)) => handle,
-        _ => return Ok(()),
-    };
-    handle.flush().map_err(|errno| Problem::system(Operation::Close, &task.target_name, errno.0))
-}
-
 /// Gives the file its name. One that is only measured never gets one.
 pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     let staged = staged(task);
@@ -150,10 +139,6 @@ pub(crate) fn sync_folder(task: &Task) -> Result<(), Problem> {
         Finish::Stripe(stripe) => stripe.sync_names(),
         _ => staged(task).sync_name(),
     }
-}
-
-fn is_rehearsal(shared: &Shared<'_>) -> bool {
-    shared.settings.options.rehearsal_bytes.is_some()
 }
 
 /// A file that is compared with a source of unknown length may go on behind the source's end.
@@ -255,13 +240,4 @@ fn replaced(staged: &StagedFile, keep: Keep) -> Option<HeldName> {
     let stays = keep.leaves_some() && !staged.is_in_place();
     let held = stays.then(|| names::hold(folder, &staged.name)).and_then(Result::ok)?;
     file_meta(&held).is_ok_and(|meta| meta.kind == FileKind::Regular).then_some(held)
-}
-
-/// Whether the file system is one of which close(2) has nothing to tell, and that shows what it takes. Of a tree that is
-/// found out once.
-fn has_plain_disk(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> bool {
-    match &task.tree_file {
-        Some(tree_file) => tree_file.entry.directory.traits.syncs_whole,
-        None => kind::syncs_whole(shared.settings.target_magic.unwrap_or_else(|| staged.folder.room().magic)),
-    }
 }

@@ -11,6 +11,7 @@ use datapump_engine::{CpuStage, meter::within};
 
 use crate::file::changed;
 use crate::file::completing;
+use crate::file::completing::closing;
 use crate::file::fault;
 use crate::file::settled;
 use crate::file::task::{Finish, Task, TreeFile};
@@ -172,7 +173,7 @@ fn perform(
         },
         FileStep::SetAttributes => set_attributes(shared, file)?,
         FileStep::Sync => completing::sync(file)?,
-        FileStep::Close => completing::close(shared, file)?,
+        FileStep::Close => closing::close(shared, file)?,
         FileStep::Rename if !tree::names::make_way::lets_in(shared, file)? => {
             return Ok(StepOutcome::OnItsWay);
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use datapump_core::verdict::Phase;
 
+use crate::file::completing::closing;
 use crate::file::task::Task;
 use crate::open::held::{Held, Original};
 use crate::problem::{Class, Operation, Problem};
@@ -60,7 +61,7 @@ fn begins_with_copy(shared: &Shared<'_>, task: &Task, original: &Original) -> Re
     if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
         shared.ledger.watch.enter(Phase::Verifying);
     }
-    let Some(copy) = task.copied(shared.settings.hook.is_some())? else { return Ok(None) };
+    let Some(copy) = closing::copied(shared, task)? else { return Ok(None) };
     match &original.held {
         Held::Here(source) => copy
             .is_same_as(source, &shared.stop)
