@@ -241,7 +241,7 @@ pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: PumpFault) {
 pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
         abandon(shared, task, goes_on_later(shared, &problem));
-        shared.ledger.full.lacks(&problem, task.length());
+        shared.ledger.full.lacks(&problem, || Some(task.length()));
         match &task.tree_file {
             Some(file) => file.entry.directory.report(&shared.ledger, not_copied(task, file), problem),
             None => shared.ledger.report(problem),

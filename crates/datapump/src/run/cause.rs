@@ -33,7 +33,7 @@ pub(crate) fn with_cause(mut problem: Problem) -> Problem {
 pub(crate) fn cause_words(operation: Operation, errno: Errno) -> Option<String> {
     match errno {
         Errno::EMFILE => open_files_limit().map(|files| {
-            format!("this process may have {files} files open (ulimit -n); raise that, for example by ulimit -n 1024")
+            format!("this process may have {files} files open (ulimit -n); raise that, for example by ulimit -n 65536")
         }),
         // Some file systems take content and refuse attributes so.
         Errno::EROFS if operation != Operation::SetAttributes => Some(WRITABLE.into()),

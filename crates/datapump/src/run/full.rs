@@ -87,11 +87,13 @@ impl Full {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A file of so many bytes is missing, with this problem.
-    pub(crate) fn lacks(&self, problem: &Problem, bytes: u64) {
+    /// A file is missing, with this problem. Its size is asked for only where room is what it lacks; unknown, it bounds no
+    /// other.
+    pub(crate) fn lacks(&self, problem: &Problem, size_bytes: impl FnOnce() -> Option<u64>) {
         if problem.class != Class::NoSpace {
             return;
         }
+        let Some(bytes) = size_bytes() else { return };
         if problem.operation == Operation::Reserve {
             self.lacking_bytes.fetch_min(bytes, Ordering::Relaxed);
         }
@@ -152,7 +154,7 @@ mod tests {
         assert!(may_take(u64::MAX));
         let refuse = |operation, bytes| {
             let problem = Problem::system(operation, Path::new("to/a"), Errno::ENOSPC.0);
-            full.lacks(&problem, bytes);
+            full.lacks(&problem, || Some(bytes));
             assert!(full.takes(&problem));
         };
         for (bytes, fits, not) in [(9, 8, 9), (20, 8, 9), (5, 4, 5)] {
@@ -176,7 +178,7 @@ mod tests {
         ] {
             let full = Full::default();
             assert!(full.takes(&problem()));
-            full.lacks(&problem(), 7);
+            full.lacks(&problem(), || Some(7));
             (0..more).for_each(|_| full.leave_out(5));
             if !is_started {
                 full.leave_uncounted();

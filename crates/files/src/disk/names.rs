@@ -317,8 +317,8 @@ pub fn link(folder: &File, name: &OsStr, to: &File, new: &OsStr) -> Outcome<()> 
     fs::linkat(folder, name, to, new, AtFlags::empty()).map_err(errno)
 }
 
-/// Errors of link(2) on file systems without links: EPERM of FAT, and of files of others (protected_hardlinks, proc(5)), EXDEV
-/// between mounts and projects, EMLINK for one name too many, ENOSYS of FUSE.
+/// Errors of link(2) for which a file is copied instead: EPERM of FAT, and of files of others (protected_hardlinks,
+/// proc(5)), EXDEV between mounts and projects, EOPNOTSUPP, EMLINK for one name too many, ENOSYS of FUSE.
 const UNLINKABLE: [Errno; 5] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP, Errno::EMLINK, Errno::ENOSYS];
 
 /// Whether a file gets no further name by [`link`]: one of these, or a sandbox refuses the call.

@@ -50,6 +50,10 @@ impl DeletePass<'_> {
         if !is_temporary(name) {
             return None;
         }
+        // This run has its lock: a look at that would wait for it.
+        if self.is_of_waiting(name) {
+            return Some(Fate::Kept);
+        }
         let has = |name: &OsStr| names::metadata(folder, name) != Err(Errno::ENOENT);
         if !is_partial(folder, name) {
             // A journal that went with its file since the folder was listed.
@@ -103,15 +107,15 @@ impl DeletePass<'_> {
     }
 
     /// Whether it is of a file of this very run that waits for a folder in its place to be removed.
-    fn is_of_waiting(&self, path: &Path) -> bool {
-        let name = path.file_name().unwrap_or_default();
+    fn is_of_waiting(&self, name: &OsStr) -> bool {
         let waiting = self.shared.trees.waiting();
         let mut copies = waiting.iter().filter(|waiting| waiting.copy.is_some());
         copies.any(|copy| is_temporary_of(temporary_of(name).unwrap_or(name), &copy.name.name))
     }
 
     pub(super) fn tell_partial(&self, path: &Path) {
-        if self.step == DeleteStep::Count && !self.is_of_waiting(path) {
+        let is_of_waiting = path.file_name().is_some_and(|name| self.is_of_waiting(name));
+        if self.step == DeleteStep::Count && !is_of_waiting {
             let path = shown_path(path);
             self.shared.ledger.warn_once(format!(
                 "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"

@@ -72,7 +72,8 @@ impl BatchCursor {
                 Ok(Some(ready)) => return Some(ready),
                 Ok(None) => {}
                 Err(problem) => {
-                    shared.ledger.full.lacks(&problem, self.meta(&name).map_or(0, |meta| meta.size_bytes));
+                    let size_bytes = || self.meta(&name).ok().map(|meta| meta.size_bytes);
+                    shared.ledger.full.lacks(&problem, size_bytes);
                     self.directory.report(&shared.ledger, NotCopied::listed(&name), problem);
                 }
             }
