@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod entry;
 mod file_life;
 mod hash_tree;
 mod marks;
@@ -20,6 +21,7 @@ pub mod walked;
 pub mod wildcard;
 pub mod wire;
 
+pub use entry::{FileKind, Meta};
 pub use file_life::{
     Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX, SourceCheck,
 };

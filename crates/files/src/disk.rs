@@ -36,76 +36,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use datapump_core::{FileKind, Meta};
 use datapump_engine::sim::SimDisk;
 use datapump_engine::{Errno, Handle};
-
-/// What an open file or a name is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// A regular file.
-    Regular,
-    /// A directory.
-    Folder,
-    /// A block device.
-    BlockDevice,
-    /// A character device.
-    CharDevice,
-    /// A named pipe.
-    Fifo,
-    /// A socket.
-    Socket,
-    /// A symbolic link.
-    Symlink,
-}
-
-/// What `stat(2)` says, as far as it matters here. Times are nanoseconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meta {
-    /// The device that it lies on.
-    pub device: u64,
-    /// Its inode number there.
-    pub inode: u64,
-    /// What it is.
-    pub kind: FileKind,
-    /// Length in bytes.
-    pub size_bytes: u64,
-    /// Bytes that the file system says it allocated.
-    pub allocated_bytes: u64,
-    /// Names that the file has.
-    pub links: u64,
-    /// Permissions and set-id bits.
-    pub mode: u32,
-    /// The owner.
-    pub uid: u32,
-    /// The group.
-    pub gid: u32,
-    /// Time of access.
-    pub atime_ns: i128,
-    /// Time of change of the content.
-    pub mtime_ns: i128,
-    /// Time of change of the attributes.
-    pub ctime_ns: i128,
-    /// Of a device: the device that it is.
-    pub special_device: u64,
-    /// Which of the files that had this inode number it is. Asked for only where names are linked; 0: not known.
-    pub generation: u32,
-    /// A sum of the handle by which its file system tells it from all others. Asked for only where names are linked;
-    /// 0: not known.
-    pub handle: u64,
-}
-
-impl Meta {
-    /// An empty file: what tests change where they are about something.
-    pub fn nothing() -> Meta {
-        sim::meta(datapump_engine::sim::SimMeta {
-            inode: 1,
-            size_bytes: 0,
-            mode: 0,
-            mtime_ns: 0,
-            ctime_ns: 0,
-        })
-    }
-}
 
 /// How to open an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use std::sync::{Mutex, atomic::AtomicBool, atomic::Ordering};
 use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
-use datapump_core::wire::attributes::{Entry, EntryKind, TimeNs, WireMeta};
+use datapump_core::FileKind;
+use datapump_core::wire::attributes::{Entry, TimeNs, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{Head, Messages, framed};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
@@ -88,7 +89,7 @@ fn next(says: &Says) -> Option<Say> {
     says.lock().expect("no panic").pop_front()
 }
 
-fn meta(kind: EntryKind, which: u8, number: u64) -> WireMeta {
+fn meta(kind: FileKind, which: u8, number: u64) -> WireMeta {
     let mut meta = WireMeta {
         kind,
         mode: 0o755,
@@ -125,8 +126,8 @@ fn meta(kind: EntryKind, which: u8, number: u64) -> WireMeta {
     meta
 }
 
-fn kind(which: u8) -> EntryKind {
-    use EntryKind::{BlockDevice, CharDevice, Fifo, Folder, Regular, Socket, Symlink};
+fn kind(which: u8) -> FileKind {
+    use FileKind::{BlockDevice, CharDevice, Fifo, Folder, Regular, Socket, Symlink};
     [Regular, Folder, Symlink, Fifo, Socket, Regular, CharDevice, BlockDevice][usize::from(which % 8)]
 }
 
@@ -135,7 +136,7 @@ fn entry(index: usize, which: u8, number: Number) -> Entry {
     Entry {
         name: format!("name{index}").into_bytes().into(),
         meta: (which < 200).then(|| meta(kind, which / 8, number.value())),
-        points_to: (kind == EntryKind::Symlink).then(|| b"away".to_vec().into()),
+        points_to: (kind == FileKind::Symlink).then(|| b"away".to_vec().into()),
         attributes: None,
         errno: (which >= 200).then(|| ErrorNumber(number.value() as i32)),
         is_partial: (which % 5 == 0).then_some(true),
@@ -170,11 +171,11 @@ fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
     };
     match ask {
         PeerRequest::Look(_) => {
-            let meta = meta(EntryKind::Folder, 0, 0);
+            let meta = meta(FileKind::Folder, 0, 0);
             Answer::meta(meta)
         }
         PeerRequest::LookAgain(_) => {
-            let regular = meta(EntryKind::Regular, 0, 0);
+            let regular = meta(FileKind::Regular, 0, 0);
             Answer::Meta {
                 meta: regular,
                 named: Some(regular),
@@ -183,14 +184,14 @@ fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
                 is_young: None,
             }
         }
-        PeerRequest::Root { .. } | PeerRequest::Enter { .. } => folder(meta(EntryKind::Folder, 0, 0)),
+        PeerRequest::Root { .. } | PeerRequest::Enter { .. } => folder(meta(FileKind::Folder, 0, 0)),
         PeerRequest::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
         PeerRequest::LookAt { .. } => names(1),
         PeerRequest::OpenPlace { .. } | PeerRequest::Open { .. } => file(
-            meta(EntryKind::Regular, 0, 0),
+            meta(FileKind::Regular, 0, 0),
             Some(vec![Range { start: FileSize(0), end: FileSize(9000) }]),
         ),
-        PeerRequest::Fetch { .. } => file(meta(EntryKind::Regular, 0, 0), None),
+        PeerRequest::Fetch { .. } => file(meta(FileKind::Regular, 0, 0), None),
         PeerRequest::Leave(_)
         | PeerRequest::Close(_)
         | PeerRequest::Read { .. }
@@ -220,7 +221,7 @@ fn told(ask: &PeerRequest, say: &Say, listed: &mut bool) -> Option<Answer> {
                 start: FileSize(start.value()),
                 end: FileSize(end.value()),
             };
-            file(meta(EntryKind::Regular, 4, i64::MAX as u64), Some(ranges.iter().map(range).collect()))
+            file(meta(FileKind::Regular, 4, i64::MAX as u64), Some(ranges.iter().map(range).collect()))
         }
         Say::Stream(bytes) => Answer::Stream { bytes: bytes.map(|bytes| FileSize(bytes.value())) },
         Say::Names(names, cookie, more) => Answer::Names {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use datapump_core::wire::attributes::EntryKind;
+use datapump_core::FileKind;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 use datapump_core::wire::session::{Begin, Direction, Message};
@@ -78,7 +78,7 @@ impl Attacked {
         std::thread::spawn(move || {
             while let Ok((body, number)) = names.take_numbered() {
                 let answer = match decode(&body) {
-                    Ok(PeerRequest::Look(_)) => looked(EntryKind::Folder),
+                    Ok(PeerRequest::Look(_)) => looked(FileKind::Folder),
                     Ok(PeerRequest::Leave(_) | PeerRequest::Close(_)) => Answer::Done,
                     _ => fault("no".into()),
                 };
@@ -101,7 +101,7 @@ fn fault(words: String) -> Answer {
 /// The root, with a name that a lane waits for, and one that is dropped behind it.
 fn two_names() -> Vec<(u64, Answer)> {
     let listed = names(vec![entry("waits", 3), unreadable("dropped", 4)], 1);
-    vec![(1, looked(EntryKind::Folder)), (2, folder(1, 0)), (2, listed)]
+    vec![(1, looked(FileKind::Folder)), (2, folder(1, 0)), (2, listed)]
 }
 
 /// Names that each lane waits for, first in its batch, and so many behind them.
@@ -145,7 +145,7 @@ fn what_comes_ahead_is_charged_as_what_it_takes() {
     const FOLDERS: u64 = 1000;
     let attacked = Attacked::new(64);
     let (control, mut ahead) = attacked.pushes_ahead();
-    let root = vec![(1, looked(EntryKind::Folder)), (2, folder(1, 0)), (2, names_that_wait(FOLDERS))];
+    let root = vec![(1, looked(FileKind::Folder)), (2, folder(1, 0)), (2, names_that_wait(FOLDERS))];
     let heavy = encode(&folder(9, 16_000));
     let sent = send(&mut ahead, root)
         && (0..FOLDERS)
@@ -258,7 +258,7 @@ fn long_words_that_nobody_hears_make_nothing_grow() {
         && lists < 3
     {
         let answer = match decode(&body).expect("a request") {
-            PeerRequest::Look(_) => looked(EntryKind::Folder),
+            PeerRequest::Look(_) => looked(FileKind::Folder),
             PeerRequest::Root { .. } => folder(1, 0),
             PeerRequest::List { .. } => {
                 lists += 1;
@@ -357,7 +357,7 @@ fn folders_in_folders_that_nobody_takes_end_no_client() {
 fn what_a_server_sends_ahead_is_charged_as_what_it_takes() {
     let source = harmful_server(|wire| {
         let heavy = encode(&folder(9, 16_000));
-        let _ = send(wire, [(1, looked(EntryKind::Folder)), (2, folder(1, 0)), (2, names_that_wait(1000))])
+        let _ = send(wire, [(1, looked(FileKind::Folder)), (2, folder(1, 0)), (2, names_that_wait(1000))])
             && (0..1000)
                 .filter(|number: &u64| !number.is_multiple_of(64))
                 .all(|number| wire.0.write_all(&frame(&heavy, 4 + number)).is_ok());

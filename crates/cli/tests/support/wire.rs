@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use datapump_core::wire::attributes::{Attribute, Entry, EntryKind, TimeNs, WireMeta};
+use datapump_core::FileKind;
+use datapump_core::wire::attributes::{Attribute, Entry, TimeNs, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{HEAD_BYTES, Head};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
@@ -99,7 +100,7 @@ pub fn try_begin(address: &str, begin: Begin) -> Result<(Wire, [u8; 16]), Box<Me
     }
 }
 
-pub fn meta(kind: EntryKind, inode: u64) -> WireMeta {
+pub fn meta(kind: FileKind, inode: u64) -> WireMeta {
     WireMeta {
         kind,
         mode: 0o755,
@@ -119,21 +120,21 @@ pub fn meta(kind: EntryKind, inode: u64) -> WireMeta {
     }
 }
 
-pub fn looked(kind: EntryKind) -> Answer {
+pub fn looked(kind: FileKind) -> Answer {
     Answer::meta(meta(kind, 1))
 }
 
 /// A folder was opened, with so many short attributes.
 pub fn folder(inode: u64, attributes: usize) -> Answer {
     let attribute = Attribute { name: b"x".to_vec().into(), value: Vec::new().into(), is_unreadable: None };
-    Answer::folder(meta(EntryKind::Folder, inode), vec![attribute; attributes])
+    Answer::folder(meta(FileKind::Folder, inode), vec![attribute; attributes])
 }
 
 /// A folder's name, that comes under a number.
 pub fn entry(name: &str, follows: u64) -> Entry {
     Entry {
         name: name.as_bytes().to_vec().into(),
-        meta: Some(meta(EntryKind::Folder, follows)),
+        meta: Some(meta(FileKind::Folder, follows)),
         points_to: None,
         attributes: None,
         errno: None,

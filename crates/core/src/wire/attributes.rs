@@ -9,33 +9,7 @@ use minicbor::{Decode, Encode};
 
 use super::bounds::lists;
 use super::bounds::{ErrorNumber, FileSize, OwnerId};
-
-/// What a name is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(index_only)]
-pub enum EntryKind {
-    /// A regular file.
-    #[n(0)]
-    Regular,
-    /// A folder.
-    #[n(1)]
-    Folder,
-    /// A symbolic link.
-    #[n(2)]
-    Symlink,
-    /// A pipe.
-    #[n(3)]
-    Fifo,
-    /// A character device.
-    #[n(4)]
-    CharDevice,
-    /// A block device.
-    #[n(5)]
-    BlockDevice,
-    /// A socket.
-    #[n(6)]
-    Socket,
-}
+use crate::FileKind;
 
 /// Nanoseconds since 1970, as file systems keep them: whole seconds of 64 bits, and the rest of the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +46,7 @@ impl<'bytes, C> Decode<'bytes, C> for TimeNs {
 pub struct WireMeta {
     /// What it is.
     #[n(0)]
-    pub kind: EntryKind,
+    pub kind: FileKind,
     /// Permissions with set-id and sticky bits.
     #[n(1)]
     pub mode: u32,

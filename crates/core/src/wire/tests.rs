@@ -4,9 +4,7 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use proptest::prelude::*;
 
-use super::attributes::{
-    Attribute, Entry, EntryKind, OWNER_NAME_BYTES_MAX, OwnerName, TimeNs, WireMeta, is_plain,
-};
+use super::attributes::{Attribute, Entry, OWNER_NAME_BYTES_MAX, OwnerName, TimeNs, WireMeta, is_plain};
 use super::bounds::{COUNT_MAX, ErrorNumber, FileSize, OwnerId};
 use super::datagrams::{DatagramCounts, DatagramGrant, DatagramRequest, DatagramUse};
 use super::frame::{Messages, framed};
@@ -17,6 +15,7 @@ use super::session::{
     ShortText, TcpStats,
 };
 use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, VERSION, WireError, decode, encode};
+use crate::FileKind;
 
 /// A side of a session with the messages that it says in their turn.
 struct Talker {
@@ -257,7 +256,7 @@ fn names_that_mean_another_place_are_not_plain() {
 
 fn meta() -> WireMeta {
     WireMeta {
-        kind: EntryKind::Regular,
+        kind: FileKind::Regular,
         mode: 0o7644,
         uid: OwnerId(u32::MAX - 1),
         gid: OwnerId(0),

@@ -10,9 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::super::attributes::{Entry, EntryKind, WireMeta};
+use super::super::attributes::{Entry, WireMeta};
 use super::super::bounds::FileSize;
 use super::{Answer, PeerRequest};
+use crate::FileKind;
 
 /// Names that a lane deals with at a time: enough to make a lock rare, few enough that lanes end together.
 pub const BATCH_NAMES: usize = 64;
@@ -39,7 +40,7 @@ pub fn is_sent_whole((size_bytes, allocated_bytes): (u64, u64), most: u32, is_su
 
 /// Whether a place is opened ahead. Pipes and devices are not.
 pub fn is_walked(meta: &WireMeta) -> bool {
-    matches!(meta.kind, EntryKind::Folder | EntryKind::Regular)
+    matches!(meta.kind, FileKind::Folder | FileKind::Regular)
 }
 
 /// What a step takes besides its name: itself in a list that grew by doubling, and what an allocator adds.
@@ -99,7 +100,7 @@ pub struct WalkAhead {
 /// A part of the walk.
 #[derive(Debug)]
 enum AheadPart {
-    Place(u32, EntryKind),
+    Place(u32, FileKind),
     /// The names of a folder from a place on.
     List(u64, u64),
     /// A batch of the names of a folder.
@@ -178,7 +179,7 @@ impl WalkAhead {
             AheadPart::Place(place, kind) => {
                 let number = number_of_root(place);
                 let opened = match kind {
-                    EntryKind::Folder => PeerRequest::Root { folder: AHEAD | number, place },
+                    FileKind::Folder => PeerRequest::Root { folder: AHEAD | number, place },
                     _ => PeerRequest::OpenPlace { file: AHEAD | number, place },
                 };
                 self.current.push_back((number, opened));
@@ -281,8 +282,8 @@ impl WalkAhead {
         let (meta, name, above) = (entry.meta.as_ref()?, entry.name.clone(), AHEAD | folder);
         let (size, allocated) = (meta.size_bytes.0, meta.allocated_bytes.0);
         match meta.kind {
-            EntryKind::Folder => Some(PeerRequest::Enter { folder: AHEAD | self.next, above, name }),
-            EntryKind::Regular if meta.links == 1 && self.is_sent(size, allocated) => {
+            FileKind::Folder => Some(PeerRequest::Enter { folder: AHEAD | self.next, above, name }),
+            FileKind::Regular if meta.links == 1 && self.is_sent(size, allocated) => {
                 let AheadScope { file_bytes_max, sum, any_length, .. } = self.scope;
                 let len_max = (any_length && sum != Some(true)).then_some(file_bytes_max);
                 Some(PeerRequest::Fetch { above, name, len: size as u32, sum, len_max })

@@ -12,20 +12,12 @@ use datapump_transport::NetFault;
 
 use crate::problem::{Class, Operation};
 use crate::run::cause::cause_words;
-use datapump_files::disk::{AttributeHolder, FileKind, Meta};
+use datapump_files::disk::{AttributeHolder, Meta};
 use datapump_files::holes::mapped;
 
 pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
     wire::WireMeta {
-        kind: match meta.kind {
-            FileKind::Regular => wire::EntryKind::Regular,
-            FileKind::Folder => wire::EntryKind::Folder,
-            FileKind::Symlink => wire::EntryKind::Symlink,
-            FileKind::Fifo => wire::EntryKind::Fifo,
-            FileKind::CharDevice => wire::EntryKind::CharDevice,
-            FileKind::BlockDevice => wire::EntryKind::BlockDevice,
-            FileKind::Socket => wire::EntryKind::Socket,
-        },
+        kind: meta.kind,
         mode: meta.mode,
         uid: OwnerId(meta.uid),
         gid: OwnerId(meta.gid),
@@ -45,15 +37,7 @@ pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
 
 pub(crate) fn from_wire(meta: &wire::WireMeta) -> Meta {
     Meta {
-        kind: match meta.kind {
-            wire::EntryKind::Regular => FileKind::Regular,
-            wire::EntryKind::Folder => FileKind::Folder,
-            wire::EntryKind::Symlink => FileKind::Symlink,
-            wire::EntryKind::Fifo => FileKind::Fifo,
-            wire::EntryKind::CharDevice => FileKind::CharDevice,
-            wire::EntryKind::BlockDevice => FileKind::BlockDevice,
-            wire::EntryKind::Socket => FileKind::Socket,
-        },
+        kind: meta.kind,
         // Bits beyond the permissions would be somebody's mistake.
         mode: meta.mode & 0o7777,
         uid: meta.uid.0,

@@ -6,7 +6,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use datapump_core::wire::NAMES_MAX;
-use datapump_core::wire::attributes::{self as wire, Attribute, Entry};
+use datapump_core::wire::attributes::{Attribute, Entry};
 use datapump_core::wire::bounds::ErrorNumber;
 use datapump_core::wire::peer_request::Answer;
 use datapump_engine::Errno;
@@ -86,7 +86,7 @@ pub(crate) fn missing(name: Name) -> Entry {
 
 /// Adds the attributes of a regular file, if they take at most so many bytes. Gives how many they take.
 fn add_attributes(folder: &OriginFolder, entry: &mut Entry, most: usize) -> Result<usize, Errno> {
-    if !entry.meta.as_ref().is_some_and(|meta| meta.kind == wire::EntryKind::Regular) {
+    if !entry.meta.as_ref().is_some_and(|meta| meta.kind == FileKind::Regular) {
         return Ok(0);
     }
     let attributes = of_file(folder, OsStr::from_bytes(&entry.name))?;

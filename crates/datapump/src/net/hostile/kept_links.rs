@@ -4,7 +4,7 @@
 
 use std::os::unix::fs::symlink;
 
-use datapump_core::wire::attributes::EntryKind;
+use datapump_core::FileKind;
 use minicbor::bytes::ByteVec;
 
 use super::*;
@@ -33,7 +33,7 @@ fn a_kept_link_is_told_and_opens_nothing() {
     let looked = ask(&mut names, &PeerRequest::Look(0));
     // What it leads to lies outside.
     let Answer::Meta { meta, named: None, .. } = looked else { panic!("{looked:?}") };
-    assert_eq!(meta.kind, EntryKind::Symlink);
+    assert_eq!(meta.kind, FileKind::Symlink);
     assert!(matches!(ask(&mut names, &PeerRequest::Root { folder: 1, place: 0 }), Answer::Folder { .. }));
     let look_at = |name: &[u8]| PeerRequest::LookAt {
         above: 1,

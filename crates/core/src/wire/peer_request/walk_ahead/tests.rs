@@ -12,7 +12,7 @@ fn small() -> AheadScope {
     AheadScope { file_bytes_max: SMALL, ..AheadScope::default() }
 }
 
-fn meta(kind: EntryKind, size: u64, links: u64) -> WireMeta {
+fn meta(kind: FileKind, size: u64, links: u64) -> WireMeta {
     let (uid, gid, time) = (OwnerId(0), OwnerId(0), TimeNs(0));
     let size_bytes = FileSize::of(size);
     let (allocated_bytes, mode, device, inode) = (size_bytes, 0o644, 1, 1);
@@ -37,11 +37,11 @@ fn meta(kind: EntryKind, size: u64, links: u64) -> WireMeta {
 }
 
 fn folder() -> Answer {
-    let meta = meta(EntryKind::Folder, 0, 2);
+    let meta = meta(FileKind::Folder, 0, 2);
     Answer::folder(meta, Vec::new())
 }
 
-fn looked(kind: EntryKind) -> Answer {
+fn looked(kind: FileKind) -> Answer {
     Answer::meta(meta(kind, 500, 1))
 }
 
@@ -49,11 +49,11 @@ fn looked(kind: EntryKind) -> Answer {
 fn listed(names: &[&str]) -> Vec<Entry> {
     let entry = |name: &&str| {
         let meta = match name.as_bytes()[0] {
-            b'd' => meta(EntryKind::Folder, 0, 2),
-            b'2' => meta(EntryKind::Regular, 500, 2),
-            b'L' => meta(EntryKind::Regular, 5000, 1),
-            b'e' => meta(EntryKind::Regular, 0, 1),
-            _ => meta(EntryKind::Regular, 500, 1),
+            b'd' => meta(FileKind::Folder, 0, 2),
+            b'2' => meta(FileKind::Regular, 500, 2),
+            b'L' => meta(FileKind::Regular, 5000, 1),
+            b'e' => meta(FileKind::Regular, 0, 1),
+            _ => meta(FileKind::Regular, 500, 1),
         };
         let name = name.as_bytes().to_vec().into();
         let (points_to, attributes, errno, is_partial, follows) = (None, None, None, None, None);
@@ -83,8 +83,8 @@ fn walked(walk: &mut WalkAhead, names: impl Fn(&str, u64) -> Vec<Entry>) -> Vec<
     while let Some((number, request)) = walk.poll() {
         said.push(words(&request));
         let mut answer = match &request {
-            PeerRequest::Look(0) => looked(EntryKind::Folder),
-            PeerRequest::Look(_) => looked(EntryKind::Regular),
+            PeerRequest::Look(0) => looked(FileKind::Folder),
+            PeerRequest::Look(_) => looked(FileKind::Regular),
             PeerRequest::Root { .. } => folder(),
             PeerRequest::Enter { name, .. } => {
                 folders.insert(number, String::from_utf8_lossy(name).into_owned());
@@ -97,7 +97,7 @@ fn walked(walk: &mut WalkAhead, names: impl Fn(&str, u64) -> Vec<Entry>) -> Vec<
             }
             PeerRequest::OpenPlace { .. } => {
                 let ranges = Some(Vec::new());
-                let meta = meta(EntryKind::Regular, 500, 1);
+                let meta = meta(FileKind::Regular, 500, 1);
                 Answer::File {
                     meta,
                     attributes: Vec::new(),
@@ -161,7 +161,7 @@ fn without_content_only_folders_follow() {
 /// Answers until the folder of the place is listed with these names.
 fn begun(names: &[&str]) -> WalkAhead {
     let mut walk = WalkAhead::new(1, small());
-    for answer in [looked(EntryKind::Folder), folder()] {
+    for answer in [looked(FileKind::Folder), folder()] {
         let (number, _) = walk.poll().expect("a place");
         walk.handle_answer(number, &mut answer.clone());
     }
@@ -195,7 +195,7 @@ fn what_is_unwanted_is_left_out_and_told_once() {
 fn names_beyond_the_room_are_left_to_requests() {
     let mut walk = WalkAhead::new(1, small());
     walk.set_room(STEP_BYTES_MAX + STEP_BYTES + 1);
-    for answer in [looked(EntryKind::Folder), folder()] {
+    for answer in [looked(FileKind::Folder), folder()] {
         let (number, _) = walk.poll().expect("a place");
         walk.handle_answer(number, &mut answer.clone());
     }

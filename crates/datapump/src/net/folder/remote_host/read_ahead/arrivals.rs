@@ -6,8 +6,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use datapump_core::FileKind;
 use datapump_core::wire::WireError;
-use datapump_core::wire::attributes::{Entry, EntryKind, WireMeta};
+use datapump_core::wire::attributes::{Entry, WireMeta};
 use datapump_core::wire::peer_request::Answer;
 use datapump_core::wire::peer_request::credit::ReceiveCredit;
 use datapump_core::wire::peer_request::walk_ahead::{is_walked, number_of_look};
@@ -379,7 +380,7 @@ impl AheadState {
 
     fn announce_one(&mut self, number: u64, meta: Option<&WireMeta>) -> Result<(), NotTaken> {
         let bytes = match meta {
-            Some(meta) if meta.kind == EntryKind::Regular => meta.size_bytes.0,
+            Some(meta) if meta.kind == FileKind::Regular => meta.size_bytes.0,
             _ => 0,
         };
         if bytes > self.file_bytes_max.into() {

@@ -2,7 +2,7 @@
 //!
 //! Must not know: connections.
 
-use datapump_core::wire::attributes::{Entry, EntryKind};
+use datapump_core::wire::attributes::Entry;
 use datapump_files::disk::{FileKind, Meta};
 
 use super::*;
@@ -16,24 +16,24 @@ fn state(budget: &Arc<Budget>, window: u64) -> (AheadState, Arc<Share>) {
     let share = budget.share();
     let charge = share.charge(window as usize, 0).expect("there is room");
     let mut state = AheadState::new(1, 1000, (window, charge), &share).expect("there is room");
-    let looked = Answer::meta(meta(EntryKind::Folder, 0));
+    let looked = Answer::meta(meta(FileKind::Folder, 0));
     come(&mut state, &share, (1, looked)).unwrap_or_else(|_| panic!("it was expected"));
     come(&mut state, &share, (2, folder())).unwrap_or_else(|_| panic!("it was expected"));
     (state, share)
 }
 
-fn meta(kind: EntryKind, size_bytes: u64) -> WireMeta {
+fn meta(kind: FileKind, size_bytes: u64) -> WireMeta {
     let folder = Meta { kind: FileKind::Folder, size_bytes, ..Meta::nothing() };
     WireMeta { kind, ..to_wire(&folder) }
 }
 
 fn folder() -> Answer {
-    let meta = meta(EntryKind::Folder, 0);
+    let meta = meta(FileKind::Folder, 0);
     Answer::folder(meta, Vec::new())
 }
 
 /// Names of files of a length, or of folders, which come under these numbers.
-fn names(numbers: std::ops::Range<u64>, (kind, size_bytes): (EntryKind, u64)) -> Answer {
+fn names(numbers: std::ops::Range<u64>, (kind, size_bytes): (FileKind, u64)) -> Answer {
     let entry = |number: u64| Entry {
         name: number.to_string().into_bytes().into(),
         meta: Some(meta(kind, size_bytes)),
@@ -62,7 +62,7 @@ fn come_with(
     state.handle(Arrival { number, answer, block: block.map(|bytes| ([0; 32], bytes)), frames_bytes })
 }
 
-const FOLDERS: (EntryKind, u64) = (EntryKind::Folder, 0);
+const FOLDERS: (FileKind, u64) = (FileKind::Folder, 0);
 
 #[test]
 fn folders_in_folders_are_dropped_on_a_small_stack() {
@@ -111,9 +111,9 @@ fn what_nobody_wants_is_charged_until_nothing_more_may_be_held() {
 fn blocks_beyond_the_window_are_requested() {
     let budget = Budget::new(64 * MIB);
     let (mut state, share) = state(&budget, 10_000);
-    assert!(come(&mut state, &share, (2, names(3..30, (EntryKind::Regular, 1000)))).is_ok());
+    assert!(come(&mut state, &share, (2, names(3..30, (FileKind::Regular, 1000)))).is_ok());
     let file = || {
-        let meta = meta(EntryKind::Regular, 1000);
+        let meta = meta(FileKind::Regular, 1000);
         Answer::file(meta, Vec::new(), None)
     };
     for number in 3..20 {
@@ -129,8 +129,8 @@ fn blocks_beyond_the_window_are_requested() {
 fn a_file_may_have_another_length_than_was_listed_and_no_more_than_is_taken() {
     let budget = Budget::new(64 * MIB);
     let (mut state, share) = state(&budget, 10_000);
-    assert!(come(&mut state, &share, (2, names(3..9, (EntryKind::Regular, 1000)))).is_ok());
-    let file = |size, block_len| Answer::file(meta(EntryKind::Regular, size), Vec::new(), block_len);
+    assert!(come(&mut state, &share, (2, names(3..9, (FileKind::Regular, 1000)))).is_ok());
+    let file = |size, block_len| Answer::file(meta(FileKind::Regular, size), Vec::new(), block_len);
     let most = state.file_bytes_max;
     for (row, answer, expected) in [
         ("as listed", file(1000, None), Ok(Some(1000))),
