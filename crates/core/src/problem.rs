@@ -318,9 +318,10 @@ pub fn shown(name: &[u8]) -> String {
 /// A word of a command that can be typed: in quotes where a shell would part or change it.
 pub fn shell_word(word: &[u8]) -> String {
     let is_plain = |letter: &u8| letter.is_ascii_alphanumeric() || b"-_./@:=%+,".contains(letter);
-    match !word.is_empty() && word.iter().all(is_plain) {
-        true => shown(word),
-        false => format!("'{}'", shown(word).replace('\'', "'\\''")),
+    if !word.is_empty() && word.iter().all(is_plain) {
+        shown(word)
+    } else {
+        format!("'{}'", shown(word).replace('\'', "'\\''"))
     }
 }
 

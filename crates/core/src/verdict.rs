@@ -100,9 +100,10 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         let held_ns = (evidence.held_fraction.min(1.0) * lanes_ns as f64) as u64;
         return answer(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns, lanes_ns);
     }
-    let (reads, stage, read_why) = match evidence.reads_the_web {
-        true => (LimitedBy::Network, "network", Why::Server),
-        false => (LimitedBy::Source, "read", evidence.end_reason(evidence.source)),
+    let (reads, stage, read_why) = if evidence.reads_the_web {
+        (LimitedBy::Network, "network", Why::Server)
+    } else {
+        (LimitedBy::Source, "read", evidence.end_reason(evidence.source))
     };
     let (names, names_stage, names_why) = names(&waits);
     let mut stages = [
@@ -167,11 +168,14 @@ fn cpu_reason(evidence: &Evidence) -> Why {
     let is_kernels = evidence.cpu.system_ns > evidence.cpu.user_ns;
     let (hashing, sealing) = (evidence.waits.hashing, evidence.sealing_ns);
     let other = cpu_ns.saturating_sub(hashing + sealing);
-    match () {
-        () if hashing > other && hashing >= sealing => Why::Hashing,
-        () if sealing > other => Why::Encryption,
-        () if evidence.in_kernel || is_kernels => Why::Copying,
-        () => Why::PostingRequests,
+    if hashing > other && hashing >= sealing {
+        Why::Hashing
+    } else if sealing > other {
+        Why::Encryption
+    } else if evidence.in_kernel || is_kernels {
+        Why::Copying
+    } else {
+        Why::PostingRequests
     }
 }
 

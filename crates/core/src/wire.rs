@@ -101,9 +101,10 @@ pub fn encode<T: Encode<()>>(message: &T) -> Vec<u8> {
 pub fn decode<'body, T: Decode<'body, ()>>(body: &'body [u8]) -> Result<T, WireError> {
     let mut decoder = minicbor::Decoder::new(body);
     let message = decoder.decode().map_err(|error| WireError::Unreadable(error.to_string()))?;
-    match decoder.position() == body.len() {
-        true => Ok(message),
-        false => Err(WireError::Unreadable("something stands behind it".into())),
+    if decoder.position() == body.len() {
+        Ok(message)
+    } else {
+        Err(WireError::Unreadable("something stands behind it".into()))
     }
 }
 

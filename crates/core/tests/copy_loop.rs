@@ -189,7 +189,7 @@ fn a_stalled_write_does_not_stop_the_others() {
             }
             Step::Claim => pump.handle_claim(Claimed::Never),
             Step::Post(request) if request.transfer == Transfer::Write && stalled.is_none() => {
-                stalled = Some(request)
+                stalled = Some(request);
             }
             Step::Post(request) => waiting.push(request),
             Step::Wait(_) => {

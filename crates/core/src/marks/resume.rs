@@ -339,10 +339,7 @@ impl JournalMachine {
                 let same = (other.start, other.end) == (one.start, one.end);
                 other_index != index && within && (!same || other_index < index)
             };
-            match told.iter().enumerate().any(is_in) {
-                true => self.free.push(one.place),
-                false => self.told.push(*one),
-            }
+            if told.iter().enumerate().any(is_in) { self.free.push(one.place) } else { self.told.push(*one) }
         }
     }
 

@@ -121,12 +121,14 @@ impl ConnectionGrowth {
         }
         self.young_looks = self.young_looks.saturating_sub(1);
         self.full_looks = if has_queue(&look) { FULL_LOOKS } else { self.full_looks.saturating_sub(1) };
-        self.state = match () {
-            () if self.full_looks > 0 => GrowthState::Queue,
-            () if self.young_looks > 0 => GrowthState::Growing,
-            () if look.bytes_per_s > last * AT_REST => GrowthState::Growing,
-            () if self.was_for_nothing(look.bytes_per_s) => GrowthState::NoGain,
-            () => self.open_more(look.bytes_per_s),
+        self.state = if self.full_looks > 0 {
+            GrowthState::Queue
+        } else if self.young_looks > 0 || look.bytes_per_s > last * AT_REST {
+            GrowthState::Growing
+        } else if self.was_for_nothing(look.bytes_per_s) {
+            GrowthState::NoGain
+        } else {
+            self.open_more(look.bytes_per_s)
         };
         self.open
     }

@@ -74,10 +74,7 @@ impl LimitedDetail {
 
     /// ` (10.0 MiB/s, /sys/fs/cgroup/a/io.max)`. Another host may have said it.
     fn setting_words(&self) -> String {
-        match self.setting.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", shown(self.setting.as_bytes())),
-        }
+        if self.setting.is_empty() { String::new() } else { format!(" ({})", shown(self.setting.as_bytes())) }
     }
 
     fn advice(&self, limit: LimitedBy) -> Option<&'static str> {

@@ -76,9 +76,10 @@ pub fn judge_staying(
     keeps_moving: bool,
     may_be_on_its_way: impl FnOnce() -> bool,
 ) -> Option<StayReason> {
-    match restless.contains(&folder) {
-        true => Some(StayReason::Restless),
-        false => (keeps_moving && may_be_on_its_way()).then_some(StayReason::OnItsWay),
+    if restless.contains(&folder) {
+        Some(StayReason::Restless)
+    } else {
+        (keeps_moving && may_be_on_its_way()).then_some(StayReason::OnItsWay)
     }
 }
 

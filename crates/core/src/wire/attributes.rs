@@ -34,9 +34,10 @@ impl<'bytes, C> Decode<'bytes, C> for TimeNs {
             return Err(Error::message("a time has two parts"));
         }
         let (seconds, rest) = (decoder.i64()?, decoder.u32()?);
-        match i128::from(rest) < SECOND_NS {
-            true => Ok(TimeNs(i128::from(seconds) * SECOND_NS + i128::from(rest))),
-            false => Err(Error::message("more nanoseconds than a second has")),
+        if i128::from(rest) < SECOND_NS {
+            Ok(TimeNs(i128::from(seconds) * SECOND_NS + i128::from(rest)))
+        } else {
+            Err(Error::message("more nanoseconds than a second has"))
         }
     }
 }
@@ -127,10 +128,7 @@ pub const OWNER_NAME_BYTES_MAX: usize = 512;
 
 fn owner_name<'bytes, C>(decoder: &mut Decoder<'bytes>, _: &mut C) -> Result<ByteVec, Error> {
     let name = decoder.bytes()?;
-    match is_owner_name(name) {
-        true => Ok(name.to_vec().into()),
-        false => Err(Error::message("nobody has such a name")),
-    }
+    if is_owner_name(name) { Ok(name.to_vec().into()) } else { Err(Error::message("nobody has such a name")) }
 }
 
 /// Whether passwd(5) can have it: not empty, not longer than is told, without colons and control characters.

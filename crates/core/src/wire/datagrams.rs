@@ -92,17 +92,14 @@ impl DatagramRequest {
     pub fn wrong(&self) -> Option<String> {
         let DatagramRequest { datagrams, payload_bytes, lasts_ns, .. } = *self;
         let (least, most) = (DATAGRAM_HEAD_BYTES, DATAGRAM_BYTES_MAX);
-        match () {
-            () if !(least..=most as usize).contains(&(payload_bytes as usize)) => {
-                Some(format!("a datagram carries {least} to {most} bytes, not {payload_bytes}"))
-            }
-            () if !(1..=DATAGRAMS_MAX).contains(&datagrams) => {
-                Some(format!("1 to {DATAGRAMS_MAX} datagrams are sent in one session, not {datagrams}"))
-            }
-            () if lasts_ns > DATAGRAMS_LAST_MAX_NS => {
-                Some(format!("datagrams are sent for at most {} s", DATAGRAMS_LAST_MAX_NS / 1_000_000_000))
-            }
-            () => None,
+        if !(least..=most as usize).contains(&(payload_bytes as usize)) {
+            Some(format!("a datagram carries {least} to {most} bytes, not {payload_bytes}"))
+        } else if !(1..=DATAGRAMS_MAX).contains(&datagrams) {
+            Some(format!("1 to {DATAGRAMS_MAX} datagrams are sent in one session, not {datagrams}"))
+        } else if lasts_ns > DATAGRAMS_LAST_MAX_NS {
+            Some(format!("datagrams are sent for at most {} s", DATAGRAMS_LAST_MAX_NS / 1_000_000_000))
+        } else {
+            None
         }
     }
 }

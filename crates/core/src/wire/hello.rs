@@ -122,10 +122,12 @@ pub fn greet(
 pub fn read_greeting(body: &[u8]) -> Result<Result<Greeting, Reply>, WireError> {
     let greeting: Greeting = decode(body)?;
     let belongs = greeting.session.is_none() == (greeting.purpose == Purpose::Control);
-    match () {
-        () if greeting.version.0 != VERSION.0 => Ok(Err(other_version(greeting.version))),
-        () if !belongs => Err(WireError::Unexpected("a greeting for no session")),
-        () => Ok(Ok(greeting)),
+    if greeting.version.0 != VERSION.0 {
+        Ok(Err(other_version(greeting.version)))
+    } else if !belongs {
+        Err(WireError::Unexpected("a greeting for no session"))
+    } else {
+        Ok(Ok(greeting))
     }
 }
 

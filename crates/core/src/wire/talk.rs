@@ -103,11 +103,13 @@ impl Talk {
             self.said_ns = now_ns;
             self.session.send(Message::Alive(told))?;
         }
-        Ok(match () {
-            () if now_ns.saturating_sub(self.heard_ns) > self.patience_ns => Liveness::Silent,
+        Ok(if now_ns.saturating_sub(self.heard_ns) > self.patience_ns {
+            Liveness::Silent
+        } else if is_running && self.stalls.longest_ns() >= self.patience_ns {
             // Behind the report connections end, each when it likes.
-            () if is_running && self.stalls.longest_ns() >= self.patience_ns => Liveness::Stalled,
-            () => Liveness::Alive,
+            Liveness::Stalled
+        } else {
+            Liveness::Alive
         })
     }
 

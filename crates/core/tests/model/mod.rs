@@ -138,11 +138,10 @@ impl Model {
         let (reads, writes, copies) =
             (self.count(Transfer::Read), self.count(Transfer::Write), self.count(Transfer::Copy));
         let limit = if self.shape.sink_serial { 1 } else { self.shape.sink_depth as usize };
-        let ready = match self.shape.in_order {
-            true => {
-                self.reading_order.first().is_some_and(|first| self.full.iter().any(|(_, at)| at == first))
-            }
-            false => !self.full.is_empty(),
+        let ready = if self.shape.in_order {
+            self.reading_order.first().is_some_and(|first| self.full.iter().any(|(_, at)| at == first))
+        } else {
+            !self.full.is_empty()
         };
         let sink_full = writes + copies >= limit;
         if (ready && sink_full) || reads + copies == 0 { PumpSide::Sink } else { PumpSide::Source }

@@ -53,9 +53,10 @@ impl DatagramCounter {
         *word |= bit;
         self.counts.unique += 1;
         self.counts.bytes += payload_bytes;
-        match sequence < self.next {
-            true => self.counts.reordered += 1,
-            false => self.next = sequence + 1,
+        if sequence < self.next {
+            self.counts.reordered += 1;
+        } else {
+            self.next = sequence + 1;
         }
         true
     }

@@ -46,9 +46,10 @@ impl<C> Encode<C> for ShortText {
 impl<'bytes, C> Decode<'bytes, C> for ShortText {
     fn decode(decoder: &mut Decoder<'bytes>, _: &mut C) -> Result<Self, Error> {
         let words = decoder.str()?;
-        match words.len() <= ShortText::BYTES_MAX {
-            true => Ok(ShortText(words.to_owned())),
-            false => Err(Error::message("a word that is longer than any that a host tells")),
+        if words.len() <= ShortText::BYTES_MAX {
+            Ok(ShortText(words.to_owned()))
+        } else {
+            Err(Error::message("a word that is longer than any that a host tells"))
         }
     }
 }
