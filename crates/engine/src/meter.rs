@@ -84,10 +84,7 @@ impl Meter {
     fn why(&mut self, stage: CpuStage) -> Option<Why> {
         let entered = &mut self.entered[stage as usize];
         *entered = entered.saturating_add(1);
-        match *entered <= MEASURED_FIRST {
-            true => Some(Why::First),
-            false => self.by_chance().then_some(Why::ByChance),
-        }
+        if *entered <= MEASURED_FIRST { Some(Why::First) } else { self.by_chance().then_some(Why::ByChance) }
     }
 
     /// Marsaglia's xorshift: a fixed pace could keep in step with the loop.

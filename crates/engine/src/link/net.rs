@@ -207,11 +207,14 @@ impl SimLink {
     fn end(&self) -> Option<io::Result<usize>> {
         let net = self.net.net();
         let way = &net.ways[self.incoming];
-        match () {
-            () if !way.bytes.is_empty() => None,
-            () if net.is_cut() => Some(Err(ErrorKind::ConnectionReset.into())),
-            () if way.is_closed => Some(Ok(0)),
-            () => None,
+        if !way.bytes.is_empty() {
+            None
+        } else if net.is_cut() {
+            Some(Err(ErrorKind::ConnectionReset.into()))
+        } else if way.is_closed {
+            Some(Ok(0))
+        } else {
+            None
         }
     }
 

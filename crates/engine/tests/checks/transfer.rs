@@ -167,9 +167,10 @@ pub fn waiting_with_nothing_in_flight_returns(make: Maker) {
 pub fn uncached_and_durable_requests_move_the_same_bytes(make: Maker) {
     let Some(mut engine) = small(make) else { return };
     let is_real = engine.kind() != datapump_engine::EngineKind::Sim;
-    let file = match is_real {
-        true => handle(tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary file")),
-        false => file_for(&engine, b""),
+    let file = if is_real {
+        handle(tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary file"))
+    } else {
+        file_for(&engine, b"")
     };
     let bytes = noise(&mut seeded(), 65_536);
     for (uncached, durable) in [(false, true), (true, false), (true, true)] {

@@ -202,9 +202,10 @@ impl KernelCall {
 
     /// The calls that are refused here with such an error: a few dozen system calls the first time.
     pub fn all_refused_by(errno: Errno) -> Vec<KernelCall> {
-        match REFUSALS.contains(&errno) {
-            true => KernelCall::ALL.iter().copied().filter(|call| call.refusal() == Some(errno)).collect(),
-            false => Vec::new(),
+        if REFUSALS.contains(&errno) {
+            KernelCall::ALL.iter().copied().filter(|call| call.refusal() == Some(errno)).collect()
+        } else {
+            Vec::new()
         }
     }
 }

@@ -136,15 +136,12 @@ fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let takes_info = before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
     // SAFETY: sigaction(2) gave this address as that of a function of this form, which the flag tells.
     unsafe {
-        match takes_info {
-            true => {
-                let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(handler);
-                handler(signal, info, context);
-            }
-            false => {
-                let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
-                handler(signal);
-            }
+        if takes_info {
+            let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(handler);
+            handler(signal, info, context);
+        } else {
+            let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
+            handler(signal);
         }
     }
 }

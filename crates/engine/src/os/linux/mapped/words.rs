@@ -29,9 +29,10 @@ pub(super) unsafe fn sum(start: *const u8, len: usize) -> u64 {
         // SAFETY: the word lies in the `len` bytes; it is read as one where it may be, else as bytes of an array.
         let value = unsafe {
             let place = start.add(word * WORD);
-            match aligned {
-                true => u64::from_le(place.cast::<u64>().read_volatile()),
-                false => u64::from_le_bytes(place.cast::<[u8; WORD]>().read_volatile()),
+            if aligned {
+                u64::from_le(place.cast::<u64>().read_volatile())
+            } else {
+                u64::from_le_bytes(place.cast::<[u8; WORD]>().read_volatile())
             }
         };
         sum = sum.wrapping_add(value);
@@ -51,9 +52,10 @@ pub(super) unsafe fn fill(start: *mut u8, len: usize, value: u64) {
         // SAFETY: as in `sum`.
         unsafe {
             let place = start.add(word * WORD);
-            match aligned {
-                true => place.cast::<u64>().write_volatile(value.to_le()),
-                false => place.cast::<[u8; WORD]>().write_volatile(value.to_le_bytes()),
+            if aligned {
+                place.cast::<u64>().write_volatile(value.to_le());
+            } else {
+                place.cast::<[u8; WORD]>().write_volatile(value.to_le_bytes());
             }
         }
     }
