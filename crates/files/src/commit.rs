@@ -190,9 +190,10 @@ impl StagedFile {
         mode: u32,
         before: Before,
     ) -> Result<Option<StagedFile>, Problem> {
-        match KernelCall::Linkat.is_offered() {
-            true => StagedFile::never_named((folder, name, path), mode, before),
-            false => Ok(None),
+        if KernelCall::Linkat.is_offered() {
+            StagedFile::never_named((folder, name, path), mode, before)
+        } else {
+            Ok(None)
         }
     }
 

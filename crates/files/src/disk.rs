@@ -263,9 +263,10 @@ pub fn open_cached(handle: &Handle) -> Outcome<Handle> {
 
 /// With what tells an open file from all that have or had its inode number: [`names::with_identity`].
 pub fn open_with_identity(meta: Meta, handle: &Handle) -> Meta {
-    match meta.links > 1 {
-        true => Meta { generation: handle.generation(), handle: handle.handle_sum(), ..meta },
-        false => meta,
+    if meta.links > 1 {
+        Meta { generation: handle.generation(), handle: handle.handle_sum(), ..meta }
+    } else {
+        meta
     }
 }
 

@@ -83,9 +83,10 @@ impl OriginFolder {
 
     /// What a name is. Two names that lead to one file are two files.
     pub fn metadata(&self, name: &OsStr) -> Outcome<Meta> {
-        match self.follows(name) {
-            true => Ok(Meta { links: 1, ..file_meta(&*self.hold_behind(name)?)? }),
-            false => names::metadata(&self.file, self.own(name)),
+        if self.follows(name) {
+            Ok(Meta { links: 1, ..file_meta(&*self.hold_behind(name)?)? })
+        } else {
+            names::metadata(&self.file, self.own(name))
         }
     }
 
@@ -102,22 +103,20 @@ impl OriginFolder {
     /// Opens a folder in it.
     pub fn open_folder(&self, name: &OsStr) -> Outcome<File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match self.follows(name) {
-            true => self.open_behind(name, flags),
-            false => names::open_folder(&self.file, name),
-        }
+        if self.follows(name) { self.open_behind(name, flags) } else { names::open_folder(&self.file, name) }
     }
 
     /// Opens a regular file: [`names::open_source`].
     pub fn open_source(&self, name: &OsStr) -> Outcome<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        match self.follows(name) {
+        if self.follows(name) {
             // Only the owner may leave the time of access alone: open(2).
-            true => match self.open_behind(name, flags | OFlags::NOATIME) {
+            match self.open_behind(name, flags | OFlags::NOATIME) {
                 Err(Errno(number)) if number == System::PERM.raw_os_error() => self.open_behind(name, flags),
                 opened => opened,
-            },
-            false => names::open_source(&self.file, name, true),
+            }
+        } else {
+            names::open_source(&self.file, name, true)
         }
     }
 

@@ -63,9 +63,10 @@ pub fn ranges(
     let Some(told) = handle.data_ranges(meta.size_bytes)? else { return Ok(whole) };
     let told = widened(&told, meta.size_bytes);
     let data_bytes: u64 = told.iter().map(|(start, end)| end - start).sum();
-    let agreed = match has_more_blocks(handle, data_bytes)? {
-        true => with_what_is_read(handle, told, meta, stop),
-        false => holes_are_zero(handle, &told, meta)?.then_some(told),
+    let agreed = if has_more_blocks(handle, data_bytes)? {
+        with_what_is_read(handle, told, meta, stop)
+    } else {
+        holes_are_zero(handle, &told, meta)?.then_some(told)
     };
     Ok(agreed.unwrap_or(whole))
 }

@@ -126,13 +126,18 @@ pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>, look: TimeLook) -
     if is < was {
         return Some(SourceChange::Other(format!("was truncated from {was} to {is} bytes")));
     }
-    let unverified = match () {
-        () if is_rewritten => return Some(SourceChange::Other("was rewritten in place".into())),
-        () if is_replaced => INODE_MOVED,
-        () if now.mtime_ns != before.mtime_ns => TIME_JITTERS,
-        () if now.ctime_ns != before.ctime_ns => ATTRIBUTES_MOVED,
-        () if look.is_young => YOUNG,
-        () => return None,
+    let unverified = if is_rewritten {
+        return Some(SourceChange::Other("was rewritten in place".into()));
+    } else if is_replaced {
+        INODE_MOVED
+    } else if now.mtime_ns != before.mtime_ns {
+        TIME_JITTERS
+    } else if now.ctime_ns != before.ctime_ns {
+        ATTRIBUTES_MOVED
+    } else if look.is_young {
+        YOUNG
+    } else {
+        return None;
     };
     Some(SourceChange::Unverified(unverified))
 }

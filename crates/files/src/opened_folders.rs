@@ -77,9 +77,8 @@ pub fn open_up(above: &File, name: Option<&OsStr>) -> Outcome<(File, Meta, bool)
             let (held, meta) = hold_closed(above, name)?;
             let holder = AttributeHolder::Held(&held);
             holder.set_mode(meta.mode | OPEN)?;
-            let opened = open().and_then(|folder| match id(&file_meta(&folder)?) == id(&meta) {
-                true => Ok(folder),
-                false => Err(Errno::ESTALE),
+            let opened = open().and_then(|folder| {
+                if id(&file_meta(&folder)?) == id(&meta) { Ok(folder) } else { Err(Errno::ESTALE) }
             });
             // Best effort on the way out.
             opened.map(|folder| (folder, meta, true)).inspect_err(|_| {
@@ -111,10 +110,7 @@ fn hold_closed(above: &File, name: Option<&OsStr>) -> Outcome<(HeldName, Meta)> 
         None => above.try_clone().map_err(|error| Errno::of(&error))?.into(),
     };
     let meta = file_meta(&held)?;
-    match meta.kind == FileKind::Folder && is_owners(&meta) {
-        true => Ok((held, meta)),
-        false => Err(Errno::EACCES),
-    }
+    if meta.kind == FileKind::Folder && is_owners(&meta) { Ok((held, meta)) } else { Err(Errno::EACCES) }
 }
 
 impl OpenedFolders {

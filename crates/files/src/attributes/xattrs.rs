@@ -116,16 +116,13 @@ fn not_set((name, value): (&CStr, &[u8]), to: AttributeHolder<'_>, errno: Errno)
     let what = words_of(name);
     let is_for_root = FOR_ROOT.iter().any(|space| name.to_bytes().starts_with(space));
     let is_denied = matches!(errno, Errno::EPERM | Errno::EACCES);
-    match !is_files_own(name) || (is_for_root && is_denied && !is_root()) {
-        true => {
-            let words = format!("{what}: not permitted here; there may be others");
-            Loss::new(kind_of(name), Limit::User, errno, words)
-        }
-        false => {
-            let loss = Loss::system(kind_of(name), errno, &what);
-            let more = (errno == Errno::ENOSPC).then(|| why_no_room(to, value.len())).flatten();
-            Loss { words: more.iter().fold(loss.words, |words, more| format!("{words}; {more}")), ..loss }
-        }
+    if !is_files_own(name) || (is_for_root && is_denied && !is_root()) {
+        let words = format!("{what}: not permitted here; there may be others");
+        Loss::new(kind_of(name), Limit::User, errno, words)
+    } else {
+        let loss = Loss::system(kind_of(name), errno, &what);
+        let more = (errno == Errno::ENOSPC).then(|| why_no_room(to, value.len())).flatten();
+        Loss { words: more.iter().fold(loss.words, |words, more| format!("{words}; {more}")), ..loss }
     }
 }
 

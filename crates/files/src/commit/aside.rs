@@ -96,11 +96,15 @@ impl Backup {
     /// are followed as far as the user named them; who `is_confined` may not leave the target.
     pub fn open(&self, target: &File, makes: bool, is_confined: bool) -> Outcome<Option<File>> {
         let Some(folder) = &self.folder else { return Ok(None) };
-        let open = |path: &Path| match is_confined {
-            true if path.is_absolute() => Err(Errno::EXDEV),
-            true => names::find_beneath(target, path),
-            // An absolute path begins where it says.
-            false => names::find_folder_from(target, path),
+        let open = |path: &Path| {
+            if !is_confined {
+                // An absolute path begins where it says.
+                names::find_folder_from(target, path)
+            } else if path.is_absolute() {
+                Err(Errno::EXDEV)
+            } else {
+                names::find_beneath(target, path)
+            }
         };
         if makes {
             // With a slash at its end all of it is made.

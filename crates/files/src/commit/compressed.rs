@@ -44,9 +44,10 @@ impl Compressions {
             (CompressionRule::ByMount, is_set) => {
                 let flags = flags();
                 let is_possible = is_set || flags & COMPRESSED != 0;
-                match is_possible && flags & WRITTEN_IN_PLACE == 0 {
-                    true => Compression::Cached,
-                    false => Compression::Never,
+                if is_possible && flags & WRITTEN_IN_PLACE == 0 {
+                    Compression::Cached
+                } else {
+                    Compression::Never
                 }
             }
             _ => Compression::Never,

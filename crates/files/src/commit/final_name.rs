@@ -157,13 +157,18 @@ fn check_existing(above: &NameFlags, existing: &NameFlags, path: &Path) -> Resul
 fn obstacle(above: &NameFlags, existing: &NameFlags) -> Option<NameObstacle> {
     let me = rustix::process::geteuid().as_raw();
     let is_others = above.mode & STICKY != 0 && ![above.owners.0, existing.owners.0].contains(&me);
-    match () {
-        () if above.is_append_only => Some(NameObstacle::AppendOnlyFolder),
-        () if existing.is_append_only => Some(NameObstacle::AppendOnlyFile),
-        () if existing.is_immutable => Some(NameObstacle::ImmutableFile),
-        () if existing.is_mount_point => Some(NameObstacle::MountPoint),
-        () if is_others => Some(NameObstacle::StickyFolder),
-        () => None,
+    if above.is_append_only {
+        Some(NameObstacle::AppendOnlyFolder)
+    } else if existing.is_append_only {
+        Some(NameObstacle::AppendOnlyFile)
+    } else if existing.is_immutable {
+        Some(NameObstacle::ImmutableFile)
+    } else if existing.is_mount_point {
+        Some(NameObstacle::MountPoint)
+    } else if is_others {
+        Some(NameObstacle::StickyFolder)
+    } else {
+        None
     }
 }
 

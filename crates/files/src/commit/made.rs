@@ -24,10 +24,7 @@ pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<Hel
     let held = names::hold(folder, name).map_err(system)?;
     let meta = AttributeHolder::Held(&held).meta().map_err(system)?;
     let is_like = (meta.kind, meta.special_device) == (like.kind, like.special_device);
-    match is_like && meta.links == 1 && is_own(folder, &meta) {
-        true => Ok(held),
-        false => Err(replaced(path)),
-    }
+    if is_like && meta.links == 1 && is_own(folder, &meta) { Ok(held) } else { Err(replaced(path)) }
 }
 
 /// Holds a folder that was made, whatever its mode.
@@ -35,10 +32,7 @@ pub fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<HeldName,
     let system = |errno: Errno| Problem::system(Operation::OpenMade, path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
     let meta = AttributeHolder::Held(&held).meta().map_err(system)?;
-    match meta.kind == FileKind::Folder && is_own(folder, &meta) {
-        true => Ok(held),
-        false => Err(replaced(path)),
-    }
+    if meta.kind == FileKind::Folder && is_own(folder, &meta) { Ok(held) } else { Err(replaced(path)) }
 }
 
 /// Whether an open folder is one that was made in `above` since `start`. What shows other times than a new folder has
@@ -54,10 +48,7 @@ pub fn check_folder(
     let looks_new = meta.mtime_ns == meta.ctime_ns && meta.ctime_ns >= start_ns;
     let system = |errno: Errno| Problem::system(Operation::List, path, errno.0);
     let is_new = looks_new || names::list(made, 0).map_err(system)?.0.is_empty();
-    match is_new && is_own(above, meta) {
-        true => Ok(()),
-        false => Err(replaced(path)),
-    }
+    if is_new && is_own(above, meta) { Ok(()) } else { Err(replaced(path)) }
 }
 
 /// Whether an open folder is a new root: this user's, with nothing in it but the list of a run that was killed. A
@@ -65,13 +56,12 @@ pub fn check_folder(
 pub fn check_root(above: &File, made: &File, path: &Path) -> Result<(), Problem> {
     let meta = file_meta(made).map_err(|errno| Problem::system(Operation::Make, path, errno.0))?;
     let is_new = holds_a_list_alone(made).map_err(|errno| Problem::system(Operation::List, path, errno.0))?;
-    match is_new && is_own(above, &meta) {
-        true => Ok(()),
-        false => {
-            let words = "what stands under its temporary name was made by somebody else, or is not empty; choose \
-                         another place";
-            Err(Problem::new(Class::Refused, Operation::Make, path, words))
-        }
+    if is_new && is_own(above, &meta) {
+        Ok(())
+    } else {
+        let words = "what stands under its temporary name was made by somebody else, or is not empty; choose \
+                     another place";
+        Err(Problem::new(Class::Refused, Operation::Make, path, words))
     }
 }
 

@@ -30,9 +30,10 @@ pub fn is_list_in(folder: &File) -> bool {
 
 /// Whether a name is that of a file that a pump uses or can resume, or of the list or note of an unfinished copy.
 pub fn is_pumps_in(folder: &File, name: &OsStr) -> bool {
-    match name == LIST_NAME {
-        true => is_list_in(folder),
-        false => temporary::is_partial(folder, name) || is_note_in(folder, name),
+    if name == LIST_NAME {
+        is_list_in(folder)
+    } else {
+        temporary::is_partial(folder, name) || is_note_in(folder, name)
     }
 }
 

@@ -127,10 +127,12 @@ impl NoteHead {
 fn begins(file: &File) -> Outcome<NoteHead> {
     let mut head = [0; HEAD.len()];
     let count = disk::fill(file, 0, &mut head)?;
-    Ok(match HEAD.starts_with(&head[..count]) {
-        true if count == HEAD.len() => NoteHead::Whole,
-        true => NoteHead::Torn,
-        false => NoteHead::Other,
+    Ok(if !HEAD.starts_with(&head[..count]) {
+        NoteHead::Other
+    } else if count == HEAD.len() {
+        NoteHead::Whole
+    } else {
+        NoteHead::Torn
     })
 }
 
@@ -164,9 +166,10 @@ impl PutNames {
     /// This run put a file under a name that it may give once more.
     pub fn keep_own(&self, folder: &File, name: &OsStr, file: FileId) {
         let (Ok(meta), mut known) = (file_meta(folder), self.known()) else { return };
-        match known.own.len() < OWN_MAX {
-            true => drop(known.own.insert(own_sum(&meta, name), file)),
-            false => known.forgets_own = true,
+        if known.own.len() < OWN_MAX {
+            known.own.insert(own_sum(&meta, name), file);
+        } else {
+            known.forgets_own = true;
         }
     }
 
@@ -334,13 +337,15 @@ impl Notes {
                 |earlier: &EarlierName| usize::from(earlier.file) == number && !earlier.is_dealt_with;
             let rest = self.earlier.iter().filter(|(_, earlier)| is_left(earlier));
             let rest: Vec<u8> = rest.flat_map(|(sum, _)| sum.to_le_bytes()).collect();
-            match note.command == self.command || rest.is_empty() {
-                _ if !self.knows_all && note.command != self.command => {}
-                true => removed |= self.remove(&open, &note.name),
-                false => {
-                    let cut = note.file.set_len(NAMES_AT);
-                    let _ = cut.map(|()| disk::put(&note.file, NAMES_AT, &rest));
-                }
+            let is_own = note.command == self.command;
+            if !self.knows_all && !is_own {
+                continue;
+            }
+            if is_own || rest.is_empty() {
+                removed |= self.remove(&open, &note.name);
+            } else {
+                let cut = note.file.set_len(NAMES_AT);
+                let _ = cut.map(|()| disk::put(&note.file, NAMES_AT, &rest));
             }
         }
         if let Some(before) = before.ok().filter(|_| removed) {

@@ -73,28 +73,26 @@ impl Rooms {
         let room = &self.folder;
         let words = room_words(needed, room.free_bytes);
         let has_plenty = room.free_bytes >= needed.unwrap_or(0).max(PLENTY_BYTES);
-        match () {
-            () if is_quota(errno) => {
-                "the quota that a user, a group, a project or a subvolume has there is used up, \
+        if is_quota(errno) {
+            "the quota that a user, a group, a project or a subvolume has there is used up, \
                  in bytes or in inodes; free some of it, or raise it"
-                    .into()
-            }
-            () if errno == Errno::EFBIG.0 => too_long(needed, limit, self.file.magic),
-            () if kind::has_projects(room.magic) && room.total_bytes != self.file.total_bytes => {
-                format!("the quota of the project that the folder belongs to is used up: {words}")
-            }
-            () if has_plenty && room.has_no_inodes() => {
-                let inodes = with_commas(room.inodes);
-                format!("all {inodes} inodes of the file system are used (df -i); remove files there")
-            }
-            () if has_plenty => {
-                let what = match kind::is_btrfs(room.magic) {
-                    true => "its metadata have no room (btrfs filesystem usage)",
-                    false => "something else has none: its metadata, the index of the folder, a quota",
-                };
-                format!("{words}, which is enough: {what}")
-            }
-            () => words,
+                .into()
+        } else if errno == Errno::EFBIG.0 {
+            too_long(needed, limit, self.file.magic)
+        } else if kind::has_projects(room.magic) && room.total_bytes != self.file.total_bytes {
+            format!("the quota of the project that the folder belongs to is used up: {words}")
+        } else if has_plenty && room.has_no_inodes() {
+            let inodes = with_commas(room.inodes);
+            format!("all {inodes} inodes of the file system are used (df -i); remove files there")
+        } else if has_plenty {
+            let what = if kind::is_btrfs(room.magic) {
+                "its metadata have no room (btrfs filesystem usage)"
+            } else {
+                "something else has none: its metadata, the index of the folder, a quota"
+            };
+            format!("{words}, which is enough: {what}")
+        } else {
+            words
         }
     }
 }

@@ -156,10 +156,13 @@ pub fn create(
 ) -> Result<Option<Handle>, Problem> {
     for _ in 0..ROUNDS_MAX {
         let handle = match create_new(temporary) {
-            Err(Errno::EEXIST) => match clear(folder, temporary, path, siblings)? {
-                true => continue,
-                false => return Ok(None),
-            },
+            Err(Errno::EEXIST) => {
+                if clear(folder, temporary, path, siblings)? {
+                    continue;
+                } else {
+                    return Ok(None);
+                }
+            }
             made => made.map_err(|errno| shortage::of_name_in(Operation::Create, path, errno, folder))?,
         };
         if locked_and_ours(folder, temporary, &handle, path)? {

@@ -92,10 +92,7 @@ pub(super) fn metadata_at(folder: &File, name: &OsStr) -> Outcome<Meta> {
         }
         found => found.map_err(errno)?,
     };
-    match is_withheld(stat.st_dev, stat.st_ino) {
-        true => Err(REFUSED),
-        false => Ok(meta(stat)),
-    }
+    if is_withheld(stat.st_dev, stat.st_ino) { Err(REFUSED) } else { Ok(meta(stat)) }
 }
 
 /// A mount that does not answer this user, as FUSE keeps out all but the user who mounted it: the kernel reports its
@@ -205,10 +202,8 @@ pub(super) fn set_len(file: &File, bytes: u64) -> Outcome<()> {
 /// `EOPNOTSUPP` also where a sandbox refuses the call: then writes show a full disk.
 pub(super) fn reserve(file: &File, at: u64, bytes: u64) -> Outcome<()> {
     let reserved = fs::fallocate(file, FallocateFlags::empty(), at, bytes).map_err(errno);
-    reserved.map_err(|errno| match KernelCall::Fallocate.is_refused_by(errno) {
-        true => Errno::EOPNOTSUPP,
-        false => errno,
-    })
+    reserved
+        .map_err(|errno| if KernelCall::Fallocate.is_refused_by(errno) { Errno::EOPNOTSUPP } else { errno })
 }
 
 pub(super) fn room(file: impl AsFd) -> Room {

@@ -99,10 +99,8 @@ impl JournalBook {
         let waiting = std::mem::take(&mut state.waiting);
         waiting.iter().for_each(|(start, end)| ranges.insert(start, end));
         drop(state);
-        let synced = self.data.sync_data().and_then(|()| match names_are_synced {
-            true => Ok(()),
-            false => self.folder.sync(),
-        });
+        let synced =
+            self.data.sync_data().and_then(|()| if names_are_synced { Ok(()) } else { self.folder.sync() });
         if let Err(errno) = synced {
             return self.distrust(errno);
         }

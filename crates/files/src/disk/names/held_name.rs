@@ -131,10 +131,7 @@ impl HeldPlace {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let flags = if self.follows { flags } else { flags | OFlags::NOFOLLOW };
         let now = fs::openat(&self.folder, &*self.name, flags, Mode::empty()).map_err(errno)?;
-        match is_same(&os::file_metadata(&now.into())?, meta) {
-            true => Ok(()),
-            false => Err(errno(System::STALE)),
-        }
+        if is_same(&os::file_metadata(&now.into())?, meta) { Ok(()) } else { Err(errno(System::STALE)) }
     }
 }
 

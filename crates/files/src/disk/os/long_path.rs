@@ -16,9 +16,8 @@ const PATH_MAX: usize = 4096;
 
 /// Calls with a folder and a path from there on that is short enough.
 pub fn by_parts<T>(path: impl Arg, call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T>) -> Result<T> {
-    path.into_with_c_str(|path| match path.to_bytes().len() < PATH_MAX {
-        true => call(CWD, path),
-        false => in_parts(path.to_bytes(), call),
+    path.into_with_c_str(|path| {
+        if path.to_bytes().len() < PATH_MAX { call(CWD, path) } else { in_parts(path.to_bytes(), call) }
     })
 }
 
