@@ -203,9 +203,10 @@ impl RemoteEnd {
                 drop(output);
                 let status = end(&mut child, END_MAX, stop);
                 // A terminal tells ssh to stop, too: that it did is no news.
-                return Err(match stop.load(Ordering::Relaxed) {
-                    true => NetFault::Stopped,
-                    false => ended(&call, status, (&search, &said)),
+                return Err(if stop.load(Ordering::Relaxed) {
+                    NetFault::Stopped
+                } else {
+                    ended(&call, status, (&search, &said))
                 });
             }
             Err(fault) => Err(fault),

@@ -332,9 +332,10 @@ impl Body {
                 Err(error) => return Err((done, cut(&error.to_string()))),
             }
         }
-        match self.end == Some(self.at + done as u64) {
-            true => self.end().map(|()| done).map_err(|failure| (done, failure)),
-            false => Ok(done),
+        if self.end == Some(self.at + done as u64) {
+            self.end().map(|()| done).map_err(|failure| (done, failure))
+        } else {
+            Ok(done)
         }
     }
 

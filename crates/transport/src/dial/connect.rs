@@ -40,9 +40,10 @@ pub(crate) fn call(
     };
     Err(match failed {
         NetFault::Lost(words) => {
-            let try_this = match words == REFUSED {
-                true => "; is \"pump serve\" running there?",
-                false => address_hint(&addresses),
+            let try_this = if words == REFUSED {
+                "; is \"pump serve\" running there?"
+            } else {
+                address_hint(&addresses)
             };
             NetFault::Lost(format!("connect to '{host}': {words}{try_this}"))
         }

@@ -53,9 +53,12 @@ impl<'shell> SshCall<'shell> {
     /// Those words as a shell would take them, for people.
     pub(super) fn shown(&self) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:=%+,[]".contains(letter);
-        let quoted = |word: &Cow<'_, str>| match word.chars().all(is_plain) && !word.is_empty() {
-            true => word.to_string(),
-            false => format!("'{}'", word.replace('\'', "'\\''")),
+        let quoted = |word: &Cow<'_, str>| {
+            if word.chars().all(is_plain) && !word.is_empty() {
+                word.to_string()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
         };
         let line = self.words().iter().map(quoted).collect::<Vec<_>>().join(" ");
         datapump_core::problem::shown(line.as_bytes())

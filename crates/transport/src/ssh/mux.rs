@@ -89,9 +89,10 @@ impl SshMux {
         let number = locked(&self.streams).last + 1;
         let socket = self.start(number, true)?;
         // Nobody reads the pipe any more: nobody would tell this stream either.
-        match self.is_over.load(Ordering::Relaxed) {
-            true => Err(NetFault::Lost("ssh has ended".into())),
-            false => Ok(socket),
+        if self.is_over.load(Ordering::Relaxed) {
+            Err(NetFault::Lost("ssh has ended".into()))
+        } else {
+            Ok(socket)
         }
     }
 

@@ -81,9 +81,10 @@ impl StartWait {
     /// Of a command that opened no session which shows here.
     fn verdict(&self, now: Instant) -> Option<Silent> {
         let waits = |since: Instant, most| now.duration_since(since) >= most;
-        match self.logs_in {
-            true => (!self.has_user && waits(self.began, self.log_in_max)).then_some(Silent::Ssh),
-            false => waits(self.seen, ANSWER_MAX).then_some(Silent::Shell),
+        if self.logs_in {
+            (!self.has_user && waits(self.began, self.log_in_max)).then_some(Silent::Ssh)
+        } else {
+            waits(self.seen, ANSWER_MAX).then_some(Silent::Shell)
         }
     }
 }

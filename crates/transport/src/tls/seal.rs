@@ -144,10 +144,10 @@ impl Seal {
         for piece in plain.chunks(SEALED_BYTES) {
             match self {
                 Seal::Caller(connection) => {
-                    encrypt(connection.process_tls_records(&mut []), piece, outgoing)?
+                    encrypt(connection.process_tls_records(&mut []), piece, outgoing)?;
                 }
                 Seal::Called(connection) => {
-                    encrypt(connection.process_tls_records(&mut []), piece, outgoing)?
+                    encrypt(connection.process_tls_records(&mut []), piece, outgoing)?;
                 }
                 Seal::Open => {
                     outgoing.room(piece.len()).copy_from_slice(piece);
@@ -244,7 +244,7 @@ fn encode(
                 return Ok(());
             }
             Err(EncodeError::InsufficientSize(wanted)) if wanted.required_size > room => {
-                room = wanted.required_size
+                room = wanted.required_size;
             }
             Err(error) => return Err(NetFault::Protocol(format!("the handshake failed: {error}"))),
         }
@@ -365,9 +365,10 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match public(shown)? == self.maker {
-            true => Ok(ServerCertVerified::assertion()),
-            false => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+        if public(shown)? == self.maker {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(Error::InvalidCertificate(CertificateError::UnknownIssuer))
         }
     }
 

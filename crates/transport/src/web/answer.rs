@@ -123,12 +123,13 @@ fn refuse_encoded(headers: &HeaderMap) -> Result<(), Failure> {
     let coded = values(headers, CONTENT_ENCODING);
     // Object stores give back what an upload was framed with, and some servers a character set: bytes are as they are.
     let is_plain = |value: &String| matches!(&value[..], "" | "identity" | "aws-chunked" | "utf-8");
-    match coded.iter().all(is_plain) {
-        true => Ok(()),
-        false => Err(wrong(format!(
+    if coded.iter().all(is_plain) {
+        Ok(())
+    } else {
+        Err(wrong(format!(
             "the server sends it encoded ({}), which was not requested; fetch it with curl --compressed",
             listed(&coded)
-        ))),
+        )))
     }
 }
 

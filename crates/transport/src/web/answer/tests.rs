@@ -185,7 +185,7 @@ fn refusals_are_of_their_class() {
     ] {
         match read(head(status, &headers("retry-after:7")), Asked::default()) {
             Err(Failure::Final(fault) | Failure::Refused(fault)) => {
-                assert_eq!((fault.class, false), (class, passes), "{status}")
+                assert_eq!((fault.class, false), (class, passes), "{status}");
             }
             Err(Failure::Passing(fault, after)) => {
                 assert_eq!((fault.class, true), (class, passes), "{status}");
