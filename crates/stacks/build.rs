@@ -52,12 +52,12 @@ mod algorithms {
         let compiled = command.arg("-o").arg(out.join("stacks.bpf.o")).output();
         let compiled = compiled
             .map_err(|error| format!("{clang}: {error}; the feature bpf-cc needs the packages {PACKAGES}"))?;
-        match compiled.status.success() {
-            true => Ok(()),
-            false => Err(format!(
-                "{}\n{clang} did not compile {SOURCE}; the feature bpf-cc needs the packages {PACKAGES}",
-                String::from_utf8_lossy(&compiled.stderr)
-            )),
+        if compiled.status.success() {
+            return Ok(());
         }
+        Err(format!(
+            "{}\n{clang} did not compile {SOURCE}; the feature bpf-cc needs the packages {PACKAGES}",
+            String::from_utf8_lossy(&compiled.stderr)
+        ))
     }
 }

@@ -22,12 +22,11 @@ pub fn load(_: &[LoadableStack]) -> Result<AbsentStacks, String> {
 
 /// Why not.
 pub fn is_built() -> Result<(), String> {
-    let needs = match cfg!(target_os = "linux") {
-        true => {
-            "needs clang, libbpf-dev, libelf-dev, zlib1g-dev, pkg-config and make (Debian's names); then: \
-             cargo build --release -p pump-stacks --features bpf-cc"
-        }
-        false => "is Linux's alone",
+    let needs = if cfg!(target_os = "linux") {
+        "needs clang, libbpf-dev, libelf-dev, zlib1g-dev, pkg-config and make (Debian's names); then: \
+         cargo build --release -p pump-stacks --features bpf-cc"
+    } else {
+        "is Linux's alone"
     };
     Err(format!("this build can load nothing into the kernel: it lacks the feature bpf-cc, which {needs}"))
 }

@@ -14,9 +14,10 @@ pub fn available() -> Result<Vec<String>, String> {
 
 /// Before anything else: the kernel's own answer to others says only that something is not permitted.
 pub fn root_only() -> Result<(), String> {
-    match rustix::process::geteuid().is_root() {
-        true => Ok(()),
-        false => Err("only root loads something into the kernel".into()),
+    if rustix::process::geteuid().is_root() {
+        Ok(())
+    } else {
+        Err("only root loads something into the kernel".into())
     }
 }
 
