@@ -259,14 +259,16 @@ fn value(seed: u64) -> u64 {
 fn length(path: &Path) -> Result<u64, Problem> {
     let meta = fs::metadata(path).map_err(|error| failed(Operation::Open, path, &error))?;
     let kind = meta.file_type();
-    let words = match () {
-        () if kind.is_dir() => "is a folder; name a regular file",
-        () if kind.is_block_device() || kind.is_char_device() => {
-            "is a device, and a pass is made through a regular file; make one on the disk in question"
-        }
-        () if !kind.is_file() => "is no regular file; name one",
-        () if meta.len() == 0 => "is empty: there is no page to touch; name a file with content",
-        () => return Ok(meta.len()),
+    let words = if kind.is_dir() {
+        "is a folder; name a regular file"
+    } else if kind.is_block_device() || kind.is_char_device() {
+        "is a device, and a pass is made through a regular file; make one on the disk in question"
+    } else if !kind.is_file() {
+        "is no regular file; name one"
+    } else if meta.len() == 0 {
+        "is empty: there is no page to touch; name a file with content"
+    } else {
+        return Ok(meta.len());
     };
     Err(refused(path)(words.into()))
 }

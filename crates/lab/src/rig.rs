@@ -432,9 +432,10 @@ impl Rig {
 
     /// An error once the user asked to stop.
     pub fn go_on(&self) -> anyhow::Result<()> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => bail!("interrupted; the same command goes on with the runs that are left"),
-            false => Ok(()),
+        if self.stop.load(Ordering::Relaxed) {
+            bail!("interrupted; the same command goes on with the runs that are left")
+        } else {
+            Ok(())
         }
     }
 }

@@ -152,7 +152,7 @@ impl<'study> StudySession<'study> {
         let (name, percent) = (&self.study.name, rule.narrower_than * 100.0);
         match (rule.at_least..=rule.at_most).find(|&rounds| self.is_enough(rounds)) {
             Some(rounds) => {
-                tell(&format!("{name}: {rounds} rounds: every interval is narrower than {percent} %"))
+                tell(&format!("{name}: {rounds} rounds: every interval is narrower than {percent} %"));
             }
             None => tell(&format!(
                 "{name}: {} rounds, the most, and not every interval is narrower than {percent} %",
@@ -224,9 +224,10 @@ impl<'study> StudySession<'study> {
         let cell = self.cells[run.cell].clone();
         let prepared = self.prepare(&cell)?;
         let began = began(&cell);
-        let row = match self.is_of_others() {
-            true => self.row_by_other(&cell, &prepared)?,
-            false => self.row_by_this(run, &cell, &prepared)?,
+        let row = if self.is_of_others() {
+            self.row_by_other(&cell, &prepared)?
+        } else {
+            self.row_by_this(run, &cell, &prepared)?
         };
         self.rig.go_on()?;
         let row = self.checked(row, &cell, &prepared, began);
@@ -421,9 +422,10 @@ fn path_of(name: &str, prepared: &Prepared, pump: &Path) -> Option<PathBuf> {
 
 /// The moment from which on nothing may be written, if that is checked.
 fn began(cell: &Cell) -> Moment {
-    match cell.check.contains(&Check::NothingWritten) {
-        true => Moment::after_all_that_was_written(),
-        false => Moment::now(),
+    if cell.check.contains(&Check::NothingWritten) {
+        Moment::after_all_that_was_written()
+    } else {
+        Moment::now()
     }
 }
 

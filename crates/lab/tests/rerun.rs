@@ -125,7 +125,7 @@ fn what_was_changed_between_is_run_in_its_order() {
         bench.run(JOBS, |run| run.repeats = Some(repeats));
     }
     bench.run(JOBS, |run| {
-        (run.repeats, run.set) = (Some(1), vec![("request_size".into(), vec!["8KiB".into()])])
+        (run.repeats, run.set) = (Some(1), vec![("request_size".into(), vec!["8KiB".into()])]);
     });
     bench.rerun().expect("all of it");
     let (mut old, mut new) = (plan(&bench.rows("old.jsonl")), plan(&bench.rows("new.jsonl")));

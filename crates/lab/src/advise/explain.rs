@@ -99,9 +99,10 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     let start = Instant::now();
     let ends = CopyEnds::of(case);
     let bench = isolate::Bench { case, ends: &ends, mover };
-    let (parts, unmeasured) = match refusal::is_foreseen(case, &ends, mover) {
-        true => (Vec::new(), vec!["nothing was measured: the copy was expected to be refused".into()]),
-        false => isolate::all(&bench, tell),
+    let (parts, unmeasured) = if refusal::is_foreseen(case, &ends, mover) {
+        (Vec::new(), vec!["nothing was measured: the copy was expected to be refused".into()])
+    } else {
+        isolate::all(&bench, tell)
     };
     let prediction = law::predict(&parts, &ends).filter(|_| !is_stopped(case));
     if let Some(prediction) = &prediction {
@@ -118,12 +119,11 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         law::decide(prediction.as_ref(), law::is_partial(&parts, &ends), &report, &seen);
     let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));
     let cause = advice::cause(limited_by, &limited_detail, &report);
-    let advice = match report.exit_status == Status::Done as i32 {
-        true => {
-            let gains = tried(&bench, &parts, cause, &report, over, tell);
-            advice::advise(cause, (&case.options, &report), prediction.as_ref(), &gains)
-        }
-        false => Advice::none(cause),
+    let advice = if report.exit_status == Status::Done as i32 {
+        let gains = tried(&bench, &parts, cause, &report, over, tell);
+        advice::advise(cause, (&case.options, &report), prediction.as_ref(), &gains)
+    } else {
+        Advice::none(cause)
     };
     let explained = Explained {
         parts,
@@ -158,9 +158,10 @@ fn tried(
 
 /// Of a copy that failed, its problem says all there is to say.
 fn in_words(explained: Explained, case: &Case) -> Explained {
-    let (words, page) = match explained.report.exit_status == Status::Done as i32 {
-        true => (words::paragraph(&explained, case), words::page(&explained, case)),
-        false => (String::new(), String::new()),
+    let (words, page) = if explained.report.exit_status == Status::Done as i32 {
+        (words::paragraph(&explained, case), words::page(&explained, case))
+    } else {
+        (String::new(), String::new())
     };
     Explained { words, page, ..explained }
 }

@@ -98,9 +98,10 @@ const NEEDS_PROC: &str =
 /// What cannot be watched is told before anything else.
 fn refused(pid: u32) -> Result<parse::Stat, Problem> {
     let nobody = || {
-        let words = match std::path::Path::new("/proc/self").exists() {
-            true => format!("no process has the number {pid}; `ps` lists those there are"),
-            false => format!("process {pid}: {NEEDS_PROC}"),
+        let words = if std::path::Path::new("/proc/self").exists() {
+            format!("no process has the number {pid}; `ps` lists those there are")
+        } else {
+            format!("process {pid}: {NEEDS_PROC}")
         };
         refuse(Class::Missing, words)
     };

@@ -181,9 +181,10 @@ fn refuse_other(out: &Path) -> anyhow::Result<()> {
     if out.is_dir() {
         bail!("{} is a folder; name a file", out.display());
     }
-    match out.is_file() && !std::fs::read(out).is_ok_and(|bytes| is_profile(&bytes)) {
-        true => bail!("{} is there and is no {KIND}; name another file, or remove it first", out.display()),
-        false => Ok(()),
+    if out.is_file() && !std::fs::read(out).is_ok_and(|bytes| is_profile(&bytes)) {
+        bail!("{} is there and is no {KIND}; name another file, or remove it first", out.display())
+    } else {
+        Ok(())
     }
 }
 

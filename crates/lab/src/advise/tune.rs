@@ -145,9 +145,10 @@ impl<'case> TuneBench<'case> {
             sink_depth: options.sink_depth.unwrap_or(usual.sink_depth),
             lanes: options.lanes.unwrap_or(usual.lanes),
         };
-        match point.memory_bytes() <= bounds.memory_bytes {
-            true => options.clone(),
-            false => point.within(bounds).options(options),
+        if point.memory_bytes() <= bounds.memory_bytes {
+            options.clone()
+        } else {
+            point.within(bounds).options(options)
         }
     }
 
@@ -156,9 +157,10 @@ impl<'case> TuneBench<'case> {
         let options = point.options(&self.case.options);
         // Nothing cuts short what goes to null.
         let is_null = matches!(self.case.target, Place::Null { .. });
-        let checked = match is_null {
-            true => self.perform(Options { dry_run: true, ..options }, 1),
-            false => self.perform(options, 1),
+        let checked = if is_null {
+            self.perform(Options { dry_run: true, ..options }, 1)
+        } else {
+            self.perform(options, 1)
         };
         self.judged(checked, 0).map(|_| ())
     }
@@ -196,10 +198,12 @@ impl<'case> TuneBench<'case> {
     /// A rehearsal that moved as many bytes as it should at least.
     fn judged(&self, moved: MoveOutcome, least_bytes: u64) -> Result<Report, String> {
         let MoveOutcome { report, problem } = moved;
-        match report.exit_status == Status::Done as i32 && report.bytes_moved >= least_bytes {
-            true => Ok(report),
-            false if self.case.stop.load(Ordering::Relaxed) => Err(INTERRUPTED.into()),
-            false => Err(format!("cannot tune: {}", problem.as_deref().unwrap_or("nothing was moved"))),
+        if report.exit_status == Status::Done as i32 && report.bytes_moved >= least_bytes {
+            Ok(report)
+        } else if self.case.stop.load(Ordering::Relaxed) {
+            Err(INTERRUPTED.into())
+        } else {
+            Err(format!("cannot tune: {}", problem.as_deref().unwrap_or("nothing was moved")))
         }
     }
 

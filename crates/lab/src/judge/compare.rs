@@ -258,9 +258,10 @@ impl<'rows> FoundCell<'rows> {
         let values = rows.map(|rows| Values::of(rows, metric));
         let pairs = pairs(&values);
         let [a, b] = values.each_ref().map(Values::logarithms);
-        let estimate = match pairs.is_empty() {
-            false => Estimate::of(&pairs),
-            true => Estimate::of(&a).zip(Estimate::of(&b)).map(|(a, b)| a.minus(b)),
+        let estimate = if pairs.is_empty() {
+            Estimate::of(&a).zip(Estimate::of(&b)).map(|(a, b)| a.minus(b))
+        } else {
+            Estimate::of(&pairs)
         };
         let runs = match pairs.len() {
             0 => 2.0 / (1.0 / a.len() as f64 + 1.0 / b.len() as f64),
@@ -327,11 +328,14 @@ impl Judged {
         let Interval { low, high } = estimate.interval(doubt);
         let band = noise.map(|noise| noise.half_width(DOUBT));
         let is_noise = band.is_some_and(|band| estimate.center.abs() <= band);
-        let (verdict, why) = match () {
-            () if low <= 0.0 && high >= 0.0 => (ComparisonVerdict::NoDifferenceShown, None),
-            () if is_noise => (ComparisonVerdict::NoDifferenceShown, Some(IN_THE_BAND)),
-            () if low > 0.0 => (ComparisonVerdict::Faster, None),
-            () => (ComparisonVerdict::Slower, None),
+        let (verdict, why) = if low <= 0.0 && high >= 0.0 {
+            (ComparisonVerdict::NoDifferenceShown, None)
+        } else if is_noise {
+            (ComparisonVerdict::NoDifferenceShown, Some(IN_THE_BAND))
+        } else if low > 0.0 {
+            (ComparisonVerdict::Faster, None)
+        } else {
+            (ComparisonVerdict::Slower, None)
         };
         Judged {
             verdict,

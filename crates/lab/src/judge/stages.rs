@@ -80,10 +80,12 @@ pub fn separate(one: &StageSpread, other: &StageSpread) -> (Option<f64>, StageVe
     let difference = (one.mean - other.mean).abs();
     // Equal samples have no deviation: any difference is infinitely many of them, and none is none.
     let apart = if difference == 0.0 { 0.0 } else { difference / deviation };
-    let verdict = match apart < DEVIATIONS_MIN {
-        _ if one.n.min(other.n) < RUNS_MIN => StageVerdict::TooFew,
-        true => StageVerdict::NotSeparable,
-        false => StageVerdict::Separable,
+    let verdict = if one.n.min(other.n) < RUNS_MIN {
+        StageVerdict::TooFew
+    } else if apart < DEVIATIONS_MIN {
+        StageVerdict::NotSeparable
+    } else {
+        StageVerdict::Separable
     };
     (apart.is_finite().then_some(apart), verdict)
 }

@@ -105,9 +105,10 @@ fn end_when_stopped(group: Pid, has_ended: &mpsc::Receiver<()>, stop: &AtomicBoo
 pub fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,".contains(letter);
-    match text.chars().all(plain) && !text.is_empty() {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    if text.chars().all(plain) && !text.is_empty() {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

@@ -99,9 +99,10 @@ impl ChartLine {
     fn over(xs: &[f64], label: &str, points: &[ChartPoint]) -> ChartLine {
         let at = |x: &f64| points.iter().find(|point| point.x == *x);
         let ends = |end: fn(&Interval) -> f64| -> Vec<Option<f64>> {
-            match points.iter().any(|point| point.interval.is_some()) {
-                true => xs.iter().map(|x| at(x)?.interval.as_ref().map(end)).collect(),
-                false => Vec::new(),
+            if points.iter().any(|point| point.interval.is_some()) {
+                xs.iter().map(|x| at(x)?.interval.as_ref().map(end)).collect()
+            } else {
+                Vec::new()
             }
         };
         ChartLine {
@@ -119,9 +120,10 @@ type ChartMeasure = (&'static str, &'static str, fn(&CellSummary) -> Option<(f64
 /// The charts of a study.
 pub fn of_study(study: &StudySummary) -> Vec<Chart> {
     let by_soaker = study.cells.iter().any(|cell| cell.soaker_cpu_ns_per_byte.is_some());
-    let cpu: ChartMeasure = match by_soaker {
-        true => ("CPU time for a byte, by the soaker", "ns/byte", soaker),
-        false => ("CPU time for a byte", "ns/byte", process),
+    let cpu: ChartMeasure = if by_soaker {
+        ("CPU time for a byte, by the soaker", "ns/byte", soaker)
+    } else {
+        ("CPU time for a byte", "ns/byte", process)
     };
     let factors = study.varied().into_iter().filter(|factor| is_numeric(study, factor));
     factors

@@ -16,10 +16,7 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 /// Reads the file, or every file of the tree, into the page cache. Ends early once `stop` is set.
 pub fn warm(path: &Path, stop: &AtomicBool) -> anyhow::Result<()> {
-    let read = match path.is_dir() {
-        true => tree::read_all(path, stop),
-        false => tree::read_file(path, stop),
-    };
+    let read = if path.is_dir() { tree::read_all(path, stop) } else { tree::read_file(path, stop) };
     read.with_context(|| format!("read {} into the page cache", path.display()))
 }
 
@@ -28,10 +25,7 @@ pub fn warm(path: &Path, stop: &AtomicBool) -> anyhow::Result<()> {
 ///
 /// Errors: for a tree also that the user may not do that.
 pub fn cool(path: &Path) -> anyhow::Result<()> {
-    let cooled = match path.is_dir() {
-        true => drop_all(),
-        false => drop_file(path),
-    };
+    let cooled = if path.is_dir() { drop_all() } else { drop_file(path) };
     cooled.with_context(|| format!("take {} out of the page cache", path.display()))
 }
 

@@ -34,18 +34,20 @@ pub fn read_text(path: &Path, stop: &AtomicBool) -> io::Result<String> {
 fn bounded(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(TEXT_BYTES_MAX + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > TEXT_BYTES_MAX {
-        true => Err(io::Error::new(ErrorKind::FileTooLarge, "it is longer than 16 MiB")),
-        false => Ok(text),
+    if text.len() as u64 > TEXT_BYTES_MAX {
+        Err(io::Error::new(ErrorKind::FileTooLarge, "it is longer than 16 MiB"))
+    } else {
+        Ok(text)
     }
 }
 
 /// Refuses a pipe: rows are read back from where they are appended.
 pub fn refuse_pipe(path: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::FileTypeExt;
-    match fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
-        true => bail!("{} is a pipe; name a file, to which rows can be appended", path.display()),
-        false => Ok(()),
+    if fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+        bail!("{} is a pipe; name a file, to which rows can be appended", path.display())
+    } else {
+        Ok(())
     }
 }
 

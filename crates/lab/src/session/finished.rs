@@ -61,9 +61,10 @@ impl Finished {
 
 /// Deletes a file, or a folder with what is in it. A run that failed may have left nothing to delete.
 pub fn delete(path: &Path) {
-    let _ = match path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        true => std::fs::remove_dir_all(path),
-        false => std::fs::remove_file(path),
+    let _ = if path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
     };
 }
 

@@ -101,12 +101,13 @@ fn is_held(path: &Path, index: usize, row: &Row, studies: &[(&Study, Vec<Cell>)]
     let has_run = |(_, cells): &(&Study, Vec<Cell>)| {
         cells.iter().any(|cell| cell.levels == row.asked && row.repeat < cell.repeats)
     };
-    match own.any(has_run) {
-        true => Ok(()),
-        false => wrong(format!(
+    if own.any(has_run) {
+        Ok(())
+    } else {
+        wrong(format!(
             "the study '{name}' of seed {seed} has no run of this cell and round; take the row out, or run the study \
              it is of"
-        )),
+        ))
     }
 }
 

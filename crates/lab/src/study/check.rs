@@ -39,12 +39,13 @@ pub fn check(study: &Study) -> Result<(), StudyError> {
 fn check_name(study: &Study) -> Result<(), StudyError> {
     let in_file_names =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    match study.name.chars().all(in_file_names) && !study.name.is_empty() {
-        true => Ok(()),
-        false => Err(study.error(
+    if study.name.chars().all(in_file_names) && !study.name.is_empty() {
+        Ok(())
+    } else {
+        Err(study.error(
             "name",
             format!("'{}' names a file too; write small letters, digits and '-', as in my-study", study.name),
-        )),
+        ))
     }
 }
 
@@ -77,9 +78,10 @@ fn check_factor(study: &Study, factor: &super::Factor) -> Result<(), StudyError>
 }
 
 fn check_soaker(study: &Study, key: &str, level: &Level) -> Result<(), StudyError> {
-    match SOAKER_LEVELS.contains(&level.to_string().as_str()) {
-        true => Ok(()),
-        false => Err(study.error(key, format!("'{level}' is none of {}", SOAKER_LEVELS.join(", ")))),
+    if SOAKER_LEVELS.contains(&level.to_string().as_str()) {
+        Ok(())
+    } else {
+        Err(study.error(key, format!("'{level}' is none of {}", SOAKER_LEVELS.join(", "))))
     }
 }
 
@@ -108,12 +110,11 @@ fn check_exception(study: &Study, exception: &Exception) -> Result<(), StudyErro
 
 fn has_factor(study: &Study, key: &str, name: &str) -> Result<(), StudyError> {
     let names: Vec<&str> = study.factors.iter().map(|factor| factor.name.as_str()).collect();
-    match names.contains(&name) {
-        true => Ok(()),
-        false => Err(study.error(
-            key,
-            format!("'{name}' is no factor of this study; its factors are {}", names.join(", ")),
-        )),
+    if names.contains(&name) {
+        Ok(())
+    } else {
+        Err(study
+            .error(key, format!("'{name}' is no factor of this study; its factors are {}", names.join(", "))))
     }
 }
 
@@ -162,9 +163,12 @@ fn check_size(study: &Study, cells: &[Cell]) -> Result<(), StudyError> {
 /// Fills the templates of a cell with stand-ins for what the rig gives.
 fn check_cell(study: &Study, cell: &Cell) -> Result<(), StudyError> {
     let given = given(study);
-    let value = |name: &str| match given.contains(&name) {
-        true => Some("stand-in".to_string()),
-        false => cell.levels.get(name).map(Level::to_string),
+    let value = |name: &str| {
+        if given.contains(&name) {
+            Some("stand-in".to_string())
+        } else {
+            cell.levels.get(name).map(Level::to_string)
+        }
     };
     study.prepare.iter().try_for_each(|step| check_step(study, step, &value))?;
     match &study.template {

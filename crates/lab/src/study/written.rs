@@ -204,16 +204,16 @@ fn unlike(factor: &Factor, level: &Level) -> Option<String> {
     let all = |is: fn(&Level) -> bool| factor.levels.iter().all(is);
     let least = factor.levels.iter().filter_map(Level::value).fold(1.0, f64::min);
     let is_number = |level: &Level| matches!(level, Level::Number(_));
-    let kind = match () {
-        () if LIMITS_OF_A_PATH.contains(&factor.name.as_str()) && level.to_string() == NONE => return None,
-        () if all(is_number) && !(is_number(level) && level.value() >= Some(least)) => "a number",
-        () if all(Level::is_size) && !(level.is_size() && level.value() >= Some(least)) => {
-            "a size with its unit"
-        }
-        () if KNOWN_WORDS.contains(&factor.name.as_str()) && !factor.levels.contains(level) => {
-            "one of its words"
-        }
-        () => return None,
+    let kind = if LIMITS_OF_A_PATH.contains(&factor.name.as_str()) && level.to_string() == NONE {
+        return None;
+    } else if all(is_number) && !(is_number(level) && level.value() >= Some(least)) {
+        "a number"
+    } else if all(Level::is_size) && !(level.is_size() && level.value() >= Some(least)) {
+        "a size with its unit"
+    } else if KNOWN_WORDS.contains(&factor.name.as_str()) && !factor.levels.contains(level) {
+        "one of its words"
+    } else {
+        return None;
     };
     let names: Vec<String> = factor.levels.iter().map(Level::to_string).collect();
     Some(format!("'{level}' is not {kind}; the study has {}", names.join(", ")))

@@ -82,10 +82,8 @@ pub(super) fn advise(
     }
     let (words, flag) = by_table(cause, options, report, gains);
     let tried: Vec<&str> = gains.iter().map(|gain| gain.flag.as_str()).collect();
-    let tried = match tried.is_empty() {
-        true => String::new(),
-        false => format!(" ({} tried: no gain)", tried.join(" and ")),
-    };
+    let tried =
+        if tried.is_empty() { String::new() } else { format!(" ({} tried: no gain)", tried.join(" and ")) };
     let next = prediction.map(|prediction| prediction.next).map_or(String::new(), |(part, speed)| {
         format!(". The next limit would be {}, at {}", part.limit_words(), rate_words(speed))
     });

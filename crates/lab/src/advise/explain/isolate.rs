@@ -321,12 +321,11 @@ impl Bench<'_> {
 fn measured(name: PartName, moved: &MoveOutcome) -> Result<Part, String> {
     let part = Part::of(name, &moved.report);
     let is_done = [Status::Done as i32, Status::Interrupted as i32].contains(&moved.report.exit_status);
-    match is_done && part.bytes > 0 {
-        true => Ok(part),
-        false => {
-            let why = moved.problem.as_deref().unwrap_or("nothing was moved");
-            Err(alone(name, why))
-        }
+    if is_done && part.bytes > 0 {
+        Ok(part)
+    } else {
+        let why = moved.problem.as_deref().unwrap_or("nothing was moved");
+        Err(alone(name, why))
     }
 }
 

@@ -189,16 +189,19 @@ pub(super) fn decide(
     let is_true = seen.error_percent.is_some_and(|error| error <= ERROR_MAX_PERCENT);
     let leads = prediction.next.1 >= LEAD_MIN * prediction.slowest_bytes_per_second;
     let by_parts = prediction.slowest.limit(told.0);
-    match () {
-        () if report.exit_status != 0 || detail.why == Why::RateLimit => told,
-        () if is_clear || (by_parts == told.0 && (prediction.slowest != PartName::Chain || is_true)) => told,
-        () if is_partial && !is_true && seen.bytes_per_second < prediction.predicted_bytes_per_second => told,
-        () if is_true && leads => (by_parts, by_law(prediction, report)),
-        () if is_true => (LimitedBy::Balanced, LimitedDetail { why: Why::EqualStages, ..told.1 }),
-        () => {
-            let why = Why::RunsDisagree;
-            (LimitedBy::Unknown, LimitedDetail { stage: String::new(), why, ..told.1 })
-        }
+    let is_known = report.exit_status != 0 || detail.why == Why::RateLimit;
+    let agrees = by_parts == told.0 && (prediction.slowest != PartName::Chain || is_true);
+    let lacks_evidence =
+        is_partial && !is_true && seen.bytes_per_second < prediction.predicted_bytes_per_second;
+    if is_known || is_clear || agrees || lacks_evidence {
+        told
+    } else if is_true && leads {
+        (by_parts, by_law(prediction, report))
+    } else if is_true {
+        (LimitedBy::Balanced, LimitedDetail { why: Why::EqualStages, ..told.1 })
+    } else {
+        let why = Why::RunsDisagree;
+        (LimitedBy::Unknown, LimitedDetail { stage: String::new(), why, ..told.1 })
     }
 }
 

@@ -34,9 +34,10 @@ pub(super) fn alone(part: &Part) -> String {
 
 /// What a byte costs, unless so few were moved that it is the cost of all the rest, or none.
 fn cost(ns_per_byte: f64) -> String {
-    match (COST_MIN_NS..COST_MAX_NS).contains(&ns_per_byte) {
-        true => format!(", {ns_per_byte:.3} ns of CPU a byte"),
-        false => String::new(),
+    if (COST_MIN_NS..COST_MAX_NS).contains(&ns_per_byte) {
+        format!(", {ns_per_byte:.3} ns of CPU a byte")
+    } else {
+        String::new()
     }
 }
 
@@ -79,9 +80,10 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
 
 /// From null to null nothing is moved: what counts is a request.
 fn pace(explained: &Explained, case: &Case) -> String {
-    match is_null(case) {
-        true => format!("took {:.0} ns a request", explained.report.ns_per_request()),
-        false => format!("ran at {}", rate_words(explained.observed_bytes_per_second)),
+    if is_null(case) {
+        format!("took {:.0} ns a request", explained.report.ns_per_request())
+    } else {
+        format!("ran at {}", rate_words(explained.observed_bytes_per_second))
     }
 }
 
@@ -143,11 +145,14 @@ fn why_faster(explained: &Explained, options: &Options) -> String {
     let report = &explained.report;
     let reads_memory = !["both", "source"].contains(&report.direct.got.as_str());
     let has_source = explained.parts.iter().any(|part| part.name == PartName::Source);
-    let why = match () {
-        () if report.elapsed_ns < SHORT_NS => "a copy this short may end in buffers that a longer one fills",
-        () if options.sync == Sync::None => "what was written may still be in memory",
-        () if has_source && reads_memory => "its source was probably in memory by then",
-        () => "a part was probably disturbed while it was measured",
+    let why = if report.elapsed_ns < SHORT_NS {
+        "a copy this short may end in buffers that a longer one fills"
+    } else if options.sync == Sync::None {
+        "what was written may still be in memory"
+    } else if has_source && reads_memory {
+        "its source was probably in memory by then"
+    } else {
+        "a part was probably disturbed while it was measured"
     };
     format!(": {why}")
 }
@@ -158,10 +163,7 @@ fn parts(explained: &Explained) -> String {
     let (joint, alone): (Vec<&Part>, Vec<&Part>) = moving.partition(|part| part.name.is_joint());
     let said: Vec<String> = alone.into_iter().map(told).collect();
     let joint = joint.first().map_or(String::new(), |part| format!("; {}", told(part)));
-    match said.is_empty() {
-        true => String::new(),
-        false => format!("Each part alone: {}{joint}.", said.join(", ")),
-    }
+    if said.is_empty() { String::new() } else { format!("Each part alone: {}{joint}.", said.join(", ")) }
 }
 
 #[cfg(test)]

@@ -244,10 +244,13 @@ pub fn leads_out(
     sockets: &KnownSockets,
 ) -> bool {
     let held = || all.iter().flat_map(|(other, held)| held.values().map(move |it| (*other == pid, it)));
-    let is_other_end = |is_own: bool, it: &Descriptor| match is_own {
-        // One that reads and writes is no second end.
-        true => it.reads != own.reads && it.writes != own.writes,
-        false => it.writes && own.reads || it.reads && own.writes,
+    let is_other_end = |is_own: bool, it: &Descriptor| {
+        if is_own {
+            // One that reads and writes is no second end.
+            it.reads != own.reads && it.writes != own.writes
+        } else {
+            it.writes && own.reads || it.reads && own.writes
+        }
     };
     match own.kind {
         DescriptorKind::Socket(inode) if sockets.tcp.contains(&inode) => false,

@@ -142,17 +142,14 @@ fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     candidates.sort_by(|one, other| other.share.total_cmp(&one.share));
     let [first, second, ..] = &candidates[..] else { return unknown(Why::NoStage) };
     let lead = first.share - second.share;
-    match () {
+    if first.share < EXPLAINS_FRACTION.max(shares["poll"] / 2.0) {
         // A process that waits for any of its connections, all of which have taken what there was, waits for the other
         // host.
-        () if first.share < EXPLAINS_FRACTION.max(shares["poll"] / 2.0) => weak(watched, shares),
-        () if lead < BALANCED_FRACTION && first.limited_by != second.limited_by => Candidate {
-            limited_by: LimitedBy::Balanced,
-            host: "local",
-            why: Why::EqualStages,
-            ..first.clone()
-        },
-        () => first.clone(),
+        weak(watched, shares)
+    } else if lead < BALANCED_FRACTION && first.limited_by != second.limited_by {
+        Candidate { limited_by: LimitedBy::Balanced, host: "local", why: Why::EqualStages, ..first.clone() }
+    } else {
+        first.clone()
     }
 }
 
@@ -237,11 +234,14 @@ fn device_reason(watched: &Watched, role: Role, share: f64) -> Why {
     let own = traffic(device, role);
     let other_bytes = device.read_bytes + device.write_bytes - own.bytes;
     let is_shared = device.source && device.sink;
-    match () {
-        () if own.is_bounded => Why::CgroupLimit,
-        () if is_shared && other_bytes * 4 > own.bytes && own.bytes > 0 => Why::SharedDevice,
-        () if could_do_more(watched, device, role, share) => Why::RoundTrips,
-        () => Why::Device,
+    if own.is_bounded {
+        Why::CgroupLimit
+    } else if is_shared && other_bytes * 4 > own.bytes && own.bytes > 0 {
+        Why::SharedDevice
+    } else if could_do_more(watched, device, role, share) {
+        Why::RoundTrips
+    } else {
+        Why::Device
     }
 }
 
@@ -315,18 +315,16 @@ fn window(connection: &WatchedConnection) -> (&'static str, Why) {
     let samples = f64::from(connection.unsent_samples.max(1));
     let queued = connection.rtt_us >= QUEUED * connection.min_rtt_us.max(1);
     let again = connection.retransmitted_segments as f64 / connection.sent_segments.max(1) as f64;
-    match () {
-        () if connection.receive_window_limited_ns as f64 / busy >= WINDOW_FRACTION => {
-            ("receiver", Why::ReceiveWindow)
-        }
-        () if f64::from(connection.no_window_samples) / samples >= WINDOW_FRACTION => {
-            ("receiver", Why::ReceiveWindow)
-        }
-        () if connection.send_buffer_limited_ns as f64 / busy >= WINDOW_FRACTION => {
-            ("sender", Why::SendBuffer)
-        }
-        () if again >= LOSS_FRACTION && !queued && !connection.ignores_loss => ("sender", Why::Loss),
-        () => ("sender", Why::CongestionWindow),
+    let is_full = connection.receive_window_limited_ns as f64 / busy >= WINDOW_FRACTION
+        || f64::from(connection.no_window_samples) / samples >= WINDOW_FRACTION;
+    if is_full {
+        ("receiver", Why::ReceiveWindow)
+    } else if connection.send_buffer_limited_ns as f64 / busy >= WINDOW_FRACTION {
+        ("sender", Why::SendBuffer)
+    } else if again >= LOSS_FRACTION && !queued && !connection.ignores_loss {
+        ("sender", Why::Loss)
+    } else {
+        ("sender", Why::CongestionWindow)
     }
 }
 
@@ -365,16 +363,12 @@ fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     let sent: u64 = watched.connections.iter().map(|it| it.sent_bytes).sum();
     let received: u64 = watched.connections.iter().map(|it| it.received_bytes).sum();
     let share = shares["poll"];
-    match () {
-        () if share < EXPLAINS_FRACTION || sent + received == 0 => unknown(nothing_or(watched)),
-        () if received > sent => Candidate { share, ..receiving(watched) },
-        () => Candidate {
-            share,
-            limited_by: LimitedBy::Network,
-            host: "receiver",
-            stage: "send",
-            why: Why::Peer,
-        },
+    if share < EXPLAINS_FRACTION || sent + received == 0 {
+        unknown(nothing_or(watched))
+    } else if received > sent {
+        Candidate { share, ..receiving(watched) }
+    } else {
+        Candidate { share, limited_by: LimitedBy::Network, host: "receiver", stage: "send", why: Why::Peer }
     }
 }
 

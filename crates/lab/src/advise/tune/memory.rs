@@ -127,9 +127,10 @@ impl Memory {
     fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
         let file = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(&self.path)?;
         let meta = file.metadata()?;
-        match meta.is_file() && meta.len() <= BYTES_MAX {
-            true => Ok(file),
-            false => Err(io::Error::other("is no file, or larger than 16 MiB")),
+        if meta.is_file() && meta.len() <= BYTES_MAX {
+            Ok(file)
+        } else {
+            Err(io::Error::other("is no file, or larger than 16 MiB"))
         }
     }
 
@@ -184,10 +185,7 @@ fn sound(line: &[u8]) -> Result<Option<MemoryLine>, Damaged> {
     let line: MemoryLine = serde_json::from_slice(line).map_err(|_| Damaged)?;
     let point = line.remembered.point;
     let is_usable = point.options(&Options::default()).check().is_ok();
-    match is_usable && point.memory_bytes() <= line.memory_bytes {
-        true => Ok(Some(line)),
-        false => Err(Damaged),
-    }
+    if is_usable && point.memory_bytes() <= line.memory_bytes { Ok(Some(line)) } else { Err(Damaged) }
 }
 
 /// Whether the last line has no end: it must not swallow the next.

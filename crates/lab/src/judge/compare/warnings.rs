@@ -25,9 +25,12 @@ impl std::error::Error for NothingInCommon {}
 
 impl NothingInCommon {
     pub(super) fn of(files: &[String; 2], sides: &[RowsSide<'_>; 2]) -> NothingInCommon {
-        let has = |at: usize| match sides[at].is_empty() {
-            true => format!("{} has no rows", files[at]),
-            false => format!("{} has {}", files[at], listed(sides[at].keys().copied())),
+        let has = |at: usize| {
+            if sides[at].is_empty() {
+                format!("{} has no rows", files[at])
+            } else {
+                format!("{} has {}", files[at], listed(sides[at].keys().copied()))
+            }
         };
         NothingInCommon(format!(
             "no cell stands in both files: {}; {}. Give two files of one study, run with the same levels",

@@ -104,9 +104,12 @@ fn bounds(case: &SharingCase) -> Vec<f64> {
 
 fn members(case: &SharingCase) -> Vec<Member> {
     let bounds = bounds(case);
-    let time = |number: usize| match case.is_staged {
-        true => (bounds[number], bounds[number + case.flows.len()]),
-        false => (0.0, f64::INFINITY),
+    let time = |number: usize| {
+        if case.is_staged {
+            (bounds[number], bounds[number + case.flows.len()])
+        } else {
+            (0.0, f64::INFINITY)
+        }
     };
     let member = |(number, &(stack, rtt_s))| Member::new(case.ends.flow(stack), rtt_s, time(number));
     case.flows.iter().enumerate().map(member).collect()

@@ -103,18 +103,19 @@ pub struct TooFew {
 impl fmt::Display for TooFew {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (points, sizes) = (self.points, self.sizes);
-        match points < POINTS_MIN {
-            true => write!(
+        if points < POINTS_MIN {
+            write!(
                 out,
                 "{points} points are too few for an interval: measure at least {POINTS_MIN}, better 4 request sizes \
                  with {} repeats each",
                 noise::REPEATS_MIN
-            ),
-            false => write!(
+            )
+        } else {
+            write!(
                 out,
                 "{sizes} request size does not tell the cost of a byte from that of a request: measure at least 2, \
                  better 4"
-            ),
+            )
         }
     }
 }
@@ -223,9 +224,10 @@ fn warning(fit: &CostFit, bends: Option<bool>) -> Option<String> {
 }
 
 fn below_zero(name: &str, figure: &Figure, of: &str) -> Option<String> {
-    let perhaps = match figure.high < 0.0 {
-        true => "its whole interval is below 0, so that the line describes these request sizes and no others",
-        false => "its interval contains 0",
+    let perhaps = if figure.high < 0.0 {
+        "its whole interval is below 0, so that the line describes these request sizes and no others"
+    } else {
+        "its interval contains 0"
     };
     (figure.value < 0.0)
         .then(|| format!("{name} is negative, and {of} cannot cost less than nothing: {perhaps}"))

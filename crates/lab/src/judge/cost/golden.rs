@@ -197,9 +197,10 @@ fn printed_predictions(folder: &Path) -> CheckFound {
     for cell in &cells {
         let got = predict(&parameters[cell.table - 1].effective, cell.request_size_bytes as f64);
         let off = (got - cell.printed).abs() / cell.printed_half;
-        match (cell.table, cell.request_size_bytes) == MISPRINT {
-            true => misprint = Some((got, cell.printed)),
-            false => worst = worst.max(off),
+        if (cell.table, cell.request_size_bytes) == MISPRINT {
+            misprint = Some((got, cell.printed));
+        } else {
+            worst = worst.max(off);
         }
     }
     let (got, printed) = misprint.context("no row of 32 KiB in table 5")?;

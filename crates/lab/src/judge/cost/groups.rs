@@ -94,10 +94,7 @@ pub fn fit_file(path: &Path, model: Model) -> anyhow::Result<Fits> {
         Some(b'{') => fit_rows(&rows_of(path, &bytes)?, model, bytes.last() != Some(&b'\n')),
         _ => of_table(&CsvTable::parse(path, text)?, model)?,
     };
-    match fits.fits.is_empty() {
-        true => Err(nothing(path, &fits).into()),
-        false => Ok(fits),
-    }
+    if fits.fits.is_empty() { Err(nothing(path, &fits).into()) } else { Ok(fits) }
 }
 
 fn nothing(path: &Path, fits: &Fits) -> InputError {
@@ -189,10 +186,7 @@ fn parted<T>(
 ) -> Result<Vec<(String, Vec<T>)>, InputError> {
     let mut parts: Vec<(String, Vec<T>)> = Vec::new();
     for row in table.rows() {
-        let name = match table.has(column) {
-            true => row.text(column)?.to_string(),
-            false => file_stem(&table.path),
-        };
+        let name = if table.has(column) { row.text(column)?.to_string() } else { file_stem(&table.path) };
         let value = read(&row)?;
         match parts.iter_mut().find(|part| part.0 == name) {
             Some(part) => part.1.push(value),
@@ -340,9 +334,10 @@ fn latencies_of_row(row: &Row) -> Vec<Result<MeasuredLatency, &'static str>> {
     let Some(readers) = readers else {
         return vec![Err("the factor readers must be a whole number above 0 in every row")];
     };
-    let latency = |latency_s: f64| match latency_s > 0.0 {
-        false => Err("a run took no time"),
-        true => {
+    let latency = |latency_s: f64| {
+        if latency_s <= 0.0 {
+            Err("a run took no time")
+        } else {
             // The row's bytes are those of all readers.
             let aggregate_bytes_per_s = (row.bytes > 0).then(|| row.bytes as f64 / latency_s);
             Ok(MeasuredLatency { readers, latency_s, aggregate_bytes_per_s })

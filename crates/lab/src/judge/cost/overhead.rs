@@ -95,9 +95,10 @@ fn cells_of(rows: &[Row]) -> Vec<ApplicationCell> {
     for row in rows {
         let Some((others, command, size)) = case(row) else { continue };
         let runs = runs.entry((others, command)).or_default();
-        match row.is_completed() {
-            true => runs.moved.extend(rate(row, size).map(|rate| (size, rate))),
-            false => drop(runs.reasons.insert(reason(row))),
+        if row.is_completed() {
+            runs.moved.extend(rate(row, size).map(|rate| (size, rate)));
+        } else {
+            runs.reasons.insert(reason(row));
         }
     }
     let mut cells: Vec<ApplicationCell> = runs.into_iter().map(|(case, runs)| runs.cell(case)).collect();

@@ -47,9 +47,10 @@ impl CsvTable {
             let line = record.position().map_or(0, csv::Position::line);
             lines.push((line, record.iter().map(str::to_owned).collect()));
         }
-        match lines.is_empty() {
-            true => Err(InputError::of_file(path, "there are no rows; a header and a row are the least")),
-            false => Ok(CsvTable { path: path.into(), header, lines }),
+        if lines.is_empty() {
+            Err(InputError::of_file(path, "there are no rows; a header and a row are the least"))
+        } else {
+            Ok(CsvTable { path: path.into(), header, lines })
         }
     }
 
@@ -127,9 +128,10 @@ impl CsvRow<'_> {
 
     /// A number that may be left out.
     pub fn optional(&self, column: &str) -> Result<Option<f64>, InputError> {
-        match self.table.has(column) && !self.text(column)?.is_empty() {
-            true => self.number(column).map(Some),
-            false => Ok(None),
+        if self.table.has(column) && !self.text(column)?.is_empty() {
+            self.number(column).map(Some)
+        } else {
+            Ok(None)
         }
     }
 

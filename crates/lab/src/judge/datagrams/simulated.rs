@@ -98,10 +98,8 @@ impl ReceiveCard {
 
     /// A datagram comes, not before the one before. When the host is woken for it.
     pub fn wakes_at(&mut self, arrives_s: f64) -> f64 {
-        let woken_s = match self.delay_s > 0.0 {
-            true => (arrives_s / self.delay_s).ceil() * self.delay_s,
-            false => arrives_s,
-        };
+        let woken_s =
+            if self.delay_s > 0.0 { (arrives_s / self.delay_s).ceil() * self.delay_s } else { arrives_s };
         self.waited_s += woken_s - arrives_s;
         self.wake_ups += u64::from(woken_s > self.last_s || self.delay_s == 0.0);
         self.last_s = woken_s;

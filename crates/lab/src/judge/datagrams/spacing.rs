@@ -45,9 +45,8 @@ pub struct DatagramRate {
 impl DatagramRate {
     /// Of so many datagrams of one size in this time. Nothing in no time.
     pub fn of(datagrams: u64, payload_bytes: u64, seconds: f64) -> DatagramRate {
-        let mbit = |bytes: u64| match seconds > 0.0 {
-            true => datagrams as f64 * bytes as f64 * 8.0 / seconds / 1e6,
-            false => 0.0,
+        let mbit = |bytes: u64| {
+            if seconds > 0.0 { datagrams as f64 * bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 }
         };
         DatagramRate {
             user_mbit_per_s: mbit(payload_bytes),

@@ -23,9 +23,10 @@ pub fn why_nothing_came(client: &DatagramClient, payload_bytes: usize, port: u16
     let host = client.host.to_string();
     let short_come = payload_bytes > SHORT_BYTES
         && client.measure(probes(), send_probes).is_ok_and(|(_, counts)| counts.received > 0);
-    let (class, message) = match short_come {
-        true => (Class::Io, black_hole(&host, payload_bytes)),
-        false => (Class::Denied, blocked(&host, port)),
+    let (class, message) = if short_come {
+        (Class::Io, black_hole(&host, payload_bytes))
+    } else {
+        (Class::Denied, blocked(&host, port))
     };
     Problem::of(class, Operation::Measure, message)
 }

@@ -166,19 +166,20 @@ impl ThroughputArguments {
         };
         let datagrams = self.count.unwrap_or(fits.min(SENT_MAX));
         let takes_ns = datagrams.saturating_mul(spacing.as_nanos() as u64);
-        match () {
-            () if takes_ns > DATAGRAMS_LAST_MAX_NS || duration > DATAGRAMS_LAST_MAX_NS => Err(format!(
+        if takes_ns > DATAGRAMS_LAST_MAX_NS || duration > DATAGRAMS_LAST_MAX_NS {
+            return Err(format!(
                 "the stream takes {:.0} s and may take 60 s; send fewer or closer ones (--count, --spacing, --for)",
                 takes_ns.max(duration) as f64 / 1e9
-            )),
-            () if datagrams > SENT_MAX => Err(format!("at most {SENT_MAX} datagrams are sent (--count)")),
-            () if self.batch as usize * self.payload_bytes as usize > BATCH_BYTES_MAX && self.offload => {
-                Err(format!(
-                    "a batch has at most {BATCH_BYTES_MAX} bytes with --offload; ask for a smaller --batch"
-                ))
-            }
-            () => Ok(()),
-        }?;
+            ));
+        }
+        if datagrams > SENT_MAX {
+            return Err(format!("at most {SENT_MAX} datagrams are sent (--count)"));
+        }
+        if self.batch as usize * self.payload_bytes as usize > BATCH_BYTES_MAX && self.offload {
+            return Err(format!(
+                "a batch has at most {BATCH_BYTES_MAX} bytes with --offload; ask for a smaller --batch"
+            ));
+        }
         let lasts_ns = if spacing.is_zero() { duration } else { takes_ns.max(LASTS_MIN_NS) * SLOWER };
         Ok(DatagramRequest {
             wanted: DatagramUse::Count,

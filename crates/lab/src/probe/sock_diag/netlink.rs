@@ -258,7 +258,7 @@ mod tests {
         #[test]
         fn any_bytes_are_messages_or_refused(bytes: Vec<u8>) {
             let _ = take(&bytes, 0, false, &mut |message| {
-                attributes(message.body).for_each(|_| {})
+                attributes(message.body).for_each(|_| {});
             });
             prop_assert!(messages(&bytes).count() <= bytes.len());
             prop_assert!(attributes(&bytes).count() <= bytes.len());

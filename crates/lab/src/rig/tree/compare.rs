@@ -110,11 +110,13 @@ impl TreeComparison<'_> {
         if source.is_symlink() && self.links(path).map_err(trouble)? {
             return wrong("link's text");
         }
-        match self.exact {
-            true if source.mode() != target.mode() => wrong("mode"),
-            true if modified(source) != modified(&target) => wrong("time of modification"),
-            _ => Ok(()),
+        if self.exact && source.mode() != target.mode() {
+            return wrong("mode");
         }
+        if self.exact && modified(source) != modified(&target) {
+            return wrong("time of modification");
+        }
+        Ok(())
     }
 
     /// Whether the texts of a link differ.

@@ -72,9 +72,10 @@ pub fn read_all(root: &Path, stop: &AtomicBool) -> Result<()> {
     let mut bytes = vec![0; CHUNK_BYTES];
     walk(root, stop, &mut |path, metadata| {
         let full = root.join(path);
-        match metadata.is_file() {
-            true => read(&full, &mut bytes, stop).map_err(|error| at(&full, &error)),
-            false => Ok(()),
+        if metadata.is_file() {
+            read(&full, &mut bytes, stop).map_err(|error| at(&full, &error))
+        } else {
+            Ok(())
         }
     })
 }

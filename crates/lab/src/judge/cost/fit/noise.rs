@@ -115,9 +115,12 @@ fn pair_squares(line: &FittedLine, groups: &[ValueGroup]) -> f64 {
 impl Spread {
     fn of(variances: [f64; 2], freedoms: [f64; 2]) -> Spread {
         let standard_errors = variances.map(f64::sqrt);
-        let half = |which: usize| match standard_errors[which] > 0.0 {
-            true => student_quantile(freedoms[which], 0.975) * standard_errors[which],
-            false => 0.0,
+        let half = |which: usize| {
+            if standard_errors[which] > 0.0 {
+                student_quantile(freedoms[which], 0.975) * standard_errors[which]
+            } else {
+                0.0
+            }
         };
         let halves = [half(0), half(1)];
         Spread { standard_errors, halves }

@@ -127,9 +127,12 @@ fn lines_that_do_not_fit_are_told() {
     let straight = |repeats| samples(&sizes(32.0, 4), repeats, (1.6, 73.0), |exact| 0.02 * exact, 3);
     let bent = |repeats| -> Vec<FitPoint> {
         let points = straight(repeats).into_iter();
-        let bent = |point: FitPoint| match point.request_size_bytes == 65_536.0 {
-            true => FitPoint { ns_per_byte: point.ns_per_byte * 1.4, ..point },
-            false => point,
+        let bent = |point: FitPoint| {
+            if point.request_size_bytes == 65_536.0 {
+                FitPoint { ns_per_byte: point.ns_per_byte * 1.4, ..point }
+            } else {
+                point
+            }
         };
         points.map(bent).collect()
     };
@@ -145,7 +148,7 @@ fn lines_that_do_not_fit_are_told() {
         let warning = fit_cost(&points).expect("enough points").warning;
         match words {
             Some(words) => {
-                assert!(warning.as_ref().is_some_and(|it| it.contains(words)), "{words}: {warning:?}")
+                assert!(warning.as_ref().is_some_and(|it| it.contains(words)), "{words}: {warning:?}");
             }
             None => assert_eq!(warning, None),
         }
