@@ -123,9 +123,12 @@ impl Output {
 
     /// The last line, where nothing but the status is known.
     pub fn ended(&self, status: i32, class: Option<Class>) {
-        let event = || match self.moves_nothing {
-            true => json::ended(status, class),
-            false => json::report(&empty_report(status, class), None),
+        let event = || {
+            if self.moves_nothing {
+                json::ended(status, class)
+            } else {
+                json::report(&empty_report(status, class), None)
+            }
         };
         self.last(event);
         let done = if self.dry_run { format!(": {NOTHING_COPIED}") } else { String::new() };
@@ -162,9 +165,10 @@ impl Output {
 
     /// Bytes on standard output.
     pub fn bytes(&self, bytes: &[u8]) {
-        match datapump::host::was_closed(1) {
-            true => self.printer.fail(io::Error::from_raw_os_error(EBADF)),
-            false => self.printer.write(OutputStream::Out, bytes.to_vec()),
+        if datapump::host::was_closed(1) {
+            self.printer.fail(io::Error::from_raw_os_error(EBADF));
+        } else {
+            self.printer.write(OutputStream::Out, bytes.to_vec());
         }
     }
 
@@ -180,9 +184,10 @@ impl Output {
 
     /// An event that holds for the moment alone, on standard output: dropped while nobody reads.
     pub fn result_of_moment(&self, line: &str) {
-        match datapump::host::was_closed(1) {
-            true => self.result(line),
-            false => self.printer.write_if_read(OutputStream::Out, format!("{line}\n").into()),
+        if datapump::host::was_closed(1) {
+            self.result(line);
+        } else {
+            self.printer.write_if_read(OutputStream::Out, format!("{line}\n").into());
         }
     }
 
@@ -455,11 +460,15 @@ impl Output {
         if let Some(error) = &failed {
             self.line(&format!("pump: write to standard output: {error}"));
         }
-        match status == Status::Done as i32 {
-            true if !unwritten.is_empty() || failed.is_some() => Status::Failed as i32,
+        if status != Status::Done as i32 {
+            status
+        } else if !unwritten.is_empty() || failed.is_some() {
+            Status::Failed as i32
+        } else if has_left_out {
             // Its results did not get to whoever asked for them, as the user had it stopped.
-            true if has_left_out => Status::Interrupted as i32,
-            _ => status,
+            Status::Interrupted as i32
+        } else {
+            status
         }
     }
 }

@@ -114,9 +114,10 @@ pub fn target_place(word: &OsStr) -> Result<Place, PlaceError> {
 }
 
 fn stream_or_place(word: &OsStr, streams: [&str; 3]) -> Result<Place, PlaceError> {
-    match streams.iter().any(|stream| word == OsStr::new(stream)) {
-        true => Ok(Place::Stream),
-        false => Place::parse(word),
+    if streams.iter().any(|stream| word == OsStr::new(stream)) {
+        Ok(Place::Stream)
+    } else {
+        Place::parse(word)
     }
 }
 
@@ -149,12 +150,10 @@ impl Sum {
         if self.jobs > 1 {
             report.blake3 = None;
         }
-        match () {
-            () if stopped && report.exit_status != Status::Done as i32 => {
-                report.exit_status = Status::Interrupted as i32;
-            }
-            () if self.jobs > 1 && self.failed > 0 => report.exit_status = Status::Partial as i32,
-            () => {}
+        if stopped && report.exit_status != Status::Done as i32 {
+            report.exit_status = Status::Interrupted as i32;
+        } else if self.jobs > 1 && self.failed > 0 {
+            report.exit_status = Status::Partial as i32;
         }
         report
     }

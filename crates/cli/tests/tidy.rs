@@ -115,12 +115,13 @@ fn planted(path: &str, text: &str) -> Vec<String> {
 fn check(rows: &[(&str, &str, &str)]) {
     for (path, text, expected) in rows {
         let found = planted(path, text);
-        match expected.is_empty() {
-            true => assert!(found.is_empty(), "{path}: {text:?} is in order, but: {found:?}"),
-            false => assert!(
+        if expected.is_empty() {
+            assert!(found.is_empty(), "{path}: {text:?} is in order, but: {found:?}");
+        } else {
+            assert!(
                 found.len() == 1 && found[0].contains(expected),
                 "{path}: {text:?} should give one {expected:?}, gave {found:?}"
-            ),
+            );
         }
     }
 }

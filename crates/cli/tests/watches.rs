@@ -78,7 +78,7 @@ fn parts_of_the_kernel_and_the_dead_are_refused() {
     let comm = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     match comm("2").trim() {
         "kthreadd" => {
-            expect(&home.pump(&["explain", "--pid", "2"]), 2, &["is a part of the kernel"], "kthreadd")
+            expect(&home.pump(&["explain", "--pid", "2"]), 2, &["is a part of the kernel"], "kthreadd");
         }
         _ => eprintln!("not tested: no thread of the kernel is seen in this container"),
     }
@@ -106,9 +106,10 @@ fn a_running_process_is_watched_and_told_of() {
     let run = home.pump(&words);
     expect(&run, 0, &["cp (", "limited by cpu"], row);
     // On a machine whose processors others use, that is what limits it.
-    let expected = match format!("{}{}", run.out, run.err).contains("(waiting for a cpu)") {
-        true => "try: others use the CPUs",
-        false => "try: the kernel copies bytes from memory",
+    let expected = if format!("{}{}", run.out, run.err).contains("(waiting for a cpu)") {
+        "try: others use the CPUs"
+    } else {
+        "try: the kernel copies bytes from memory"
     };
     expect(&run, 0, &[expected], row);
     let json = home.pump(&[&words[..], &["--json"]].concat());

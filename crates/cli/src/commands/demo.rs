@@ -278,9 +278,12 @@ mod tests {
         for name in ["small", "locked", "good", "better"] {
             std::fs::create_dir(home.path().join(name)).expect("room");
         }
-        let make = |path: &Path| match path.ends_with("locked") {
-            true => Err(io::ErrorKind::PermissionDenied.into()),
-            false => Temporary::new(path),
+        let make = |path: &Path| {
+            if path.ends_with("locked") {
+                Err(io::ErrorKind::PermissionDenied.into())
+            } else {
+                Temporary::new(path)
+            }
         };
         let folders = || {
             let missing = Err(io::ErrorKind::NotFound.into());

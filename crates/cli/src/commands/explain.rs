@@ -69,9 +69,12 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
     let plain = arguments.options();
     let options = Options { lanes: plain.lanes.or(arguments.host.connections.filter(|_| far)), ..plain };
     let case = Case { sources, target, options, stop: runner.stop() };
-    let mover = |wanted: Move| match wanted.is_real {
-        true => trace.beside(|| moved(wanted, caller.as_ref(), &runner)),
-        false => moved(wanted, caller.as_ref(), &runner),
+    let mover = |wanted: Move| {
+        if wanted.is_real {
+            trace.beside(|| moved(wanted, caller.as_ref(), &runner))
+        } else {
+            moved(wanted, caller.as_ref(), &runner)
+        }
     };
     let tell = |line: &str| {
         if !arguments.output.quiet {

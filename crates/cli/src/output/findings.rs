@@ -205,14 +205,15 @@ fn room(folder: &FolderState) -> Finding {
     let (free, total) = (folder.free_bytes, folder.total_bytes);
     let value = format!("{} free of {}", bytes_words(free), bytes_words(total));
     // Most file systems slow down when nearly full, as they find only small free ranges.
-    match free < total / 20 {
-        true => Finding::change(
+    if free < total / 20 {
+        Finding::change(
             "room",
             value,
             "less than 5 % is free, where file systems find only scattered blocks",
             "du -xh --max-depth=2 . | sort -h | tail",
-        ),
-        false => Finding::good("room", value),
+        )
+    } else {
+        Finding::good("room", value)
     }
 }
 

@@ -196,10 +196,7 @@ impl Printer {
         };
         let has_thread = *self.has_thread.get_or_init(start);
         drop(state);
-        match has_thread {
-            true => self.shared.changed.notify_all(),
-            false => Writer::new(&self.shared).run(false),
-        }
+        if has_thread { self.shared.changed.notify_all() } else { Writer::new(&self.shared).run(false) }
     }
 }
 
@@ -308,9 +305,10 @@ impl Writer<'_> {
             return Err(Unwritten::LeftOut);
         }
         // Both are on one screen.
-        let written = match io::stdout().is_terminal() {
-            true => self.above_bar(stdout(), bytes),
-            false => self.write_to(stdout(), bytes),
+        let written = if io::stdout().is_terminal() {
+            self.above_bar(stdout(), bytes)
+        } else {
+            self.write_to(stdout(), bytes)
         };
         self.given_up.0 = matches!(written, Err(Unwritten::LeftOut));
         let Err(Unwritten::Failed(error)) = written else { return written };

@@ -25,9 +25,10 @@ fn files(home: &Home, name: &str) -> Vec<String> {
         for entry in fs::read_dir(home.path(name).join(&folder)).expect("a folder") {
             let entry = entry.expect("it is there");
             let path = format!("{folder}{}", entry.file_name().to_string_lossy());
-            match entry.file_type().expect("it is there").is_dir() {
-                true => folders.push(format!("{path}/")),
-                false => all.push(path),
+            if entry.file_type().expect("it is there").is_dir() {
+                folders.push(format!("{path}/"));
+            } else {
+                all.push(path);
             }
         }
     }

@@ -179,10 +179,7 @@ fn files_that_are_named_have_backups_too() {
 /// Makes a link with these words, or a file.
 fn make(home: &Home, is_link: bool, text: &str, name: &str) {
     let _ = fs::remove_file(home.path(name));
-    match is_link {
-        true => make_symlink(home, text, name),
-        false => fs::write(home.path(name), text).expect("room"),
-    }
+    if is_link { make_symlink(home, text, name) } else { fs::write(home.path(name), text).expect("room") }
 }
 
 /// The words of a link, or what is in a file.

@@ -144,9 +144,10 @@ fn a_log_of_another_host_that_is_named_is_copied_as_far_as_it_was() {
         let words = [&NOT_AHEAD[..], &[&from, "b"]].concat();
         let ended = changed(&home, &words, ("served/log", ""), change);
         expect(&ended, 24, &parts, "pulled");
-        match parts[0] == GREW {
-            true => has_content(&home.path("b"), &log, "pulled"),
-            false => assert!(!home.path("b").exists()),
+        if parts[0] == GREW {
+            has_content(&home.path("b"), &log, "pulled");
+        } else {
+            assert!(!home.path("b").exists());
         }
         assert!(leftovers(&home).is_empty(), "{:?}", home.names());
     }

@@ -107,9 +107,12 @@ fn two_names() -> Vec<(u64, Answer)> {
 /// Names that each lane waits for, first in its batch, and so many behind them.
 fn names_that_wait(count: u64) -> Answer {
     const BATCH: u64 = 64;
-    let name = |number: u64| match number.is_multiple_of(BATCH) {
-        true => entry(&format!("waits-{number}"), 1_000_000 + number),
-        false => unreadable(&number.to_string(), 4 + number),
+    let name = |number: u64| {
+        if number.is_multiple_of(BATCH) {
+            entry(&format!("waits-{number}"), 1_000_000 + number)
+        } else {
+            unreadable(&number.to_string(), 4 + number)
+        }
     };
     names((0..count).map(name).collect(), 1)
 }

@@ -70,18 +70,13 @@ fn many_files_are_pushed_where_either_side_may_open_few() {
         let home = home();
         make_folder(&home, "served/out");
         let serve = ["serve", "served", "--ticket-file", "ticket"];
-        let serving = match is_client {
-            true => Serving::new(&home, &[]),
-            false => Serving::start(after(&home, FEW, &serve)),
-        };
+        let serving =
+            if is_client { Serving::new(&home, &[]) } else { Serving::start(after(&home, FEW, &serve)) };
         let (target, sources) = (serving.at("out/"), names("served/many/"));
         let words = ["copy", "--ticket-file=ticket", "--sync=none", "--read-ahead=always"];
         let words: Vec<&str> =
             words.into_iter().chain(sources.iter().map(String::as_str)).chain([&*target]).collect();
-        let run = match is_client {
-            true => outcome(after(&home, FEW, &words), &[]),
-            false => home.pump(&words),
-        };
+        let run = if is_client { outcome(after(&home, FEW, &words), &[]) } else { home.pump(&words) };
         expect(&run, 0, &[], row);
         has_all(&home, "served/out/", row);
     }

@@ -57,9 +57,10 @@ fn copied(home: &Home, serving: &Serving, number: usize, row: Copied) -> u64 {
     });
     let middle = MiddleBox::new(&serving.address, &spoiled.collect::<Vec<_>>());
     let (from, to) = (if row.is_tree { "tree" } else { "file" }, format!("{number}"));
-    let (source, target, lands) = match row.is_push {
-        true => (from.to_owned(), middle.at(&to), format!("served/{to}")),
-        false => (middle.at(from), format!("pulled/{to}"), format!("pulled/{to}")),
+    let (source, target, lands) = if row.is_push {
+        (from.to_owned(), middle.at(&to), format!("served/{to}"))
+    } else {
+        (middle.at(from), format!("pulled/{to}"), format!("pulled/{to}"))
     };
     let words = ["copy", "--peer-timeout=2s", "--retry-for=60s", "--connections=1", "--read-ahead=never"];
     let more = ["--request-size=64KiB", "--ticket-file", "ticket", &source, &target];
@@ -67,11 +68,10 @@ fn copied(home: &Home, serving: &Serving, number: usize, row: Copied) -> u64 {
     let run = home.pump(&[&words[..], &more[..]].concat());
     let text = format!("{row:?} after {:?}", began.elapsed());
     expect(&run, 0, &[], &text);
-    match row.is_tree {
-        true => listing::same(&home.path("tree"), &home.path(&lands), &text),
-        false => {
-            has_content(&home.path(&lands), &std::fs::read(home.path("file")).expect("it is there"), &text)
-        }
+    if row.is_tree {
+        listing::same(&home.path("tree"), &home.path(&lands), &text);
+    } else {
+        has_content(&home.path(&lands), &std::fs::read(home.path("file")).expect("it is there"), &text);
     }
     middle.spoiled()
 }

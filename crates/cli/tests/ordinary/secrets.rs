@@ -31,10 +31,11 @@ fn a_ticket_is_never_written_into_what_stands_there() {
     std::fs::write(home.path("one"), "two names").expect("room");
     std::fs::hard_link(home.path("one"), home.path("other")).expect("room");
     std::fs::write(home.path("theirs"), "theirs").expect("room");
-    let of_another = match support::is_root() {
-        true => ("theirs", "it is a file of another user"),
-        // Only root can give a file away.
-        false => ("link", "it is a symbolic link"),
+    // Only root can give a file away.
+    let of_another = if support::is_root() {
+        ("theirs", "it is a file of another user")
+    } else {
+        ("link", "it is a symbolic link")
     };
     if support::is_root() {
         std::os::unix::fs::chown(home.path("theirs"), Some(65_534), None).expect("root may");

@@ -117,12 +117,15 @@ fn refusals_have_their_status_and_leave_nothing() {
 /// Answers as of another file from the `count`th request on.
 fn changing(content: &Arc<Vec<u8>>, count: usize, other: Answer) -> WebServer {
     let content = Arc::clone(content);
-    WebServer::new(move |request, before| match before >= count {
-        false => known(Answer::part(request, &content)),
-        true => Answer {
-            headers: [Answer::part(request, &content).headers, other.headers.clone()].concat(),
-            ..Answer::part(request, &content)
-        },
+    WebServer::new(move |request, before| {
+        if before < count {
+            known(Answer::part(request, &content))
+        } else {
+            Answer {
+                headers: [Answer::part(request, &content).headers, other.headers.clone()].concat(),
+                ..Answer::part(request, &content)
+            }
+        }
     })
 }
 
@@ -246,9 +249,12 @@ fn what_stands_there_is_updated_by_size_and_time() {
     let content = content(1000);
     for gives_parts in [true, false] {
         let (home, of) = (Home::new(), Arc::clone(&content));
-        let server = WebServer::new(move |request, _| match gives_parts {
-            true => known(Answer::part(request, &of)),
-            false => Answer::whole(&of).with("Last-Modified", MODIFIED),
+        let server = WebServer::new(move |request, _| {
+            if gives_parts {
+                known(Answer::part(request, &of))
+            } else {
+                Answer::whole(&of).with("Last-Modified", MODIFIED)
+            }
         });
         let url = server.url("x");
         let own = noise(1000, 8);

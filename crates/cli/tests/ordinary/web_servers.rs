@@ -55,9 +55,8 @@ fn the_copy_of_a_url_is_explained() {
     for has_parts in [true, false] {
         let content = noise(3 << 20, 2);
         let (home, of) = (Home::new(), content.clone());
-        let server = WebServer::new(move |request, _| match has_parts {
-            true => Answer::part(request, &of).with("ETag", "\"one\""),
-            false => Answer::whole(&of),
+        let server = WebServer::new(move |request, _| {
+            if has_parts { Answer::part(request, &of).with("ETag", "\"one\"") } else { Answer::whole(&of) }
         });
         let run = home.pump(&["explain", &server.url("x"), "to"]);
         expect(&run, 0, &["it is on the web, and the copy alone reads it"], "explain");

@@ -89,12 +89,11 @@ fn signing(content: &Arc<Vec<u8>>, holds: usize, expired: u16, rate: Arc<AtomicU
         }
         Some(number) => {
             let is_last = number.parse() == Ok(made.load(Ordering::SeqCst));
-            match is_last && used.fetch_add(1, Ordering::SeqCst) < holds {
-                false => Answer { body: b"expired".to_vec(), ..Answer::status(expired) },
-                true => {
-                    let rate = Some(rate.load(Ordering::SeqCst)).filter(|&rate| rate > 0);
-                    Answer { rate, ..Answer::part(request, &content) }.with("ETag", "\"one\"")
-                }
+            if is_last && used.fetch_add(1, Ordering::SeqCst) < holds {
+                let rate = Some(rate.load(Ordering::SeqCst)).filter(|&rate| rate > 0);
+                Answer { rate, ..Answer::part(request, &content) }.with("ETag", "\"one\"")
+            } else {
+                Answer { body: b"expired".to_vec(), ..Answer::status(expired) }
             }
         }
     })
@@ -178,12 +177,11 @@ fn a_time_is_kept_in_each_form_with_and_without_parts() {
             let begun = std::time::SystemTime::now();
             expect(&home.pump(&["copy", &server.url("x"), &name]), 0, &[], &name);
             let meta = home.path(&name).metadata().expect("it is there");
-            match is_date {
-                true => assert_eq!(meta.mtime(), OLD_S, "{name}"),
-                false => {
-                    let slack = std::time::Duration::from_secs(60);
-                    assert!(meta.modified().expect("a time") + slack >= begun, "{name}: it is new");
-                }
+            if is_date {
+                assert_eq!(meta.mtime(), OLD_S, "{name}");
+            } else {
+                let slack = std::time::Duration::from_secs(60);
+                assert!(meta.modified().expect("a time") + slack >= begun, "{name}: it is new");
             }
         }
     }

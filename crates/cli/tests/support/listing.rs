@@ -101,14 +101,20 @@ fn look(full: &Path, path: &Path, seen: &mut SeenFiles) -> Entry {
 
 fn kind(meta: &std::fs::Metadata) -> &'static str {
     let kind = meta.file_type();
-    match () {
-        () if kind.is_file() => "file",
-        () if kind.is_dir() => "folder",
-        () if kind.is_symlink() => "symlink",
-        () if kind.is_fifo() => "pipe",
-        () if kind.is_char_device() => "char device",
-        () if kind.is_block_device() => "block device",
-        () => "socket",
+    if kind.is_file() {
+        "file"
+    } else if kind.is_dir() {
+        "folder"
+    } else if kind.is_symlink() {
+        "symlink"
+    } else if kind.is_fifo() {
+        "pipe"
+    } else if kind.is_char_device() {
+        "char device"
+    } else if kind.is_block_device() {
+        "block device"
+    } else {
+        "socket"
     }
 }
 

@@ -113,12 +113,11 @@ fn read(code: &str, path: &Names, all: &BTreeSet<Names>) -> Module {
         let is_public = before.trim_end().ends_with("pub") || before.trim_end().ends_with(')');
         for (names, alias) in expanded(tree) {
             let Some(full) = resolved(&names, path, all) else { continue };
-            match is_public {
-                true => drop(module.handed_on.insert(alias, full)),
-                false => {
-                    module.imported.insert(alias, full.clone());
-                    module.used.push(full);
-                }
+            if is_public {
+                module.handed_on.insert(alias, full);
+            } else {
+                module.imported.insert(alias, full.clone());
+                module.used.push(full);
             }
         }
         rest = behind;

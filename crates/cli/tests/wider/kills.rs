@@ -96,10 +96,12 @@ impl Ground {
     /// Anything but one of the two whole files under the final name fails the test.
     fn found(&self, row: &str) -> Found {
         let found = std::fs::read(self.home.path("target")).unwrap_or_else(|error| panic!("{row}: {error}"));
-        match () {
-            () if found == self.old => Found::Old,
-            () if found == self.new => Found::New,
-            () => panic!("{row}: {} bytes that are neither the old nor the new file", found.len()),
+        if found == self.old {
+            Found::Old
+        } else if found == self.new {
+            Found::New
+        } else {
+            panic!("{row}: {} bytes that are neither the old nor the new file", found.len())
         }
     }
 

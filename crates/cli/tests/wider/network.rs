@@ -46,9 +46,10 @@ impl Ground {
 
     /// The words of a copy to the server, or from it, and where it arrives.
     fn copy(&self, serving: &Serving, (what, push): (&str, bool)) -> (Vec<String>, std::path::PathBuf) {
-        let (source, target, lands) = match push {
-            true => (what.to_owned(), serving.at("new"), "served/new"),
-            false => (serving.at(what), "new".to_owned(), "new"),
+        let (source, target, lands) = if push {
+            (what.to_owned(), serving.at("new"), "served/new")
+        } else {
+            (serving.at(what), "new".to_owned(), "new")
         };
         let words = ["copy", "--ticket-file", "ticket", "-T"].map(String::from);
         (words.into_iter().chain([source, target]).collect(), self.home.path(lands))

@@ -63,10 +63,8 @@ fn print(fits: &Fits, output: &Output) -> i32 {
         let class = Class::Usage;
         output.problem(&Problem::of(class, Operation::Fit, message));
     }
-    let (status, class) = match fits.refused.is_empty() {
-        true => (Status::Done, None),
-        false => (Status::Partial, Some(Class::Usage)),
-    };
+    let (status, class) =
+        if fits.refused.is_empty() { (Status::Done, None) } else { (Status::Partial, Some(Class::Usage)) };
     output.ended(status as i32, class);
     status as i32
 }

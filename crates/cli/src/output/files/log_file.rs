@@ -65,10 +65,7 @@ impl LogFile {
         if !self.started.load(Ordering::Relaxed) {
             return None;
         }
-        let line = match self.json {
-            true => json::with_time(&event()),
-            false => format!("{} {}", json::now(), words()),
-        };
+        let line = if self.json { json::with_time(&event()) } else { format!("{} {}", json::now(), words()) };
         Some((OutputStream::Log(Arc::clone(&self.written)), format!("{line}\n").into()))
     }
 

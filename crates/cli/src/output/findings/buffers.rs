@@ -86,11 +86,12 @@ fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferN
         fit_words(TEN_GIGABIT_BYTES_PER_S)
     );
     let wanted = if is_ten_gigabit { TEN_GIGABIT_BYTES_PER_S } else { GIGABIT_BYTES_PER_S };
-    match () {
-        () if holds(wanted) => return Finding::good(name, value),
-        () if !is_measured => return Finding::good(name, format!("{value}; {NOT_MEASURED}")),
-        () if sizes[2] >= ADVISED_MAX_BYTES => return Finding::good(name, format!("{value}; {GREATEST}")),
-        () => {}
+    if holds(wanted) {
+        return Finding::good(name, value);
+    } else if !is_measured {
+        return Finding::good(name, format!("{value}; {NOT_MEASURED}"));
+    } else if sizes[2] >= ADVISED_MAX_BYTES {
+        return Finding::good(name, format!("{value}; {GREATEST}"));
     }
     let most = limited_by_buffer_bytes_per_s(wanted, round_trip_s, data_bytes);
     let advice = format!(

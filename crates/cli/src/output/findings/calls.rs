@@ -44,14 +44,15 @@ pub(super) fn system_calls(refused: &[(KernelCall, String)]) -> Finding {
         count => format!("{count} of {all} are refused by a sandbox, or missing in this kernel"),
     };
     let has_ways = refused.iter().all(|(call, _)| call.other_way().is_some());
-    let finding = match has_ways {
-        true => Finding::good(name, value),
-        false => Finding::change(
+    let finding = if has_ways {
+        Finding::good(name, value)
+    } else {
+        Finding::change(
             name,
             value,
             "some of them have no other way, and what needs them fails; allow them in the seccomp profile",
             ALLOWED_BY,
-        ),
+        )
     };
     Finding { calls: KernelCall::ALL.iter().map(state).collect(), ..finding }
 }

@@ -143,14 +143,15 @@ fn offloads(link: &LinkFacts, device: Option<&str>) -> Finding {
     }
     let value = states.join(", ");
     // A virtual device hands on what it gets.
-    match link.is_virtual != Some(true) && known.iter().any(|(_, state)| *state == Some(false)) {
-        true => Finding::change(
+    if link.is_virtual != Some(true) && known.iter().any(|(_, state)| *state == Some(false)) {
+        Finding::change(
             "offloads",
             value,
             "each segment passes the kernel by itself, which costs several times the CPU",
             &format!("sudo ethtool -K {} tso on gso on gro on", device.unwrap_or("DEVICE")),
-        ),
-        false => Finding::good("offloads", value),
+        )
+    } else {
+        Finding::good("offloads", value)
     }
 }
 
@@ -164,14 +165,15 @@ fn interrupts(link: &LinkFacts, cpus: Option<u32>) -> Finding {
         return Finding::good("interrupts", format!("unavailable: {why}"));
     };
     let value = format!("{interrupts}, taken by {taken_by} CPU(s)");
-    match interrupts > 1 && taken_by == 1 && cpus.is_some_and(|cpus| cpus > 1) {
-        true => Finding::change(
+    if interrupts > 1 && taken_by == 1 && cpus.is_some_and(|cpus| cpus > 1) {
+        Finding::change(
             "interrupts",
             value,
             "one CPU does the work of all queues of the device",
             "sudo systemctl enable --now irqbalance",
-        ),
-        false => Finding::good("interrupts", value),
+        )
+    } else {
+        Finding::good("interrupts", value)
     }
 }
 
@@ -197,9 +199,10 @@ fn no_governor() -> Finding {
 
 fn smt(is_on: bool, cpus: Option<u32>) -> Finding {
     let cpus = cpus.map_or_else(String::new, |cpus| format!(", {cpus} CPUs"));
-    match is_on {
-        true => Finding::good("SMT", format!("on{cpus}: two of them share a core")),
-        false => Finding::good("SMT", format!("off{cpus}")),
+    if is_on {
+        Finding::good("SMT", format!("on{cpus}: two of them share a core"))
+    } else {
+        Finding::good("SMT", format!("off{cpus}"))
     }
 }
 

@@ -220,14 +220,15 @@ fn segments(facts: &PathFacts) -> Option<Finding> {
         part("path MTU", sender.and_then(|sender| sender.path_mtu_bytes)),
     ];
     let value = parts.into_iter().flatten().collect::<Vec<String>>().join(", ");
-    Some(match is_black_hole(facts) {
-        true => Finding::change(
+    Some(if is_black_hole(facts) {
+        Finding::change(
             "segments",
             format!("MTU black hole: small messages pass, large segments do not ({value})"),
             "a router drops what is too large for its next link, and its word for that does not arrive",
             "sudo sysctl -w net.ipv4.tcp_mtu_probing=1   # on both hosts; or a smaller MTU of their devices",
-        ),
-        false => Finding::good("segments", value),
+        )
+    } else {
+        Finding::good("segments", value)
     })
 }
 
@@ -235,15 +236,16 @@ fn copy_choice(choice: PathChoice, round_trip_ns: Option<u64>) -> Finding {
     let PathChoice { connections, requests, requests_max, request_bytes, is_far } = choice;
     let size = bytes_words(request_bytes.into());
     let round_trip = ms_words(round_trip_ns.unwrap_or(0) as f64 / 1e9);
-    let value = match is_far {
-        true => format!(
+    let value = if is_far {
+        format!(
             "{connections} connections with up to {requests_max} requests of {size} under way on each: at \
              {round_trip} the path is long, so requests follow twice its rate times its round trip"
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "{connections} connections with {requests} requests of {size} under way on each: at {round_trip} the \
              path is short, more gains nothing"
-        ),
+        )
     };
     Finding::good("copy", value)
 }

@@ -18,10 +18,8 @@ use crate::run::signals::stop_flag;
 /// Lays the path and carries until it is ended. Gives the exit status.
 pub fn path(arguments: &LabPathArguments, output: &Output) -> i32 {
     let stop = stop_flag().unwrap_or_default();
-    let ready = || match output.json {
-        true => output.result(&json::line(&EventLine::Ready)),
-        false => output.result("ready"),
-    };
+    let ready =
+        || if output.json { output.result(&json::line(&EventLine::Ready)) } else { output.result("ready") };
     match emulator::carry(&arguments.settings(), &Arc::clone(&stop), ready) {
         Ok(stats) => {
             let words = words(&stats);

@@ -71,11 +71,10 @@ fn refuse(error: &anyhow::Error, output: &Output) -> i32 {
 }
 
 fn tell(traced: &TcpTraced, interrupted: bool, arguments: &TcpWatchArguments, output: &Output) -> i32 {
-    let status = match interrupted {
-        true => Status::Interrupted,
-        false if traced.connections.is_empty() => return nothing_seen(output),
-        false => Status::Done,
-    };
+    if !interrupted && traced.connections.is_empty() {
+        return nothing_seen(output);
+    }
+    let status = if interrupted { Status::Interrupted } else { Status::Done };
     if output.json {
         output.result(&json::line(&EventLine::TcpWatched(traced)));
         output.ended(status as i32, None);
