@@ -221,10 +221,12 @@ fn no_backup_takes_the_place_of_a_copy_whose_name_is_one_with_its_own() {
             }
             let whole = format!("{}/", from.display());
             let [one, other] = [name, like].map(|name| from.join(name).display().to_string());
-            let sources = match is_named {
-                false => [&whole, ""],
-                true if stands => [&*other, &one],
-                true => [&*one, &other],
+            let sources = if !is_named {
+                [&whole, ""]
+            } else if stands {
+                [&*other, &one]
+            } else {
+                [&*one, &other]
             };
             let sources = sources.iter().filter(|source| !source.is_empty());
             let target = format!("{to}/");

@@ -42,14 +42,9 @@ fn slow_copy(content: &[u8], (is_push, is_served): (bool, bool)) {
     } else {
         fuse.put("source", content);
     }
-    let here = |name: &str| match is_served {
-        true => home.path(name).display().to_string(),
-        false => fuse.at(name),
-    };
-    let (source, target) = match is_push {
-        true => (here("source"), serving.at("target")),
-        false => (serving.at("source"), here("target")),
-    };
+    let here = |name: &str| if is_served { home.path(name).display().to_string() } else { fuse.at(name) };
+    let (source, target) =
+        if is_push { (here("source"), serving.at("target")) } else { (serving.at("source"), here("target")) };
     fuse.slow.begin(CALL);
     let words = ["copy", "--peer-timeout=1s", "--ticket-file", "ticket", &source, &target];
     let run = home.pump(&words);
@@ -57,9 +52,10 @@ fn slow_copy(content: &[u8], (is_push, is_served): (bool, bool)) {
     assert!(!run.err.contains("trying again"), "{row}: {}", run.err);
     let calls = fuse.slow.made();
     assert!(calls.len() >= 4, "{row}: {calls:?}");
-    match is_push == is_served {
-        true => assert!(fuse.content("target").as_deref() == Some(content), "{row}"),
-        false => has_content(&home.path("target"), content, &row),
+    if is_push == is_served {
+        assert!(fuse.content("target").as_deref() == Some(content), "{row}");
+    } else {
+        has_content(&home.path("target"), content, &row);
     }
 }
 

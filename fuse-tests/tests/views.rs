@@ -109,11 +109,13 @@ fn a_mirror_removes_nothing_that_is_its_source_on_another_mount() {
         for is_view_the_target in [true, false] {
             let view = view();
             view.refuse(refused);
-            let (source, target) = match is_view_the_target {
-                true => (view.behind("sub/"), view.at("")),
-                false if refused.is_empty() => (view.at("sub/"), view.behind("")),
+            let (source, target) = if is_view_the_target {
+                (view.behind("sub/"), view.at(""))
+            } else if refused.is_empty() {
+                (view.at("sub/"), view.behind(""))
+            } else {
                 // The folder itself takes its times.
-                false => continue,
+                continue;
             };
             let row = format!("{source} {target} {refused:?}");
             let run = pump(&["mirror", &source, &target]);

@@ -157,7 +157,7 @@ impl Ground {
             let of = |name: &str| event[name].as_u64();
             match event["event"].as_str() {
                 Some("progress") => {
-                    events.push(["elapsed_ns", "bytes", "bytes_total", "files", "files_total"].map(of))
+                    events.push(["elapsed_ns", "bytes", "bytes_total", "files", "files_total"].map(of));
                 }
                 Some("report") => elapsed_ns = of("elapsed_ns").context("a report has a time")?,
                 _ => {}

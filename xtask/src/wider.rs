@@ -190,9 +190,10 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     if fuzzes {
         fuzz(steps, extent)?;
     }
-    match extent.release {
-        true => packages(steps, root),
-        false => steps.say("== left to --full: the packages of a release"),
+    if extent.release {
+        packages(steps, root)
+    } else {
+        steps.say("== left to --full: the packages of a release")
     }
 }
 
@@ -266,11 +267,10 @@ fn say_left_out(steps: &mut Steps, extent: &Extent) -> Result<()> {
 /// Builds pump-stacks where that can be done: no other suite needs what it takes, so that it is not installed here.
 fn stacks(steps: &mut Steps, extent: &Extent) -> Result<()> {
     let line = format!("cargo build{} -p pump-stacks --features bpf-cc", extent.profile());
-    match succeeds("clang --version") && succeeds("ls /usr/include/bpf/bpf_helpers.h /usr/include/libelf.h") {
-        true => steps.run(&Step::new("pump-stacks", &line)),
-        false => {
-            steps.cannot("pump-stacks", "install clang, libbpf-dev, libelf-dev, zlib1g-dev, pkg-config, make")
-        }
+    if succeeds("clang --version") && succeeds("ls /usr/include/bpf/bpf_helpers.h /usr/include/libelf.h") {
+        steps.run(&Step::new("pump-stacks", &line))
+    } else {
+        steps.cannot("pump-stacks", "install clang, libbpf-dev, libelf-dev, zlib1g-dev, pkg-config, make")
     }
 }
 

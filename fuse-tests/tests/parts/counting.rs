@@ -109,9 +109,10 @@ impl Filesystem for CountingDisk {
     }
 
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match name == NAME {
-            true => reply.entry(&LONG, &self.attributes(FILE), Generation(0)),
-            false => reply.error(Errno::ENOENT),
+        if name == NAME {
+            reply.entry(&LONG, &self.attributes(FILE), Generation(0));
+        } else {
+            reply.error(Errno::ENOENT);
         }
     }
 

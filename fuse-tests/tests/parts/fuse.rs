@@ -405,9 +405,10 @@ impl Filesystem for Memory {
     fn open(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         self.1.make("open");
         // The kernel gives no more than the size that is told, unless it leaves the end to the file system.
-        let flags = match self.state().told_sizes.contains_key(&number.0) {
-            true => FopenFlags::FOPEN_DIRECT_IO,
-            false => FopenFlags::empty(),
+        let flags = if self.state().told_sizes.contains_key(&number.0) {
+            FopenFlags::FOPEN_DIRECT_IO
+        } else {
+            FopenFlags::empty()
         };
         reply.opened(FileHandle(0), flags);
     }

@@ -363,14 +363,14 @@ impl Filesystem for Store {
         let writes = flags.0 & ACCESS != 0;
         let is_emptied = flags.0 & TRUNCATE != 0 && rules.overwrites;
         let is_uploaded = object.upload.as_ref().is_some_and(|upload| !upload.is_done);
-        match writes {
-            true if !is_uploaded && (is_emptied || rules.takes_gaps) => {
-                let bytes = object.content.clone().filter(|_| !is_emptied).unwrap_or_default();
-                object.upload = Some(Upload { bytes, ..Upload::default() });
-                reply.opened(FileHandle(1), FopenFlags::empty());
-            }
-            false if !is_uploaded || rules.takes_gaps => reply.opened(FileHandle(0), FopenFlags::empty()),
-            _ => reply.error(Errno::EPERM),
+        if writes && !is_uploaded && (is_emptied || rules.takes_gaps) {
+            let bytes = object.content.clone().filter(|_| !is_emptied).unwrap_or_default();
+            object.upload = Some(Upload { bytes, ..Upload::default() });
+            reply.opened(FileHandle(1), FopenFlags::empty());
+        } else if !writes && (!is_uploaded || rules.takes_gaps) {
+            reply.opened(FileHandle(0), FopenFlags::empty());
+        } else {
+            reply.error(Errno::EPERM);
         }
     }
 

@@ -155,13 +155,18 @@ fn time(seconds: i64, nanoseconds: i64) -> SystemTime {
 
 fn kind(meta: &Metadata) -> FileType {
     let kind = meta.file_type();
-    match () {
-        () if kind.is_dir() => FileType::Directory,
-        () if kind.is_symlink() => FileType::Symlink,
-        () if kind.is_fifo() => FileType::NamedPipe,
-        () if kind.is_char_device() => FileType::CharDevice,
-        () if kind.is_block_device() => FileType::BlockDevice,
-        () => FileType::RegularFile,
+    if kind.is_dir() {
+        FileType::Directory
+    } else if kind.is_symlink() {
+        FileType::Symlink
+    } else if kind.is_fifo() {
+        FileType::NamedPipe
+    } else if kind.is_char_device() {
+        FileType::CharDevice
+    } else if kind.is_block_device() {
+        FileType::BlockDevice
+    } else {
+        FileType::RegularFile
     }
 }
 
@@ -209,9 +214,8 @@ impl Passing {
     fn attributes(&self, meta: &Metadata) -> FileAttr {
         let (uid, gid) = self.state().owner.unwrap_or((meta.uid(), meta.gid()));
         let is_even = self.state().is_even;
-        let told = |seconds: i64, nanoseconds: i64| match is_even {
-            true => time(seconds & !1, 0),
-            false => time(seconds, nanoseconds),
+        let told = |seconds: i64, nanoseconds: i64| {
+            if is_even { time(seconds & !1, 0) } else { time(seconds, nanoseconds) }
         };
         let is_root = self.back.path().metadata().is_ok_and(|root| root.ino() == meta.ino());
         FileAttr {

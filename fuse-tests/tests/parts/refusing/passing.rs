@@ -116,10 +116,11 @@ impl Filesystem for Passing {
         // What a write or a new size does to the time is the folder's own business.
         let are_given = matches!(atime, Some(TimeOrNow::SpecificTime(_)))
             || matches!(mtime, Some(TimeOrNow::SpecificTime(_)));
-        let changed = changed.and_then(|()| match are_given {
-            false => Ok(()),
-            true => self
-                .change(|attribute| attribute == Attribute::Times, || self.set_times(&path, (atime, mtime))),
+        let changed = changed.and_then(|()| {
+            if !are_given {
+                return Ok(());
+            }
+            self.change(|attribute| attribute == Attribute::Times, || self.set_times(&path, (atime, mtime)))
         });
         match changed.and_then(|()| self.meta(number).map_err(error)) {
             Ok(meta) => reply.attr(&NOW, &self.attributes(&meta)),
