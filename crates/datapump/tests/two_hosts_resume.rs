@@ -117,9 +117,10 @@ impl Ground {
             Place::Remote(datapump::Remote { host, path: name.into() })
         };
         let here = |name: &str| Place::Path(self.path("here").join(name));
-        match push {
-            true => (here("source"), there("target"), self.path("served")),
-            false => (there("source"), here("target"), self.path("here")),
+        if push {
+            (here("source"), there("target"), self.path("served"))
+        } else {
+            (there("source"), here("target"), self.path("here"))
         }
     }
 
@@ -218,9 +219,8 @@ fn cuts_at_any_moment_are_ridden_out() {
     for seed in seeds {
         let mut random = Random::new(seed);
         let push = random.chance(2);
-        let at = |random: &mut Random| match random.chance(3) {
-            true => 1 + random.below(10_000),
-            false => 1 + random.below(40 * MIB),
+        let at = |random: &mut Random| {
+            if random.chance(3) { 1 + random.below(10_000) } else { 1 + random.below(40 * MIB) }
         };
         let moments: Vec<u64> = (0..=random.below(3)).map(|_| at(&mut random)).collect();
         let row = format!("DATAPUMP_SEED={seed} push {push}, cut after {moments:?}");
@@ -264,10 +264,7 @@ impl Ground {
             let host = datapump::Host::Served(address.into());
             Place::Remote(datapump::Remote { host, path: path.into() })
         };
-        let (source, target) = match push {
-            true => (here(name), there(target)),
-            false => (there(name), here(target)),
-        };
+        let (source, target) = if push { (here(name), there(target)) } else { (there(name), here(target)) };
         let copy = RemoteCopy {
             options: Options { target_is_name: true, bill: true, ..Options::default() },
             retry_for: Some(Duration::from_secs(30)),

@@ -34,10 +34,8 @@ fn rate(members: &[u64], other_bytes_per_s: u64, writes: bool) -> f64 {
     });
     let stripe = Place::parse(OsStr::new("stripe:s.toml")).expect("a place");
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
-    let job = match writes {
-        true => Job::copy(vec![null(Some(bytes))], stripe),
-        false => Job::copy(vec![stripe], null(None)),
-    };
+    let job =
+        if writes { Job::copy(vec![null(Some(bytes))], stripe) } else { Job::copy(vec![stripe], null(None)) };
     let told = std::sync::Mutex::new(Vec::new());
     let events = |event| {
         if let Event::Problem(problem) = event {

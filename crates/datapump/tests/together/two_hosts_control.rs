@@ -81,10 +81,8 @@ fn what_a_lost_session_left_undone_is_not_done() {
             let host = Host::Served(cutter(served.address.clone()));
             let there = |path: &str| Place::Remote(Remote { host: host.clone(), path: path.into() });
             let target = if compares { name } else { "new" };
-            let (source, target) = match push {
-                true => (here(name), there(target)),
-                false => (there(name), here(target)),
-            };
+            let (source, target) =
+                if push { (here(name), there(target)) } else { (there(name), here(target)) };
             let rate = Some(BYTES_PER_SECOND);
             let options = Options { bytes_per_second: rate, notes: true, ..Options::default() };
             let copy = RemoteCopy { options, compares, ..served.remote(vec![source], target) };
@@ -123,10 +121,8 @@ fn a_folder_that_a_lost_session_made_receives_nothing() {
             let (first, _control) = mpsc::channel();
             let host = Host::Served(relay(served.address.clone(), Some(silent), first));
             let there = |path: &str| Place::Remote(Remote { host: host.clone(), path: path.into() });
-            let (source, target) = match push {
-                true => (here("tree"), there("new")),
-                false => (there("tree"), here("new")),
-            };
+            let (source, target) =
+                if push { (here("tree"), there("new")) } else { (there("tree"), here("new")) };
             let retry_for = Some(Duration::from_secs(30));
             let peer_timeout = Some(Duration::from_secs(1));
             let copy = RemoteCopy { retry_for, peer_timeout, ..served.remote(vec![source], target) };

@@ -183,10 +183,8 @@ impl Ground {
             Place::Remote(datapump::Remote { host, path: name.into() })
         };
         let here = |name: &str| Place::Path(self.home.path().join("here").join(name));
-        let (source, target) = match push {
-            true => (here("source"), there("target")),
-            false => (there("source"), here("target")),
-        };
+        let (source, target) =
+            if push { (here("source"), there("target")) } else { (there("source"), here("target")) };
         let stop = Arc::new(AtomicBool::new(false));
         let copy = RemoteCopy {
             // A wait for a connection that brings what is sent ahead, and was damaged, takes ten seconds.
