@@ -133,8 +133,8 @@ const ENGINE: &str = "crates/engine/src/engine/uring.rs";
 #[test]
 fn long_files_are_found() {
     for (path, lines, expected) in [
-        (MODULE, 520, 0),
-        (MODULE, 521, 1),
+        (MODULE, 600, 0),
+        (MODULE, 601, 1),
         ("crates/datapump/tests/walk.rs", 700, 0),
         ("crates/datapump/tests/walk.rs", 701, 1),
     ] {
@@ -147,11 +147,15 @@ fn long_files_are_found() {
 fn long_functions_are_found() {
     let of_lines =
         |lines: usize| format!("fn f(a: [u8; 2]) {{\n{}}}\n", "    g('{', \"}\");\n".repeat(lines - 2));
+    let (arms, rows) = ("        1 => {}\n".repeat(99), "        g(),\n".repeat(99));
     check(&[
         (MODULE, &of_lines(64), ""),
         (MODULE, &of_lines(65), "`f` has 65 lines"),
         (MODULE, &format!("trait T {{ fn g(); }}\n{}", of_lines(64)), ""),
         (MODULE, &format!("type F = fn(u8);\n{}", of_lines(64)), ""),
+        (MODULE, &format!("fn f(a: u8) -> u8 {{\n    match g(a) {{\n{}    }}\n}}\n", arms), ""),
+        (MODULE, &format!("fn f() -> Vec<u8> {{\n    vec![\n{}    ]\n}}\n", rows), ""),
+        (MODULE, &format!("fn f(a: u8) {{\n    match a {{\n{}    }};\n    g()\n}}\n", arms), "`f` has"),
     ]);
 }
 

@@ -33,7 +33,7 @@ pub const FILE_RULES: &[Rule] = &[
     nothing_lies_below_an_open_file,
 ];
 
-const FILE_LINES_MAX: usize = 520;
+const FILE_LINES_MAX: usize = 600;
 const TEST_FILE_LINES_MAX: usize = 700;
 const FUNCTION_LINES_MAX: usize = 64;
 // rustfmt breaks code at 110; comments and strings get a little more.
@@ -118,7 +118,7 @@ fn short_functions(file: &File, found: &mut Vec<String>) {
     for word in file.words().iter().filter(|word| word.text == "fn") {
         let Some(end) = body_end(file, *word) else { continue };
         let lines = file.line_of(end) - word.line + 1;
-        if lines > FUNCTION_LINES_MAX {
+        if lines > FUNCTION_LINES_MAX && !is_one_table(&file.code[word.start..end]) {
             let name: String =
                 file.behind(*word).chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let what =
@@ -145,6 +145,30 @@ fn body_end(file: &File, word: Word<'_>) -> Option<usize> {
         }
         if byte == b'}' && braces == 0 && brackets == 0 {
             return Some(at);
+        }
+    }
+    None
+}
+
+/// A function that is one `match` or one table is as long as what it tells apart.
+fn is_one_table(function: &str) -> bool {
+    let body = function.split_once('{').map_or("", |(_, body)| body.trim());
+    let is_list = ["[", "&[", "vec!["].iter().any(|start| body.starts_with(start));
+    let open = if is_list { body.find('[') } else { body.find('{').filter(|_| body.starts_with("match ")) };
+    open.is_some_and(|open| group_end(body, open) == Some(body.len()))
+}
+
+/// Behind the bracket that closes this one.
+fn group_end(text: &str, open: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate().skip(open) {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth -= 1,
+            _ => continue,
+        }
+        if depth == 0 {
+            return Some(at + 1);
         }
     }
     None
