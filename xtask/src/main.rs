@@ -1,5 +1,5 @@
 //! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check]`, `package`,
-//! `time-left`, `statements` and `size`.
+//! `time-left`, `statements`, `rooms` and `size`.
 //!
 //! Must not know: how pump works, beyond the texts that the planted bugs replace.
 #![forbid(unsafe_code)]
@@ -7,6 +7,7 @@
 mod install;
 mod mutants;
 mod package;
+mod rooms;
 mod size;
 mod statements;
 mod steps;
@@ -28,6 +29,7 @@ cargo xtask mutants --check   only looks whether every mutant still has its plac
 cargo xtask package           builds a static program, a Debian package and checksums under target/packages
 cargo xtask time-left         records fifty copies for the judge of the time left: bench/time-left.ndjson, 30 minutes
 cargo xtask statements        writes docs/statements.md from docs/statements.toml
+cargo xtask rooms             writes docs/rooms.md from the headers of the modules
 cargo xtask size              prints the code lines of each crate outside tests, and how often a few habits occur";
 
 fn main() -> ExitCode {
@@ -53,6 +55,7 @@ fn run() -> Result<()> {
         ["package"] => package::run(&root()),
         ["time-left"] => time_left::record(&root()),
         ["statements"] => statements::write(&root()),
+        ["rooms"] => rooms::write(&root()),
         ["size"] => size::print(&root()),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
