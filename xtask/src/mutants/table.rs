@@ -102,8 +102,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "restless-folder-loses-its-names",
         place: CORE,
-        find: "    match restless.contains(&folder) {",
-        replacement: "    match false {",
+        find: "    if restless.contains(&folder) {",
+        replacement: "    if false {",
     },
     Mutant {
         name: "name-on-its-way-removed",
