@@ -1,4 +1,4 @@
-//! Which pages a store is asked for (SCIENCE S36): a page that is written in part is fetched once, whatever writes it;
+//! Which pages a store is asked for (statement S36): a page that is written in part is fetched once, whatever writes it;
 //! one that is overwritten whole is fetched by a mapping alone, which cannot know that all of it will be.
 
 mod parts;

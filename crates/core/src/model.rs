@@ -1,4 +1,4 @@
-//! The closed forms of a pipeline of two devices (SCIENCE M5 to M8), in seconds, bytes and bytes per second.
+//! The closed forms of a pipeline of two devices, in seconds, bytes and bytes per second.
 //!
 //! Must not know: whether the devices are real, simulated or paced.
 
@@ -19,7 +19,7 @@ impl ModelDevice {
         request_bytes / self.bytes_per_s
     }
 
-    /// When the n-th request (from 1) of this size is done, the device working alone (M8).
+    /// When the n-th request (from 1) of this size is done, the device working alone.
     pub fn done_alone_s(&self, n: u64, request_bytes: f64) -> f64 {
         let service_s = self.service_s(request_bytes);
         let depth = u64::from(self.depth);
@@ -31,7 +31,7 @@ impl ModelDevice {
     }
 }
 
-/// What the slowest part of a pipeline is (M6).
+/// What the slowest part of a pipeline is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bottleneck {
     /// The source's channel.
@@ -44,7 +44,7 @@ pub enum Bottleneck {
     SinkLatency,
 }
 
-/// Time between two blocks in the steady state, in seconds, and what sets it (M6).
+/// Time between two blocks in the steady state, in seconds, and what sets it.
 pub fn cycle_time_s(source: ModelDevice, sink: ModelDevice, request_bytes: u64) -> (f64, Bottleneck) {
     let size = request_bytes as f64;
     let per_slot =
@@ -60,13 +60,13 @@ pub fn cycle_time_s(source: ModelDevice, sink: ModelDevice, request_bytes: u64) 
     .expect("four terms")
 }
 
-/// Smallest depth at which a device reaches its full bandwidth: ceil(1 + bandwidth * latency / request) (M7).
+/// Smallest depth at which a device reaches its full bandwidth: ceil(1 + bandwidth * latency / request).
 pub fn depth_needed(bytes_per_s: f64, latency_s: f64, request_bytes: u64) -> u32 {
     // 1e-9: a product that is whole in decimal may come out a rounding error above it.
     (1.0 + bytes_per_s * latency_s / request_bytes as f64 - 1e-9).ceil().max(1.0) as u32
 }
 
-/// Time to move `bytes` through the pipeline, in seconds: the exact form of M8. `bytes` must not be 0.
+/// Time to move `bytes` through the pipeline, in seconds: exact. `bytes` must not be 0.
 pub fn elapsed_s(source: ModelDevice, sink: ModelDevice, bytes: u64, request_bytes: u64) -> f64 {
     let size = request_bytes as f64;
     let requests = bytes.div_ceil(request_bytes);

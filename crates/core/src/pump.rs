@@ -5,7 +5,7 @@
 //! fixed, but for a source behind a long path, whose depth its owner may raise while the run goes on; there is one pool
 //! of `source_depth_max + sink_depth` slots. A source slot is held from posting its read until
 //! its block is handed to the sink; a sink slot from then until its write completed. (Mayr and Gray, *Performance of
-//! the 1-1 Data Pump*, 2000, section 1; SCIENCE E1.)
+//! the 1-1 Data Pump*, 2000, section 1.)
 //!
 //! A partial return is continued on the same block and counted. A fault concerns one file: no more of its blocks are
 //! posted, what is in flight drains, and the first cause is reported. Every wait has an end to charge it to.

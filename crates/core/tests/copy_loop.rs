@@ -1,5 +1,5 @@
 //! The copy loop against a model, under seeded schedules: any completion order, partial returns, ends of data, faults,
-//! stops. SCIENCE S1 to S5, S10 and S11.
+//! stops. Statements S1 to S5, S10 and S11.
 //!
 //! `DATAPUMP_SEEDS=100000` runs that many; `DATAPUMP_SEED=7041` replays one.
 
@@ -146,7 +146,7 @@ fn every_run_copies_exactly_or_says_why_not() {
     });
 }
 
-/// S10: with assembly every block is full but the last, and the counters equal the script.
+/// Statement S10: with assembly every block is full but the last, and the counters equal the script.
 fn check_counts(case: &Case, ended: &Ended) {
     let counts = ended.counts;
     if ended.fault.is_some() || ended.stopped {
@@ -162,7 +162,7 @@ fn check_counts(case: &Case, ended: &Ended) {
     }
 }
 
-/// S3: one write that is stalled does not stop the others.
+/// Statement S3: one write that is stalled does not stop the others.
 #[test]
 fn a_stalled_write_does_not_stop_the_others() {
     let shape = Shape {

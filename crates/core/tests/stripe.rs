@@ -1,12 +1,12 @@
-//! SCIENCE S67, exact: the map of a stripe is a bijection, and its members have the sizes that it tells.
+//! Statement S67, exact: the map of a stripe is a bijection, and its members have the sizes that it tells.
 
 use datapump_core::{StripeMap, StripePlace};
 use proptest::prelude::*;
 
 const KIB: u64 = 1 << 10;
-/// The request size of E1 of which its sizes are made.
+/// Sizes are made of this request size.
 const REQUEST: u64 = 64 * KIB;
-/// E1.
+/// Sizes around a sector and a request, and one of many requests.
 const SIZES: [u64; 9] = [0, 1, 511, 512, REQUEST - 1, REQUEST, REQUEST + 1, 7 * REQUEST + 13, 100_000_000];
 const CHUNKS: [u64; 6] = [4 * KIB, 12 * KIB, 64 * KIB, 192 * KIB, 1 << 20, 64 << 20];
 

@@ -156,7 +156,7 @@ impl Engine {
     }
 
     /// Performs a request in the caller's thread, whatever the engine, and returns when it is complete. For ends
-    /// where that is the faster way (LIMITS: small files, sockets), and for null ends.
+    /// where that is the faster way: small files, null ends.
     #[inline]
     pub fn post_inline(&mut self, token: u32, op: Op) -> Completion {
         match op {

@@ -1,7 +1,7 @@
 //! The engine of sockets: receives and sends over one connection, by plain calls of the system or in a simulated net.
 //!
 //! Plain calls, because what a socket gives and takes is there or not, and no device works meanwhile: null to null over
-//! loopback they move 5.4 GB/s with 256 KiB a call, through a ring 4.3 (LIMITS §3). A wait ends now and then, so that
+//! loopback they move 5.4 GB/s with 256 KiB a call, through a ring 4.3. A wait ends now and then, so that
 //! who waits can look whether to go on.
 //!
 //! Must not know: what the bytes mean, whether they are sealed, who is at the other end.

@@ -10,7 +10,7 @@
 //! - lost unsynced writes and names: see [`SimDisk`].
 //!
 //! # Device model
-//! M5 of the science reference: a request becomes eligible `latency_ps` after it was posted (latencies of different
+//! A request becomes eligible `latency_ps` after it was posted (latencies of different
 //! requests overlap), then occupies its device's one channel for `len` bytes / `bytes_per_s`, first come first served.
 //! A file may lie on a device of its own ([`SimDisk::put_on`]), as the members of a stripe do.
 //!

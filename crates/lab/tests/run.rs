@@ -515,7 +515,7 @@ request_size = "64KiB"
     }
 }
 
-/// SCIENCE S21: what is told of the CPU time adds up, whatever else the machine does meanwhile.
+/// Statement S21: what is told of the CPU time adds up, whatever else the machine does meanwhile.
 #[test]
 fn a_run_with_the_soaker_has_its_calibration_and_times_that_add_up() {
     let job = JOBS.replacen("repeats = 2", "repeats = 1\nwarmup = 0\nprobes = [\"soaker\"]", 1);

@@ -1,4 +1,4 @@
-//! SCIENCE S40 to S42 on the real clock: many readers of one paced server, and of a server for each.
+//! Statements S40 to S42 on the real clock: many readers of one paced server, and of a server for each.
 //!
 //! Prints a table for `pump lab fit --model level-off`, of three rounds the middle one. By hand, on a quiet machine, in
 //! one and a half minutes and 25 s: `cargo run --release -p pump --example readers >one.csv`, and `-- own >own.csv`.

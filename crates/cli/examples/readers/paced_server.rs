@@ -1,4 +1,4 @@
-//! Many readers of one server: a copy loop for each reader, and one device that follows M5 behind all of them, on a
+//! Many readers of one server: a copy loop for each reader, and one device with a latency and a rate behind all of them, on a
 //! virtual clock or on the real one.
 //!
 //! A reader fetches 10 requests of 1 MB from a server whose channel is busy for D / 10 with each, and each request is

@@ -242,7 +242,7 @@ fn the_lab_measures_the_way_without_disks() {
     }
 }
 
-/// SCIENCE, S12: a receive returns what has come, which is less than a block that the socket cannot hold.
+/// Statement S12: a receive returns what has come, which is less than a block that the socket cannot hold.
 #[test]
 fn the_kernel_or_the_pump_puts_blocks_together() {
     let home = home();

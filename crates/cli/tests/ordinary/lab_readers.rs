@@ -1,4 +1,4 @@
-//! SCIENCE S40 to S42: many readers of one server, in simulated time, as `pump lab fit --model level-off` tells them.
+//! Statements S40 to S42: many readers of one server, in simulated time, as `pump lab fit --model level-off` tells them.
 //! The same on the real clock: `cargo run --release -p pump --example readers`.
 
 use datapump_engine::sim::SimClock;

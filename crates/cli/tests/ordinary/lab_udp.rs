@@ -163,7 +163,7 @@ fn a_stream_is_counted_whole() {
     expect(&run, 0, &["sent 166 datagrams of 1472 bytes", "lost 0", "on an Ethernet wire"], "for people");
 }
 
-/// S53 with real hosts: each fate by the number of the datagram.
+/// Statement S53 with real hosts: each fate by the number of the datagram.
 #[test]
 fn scripted_losses_duplicates_and_swaps_are_counted_one_by_one() {
     let home = Home::new();

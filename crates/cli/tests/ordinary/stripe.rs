@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 
 const KIB: usize = 1 << 10;
-/// SCIENCE E1, of requests of 64 KiB.
+/// Sizes around a sector and a request.
 const REQUEST: usize = 64 * KIB;
 const SIZES: [usize; 8] = [0, 1, 511, 512, REQUEST - 1, REQUEST, REQUEST + 1, 7 * REQUEST + 13];
 const LARGE: usize = 100_000_000;

@@ -15,13 +15,13 @@ pub struct Shape {
     pub source_depth_max: u32,
     /// Blocks that may be on the sink's side at a time.
     pub sink_depth: u32,
-    /// Blocks are handed on in the order in which they were read: needed where the sink is a stream (S2).
+    /// Blocks are handed on in the order in which they were read: needed where the sink is a stream.
     pub in_order: bool,
     /// The source takes one request at a time, each continuing where the one before ended: streams.
     pub source_serial: bool,
     /// The sink takes one request at a time: streams.
     pub sink_serial: bool,
-    /// Partial reads are continued until the block is full (S10). Only a serial source can do without (S11).
+    /// Partial reads are continued until the block is full. Only a serial source can do without.
     pub assemble: bool,
 }
 

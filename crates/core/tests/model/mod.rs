@@ -122,7 +122,7 @@ impl Model {
         assert_eq!(content.len(), request.block.len as usize, "{request:?}: the slot holds the whole block");
     }
 
-    /// S4: at every event.
+    /// Statement S4: at every event.
     fn check_depths(&self) {
         let (reads, writes, copies) =
             (self.count(Transfer::Read), self.count(Transfer::Write), self.count(Transfer::Copy));
@@ -133,7 +133,7 @@ impl Model {
         assert!(!self.shape.sink_serial || writes + copies <= 1, "a stream is written one request at a time");
     }
 
-    /// The rule of the design: full blocks held back by the sink's depth, or only the sink at work: the sink.
+    /// The rule of verdicts: full blocks held back by the sink's depth, or only the sink at work: the sink.
     pub fn waits_for(&self) -> PumpSide {
         let (reads, writes, copies) =
             (self.count(Transfer::Read), self.count(Transfer::Write), self.count(Transfer::Copy));

@@ -17,8 +17,8 @@ use crate::engine::inline::perform;
 use crate::engine::wait::{Waiter, spin};
 use crate::{Completion, Errno, Op, Refused, Wait, os};
 
-/// Requests beyond this many wait for a free worker. 64: more blocked threads than any one device here gained from
-/// (LIMITS: depth 2 to 8), at 64 stacks of which only the touched pages count.
+/// Requests beyond this many wait for a free worker. 64: more blocked threads than any one device gained from
+/// (bench/seqio.jsonl), at 64 stacks of which only the touched pages count.
 const WORKERS_MAX: u32 = 64;
 
 /// The engine of threads. Workers are started as requests need them and end with the engine.

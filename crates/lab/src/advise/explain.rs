@@ -75,7 +75,7 @@ pub struct Explained {
     pub observed_bytes_per_second: f64,
     /// CPU time of the copy at both hosts for each byte.
     pub observed_ns_per_byte: f64,
-    /// By how much the faster of the two is faster than the other, in percent (SCIENCE, section 0).
+    /// By how much the faster of the two is faster than the other, in percent.
     pub error_percent: Option<f64>,
     /// The cause.
     pub limited_by: LimitedBy,

@@ -1,6 +1,6 @@
 //! `--tune`: request size, depths, lanes or connections for the user's own ends, found by a short search.
 //!
-//! The depth that hides the latency is computed (SCIENCE, M7); from there points are compared by rehearsals of the
+//! The depth that hides the latency is computed; from there points are compared by rehearsals of the
 //! copy's first bytes, which leave nothing behind. What was found is remembered for the machine, the two ends and
 //! the memory allowed. Must not know: command lines, how a host is reached, how bytes are moved.
 

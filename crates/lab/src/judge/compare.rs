@@ -36,7 +36,7 @@ pub const DOUBT: f64 = 0.05;
 pub const TOO_FEW: &str = "too few runs";
 /// Why a cell has no verdict: the rows do not have what is compared.
 pub const NOT_MEASURED: &str = "not measured";
-/// Why a cell has no verdict: a device or a clock of its own is a difference of its own (SCIENCE E23, S49).
+/// Why a cell has no verdict: a device or a clock of its own is a difference of its own (statement S49).
 pub const OTHER_MACHINE: &str = "not the same machine; see --normalise";
 /// Why a ratio whose interval leaves out 1 is no difference.
 pub const IN_THE_BAND: &str = "inside the A/A band";

@@ -1,4 +1,4 @@
-//! Congestion control in simulated time (SCIENCE E29 to E33): how the window of each stack grows with acknowledgements
+//! Congestion control in simulated time: how the window of each stack grows with acknowledgements
 //! and shrinks at losses, and what that makes of a path: its mean at a loss rate, the time until it is back, the shares
 //! of several flows, an hour of a long fat path.
 //!

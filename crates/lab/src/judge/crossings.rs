@@ -1,5 +1,5 @@
-//! Rates beside what memory allows for the times their bytes cross it, from rows of the study `crossings` (SCIENCE E28,
-//! S58).
+//! Rates beside what memory allows for the times their bytes cross it, from rows of the study `crossings`
+//! (statement S58).
 //!
 //! The memory's bandwidth is that of the rows of `pump lab memory` of the same rounds; a ceiling is that over the
 //! crossings that the study counts for a way. Crossings are those that cannot be avoided: a program's slots stay in the

@@ -1,4 +1,4 @@
-//! What streams and round trips of datagrams say (SCIENCE E24 to E27): the cost of a byte and the width of a
+//! What streams and round trips of datagrams say: the cost of a byte and the width of a
 //! distribution, spacing and rates, the pattern of losses; and a path in simulated time on which these are tested.
 //!
 //! Must not know: sockets, how datagrams are sent.

@@ -1,4 +1,4 @@
-//! Fixed against dynamic depth, in simulated time (SCIENCE E4): two ends that share a pool of buffers, and a rule that
+//! Fixed against dynamic depth, in simulated time: two ends that share a pool of buffers, and a rule that
 //! gives more of them to the end that was waited for longer. The pump has fixed depths; this shows why.
 //!
 //! Must not know: the pump's own loop, how results are shown.
@@ -68,7 +68,7 @@ pub struct DepthOutcome {
     pub elapsed_s: f64,
     /// Time of the same move with both depths fixed at half of the pool.
     pub fixed_elapsed_s: f64,
-    /// Depth of the source in the best fixed split by the cycle time (M6), even or not.
+    /// Depth of the source in the best fixed split by the cycle time, even or not.
     pub best_source_depth: u32,
     /// Depth of the sink in that split.
     pub best_sink_depth: u32,

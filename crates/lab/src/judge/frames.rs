@@ -1,4 +1,4 @@
-//! Frames of UDP on the wire (SCIENCE M11): what they take there, and how close they can follow one another.
+//! Frames of UDP on the wire: what they take there, and how close they can follow one another.
 //!
 //! Must not know: sockets.
 

@@ -1,5 +1,5 @@
 //! Curves over what is used of each page, from rows of the study `access`: bandwidth, CPU time, and how the kernel's
-//! CPU time for a page grows with the bytes that are touched (S34, S35, S38).
+//! CPU time for a page grows with the bytes that are touched (statements S34, S35, S38).
 //!
 //! Every claim rests on intervals of 95 % that do not overlap; else it is "not separable". Times and CPU times are
 //! those of the pass, without the start of the program. Must not know: how a pass is made.
@@ -22,7 +22,7 @@ use crate::study::Level;
 
 /// Fewer points have no interval: two lie on a line whatever the noise is.
 const POINTS_MIN: usize = 3;
-/// A mapped page may cost the kernel this part of what a page by calls does for each byte (S38).
+/// A mapped page may cost the kernel this part of what a page by calls does for each byte (statement S38).
 const QUARTER: f64 = 0.25;
 
 /// One pass.

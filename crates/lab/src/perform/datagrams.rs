@@ -1,4 +1,4 @@
-//! Measures with datagrams: round trips by frame size, and paced streams (SCIENCE E24, E25, E27). All times are of one
+//! Measures with datagrams: round trips by frame size, and paced streams. All times are of one
 //! host's monotonic clock; times of two hosts are never compared.
 //!
 //! Must not know: command lines, how a session is made.

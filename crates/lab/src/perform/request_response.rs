@@ -1,4 +1,4 @@
-//! Answers over a long path, counted in round trips (SCIENCE E32): the first of a connection, later ones, and those
+//! Answers over a long path, counted in round trips: the first of a connection, later ones, and those
 //! behind a pause.
 //!
 //! Rounds are the time of an answer over the shortest round trip that the kernel saw of its connection, rounded to the

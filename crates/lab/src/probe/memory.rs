@@ -1,6 +1,6 @@
 //! The bandwidth of memory: all processors copy areas that no cache holds (Copy of STREAM, McCalpin 1995).
 //!
-//! What a rate is measured against: no copy is faster than memory for the times its bytes cross it (SCIENCE E28). A
+//! What a rate is measured against: no copy is faster than memory for the times its bytes cross it. A
 //! byte that is copied crosses memory twice, read and written. Must not know: what crosses memory in a transfer.
 
 use std::fs;

@@ -1,11 +1,11 @@
-//! What counts of the soaker's threads say: CPU = CPUs × elapsed − soaked − background (SCIENCE E7), and whether that
+//! What counts of the soaker's threads say: CPU = CPUs × elapsed − soaked − background, and whether that
 //! can be believed.
 //!
 //! **Soaked** is the number of blocks that the threads counted times the *pace*: what a block takes of the thread's own
 //! CPU clock when nothing comes between, the fastest tenth of the blocks just before. Why not something else:
 //!
-//! - The thread's CPU clock alone: the kernel lets it run on during interrupts (LIMITS §7: 0.06 to 0.18 s of them in
-//!   4 GiB of direct reads), and an interrupt is work for the run, not time left over. A block that was interrupted
+//! - The thread's CPU clock alone: the kernel lets it run on during interrupts (0.06 to 0.18 s of them in 4 GiB
+//!   of direct reads), and an interrupt is work for the run, not time left over. A block that was interrupted
 //!   took longer.
 //! - Blocks for each second of *wall* time: other work on the machine lowers that, and the run's CPU time comes out
 //!   negative.
@@ -20,7 +20,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// SCIENCE S19: two calibrations that differ by more than this share of one CPU are noisy.
+/// Statement S19: two calibrations that differ by more than this share of one CPU are noisy.
 const CALIBRATIONS_DIFFER_MAX: f64 = 0.02;
 /// The same for what a hypervisor took.
 const STOLEN_MAX: f64 = 0.02;
@@ -261,7 +261,7 @@ pub fn pace_ns(mut blocks: [u64; PACE_BLOCKS]) -> u64 {
 }
 
 impl Soaked {
-    /// User, system and remainder add up to the total exactly (SCIENCE S21).
+    /// User, system and remainder add up to the total exactly (statement S21).
     pub fn with_remainder(self, user_ns: Option<u64>, system_ns: Option<u64>) -> Soaked {
         let own = user_ns.zip(system_ns).map(|(user, system)| (user + system) as i64);
         Soaked { remainder_ns: self.cpu_ns.zip(own).map(|(cpu, own)| cpu - own), ..self }

@@ -161,7 +161,7 @@ fn is_numeric(study: &StudySummary, factor: &str) -> bool {
     study.cells.iter().all(|cell| value(cell).is_some_and(f64::is_finite))
 }
 
-/// With the soaker a run is not as fast (SCIENCE E8).
+/// With the soaker a run is not as fast.
 pub(super) fn is_soaked(cell: &CellSummary) -> bool {
     cell.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
 }

@@ -19,7 +19,7 @@ use crate::study::{COMMAND, Level};
 const GIB: f64 = (1_u64 << 30) as f64;
 /// Intervals are resampled with this seed, so that the same rows always give the same figures.
 const SEED: u64 = 1;
-/// SCIENCE, section 0: runs that start above this load for each processor are marked.
+/// Runs that start above this load for each processor are marked.
 const LOAD_PER_CPU_MAX: f64 = 0.5;
 
 pub(crate) type Levels = BTreeMap<String, Level>;

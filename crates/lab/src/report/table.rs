@@ -283,7 +283,7 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
         }
     }
 
-    /// The published rates: 1735 Mbit/s alone, 1218 and 1400 beside packets of 1500 and 9000 bytes (SCIENCE, S69).
+    /// The published rates: 1735 Mbit/s alone, 1218 and 1400 beside packets of 1500 and 9000 bytes (statement S69).
     #[test]
     fn what_a_disk_loses_beside_packets_is_told_in_percent_beside_equal_runs() {
         let case = |mtu: &str, control: &str, repeat, rate: f64| {

@@ -1,4 +1,4 @@
-//! S68: 10,000 injected faults are all found, each with its place and kind, and nothing else is.
+//! Statement S68: 10,000 injected faults are all found, each with its place and kind, and nothing else is.
 
 use std::collections::BTreeSet;
 

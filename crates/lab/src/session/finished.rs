@@ -1,5 +1,5 @@
 //! Targets of runs that have ended: small ones are deleted together, so that the disk is given one large piece of work
-//! and not a small one before every run (LIMITS, trap 1). And as seldom as the room allows: for minutes after a
+//! and not a small one before every run. And as seldom as the room allows: for minutes after a
 //! deletion ext4 looks at each inode that it might use again, to leave those alone that were deleted lately
 //! (`recently_deleted` in fs/ext4/ialloc.c), and runs of any program take up to five times as long.
 //!

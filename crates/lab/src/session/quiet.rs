@@ -1,7 +1,7 @@
 //! Waits until a disk has come to rest.
 //!
 //! A file system mounted with `discard` keeps the disk busy for seconds after a delete has returned, and a run that
-//! starts meanwhile is measured 3 to 5 times too slow (LIMITS, trap 1). Must not know: studies, what is deleted.
+//! starts meanwhile is measured 3 to 5 times too slow. Must not know: studies, what is deleted.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// LIMITS, trap 1: discards come in bursts less than a second apart.
+/// Discards come in bursts less than a second apart.
 const REST: Duration = Duration::from_secs(1);
 /// The discards of 4 GiB take 6 s; twenty times that is somebody else's work.
 const WAIT_MAX: Duration = Duration::from_secs(120);

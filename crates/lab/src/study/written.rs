@@ -14,7 +14,7 @@ use super::{
     StudyError, StudyStep, Template,
 };
 
-/// SCIENCE, section 0: 10 repeats, one discarded warm-up.
+/// 10 repeats, one discarded warm-up.
 const REPEATS: u32 = 10;
 const WARMUP: u32 = 1;
 const SEED: u64 = 1;
@@ -155,7 +155,7 @@ fn add_command_factor(factors: &mut Vec<Factor>, commands: &Commands) {
     factors.insert(0, Factor { name: COMMAND.into(), levels });
 }
 
-/// Bandwidth is measured without the soaker and CPU time with it (SCIENCE E8), unless the factors say otherwise.
+/// Bandwidth is measured without the soaker and CPU time with it, unless the factors say otherwise.
 fn add_soaker_factor(factors: &mut Vec<Factor>, probes: &[Probe]) {
     let stands = factors.iter().any(|factor| factor.name == SOAKER);
     if probes.contains(&Probe::Soaker) && !stands {

@@ -290,7 +290,7 @@ fn broken(error: Error) -> NetFault {
     }
 }
 
-/// AES with 128 bits first where the CPU computes it (LIMITS §4: 4.7 GB/s a core, against 1.8 of ChaCha20), else
+/// AES with 128 bits first where the CPU computes it (4.7 GB/s a core, against 1.8 of ChaCha20), else
 /// ChaCha20.
 fn provider() -> Arc<CryptoProvider> {
     use aws_lc_rs::cipher_suite::{
@@ -323,7 +323,7 @@ pub fn called_config(maker: &Seed) -> CalledConfig {
         .expect("TLS 1.3 is known")
         .with_client_cert_verifier(Arc::new(AnyKey { provider: provider() }))
         .with_cert_resolver(Arc::new(resolver));
-    // Nobody comes back with them, and unread ones reset a connection that is closed (LIMITS, trap 6).
+    // Nobody comes back with them, and unread ones reset a connection that is closed.
     config.send_tls13_tickets = 0;
     Arc::new(config)
 }

@@ -1,4 +1,4 @@
-//! The soaker against loads that are known (SCIENCE S20, S21), against the kernel's own account, and what it does
+//! The soaker against loads that are known (statements S20, S21), against the kernel's own account, and what it does
 //! where it may do little. Loads are in shuffled rounds, medians of quiet runs are judged, and there are more rounds
 //! if few are quiet. On a machine that is never quiet enough a load cannot be judged, which is printed with the
 //! reason. One test at a time: each is work beside another's runs.
@@ -16,7 +16,7 @@ use serde_json::Value;
 const ROUNDS: [usize; 2] = [5, 9];
 const QUIET_MIN: usize = 4;
 const LOADS: [u32; 5] = [0, 25, 50, 75, 100];
-/// SCIENCE S20: points of one CPU.
+/// Statement S20: points of one CPU.
 const ERROR_MAX: f64 = 0.05;
 /// Of all CPU time that the machine used in the runs of a transfer.
 const DISAGREEMENT_MAX: f64 = 0.03;
@@ -217,7 +217,7 @@ fn of_a_transfer_over_loopback_the_control_groups_say_the_same() {
     assert!((soaker / kernel - 1.0).abs() <= DISAGREEMENT_MAX, "soaker {soaker:.3}, {by} {kernel:.3}");
 }
 
-/// SCIENCE S21.
+/// Statement S21.
 fn adds_up(row: &Value) {
     let whole = |path: &str| row.pointer(path).and_then(Value::as_i64).expect("a whole number");
     let parts = whole("/user_ns") + whole("/system_ns") + whole("/soaker/remainder_ns");

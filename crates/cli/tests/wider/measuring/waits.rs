@@ -1,4 +1,4 @@
-//! SCIENCE S16, on paced ends: what each way to wait costs while 64 KiB come every 2 ms. Busy polling uses at least
+//! Statement S16, on paced ends: what each way to wait costs while 64 KiB come every 2 ms. Busy polling uses at least
 //! 90 % of a CPU, each way to sleep at most 30 %. Prints the table.
 
 use std::process::{Child, Stdio};

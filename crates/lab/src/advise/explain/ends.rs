@@ -15,7 +15,7 @@ use super::timer::{TimerLimit, limited};
 use crate::probe::host;
 use crate::session::quiet::{QuietDisk, nearest_there};
 
-/// Longer than the discards of what is written here take (LIMITS, trap 1: 0.7 GB/s).
+/// Longer than the discards of what is written here take (0.7 GB/s).
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
 
 /// One end.

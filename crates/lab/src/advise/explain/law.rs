@@ -1,7 +1,7 @@
 //! What parts allow together, and what limited a copy, given that and its own account.
 //!
-//! A chain is as fast as its slowest part (SCIENCE, M4); ends that share a device or a machine are not parts of that
-//! law, and are measured as one. Costs of others add up (M1, M2). Must not know: how parts are measured, what helps.
+//! A chain is as fast as its slowest part; ends that share a device or a machine are not parts of that
+//! law, and are measured as one. Costs of others add up. Must not know: how parts are measured, what helps.
 
 use datapump::{LimitedBy, LimitedDetail, Report, Why};
 

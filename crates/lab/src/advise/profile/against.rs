@@ -43,7 +43,7 @@ pub struct AgainstSize {
     pub observed_bytes_per_second: f64,
     /// As forecast.
     pub predicted_bytes_per_second: f64,
-    /// Relative error (SCIENCE, section 0).
+    /// Relative error.
     pub bandwidth_error_percent: Option<f64>,
     /// How far half of the runs lie from their median, in percent of it.
     pub bandwidth_spread_percent: f64,
@@ -60,8 +60,7 @@ pub struct AgainstSize {
 }
 
 impl Profile {
-    /// Sets forecasts of a chain against rows of whole copies. A profile that is not older than they is refused
-    /// (SCIENCE, S29).
+    /// Sets forecasts of a chain against rows of whole copies. A profile that is not older than they is refused.
     pub fn against(&self, chain: &[String], rows: &[Row]) -> anyhow::Result<ProfileCheck> {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.is_completed()).collect();
         let first =

@@ -1,7 +1,7 @@
 //! The search for a better point: from what the program would choose, one thing at a time, as long as it gains.
 //!
 //! It ends: each of the ways is walked once, in one direction, and a step is taken only if it is faster by more than
-//! runs of the same point differ. So it cannot swing between two points (SCIENCE, E4). Must not know: how a point is
+//! runs of the same point differ. So it cannot swing between two points. Must not know: how a point is
 //! measured, files, clocks.
 
 use schemars::JsonSchema;
@@ -104,8 +104,8 @@ pub fn compare((best, point): (&Point, &Point), measure: Measure<'_>) -> Option<
     median(&ratios)
 }
 
-/// The smallest depth that reaches full bandwidth, from the times of a request alone and of the next one behind it
-/// (SCIENCE, M7): 1 + B L / RS, where `one_ns` = L + RS/B and `rate_ns` = RS/B.
+/// The smallest depth that reaches full bandwidth, from the times of a request alone and of the next one behind it:
+/// 1 + B L / RS, where `one_ns` = L + RS/B and `rate_ns` = RS/B.
 pub fn depth_needed(one_ns: f64, rate_ns: f64) -> u32 {
     let latency_ns = (one_ns - rate_ns).max(0.0);
     (1.0 + latency_ns / rate_ns.max(1.0)).ceil().clamp(1.0, 64.0) as u32
@@ -119,7 +119,7 @@ mod tests {
     const START: Point = Point { request_bytes: 1 << 20, source_depth: 2, sink_depth: 2, lanes: 1 };
     const BOUNDS: Bounds = Bounds { memory_bytes: 256 << 20, lanes: 4 };
 
-    /// A device by M5 to M7: latency, bandwidth, cost of a request, and so many lanes that help.
+    /// A device: latency, bandwidth, cost of a request, and so many lanes that help.
     fn speed(point: &Point, latency_us: f64, gb_per_s: f64, lanes: u32) -> f64 {
         let service_us = f64::from(point.request_bytes) / (gb_per_s * 1e3) + 5.0;
         let depth = f64::from(point.source_depth * point.lanes.min(lanes));

@@ -1,4 +1,4 @@
-//! Rows of different devices, or of processors with different clocks, made comparable (SCIENCE M10, E23).
+//! Rows of different devices, or of processors with different clocks, made comparable.
 //!
 //! Times are put into the proportion of one device or clock: as a disk of 1 GB/s would give them, or a processor of
 //! 1 GHz. Must not know: how two sides are judged.

@@ -1,4 +1,4 @@
-//! S48 and S49 of SCIENCE.md on synthetic rows, A against A drawn from the kept rows, and what is told.
+//! Statements S48 and S49 on synthetic rows, A against A drawn from the kept rows, and what is told.
 
 use std::path::Path;
 
@@ -252,7 +252,7 @@ fn what_differs_besides_is_warned_of() {
     assert_eq!(changed(|row| row.version = "2".into()).warnings, [""; 0], "versions are what is compared");
 }
 
-/// SCIENCE E23, S49: other devices or clocks are compared in proportion only, and the report says so.
+/// Statement S49: other devices or clocks are compared in proportion only, and the report says so.
 #[test]
 fn rows_of_two_machines_have_a_verdict_only_in_proportion() {
     let names = || ["a".to_string(), "b".to_string()];

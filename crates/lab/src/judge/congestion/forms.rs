@@ -1,4 +1,4 @@
-//! Closed forms of what windows, buffers and rounds allow (SCIENCE M13 to M17).
+//! Closed forms of what windows, buffers and rounds allow.
 //!
 //! Must not know: simulations.
 
@@ -8,14 +8,14 @@ use super::window::highspeed;
 /// Segments are counted by what they carry (a frame of 1500 bytes with time stamps).
 const PAYLOAD_BYTES: u64 = 1448;
 
-/// M13: the time in which Reno gains the half of a full window that a loss took; twice as long if every second segment
+/// The time in which Reno gains the half of a full window that a loss took; twice as long if every second segment
 /// is acknowledged.
 pub fn reno_recovery_s(rate_bytes_per_s: f64, rtt_s: f64, segment_bytes: f64, is_delayed: bool) -> f64 {
     let recovery_s = rtt_s * rtt_s * rate_bytes_per_s / (2.0 * segment_bytes);
     if is_delayed { 2.0 * recovery_s } else { recovery_s }
 }
 
-/// M13: the window behind a loss, and the round trips until the full one is back, stepped by the round trip. None for
+/// The window behind a loss, and the round trips until the full one is back, stepped by the round trip. None for
 /// CUBIC, whose time is not counted in them.
 pub fn recovery_rounds(stack: Stack, full_window_segments: f64) -> Option<(f64, u32)> {
     let (left, gain): (f64, fn(f64) -> f64) = match stack {
@@ -36,23 +36,23 @@ pub fn recovery_rounds(stack: Stack, full_window_segments: f64) -> Option<(f64, 
     Some((after, rounds))
 }
 
-/// M14: the buffer with which a path is full.
+/// The buffer with which a path is full.
 pub fn buffer_needed_bytes(rate_bytes_per_s: f64, rtt_s: f64) -> f64 {
     rate_bytes_per_s * rtt_s
 }
 
-/// M14: the rate that a buffer allows.
+/// The rate that a buffer allows.
 pub fn limited_by_buffer_bytes_per_s(rate_bytes_per_s: f64, rtt_s: f64, buffer_bytes: f64) -> f64 {
     rate_bytes_per_s.min(buffer_bytes / rtt_s)
 }
 
-/// M15: round trips until an answer of so many bytes has come, in slow start from a window. With delayed
+/// Round trips until an answer of so many bytes has come, in slow start from a window. With delayed
 /// acknowledgements a round of k segments is followed by one of k + k/2, rounded up.
 pub fn slow_start_rounds(bytes: u64, initial_window: u64, is_delayed: bool) -> u64 {
     answer_rounds(bytes.div_ceil(PAYLOAD_BYTES), (initial_window, u64::MAX), is_delayed)
 }
 
-/// M15 and M14: the same of an answer in segments, where no round has more of them than the largest window.
+/// Round trips of an answer in segments, where no round has more of them than the largest window.
 pub fn answer_rounds(segments: u64, (window, window_max): (u64, u64), is_delayed: bool) -> u64 {
     let most = window_max.max(1);
     let (mut sent, mut burst, mut rounds) = (0_u64, window.clamp(1, most), 0);
@@ -66,19 +66,19 @@ pub fn answer_rounds(segments: u64, (window, window_max): (u64, u64), is_delayed
     rounds
 }
 
-/// M16: Jain's index of fairness: 1 for equal shares, 1/n where one of n has all. None without any rate.
+/// Jain's index of fairness: 1 for equal shares, 1/n where one of n has all. None without any rate.
 pub fn jain_index(rates: &[f64]) -> Option<f64> {
     let (sum, squares) =
         rates.iter().fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
     (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
 }
 
-/// M17: the rate of an application that needs so long besides, for its start and its end.
+/// The rate of an application that needs so long besides, for its start and its end.
 pub fn with_overhead_bytes_per_s(bytes: f64, rate_bytes_per_s: f64, overhead_s: f64) -> f64 {
     bytes / (bytes / rate_bytes_per_s + overhead_s)
 }
 
-/// M12: the mean window at a loss rate, in segments: Reno's and Scalable's are those of their cycle, HighSpeed's is the
+/// The mean window at a loss rate, in segments: Reno's and Scalable's are those of their cycle, HighSpeed's is the
 /// response function of RFC 3649, CUBIC's that of RFC 9438, section 5.1, for this round trip time.
 pub fn response_segments(stack: Stack, loss: f64, rtt_s: f64) -> f64 {
     match stack {

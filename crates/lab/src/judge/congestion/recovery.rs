@@ -1,4 +1,4 @@
-//! The time until a rate is back after one loss at a full window (SCIENCE E30, M13).
+//! The time until a rate is back after one loss at a full window.
 //!
 //! Must not know: queues; the path is full from the loss on only as far as the window fills it.
 

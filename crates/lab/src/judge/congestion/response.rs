@@ -1,4 +1,4 @@
-//! The response function (SCIENCE E29, M12): the mean window where one segment in so many is lost.
+//! The response function: the mean window where one segment in so many is lost.
 //!
 //! Must not know: paths; the window alone is stepped, one acknowledgement after the other.
 

@@ -1,4 +1,4 @@
-//! How flows share a bottleneck (SCIENCE E33): rates, Jain's index, and the seven regions of a staged run.
+//! How flows share a bottleneck: rates, Jain's index, and the seven regions of a staged run.
 //!
 //! Must not know: how a flow and a bottleneck work, how figures are shown.
 

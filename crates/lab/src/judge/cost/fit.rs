@@ -1,4 +1,4 @@
-//! The fit of the cost model (M3): unweighted least squares of ns per byte on 1 / request size.
+//! The fit of the cost model: unweighted least squares of ns per byte on 1 / request size.
 //!
 //! Must not know: where points come from, how the result is shown.
 

@@ -110,7 +110,7 @@ impl Fits {
     }
 
     /// The fit by the best measure of CPU time. Beside the soaker's stands that of the process: the one may say too
-    /// little, the other too much (SCIENCE E21).
+    /// little, the other too much.
     fn add_costs(&mut self, component: String, asked: GroupLevels, rows: &[&Row]) {
         let half_power = half_power_of(&asked, rows);
         let both = cost_of_rows(rows).map(|(fit, by)| {
@@ -258,7 +258,7 @@ fn distinct_sizes(rows: &[&Row]) -> usize {
     sizes.map_or(0, |sizes| sizes.len())
 }
 
-/// The speed against the request size, of runs without the soaker (SCIENCE E8).
+/// The speed against the request size, of runs without the soaker.
 fn half_power_of(asked: &GroupLevels, rows: &[&Row]) -> Option<HalfPower> {
     if asked.get(SOAKER).is_some_and(|level| level.to_string() != "off") {
         return None;

@@ -1,4 +1,4 @@
-//! The half-power point of a request size: the smallest request that reaches half of the full speed (SCIENCE E21).
+//! The half-power point of a request size: the smallest request that reaches half of the full speed.
 //!
 //! Must not know: where runs come from.
 

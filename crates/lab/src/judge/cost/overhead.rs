@@ -1,4 +1,4 @@
-//! What applications get of a path (SCIENCE E35, M17): of each the least and the most rate by size, and, of two sizes
+//! What applications get of a path: of each the least and the most rate by size, and, of two sizes
 //! or more, the time that it takes besides and the rate without that: time = o + bytes / rate. Beside them stands the
 //! probe, which moves bytes from memory to memory and does nothing else.
 //!
@@ -143,7 +143,7 @@ impl Runs {
         }
     }
 
-    /// M17: time over bytes. Larger files that are not slower have no such line.
+    /// Time over bytes. Larger files that are not slower have no such line.
     fn line(&self) -> Option<FittedLine> {
         let (sizes, times): (Vec<f64>, Vec<f64>) =
             self.moved.iter().map(|(size, rate)| (size, size / rate)).unzip();

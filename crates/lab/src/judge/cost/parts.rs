@@ -1,4 +1,4 @@
-//! Parts and what they give together: costs add up (M1, M2), bandwidths do not (M4).
+//! Parts and what they give together: costs add up, bandwidths do not.
 //!
 //! Must not know: where parts come from.
 
@@ -19,12 +19,12 @@ pub struct CostPart {
     pub cr_us_per_request: f64,
 }
 
-/// CPU time for a byte at a request size, in nanoseconds (M1).
+/// CPU time for a byte at a request size, in nanoseconds.
 pub fn predict(part: &CostPart, request_size_bytes: f64) -> f64 {
     part.cb_ns_per_byte + part.cr_us_per_request * 1000.0 / request_size_bytes
 }
 
-/// What components cost together: plain sums (M2).
+/// What components cost together: plain sums.
 pub fn sum<'parts>(component: &str, parts: impl IntoIterator<Item = &'parts CostPart>) -> CostPart {
     let nothing = CostPart { component: component.into(), ..CostPart::default() };
     parts.into_iter().fold(nothing, |sum, part| CostPart {
@@ -34,7 +34,7 @@ pub fn sum<'parts>(component: &str, parts: impl IntoIterator<Item = &'parts Cost
     })
 }
 
-/// An end measured alone contains the pump: its own cost per request is the fitted one less the pump's (M2). The pump
+/// An end measured alone contains the pump: its own cost per request is the fitted one less the pump's. The pump
 /// touches no byte, so that the cost per byte is the end's own.
 pub fn without_pump(component: &str, measured: &CostPart, pump: &CostPart) -> CostPart {
     let cr_us_per_request = measured.cr_us_per_request - pump.cr_us_per_request;
@@ -42,24 +42,24 @@ pub fn without_pump(component: &str, measured: &CostPart, pump: &CostPart) -> Co
 }
 
 /// CPU time for a byte of parts that were each measured with pumps, of which the chain has fewer: their sum without
-/// those (M2).
+/// those.
 pub fn sum_without_pumps(measured_ns: impl IntoIterator<Item = f64>, pumps: usize, pump_ns: f64) -> f64 {
     measured_ns.into_iter().sum::<f64>() - pumps as f64 * pump_ns
 }
 
-/// The bandwidth of the CPU as a component: CPUs over the CPU time for a byte (M4).
+/// The bandwidth of the CPU as a component: CPUs over the CPU time for a byte.
 pub fn cpu_bytes_per_s(cpus: u32, ns_per_byte: f64) -> f64 {
     f64::from(cpus) * 1e9 / ns_per_byte.max(NS_PER_BYTE_MIN)
 }
 
-/// Components by their bandwidths. The first is the bottleneck, whose bandwidth is that of the whole (M4); the second
+/// Components by their bandwidths. The first is the bottleneck, whose bandwidth is that of the whole; the second
 /// would be the next one.
 pub fn bottlenecks<Name>(mut bytes_per_s: Vec<(Name, f64)>) -> Vec<(Name, f64)> {
     bytes_per_s.sort_by(|one, other| one.1.total_cmp(&other.1));
     bytes_per_s
 }
 
-/// The bandwidth of reading and writing one serial device in turn, where M4 does not hold: each byte occupies the
+/// The bandwidth of reading and writing one serial device in turn, which is no bottleneck of two: each byte occupies the
 /// device twice, so the times add up: 1 / (1/R + 1/W).
 pub fn serial_bytes_per_s(read_bytes_per_s: f64, write_bytes_per_s: f64) -> f64 {
     1.0 / (1.0 / read_bytes_per_s + 1.0 / write_bytes_per_s)

@@ -1,4 +1,4 @@
-//! The pipeline of two devices (M5 to M8): each row of a table is moved by the real copy loop in simulated time, and
+//! The pipeline of two devices: each row of a table is moved by the real copy loop in simulated time, and
 //! stands beside the closed form.
 //!
 //! Must not know: how a block is moved, how the result is shown.
@@ -46,9 +46,9 @@ pub struct PipelineRow {
     pub requests: u64,
     /// Simulated time of the real loop, in seconds.
     pub elapsed_s: f64,
-    /// The closed form, in seconds (M8).
+    /// The closed form, in seconds.
     pub elapsed_closed_form_s: f64,
-    /// Time between two blocks in the steady state, in microseconds (M6).
+    /// Time between two blocks in the steady state, in microseconds.
     pub cycle_time_us: f64,
     /// What sets it.
     pub bottleneck: &'static str,
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// SCIENCE, S31 and, for two parts, S33: with 100 requests or more a copy is within 5 % of its slower end, and to
+    /// Statement S31 and, for two parts, S33: with 100 requests or more a copy is within 5 % of its slower end, and to
     /// slow the other by 20 % above that changes less than 3 %.
     #[test]
     fn the_slower_end_alone_sets_the_bandwidth() {

@@ -1,5 +1,4 @@
-//! Round trips by frame size: the cost of a byte, sections of a curve with steps, and the width of a distribution
-//! (SCIENCE E24).
+//! Round trips by frame size: the cost of a byte, sections of a curve with steps, and the width of a distribution.
 //!
 //! Must not know: sockets, how round trips are timed.
 

@@ -1,4 +1,4 @@
-//! Where losses come from, by how far they lie apart (SCIENCE E25).
+//! Where losses come from, by how far they lie apart.
 //!
 //! A queue that is always full drops one datagram in so many: gaps are nearly equal. Losses by chance have geometric
 //! gaps, whose deviation is about their mean.

@@ -1,5 +1,4 @@
-//! A paced stream over a link with a queue to a receiver that is woken at timer ticks, in simulated time (SCIENCE E25
-//! to E27).
+//! A paced stream over a link with a queue to a receiver that is woken at timer ticks, in simulated time.
 //!
 //! The sender's CPU takes a time for each datagram, whatever its size, and sends no closer than asked. The link drops
 //! what its queue cannot hold. The receiver's card gathers what comes and wakes the receiver at the next tick; with no

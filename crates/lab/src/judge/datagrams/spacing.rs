@@ -1,4 +1,4 @@
-//! How far apart datagrams were sent, and the rates that follow (SCIENCE M11).
+//! How far apart datagrams were sent, and the rates that follow.
 //!
 //! Must not know: sockets, how a sender waits.
 

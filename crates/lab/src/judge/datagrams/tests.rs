@@ -36,7 +36,7 @@ fn case() -> StreamCase {
     }
 }
 
-/// S51: a path of 0.0232 us for a byte behind 35 us, its times spread by half a microsecond and up to 20 us late.
+/// Statement S51: a path of 0.0232 us for a byte behind 35 us, its times spread by half a microsecond and up to 20 us late.
 #[test]
 fn the_slope_of_a_synthetic_path_is_recovered() {
     for (seed, (intercept, slope)) in
@@ -59,7 +59,7 @@ fn the_slope_of_a_synthetic_path_is_recovered() {
     }
 }
 
-/// S51: 10,000 samples in bins of a fifth of the deviation.
+/// Statement S51: 10,000 samples in bins of a fifth of the deviation.
 #[test]
 fn the_width_of_a_normal_distribution_is_2_355_deviations() {
     for seed in 0..20 {
@@ -93,7 +93,7 @@ fn widths_by_hand() {
     assert!(LatencyHistogram::of(&[3.0; 100]).is_some_and(|histogram| histogram.counts == [100]));
 }
 
-/// S51: steps where a frame takes one more buffer, with other slopes before and behind.
+/// Statement S51: steps where a frame takes one more buffer, with other slopes before and behind.
 #[test]
 fn a_stepped_curve_is_reported_in_sections() {
     let stepped = |bytes: u64| match bytes {
@@ -119,7 +119,7 @@ fn a_stepped_curve_is_reported_in_sections() {
     assert_eq!(LatencyCurve::of(&[(1, 1.0), (2, 2.0)]), None);
 }
 
-/// S55: a link that is a little too slow has its queue always full.
+/// Statement S55: a link that is a little too slow has its queue always full.
 #[test]
 fn a_queue_and_chance_are_told_apart() {
     let pattern = |case: &StreamCase| {
@@ -165,7 +165,7 @@ fn sent_datagrams_are_unique_ones_and_lost_ones() {
 }
 
 proptest! {
-    /// S56: the later the host is woken, the less often, and no later than the delay.
+    /// Statement S56: the later the host is woken, the less often, and no later than the delay.
     #[test]
     fn wake_ups_fall_with_the_delay(delay_us in 1.0_f64..200.0, spacing_us in 5.0_f64..100.0) {
         let of = |delay_us: f64| {
@@ -192,7 +192,7 @@ fn a_card_wakes_its_host_at_ticks() {
     assert_eq!((card.wake_ups, card.waited_s), (3, 9.0 + 1.0 + 0.0 + 9.5 + 9.0));
 }
 
-/// S57: the CPU takes the same time for a frame of either size, and the link is never full.
+/// Statement S57: the CPU takes the same time for a frame of either size, and the link is never full.
 #[test]
 fn a_rate_that_the_cpu_limits_grows_with_the_frame() {
     let rate = |payload_bytes: u64, cost_us: f64| {

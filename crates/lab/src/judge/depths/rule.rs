@@ -1,4 +1,4 @@
-//! The rule of SCIENCE E4 on two devices of model M5, in whole microseconds.
+//! A rule that changes depths while two devices work, in whole microseconds.
 //!
 //! Must not know: tables, what is concluded.
 
@@ -79,7 +79,7 @@ impl DepthEnd {
     }
 }
 
-/// The fixed split with the shortest cycle by M6: for each end the time of its channel, or its share of latency and
+/// The fixed split with the shortest cycle: for each end the time of its channel, or its share of latency and
 /// channel. The most even of equal ones.
 pub(super) fn best_split(case: &DepthCase) -> [u32; 2] {
     let cycle_us = |device: DepthDevice, depth: u32| {

@@ -1,4 +1,4 @@
-//! Fixed and dynamic depth against the reference table (SCIENCE S13, S14), and tables that are not in order.
+//! Fixed and dynamic depth against the reference table (statements S13, S14), and tables that are not in order.
 
 use super::*;
 

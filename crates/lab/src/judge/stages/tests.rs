@@ -1,4 +1,4 @@
-//! S43 exactly: synthetic samples, and the published stages with the published deviations.
+//! Statement S43 exactly: synthetic samples, and the published stages with the published deviations.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! What the system tells of the interface that datagrams leave by: how far it gathers what comes before it wakes the
-//! host (interrupt coalescence, SCIENCE E26).
+//! host (interrupt coalescence).
 //!
 //! Must not know: datagrams.
 

@@ -1,4 +1,4 @@
-//! Round trips of single datagrams over a server that sends them back, by frame size (SCIENCE E24).
+//! Round trips of single datagrams over a server that sends them back, by frame size.
 //!
 //! Must not know: command lines, how a session is made.
 

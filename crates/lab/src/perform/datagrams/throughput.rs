@@ -1,5 +1,4 @@
-//! A paced stream to a server that counts it: the spacing that was achieved, what came, what it cost both sides
-//! (SCIENCE E25, E27).
+//! A paced stream to a server that counts it: the spacing that was achieved, what came, what it cost both sides.
 //!
 //! Must not know: command lines, how a session is made.
 

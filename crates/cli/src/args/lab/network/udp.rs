@@ -13,7 +13,7 @@ use datapump::units::{parse_duration, parse_rate};
 
 use crate::args::{HOW, OUTPUT, TUNING, WHAT};
 
-/// Sizes of SCIENCE E24: 64 to 1400 bytes.
+/// Payloads of 64 to 1400 bytes.
 const FRAME_SIZES: &str = "64,128,256,384,512,640,768,896,1024,1152,1280,1400";
 
 /// Measure a path with datagrams: latency by frame size, paced streams

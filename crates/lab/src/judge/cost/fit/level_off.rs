@@ -1,4 +1,4 @@
-//! The level-off of many readers of one server (M9): latency(n) = max(R1, n D). R1 is the latency of a single reader,
+//! The level-off of many readers of one server: latency(n) = max(R1, n D). R1 is the latency of a single reader,
 //! D the server's cost for each reader; from R1 / D readers on the server is full.
 //!
 //! Must not know: where latencies come from, how the result is shown.

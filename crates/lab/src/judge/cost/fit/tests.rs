@@ -78,7 +78,7 @@ fn intervals_of_many_sizes_cover_the_known_costs_in_93_percent_of_draws() {
     intervals_cover(32.0, 8);
 }
 
-/// SCIENCE S47: 20 us a request and 16 us a KiB, from 2 to 128 KiB with 5 % of noise and 10 repeats, come back within
+/// Statement S47: 20 us a request and 16 us a KiB, from 2 to 128 KiB with 5 % of noise and 10 repeats, come back within
 /// 15 % and 3 %. Both are three and a half standard errors, so that none of 1000 draws is outside.
 #[test]
 fn s47_fixed_and_marginal_cost_of_requests_are_recovered() {
