@@ -324,9 +324,9 @@ fn what_a_failed_run_put_is_replaced_by_no_backup() {
     }
 }
 
-/// A name is copied, and then becomes one of what is newer under another name of its file.
+/// Names of one file are put where one of them is newer, and stays.
 #[test]
-fn what_this_run_put_is_not_set_aside() {
+fn of_names_of_one_file_each_that_is_replaced_has_one_backup() {
     for (flags, backups) in [
         ("--backup", "t/"),
         ("--backup=existing", "t/"),
@@ -358,8 +358,9 @@ fn what_this_run_put_is_not_set_aside() {
             for name in ["a", "b"] {
                 let found = [format!("t/{name}"), format!("{backups}{name}{suffix}")];
                 let found = found.map(|name| home.text(name));
-                assert_eq!(found, ["old c".to_owned(), format!("old {name}")], "{line} {stood}");
+                assert_eq!(found, ["source".to_owned(), format!("old {name}")], "{line} {stood}");
             }
+            assert_eq!(home.text("t/c"), "old c", "{line} {stood}");
             let count = fs::read_dir(home.path(backups)).expect("a folder").count();
             let expected = if suffix.is_empty() { 2 } else { 6 };
             assert_eq!(count, expected, "{line} {stood}: no backup more");

@@ -59,10 +59,6 @@ impl Known<'_> {
                 before
             });
             self.allow(path, (entry, found), (expected.as_ref(), before.as_ref()));
-            // Of a set of names of which one is newer rsync leaves that alone, and copies the others.
-            if self.is_newest(path, found, &lists) {
-                *entry = found.clone();
-            }
         }
         // What a pattern for folders excludes in the source or at the target stays, whatever it is on the other side.
         let stays = |path: &PathBuf| {
@@ -120,7 +116,7 @@ impl Known<'_> {
         // The file of a set of which a name is missing or differs is copied anew, and all names are linked to it; rsync
         // links them to one whose size and time are right.
         let is_made_anew =
-            self.is_set(path) && self.asked.way != Way::IgnoreExisting && !self.is_older_set(path);
+            self.is_set(path) && self.asked.way != Way::IgnoreExisting && !self.must_stay(path);
         // rsync links links, pipes and devices whose extended attributes are not the same, and takes the content of an
         // older file with other attributes for right.
         let is_from_older = self.asked.links_to_older && path.starts_with("copy");
@@ -135,10 +131,6 @@ impl Known<'_> {
         let kinds = (self.source.get(path), self.before.get(path));
         if kinds.0.zip(kinds.1).is_some_and(|(source, before)| source.kind != before.kind) {
             return self.asked.way == Way::IgnoreExisting;
-        }
-        // Of a set the newest name may be left out.
-        if self.is_older_set(path) {
-            return is_part;
         }
         let (Some(source), Some(before)) = (self.source.get(path), self.before.get(path)) else {
             return tangled;
@@ -183,28 +175,6 @@ impl Known<'_> {
     /// An action on one name changes what is found of another.
     pub fn has_tangle(&self) -> bool {
         self.source.keys().any(|path| self.is_tangled(path))
-    }
-
-    fn is_older_set(&self, path: &Path) -> bool {
-        let is_newer = |name: &PathBuf| {
-            let (before, source) = (self.before.get(name), self.source.get(name));
-            before.zip(source).is_some_and(|(before, source)| before.mtime > source.mtime)
-        };
-        self.looks_for_older() && self.is_set(path) && self.set(path).iter().any(is_newer)
-    }
-
-    /// Whether it is the newest of what stood under the names of a file.
-    fn is_newest(&self, path: &Path, found: &Entry, lists: &BTreeSet<PathBuf>) -> bool {
-        let set = self.set(path);
-        let stood = || set.iter().filter_map(|name| Some((name, self.before.get(name)?)));
-        let newest = stood().map(|(_, before)| before.mtime).max();
-        let is_it = |(name, before): (&PathBuf, &Entry)| {
-            let is_newest = Some(before.mtime) == newest;
-            let mut before = before.clone();
-            self.forget(name, &mut before, lists.contains(name));
-            is_newest && is_same_file(found, &before)
-        };
-        self.is_older_set(path) && stood().any(is_it)
     }
 
     fn has_name_that_seems_right(&self, path: &Path, found: &Entry) -> bool {

@@ -1,9 +1,8 @@
 //! Hard links between files that the user named: the first is copied, or stays, and the others become names of what
-//! stands there then. Under `--update` the newest that stands at the target is the first.
+//! stands there then. What stays whatever it is has no part in that.
 //!
 //! Must not know: how files are opened and copied, names in trees.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -81,18 +80,8 @@ fn state(item: &Item) -> Option<FileState> {
 pub(crate) fn parted(shared: &Shared<'_>, item: &Item) -> Vec<Item> {
     let others = item.other_names.iter().cloned();
     let all = std::iter::once(Item { other_names: Vec::new(), ..item.clone() }).chain(others);
-    if shared.trees.rules.newer_by_ns().is_some() {
-        return newest_first(shared, all.collect());
-    }
-    let (kept, rest): (Vec<Item>, Vec<Item>) = all.partition(|item| kept_ns(shared, item).is_some());
+    let (kept, rest): (Vec<Item>, Vec<Item>) = all.partition(|item| is_kept(shared, item));
     kept.into_iter().chain(with_others(rest)).collect()
-}
-
-fn newest_first(shared: &Shared<'_>, mut all: Vec<Item>) -> Vec<Item> {
-    let kept = all.iter().enumerate().filter_map(|(at, item)| Some((kept_ns(shared, item)?, Reverse(at))));
-    let at = kept.max().map_or(0, |(_, Reverse(at))| at);
-    all[..=at].rotate_right(1);
-    with_others(all).into_iter().collect()
 }
 
 /// The first of these, with the rest.
@@ -101,11 +90,11 @@ fn with_others(mut items: Vec<Item>) -> Option<Item> {
     items.pop().map(|first| Item { other_names: rest, ..first })
 }
 
-/// When what stands at its target was changed, if that is not to be touched.
-fn kept_ns(shared: &Shared<'_>, item: &Item) -> Option<i128> {
-    let (there, meta) = (item.target.at()?.metadata().ok()?, item.meta?);
-    let kept = matches!(shared.trees.rules.decide(&meta, Some(&there)), Action::Keep(_));
-    kept.then_some(there.mtime_ns)
+/// Whether what stands at its target is not to be touched.
+fn is_kept(shared: &Shared<'_>, item: &Item) -> bool {
+    let there = item.target.at().and_then(|at| at.metadata().ok());
+    let action = item.meta.zip(there).map(|(meta, there)| shared.trees.rules.decide(&meta, Some(&there)));
+    matches!(action, Some(Action::Keep(_)))
 }
 
 /// The first was copied, or given up.
@@ -164,8 +153,7 @@ fn link(shared: &Shared<'_>, (first, there): (&Item, Option<&Meta>), other: &Ite
         Err(errno) => return Err(Problem::system(Operation::LookAt, &to.path, errno.0)),
     };
     let is_it = stands.zip(there.copied()).is_some_and(|(stands, there)| id(&stands) == id(&there));
-    let is_as_new = there.is_some_and(|there| kept_ns(shared, other) == Some(there.mtime_ns));
-    if is_it || is_as_new {
+    if is_it {
         return Ok(true);
     }
     let change = change(shared, (first, other), stands.as_ref());

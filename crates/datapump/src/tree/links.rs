@@ -13,10 +13,6 @@
 //! is a first of its own, of another class. A source on this host is compared with the copy of the first; one on another
 //! host is copied, and the two copies are compared.
 //!
-//! Under `--update` what stands at the target under one of the names may be newer than the source. Then the newest is
-//! the file, and all names become names of it: so that can be done when it is met last, the names that stand are
-//! remembered, some hundred thousand of them.
-//!
 //! Must not know: how files are copied or linked.
 
 pub(crate) mod equal;
@@ -29,7 +25,7 @@ pub(crate) mod written_places;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::job::budget::Charge;
@@ -62,10 +58,6 @@ impl FileState {
         FileState { id: id(meta), generation, size_bytes, mtime_ns, ctime_ns, owners_and_mode, class: 0 }
     }
 
-    pub(crate) fn mtime_ns(&self) -> i128 {
-        self.mtime_ns
-    }
-
     fn of_class(self, class: u8) -> FileState {
         FileState { class, ..self }
     }
@@ -90,9 +82,9 @@ pub(crate) struct TreeEntry {
 pub(crate) struct WaitingName {
     pub(crate) entry: TreeEntry,
     pub(crate) meta: Meta,
-    /// It is met once more: something newer than the source stands under it, or its content is to be compared.
+    /// It is met once more: its content is to be compared.
     pub(crate) comes_again: bool,
-    charge: Option<Charge>,
+    _charge: Option<Charge>,
 }
 
 /// The first name of a file at the target, and the file that this run left under it; `None` where nothing is written.
@@ -100,8 +92,6 @@ pub(crate) struct WaitingName {
 pub(crate) struct Copied {
     pub(crate) entry: TreeEntry,
     pub(crate) copy: Option<FileId>,
-    /// Of the source, or of what stood there and is newer.
-    pub(crate) mtime_ns: i128,
 }
 
 #[derive(Debug)]
@@ -121,32 +111,7 @@ struct Linked {
     names: u64,
     /// Names not seen yet.
     unseen: u64,
-    others: Others,
     _charge: Option<Charge>,
-}
-
-/// The further names that stand, each with what it is charged.
-#[derive(Debug, Default)]
-struct Others {
-    names: Vec<(TreeEntry, Option<Charge>)>,
-    /// There were too many.
-    are_lost: bool,
-}
-
-/// Names that are remembered at a time, of all files: some 60 MiB.
-const REMEMBERED_MAX: usize = 1 << 18;
-
-/// What becomes of a name under which something newer than the source stands.
-#[derive(Debug)]
-pub(crate) enum Newer {
-    /// It stays as it is: it is the first, or the same file, or waits for the first.
-    Stays,
-    /// Something newer still stands under another name: link it to this.
-    Link(Copied),
-    /// It is the newest: these names are linked to it.
-    Wins(Vec<TreeEntry>),
-    /// It is the newest, and which names stand was not remembered.
-    Apart,
 }
 
 /// The next step for a name of a file that has several.
@@ -191,10 +156,6 @@ enum WhichFile {
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     table: Mutex<LinkTable>,
-    /// Something newer may stand under a name, by more than so much.
-    newer_by_ns: Option<i128>,
-    remembered: AtomicUsize,
-    turn: Mutex<()>,
     /// Files of which all names were met, how many, and how many have gone; only where they are removed from the source.
     whole: Option<Mutex<WholeFiles>>,
     /// The target's file system has none.
@@ -205,10 +166,9 @@ type WholeFiles = BTreeMap<FileId, (u64, u64)>;
 type LinkTable = BTreeMap<FileState, Linked>;
 
 impl Links {
-    /// Where something newer than the source may stand and stays: by more than so much.
-    pub(crate) fn new(newer_by_ns: Option<i128>, removes_sources: bool) -> Links {
-        let whole = removes_sources.then(Mutex::default);
-        Links { newer_by_ns, whole, ..Links::default() }
+    /// `removes_sources`: names of the source are removed once they are copied.
+    pub(crate) fn new(removes_sources: bool) -> Links {
+        Links { whole: removes_sources.then(Mutex::default), ..Links::default() }
     }
 
     /// Whether names of a source file were removed, and others remain besides this one. All of them were met.
@@ -226,11 +186,6 @@ impl Links {
 
     fn whole(&self) -> Option<MutexGuard<'_, WholeFiles>> {
         self.whole.as_ref().map(|whole| whole.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Where the newest is found last, names are linked one after the other: none to what has just been replaced.
-    pub(crate) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
-        self.newer_by_ns.map(|_| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn table(&self) -> MutexGuard<'_, LinkTable> {
@@ -267,7 +222,6 @@ impl Links {
             LinksState::Done(there) if is_doubtful => Meeting::Compare(file, there.clone()),
             LinksState::Done(there) => {
                 let there = there.clone();
-                self.remember(linked, ((*entry).clone(), charge.take()));
                 self.close(&mut table, file);
                 Meeting::Link(file, there)
             }
@@ -288,102 +242,32 @@ impl Links {
     /// A name was linked to another file of its state: they are one.
     pub(crate) fn join(&self, file: FileState, other: FileState) {
         let mut table = self.table();
-        self.remove(&mut table, file);
+        table.remove(&file);
         if let Some(linked) = table.get_mut(&other) {
             linked.unseen = linked.unseen.saturating_sub(1);
         }
         self.close(&mut table, other);
     }
 
-    /// A name of a file with several names under which something newer stands, and that.
-    pub(crate) fn meet_newer(
-        &self,
-        file: FileState,
-        meta: &Meta,
-        there: Copied,
-        charge: Option<Charge>,
-    ) -> Newer {
-        let mut table = self.table();
-        let Some(linked) = table.get_mut(&file) else {
-            table.insert(file, Linked::new(LinksState::Done(there), meta, charge));
-            return Newer::Stays;
-        };
-        // A newer file takes the place of none that may be another.
-        if meta.handle == 0 || linked.handle != meta.handle {
-            return Newer::Stays;
-        }
-        if let LinksState::Copying(waiting) = &mut linked.state {
-            waiting.push(WaitingName::new(&there.entry, meta, true, charge));
-            return Newer::Stays;
-        }
-        linked.unseen = linked.unseen.saturating_sub(1);
-        let newer = self.newest(linked, there, charge);
-        self.close(&mut table, file);
-        newer
-    }
-
-    fn newest(&self, linked: &mut Linked, there: Copied, charge: Option<Charge>) -> Newer {
-        let LinksState::Done(first) = &mut linked.state else { return Newer::Stays };
-        let (by_ns, window_ns) = (there.mtime_ns - first.mtime_ns, self.newer_by_ns.unwrap_or(0));
-        if by_ns > window_ns && first.copy != there.copy {
-            if linked.others.are_lost {
-                return Newer::Apart;
-            }
-            let last = std::mem::replace(first, there);
-            self.remember(linked, (last.entry, charge));
-            return Newer::Wins(linked.others.names.iter().map(|(entry, _)| entry.clone()).collect());
-        }
-        // One that is as new is another file, which stays, too, until something newer is met.
-        let stays = first.copy == there.copy || by_ns >= -window_ns;
-        let newer = if stays { Newer::Stays } else { Newer::Link(first.clone()) };
-        self.remember(linked, (there.entry, charge));
-        newer
-    }
-
     /// The first name stands; gives the names that waited for it.
     pub(crate) fn committed(&self, file: FileState, copied: Copied) -> Vec<WaitingName> {
         let mut table = self.table();
         let Some(linked) = table.get_mut(&file) else { return Vec::new() };
-        let mut waiting = match std::mem::replace(&mut linked.state, LinksState::Done(copied)) {
+        let waiting = match std::mem::replace(&mut linked.state, LinksState::Done(copied)) {
             LinksState::Copying(waiting) => waiting,
             LinksState::Done(_) => Vec::new(),
         };
-        for waits in waiting.iter_mut().filter(|waits| !waits.comes_again) {
-            let charge = waits.charge.take();
-            self.remember(linked, (waits.entry.clone(), charge));
-        }
         self.close(&mut table, file);
         waiting
-    }
-
-    /// A name that stands may have to become one of something newer.
-    fn remember(&self, linked: &mut Linked, name: (TreeEntry, Option<Charge>)) {
-        if self.newer_by_ns.is_none() {
-            return;
-        }
-        match self.remembered.load(Ordering::Relaxed) < REMEMBERED_MAX {
-            true => {
-                linked.others.names.push(name);
-                self.remembered.fetch_add(1, Ordering::Relaxed);
-            }
-            false => linked.others.are_lost = true,
-        }
     }
 
     /// A file is dropped when all its names were seen.
     fn close(&self, table: &mut LinkTable, file: FileState) {
         let is_done = |linked: &Linked| linked.unseen == 0 && matches!(linked.state, LinksState::Done(_));
         if table.get(&file).is_some_and(is_done) {
-            let names = self.remove(table, file).map_or(0, |linked| linked.names);
+            let names = table.remove(&file).map_or(0, |linked| linked.names);
             self.whole().and_then(|mut whole| whole.insert(file.id, (names, 0)));
         }
-    }
-
-    fn remove(&self, table: &mut LinkTable, file: FileState) -> Option<Linked> {
-        let removed = table.remove(&file);
-        let names = removed.as_ref().map_or(0, |linked| linked.others.names.len());
-        self.remembered.fetch_sub(names, Ordering::Relaxed);
-        removed
     }
 
     /// The target's file system has no hard links.
@@ -400,13 +284,13 @@ impl Links {
         if let Some(Linked { state: LinksState::Done(copied), .. }) = table.get(&file)
             && is_there(&copied.entry)
         {
-            self.remove(&mut table, file);
+            table.remove(&file);
         }
     }
 
     /// The first name came to nothing; gives the names that waited, each to be met anew.
     pub(crate) fn failed(&self, file: FileState) -> Vec<WaitingName> {
-        match self.remove(&mut self.table(), file) {
+        match self.table().remove(&file) {
             Some(Linked { state: LinksState::Copying(waiting), .. }) => waiting,
             _ => Vec::new(),
         }
@@ -444,21 +328,14 @@ fn which(table: &LinkTable, file: FileState, name: &MetName<'_>) -> WhichFile {
 impl Linked {
     fn new(state: LinksState, meta: &Meta, charge: Option<Charge>) -> Linked {
         let unseen = meta.links.saturating_sub(1);
-        Linked {
-            state,
-            handle: meta.handle,
-            names: meta.links,
-            unseen,
-            others: Others::default(),
-            _charge: charge,
-        }
+        Linked { state, handle: meta.handle, names: meta.links, unseen, _charge: charge }
     }
 }
 
 impl WaitingName {
     fn new(entry: &TreeEntry, meta: &Meta, comes_again: bool, charge: Option<Charge>) -> WaitingName {
         entry.directory.hold();
-        WaitingName { entry: entry.clone(), meta: *meta, comes_again, charge }
+        WaitingName { entry: entry.clone(), meta: *meta, comes_again, _charge: charge }
     }
 }
 

@@ -134,7 +134,7 @@ impl Trees {
             select,
             twins: Twins::default(),
             twins_back: Twins::default(),
-            links: Links::new(rules.newer_by_ns(), options.remove_sources),
+            links: Links::new(options.remove_sources),
             rules,
             adjusted: Mutex::default(),
             opens_for_attributes: AtomicBool::new(false),

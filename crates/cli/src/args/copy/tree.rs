@@ -28,8 +28,8 @@ pub struct TreeArguments {
     /// That is --update, -u or --update=older. With --update=differs what is newer is written over, too, as rsync does:
     /// only what is equal in size and time is left alone. As with cp, `none` leaves all that stands there (as
     /// --ignore-existing does) and `all` leaves nothing. An equal file is not written at all; owner, mode, extended
-    /// attributes and access control lists are set if they differ. Of hard links the newest that stands at the target
-    /// is the file, and the other names are linked to it. PUMP_UPDATE=1 is `older`. Default: all, every file is
+    /// attributes and access control lists are set if they differ. Of hard links a name that is newer at the target
+    /// stays, and the other names are linked among themselves. PUMP_UPDATE=1 is `older`. Default: all, every file is
     /// written.
     ///
     /// Example: pump copy --update=differs photos/ /backup/photos

@@ -297,12 +297,6 @@ impl Directory {
         self.pending.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The same, unless the folder is finished.
-    pub(crate) fn hold_unfinished(&self) -> bool {
-        let more = |pending: u32| (pending > 0).then(|| pending + 1);
-        self.pending.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-    }
-
     /// Puts a name off; false if its turn has come.
     pub(crate) fn put_off(&self, name: &Name) -> bool {
         let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);

@@ -61,12 +61,6 @@ fn is_empty_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool
         && names::remove(&above, &directory.source.name, true).is_ok()
 }
 
-/// A name changed in a folder that may be finished: it gets its attributes once more. A root gets them last.
-pub(crate) fn finish_again(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    // A refusal is told where the folder is finished.
-    if directory.parent.is_none() { Ok(()) } else { put_attributes(shared, directory, false).map(|_| ()) }
-}
-
 fn deal_with_put_off(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name) {
     shared.plan.add_first([put_off_batch(shared, directory, name)].into_iter());
     if holds_plan(shared) {
@@ -99,13 +93,13 @@ fn holds_plan(shared: &Shared<'_>) -> bool {
 
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    let differed = put_attributes(shared, directory, true)?;
+    let differed = put_attributes(shared, directory)?;
     shared.ledger.tally().adjusted += u64::from(differed);
     Ok(())
 }
 
 /// Whether it had others when it was found.
-fn put_attributes(shared: &Shared<'_>, directory: &Directory, tells: bool) -> Result<bool, Problem> {
+fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
     let (from, to) = (directory.source.origin()?, target.file()?.0);
     // One that was opened up has not its own mode.
@@ -116,7 +110,7 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory, tells: bool) -> Re
     if !was_right || directory.traits.keeps_own {
         let lost = set_attributes(shared, directory, target, (&from, &to))?;
         target.has_its_mode()?;
-        is_whole = !tells || shared.ledger.tell_lost(lost, || target.path()).is_empty();
+        is_whole = shared.ledger.tell_lost(lost, || target.path()).is_empty();
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
     let synced = syncs_alone(shared, directory) || (shared.settings.options.sync == Sync::Each && !was_right);

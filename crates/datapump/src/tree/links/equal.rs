@@ -47,7 +47,7 @@ pub(super) fn other_copy(
 
 /// Whether two names have the same content at the target; what cannot be read has not.
 pub(crate) fn at_target(shared: &Shared<'_>, one: &TreeEntry, other: &TreeEntry) -> bool {
-    let open = |entry: &TreeEntry| open(&Copied { entry: entry.clone(), copy: None, mtime_ns: 0 });
+    let open = |entry: &TreeEntry| open(&Copied { entry: entry.clone(), copy: None });
     match (open(one), open(other)) {
         (Some(one), Some(other)) => are_equal(shared, &Handle::Os(one), other),
         _ => false,

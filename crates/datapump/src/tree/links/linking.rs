@@ -17,7 +17,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Looked};
 use crate::tree::folder::folder_done;
 use crate::tree::links::equal;
-use crate::tree::links::{self, Copied, FileState, Meeting, MetName, Newer, TreeEntry, WaitingName};
+use crate::tree::links::{self, Copied, FileState, Meeting, MetName, TreeEntry, WaitingName};
 use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
 use crate::tree::names::backup::{self, TakenName};
@@ -49,7 +49,6 @@ pub(crate) fn meet(
     let meta = &with_identity(shared, entry, meta, held)?;
     let file = FileState::new(meta, meta.generation);
     let mut charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
-    let _turn = shared.trees.links.turn();
     let mut compared = Vec::new();
     loop {
         let compared_here = entry.directory.source.is_here().then_some(&compared[..]);
@@ -71,49 +70,6 @@ pub(crate) fn meet(
             }
         }
     }
-}
-
-/// A name under which something newer than the source stands. The newest under all names of a file is that file.
-pub(crate) fn meet_newer(
-    shared: &Shared<'_>,
-    entry: &TreeEntry,
-    meta: &Meta,
-    there: &Meta,
-) -> Result<(), Problem> {
-    if meta.links < 2 || !shared.settings.options.keep.links {
-        return Ok(());
-    }
-    let meta = &with_identity(shared, entry, meta, None)?;
-    let file = FileState::new(meta, meta.generation);
-    let charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
-    let newest = Copied { entry: entry.clone(), copy: Some(id(there)), mtime_ns: there.mtime_ns };
-    let _turn = shared.trees.links.turn();
-    match shared.trees.links.meet_newer(file, meta, newest.clone(), charge) {
-        Newer::Stays => Ok(()),
-        Newer::Link(first) => link(shared, &first, entry, (file, meta)),
-        Newer::Wins(names) => names.iter().try_for_each(|name| link_again(shared, &newest, name, meta)),
-        Newer::Apart => {
-            shared.ledger.warn_once(
-                "hard links: too many to make all of them names of what is newer at the target; copy again"
-                    .into(),
-            );
-            Ok(())
-        }
-    }
-}
-
-/// A name that stands as the source is becomes one of what is newer, in a folder that may be finished.
-fn link_again(shared: &Shared<'_>, newest: &Copied, entry: &TreeEntry, meta: &Meta) -> Result<(), Problem> {
-    let is_held = entry.directory.hold_unfinished();
-    // What stood there before was told of.
-    let change = link_change(shared, entry, (meta, None), &newest.entry)
-        .map(|change| Box::new(Change { itemized: "hf.........".into(), ..*change }));
-    let linked = linked(shared, newest, entry, (meta, change));
-    match is_held {
-        true => folder_done::release(shared, &entry.directory),
-        false => folder_done::finish_again(shared, &entry.directory)?,
-    }
-    linked?.map_err(|errno| not_linked(entry, errno))
 }
 
 /// With what tells the file from all that have or had its inode number. Another host told it with the file. A dry run
@@ -146,8 +102,7 @@ fn tell_changed(shared: &Shared<'_>, entry: &TreeEntry) {
 /// The first name stands, and this file under it: those that waited are linked to it.
 pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileState>, copy: Option<FileId>) {
     let Some(file) = links else { return };
-    let _turn = shared.trees.links.turn();
-    let copied = Copied { entry: first.clone(), copy, mtime_ns: file.mtime_ns() };
+    let copied = Copied { entry: first.clone(), copy };
     let waiting = shared.trees.links.committed(file, copied.clone());
     let (file, copied) = joined(shared, first, (file, copied));
     for WaitingName { entry, meta, comes_again, .. } in waiting {
@@ -295,10 +250,7 @@ fn linked(
     match link_into(shared, entry, &held, &to) {
         Ok(false) => {}
         Ok(true) => {
-            // A newer file is no copy of the source.
-            if copied.mtime_ns == meta.mtime_ns {
-                list_again(shared, there, meta, &from);
-            }
+            list_again(shared, there, meta, &from);
             shared.ledger.tally().hard_links += 1;
             shared.ledger.tell(change);
         }

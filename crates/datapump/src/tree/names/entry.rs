@@ -295,7 +295,8 @@ impl BatchCursor {
                 update_existing::left(shared, &entry, (&meta, there), why).map(|()| Stays::Yes)
             }
             Action::Keep(why) => {
-                update_existing::kept(shared, &entry, (&meta, there), why).map(|()| Stays::Yes)
+                update_existing::kept(shared, &entry, &meta, why);
+                Ok(Stays::Yes)
             }
             Action::Adjust => {
                 let keep = &shared.settings.options.keep;

@@ -30,23 +30,12 @@ pub(crate) fn tell_kept(shared: &Shared<'_>, entry: &TreeEntry, why: &str) {
     });
 }
 
-/// What stands at the target stays although it is not as the source. If that is because it is newer, that holds for all
-/// names of the file.
-pub(crate) fn kept(
-    shared: &Shared<'_>,
-    entry: &TreeEntry,
-    (meta, there): (&Meta, &Meta),
-    why: &str,
-) -> Result<(), Problem> {
+/// What stands at the target stays although it is not as the source. Other names of the file are dealt with without it.
+pub(crate) fn kept(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, why: &str) {
     tell_kept(shared, entry, why);
     count(shared, meta);
-    let newer_by_ns = shared.trees.rules.newer_by_ns();
     if meta.kind == FileKind::Regular {
-        shared.ledger.count_kept(newer_by_ns.is_some());
-    }
-    match newer_by_ns {
-        Some(_) => linking::meet_newer(shared, entry, meta, there),
-        None => Ok(()),
+        shared.ledger.count_kept(shared.trees.rules.newer_by_ns().is_some());
     }
 }
 
