@@ -13,6 +13,7 @@ mod file_life;
 mod hash_tree;
 mod marks;
 pub mod model;
+pub mod name;
 pub mod problem;
 mod pump;
 pub mod units;

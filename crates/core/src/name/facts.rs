@@ -1,0 +1,214 @@
+//! The facts by which a name is decided. Each is found once, by the caller.
+//!
+//! Must not know: what follows from a fact.
+
+use crate::{FileKind, Meta};
+
+/// A fact that the next rule needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fact {
+    /// The kind of the source; of a link that is followed, that of what it leads to.
+    Kind,
+    /// Whether a list has names below this one.
+    ListedBelow,
+    /// Whether patterns select it.
+    Selected,
+    /// Metadata of the source as a copy would have them: `--chmod` and `--chown` are applied.
+    Source,
+    /// Whether the symbolic link leads out of its tree.
+    LeadsOut,
+    /// Whether it is a partial file, a journal or a list of this program.
+    IsPumps,
+    /// Whether no other process writes under the temporary name at the target.
+    IsFree,
+    /// Whether a followed link leads to what this command does not write.
+    IsUnwritten,
+    /// Metadata of the entry that has the name at the target; none where nothing exists.
+    Existing,
+    /// Whether source and existing entry are one inode. Asked where their numbers are equal.
+    IsSameFile,
+    /// Whether the existing file is of this command.
+    Ours,
+    /// Whether the time of an existing file can be told from others at its file system.
+    TimeTells,
+    /// Whether a change of the source may hide behind a time that the target's file system tells coarsely.
+    MayHide,
+    /// Whether access control lists and extended attributes are equal.
+    HiddenEqual,
+    /// Whether two links lead to the same words, or two devices are the same.
+    SameValue,
+    /// Whether there is room for the source.
+    Room,
+    /// Whether a file of a folder of `--link-dest` is equal in all but perhaps its content, and that is to be read.
+    OlderToRead,
+    /// What became of the folder that has the name of a source of another kind.
+    FolderInPlace,
+    /// Whether the file is copied before the folder in its place is removed.
+    CopiedFirst,
+    /// Whether this command reads or keeps the existing entry.
+    MayDestroy,
+}
+
+/// Whether content that was read is that of the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Content {
+    /// It was not read.
+    #[default]
+    Unread,
+    /// It is equal.
+    Equal,
+    /// It differs.
+    Other,
+}
+
+/// Whether an existing file was made by this command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ours {
+    /// It was not, or nothing tells.
+    No,
+    /// An earlier run that was cut committed it, and source and copy are unchanged since.
+    Earlier,
+    /// It changed since a copy began that did not end well: it may not be on the disk.
+    Touched,
+    /// The same, and it has the size and time that such a copy of this source has.
+    Unverified,
+}
+
+/// A folder at the target under the name of a source of another kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderInPlace {
+    /// Nothing is in it, or a dry run would have removed all.
+    Empty,
+    /// Something is in it.
+    Full,
+    /// Deletion has ended, and the folder stays.
+    Stays,
+}
+
+/// The place of a name among the names of its inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// It was not met yet.
+    Unmet,
+    /// It is the first, or the only one.
+    First,
+}
+
+/// What the name itself says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    /// It may be the temporary name of a file on its way.
+    pub may_be_temporary: bool,
+    /// It may be a partial file, a journal or a list of this program.
+    pub may_be_pumps: bool,
+    /// It is the name of the list, in the root of a tree.
+    pub is_list: bool,
+    /// Its server withholds it.
+    pub is_withheld: bool,
+}
+
+/// What is known of a name.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What the name says.
+    pub form: Form,
+    /// [`Fact::Kind`]
+    pub kind: Option<FileKind>,
+    /// [`Fact::ListedBelow`]
+    pub is_listed_below: Option<bool>,
+    /// [`Fact::Selected`]
+    pub is_selected: Option<bool>,
+    /// [`Fact::Source`]
+    pub source: Option<Meta>,
+    /// [`Fact::LeadsOut`]
+    pub leads_out: Option<bool>,
+    /// [`Fact::IsPumps`]
+    pub is_pumps: Option<bool>,
+    /// Its turn has come, behind all else in its folder.
+    pub is_its_turn: bool,
+    /// [`Fact::IsFree`]
+    pub is_free: Option<bool>,
+    /// [`Fact::IsUnwritten`]
+    pub is_unwritten: Option<bool>,
+    /// [`Fact::Existing`]
+    pub existing: Option<Option<Meta>>,
+    /// [`Fact::IsSameFile`]
+    pub is_same_file: Option<bool>,
+    /// [`Fact::Ours`]
+    pub ours: Option<Ours>,
+    /// [`Fact::TimeTells`]
+    pub time_tells: Option<bool>,
+    /// [`Fact::MayHide`]
+    pub may_hide: Option<bool>,
+    /// Of the existing file.
+    pub content: Content,
+    /// [`Fact::HiddenEqual`]
+    pub hidden_equal: Option<bool>,
+    /// [`Fact::SameValue`]
+    pub same_value: Option<bool>,
+    /// [`Fact::Room`]
+    pub has_room: Option<bool>,
+    /// [`Fact::OlderToRead`]
+    pub older_to_read: Option<bool>,
+    /// Of the file of `--link-dest`.
+    pub older_content: Content,
+    /// The source is open, or was found to be one that can be made.
+    pub is_prepared: bool,
+    /// [`Fact::FolderInPlace`]
+    pub folder_in_place: Option<FolderInPlace>,
+    /// [`Fact::CopiedFirst`]
+    pub is_copied_first: Option<bool>,
+    /// [`Fact::MayDestroy`]
+    pub may_destroy: Option<bool>,
+    /// Its other names.
+    pub links: Option<Links>,
+    /// No folder of `--link-dest` has an equal file.
+    pub has_no_older: bool,
+}
+
+impl Facts {
+    /// A file that is copied, and the one that has its name: what is left to decide is which of both stays.
+    pub fn of_two_files(source: &Meta, existing: &Meta) -> Facts {
+        Facts {
+            kind: Some(source.kind),
+            is_listed_below: Some(false),
+            is_selected: Some(true),
+            source: Some(*source),
+            is_pumps: Some(false),
+            is_its_turn: true,
+            is_free: Some(true),
+            is_unwritten: Some(true),
+            existing: Some(Some(*existing)),
+            ours: Some(Ours::No),
+            ..Facts::default()
+        }
+    }
+
+    /// The kind of the source.
+    pub(super) fn kind(&self) -> Result<FileKind, Fact> {
+        self.kind.ok_or(Fact::Kind)
+    }
+
+    /// Metadata of the source.
+    pub(super) fn source(&self) -> Result<&Meta, Fact> {
+        self.source.as_ref().ok_or(Fact::Source)
+    }
+
+    /// Metadata of the existing entry.
+    pub(super) fn existing(&self) -> Result<Option<&Meta>, Fact> {
+        self.existing.as_ref().map(Option::as_ref).ok_or(Fact::Existing)
+    }
+
+    /// Metadata of both, where both are regular files.
+    pub(super) fn two_files(&self) -> Result<Option<TwoFiles<'_>>, Fact> {
+        let Some(existing) = self.existing()? else { return Ok(None) };
+        let are_files = self.kind()? == FileKind::Regular && existing.kind == FileKind::Regular;
+        if are_files { Ok(Some(TwoFiles { source: self.source()?, existing })) } else { Ok(None) }
+    }
+}
+
+/// A regular file and the one that has its name at the target.
+pub(super) struct TwoFiles<'facts> {
+    pub(super) source: &'facts Meta,
+    pub(super) existing: &'facts Meta,
+}

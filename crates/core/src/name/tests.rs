@@ -1,0 +1,485 @@
+//! Each rule by its cases, and that every name ends.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::facts::{Content, Fact, Facts, FolderInPlace, Form, Links, Ours};
+use super::flags::{NameFlags, Purpose, Update};
+use super::machine::{Action, Awaited, Decided, LeaveReason, NameMachine, RefuseReason, SkipReason, Step};
+use super::table::TABLE;
+use crate::{FileKind, Meta};
+
+/// What a caller finds: all facts, as they are.
+#[derive(Clone, Debug)]
+struct World {
+    flags: NameFlags,
+    facts: Facts,
+    /// Contents that are compared.
+    existing_content: Content,
+    older_content: Content,
+    /// The name is linked when it is met, or waits for that.
+    is_linked: bool,
+    has_older: bool,
+    removes_folder: bool,
+}
+
+impl World {
+    /// A file over an equal one of an earlier time, with no flag.
+    fn new() -> World {
+        let source =
+            Meta { size_bytes: 10, mtime_ns: 500, ctime_ns: 7, mode: 0o644, inode: 5, ..Meta::nothing() };
+        let existing = Meta { mtime_ns: 400, inode: 6, ..source };
+        let (yes, no) = (Some(true), Some(false));
+        let facts = Facts {
+            kind: Some(FileKind::Regular),
+            is_listed_below: no,
+            is_selected: yes,
+            source: Some(source),
+            leads_out: no,
+            is_pumps: no,
+            is_free: yes,
+            is_unwritten: yes,
+            existing: Some(Some(existing)),
+            is_same_file: no,
+            ours: Some(Ours::No),
+            time_tells: yes,
+            may_hide: no,
+            hidden_equal: yes,
+            same_value: yes,
+            has_room: yes,
+            older_to_read: no,
+            folder_in_place: Some(FolderInPlace::Full),
+            is_copied_first: no,
+            may_destroy: yes,
+            ..Facts::default()
+        };
+        let (existing_content, older_content) = (Content::Other, Content::Other);
+        let flags =
+            NameFlags { times: true, mode: true, owner: true, gives_away: true, ..NameFlags::default() };
+        World {
+            flags,
+            facts,
+            existing_content,
+            older_content,
+            is_linked: false,
+            has_older: false,
+            removes_folder: true,
+        }
+    }
+
+    fn of_kind(kind: FileKind) -> World {
+        let mut world = World::new();
+        world.facts.kind = Some(kind);
+        world.source().kind = kind;
+        world.existing().kind = kind;
+        world
+    }
+
+    fn flags(mut self, set: impl FnOnce(&mut NameFlags)) -> World {
+        set(&mut self.flags);
+        self
+    }
+
+    fn facts(mut self, set: impl FnOnce(&mut Facts)) -> World {
+        set(&mut self.facts);
+        self
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut World)) -> World {
+        set(&mut self);
+        self
+    }
+
+    fn source(&mut self) -> &mut Meta {
+        self.facts.source.as_mut().expect("each world has a source")
+    }
+
+    fn existing(&mut self) -> &mut Meta {
+        self.facts.existing.as_mut().and_then(Option::as_mut).expect("something exists")
+    }
+
+    /// Nothing has the name at the target.
+    fn free(self) -> World {
+        self.facts(|facts| facts.existing = Some(None))
+    }
+
+    fn tell(&self, fact: Fact, to: &mut Facts) {
+        let from = self.facts.clone();
+        match fact {
+            Fact::Kind => to.kind = from.kind,
+            Fact::ListedBelow => to.is_listed_below = from.is_listed_below,
+            Fact::Selected => to.is_selected = from.is_selected,
+            Fact::Source => to.source = from.source,
+            Fact::LeadsOut => to.leads_out = from.leads_out,
+            Fact::IsPumps => to.is_pumps = from.is_pumps,
+            Fact::IsFree => to.is_free = from.is_free,
+            Fact::IsUnwritten => to.is_unwritten = from.is_unwritten,
+            Fact::Existing => to.existing = from.existing,
+            Fact::IsSameFile => to.is_same_file = from.is_same_file,
+            Fact::Ours => to.ours = from.ours,
+            Fact::TimeTells => to.time_tells = from.time_tells,
+            Fact::MayHide => to.may_hide = from.may_hide,
+            Fact::HiddenEqual => to.hidden_equal = from.hidden_equal,
+            Fact::SameValue => to.same_value = from.same_value,
+            Fact::Room => to.has_room = from.has_room,
+            Fact::OlderToRead => to.older_to_read = from.older_to_read,
+            Fact::FolderInPlace => to.folder_in_place = from.folder_in_place,
+            Fact::CopiedFirst => to.is_copied_first = from.is_copied_first,
+            Fact::MayDestroy => to.may_destroy = from.may_destroy,
+        }
+    }
+
+    /// Drives the machine to its end; gives what decided, and all that was performed before.
+    fn run(&self) -> Ended {
+        let mut machine = NameMachine::new(&self.flags, self.facts.form);
+        let (mut asked, mut performed) = (BTreeSet::new(), Vec::new());
+        for _ in 0..64 {
+            let Decided { number, step } = machine.decided_by();
+            match step {
+                Step::Find(fact) => {
+                    assert!(asked.insert(fact), "{fact:?} is asked twice");
+                    self.tell(fact, &mut machine.facts);
+                }
+                Step::Perform(action) if self.perform(action, &mut machine.facts) => performed.push(action),
+                Step::Perform(action) => return Ended { number, action, performed, asked },
+            }
+        }
+        panic!("no end: {self:?}");
+    }
+
+    /// Performs what does not end the name; false for the rest.
+    fn perform(&self, action: Action, facts: &mut Facts) -> bool {
+        match action {
+            Action::Prepare => facts.is_prepared = true,
+            Action::Wait(Awaited::RestOfFolder) => facts.is_its_turn = true,
+            Action::CompareExisting => facts.content = self.existing_content,
+            Action::CompareOlder => facts.older_content = self.older_content,
+            Action::RemoveFolder if self.removes_folder => facts.existing = Some(None),
+            Action::RemoveFolder => facts.folder_in_place = Some(FolderInPlace::Full),
+            Action::MeetLinks if !self.is_linked => facts.links = Some(Links::First),
+            Action::LinkOlder if !self.has_older => facts.has_no_older = true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+#[derive(Debug)]
+struct Ended {
+    number: u8,
+    action: Action,
+    performed: Vec<Action>,
+    asked: BTreeSet<Fact>,
+}
+
+const REPLACE: Action = Action::Copy { replaces: true, awaits_deletion: false };
+const COPY: Action = Action::Copy { replaces: false, awaits_deletion: false };
+
+fn update(world: World) -> World {
+    world.flags(|flags| flags.update = Update::Older)
+}
+
+/// A source of one kind over an entry of another.
+fn over(kind: FileKind, existing: FileKind) -> World {
+    let mut world = World::of_kind(kind);
+    world.existing().kind = existing;
+    world
+}
+
+fn same_times(world: World) -> World {
+    world.with(|world| world.existing().mtime_ns = 500)
+}
+
+fn selection() -> Vec<(u8, World, Action)> {
+    use FileKind::{Folder, Socket, Symlink};
+    let refuse = Action::Refuse;
+    let pumps = |form| World::new().facts(|facts| (facts.form, facts.is_pumps) = (form, Some(true)));
+    let partial = Form { may_be_pumps: true, ..Form::default() };
+    let list = Form { is_list: true, ..partial };
+    let verify = |world: World| world.flags(|flags| flags.purpose = Purpose::Verify);
+    let backwards = |world: World| world.flags(|flags| flags.purpose = Purpose::VerifyBackwards);
+    vec![
+        (2, World::new().facts(|facts| facts.is_listed_below = Some(true)), refuse(RefuseReason::NoFolder)),
+        (16, World::of_kind(Folder).facts(|facts| facts.is_listed_below = Some(true)), Action::Enter),
+        (3, World::new().facts(|facts| facts.is_selected = Some(false)), Action::Skip(SkipReason::Excluded)),
+        // A silent skip goes before one that warns.
+        (
+            3,
+            World::of_kind(Socket).facts(|facts| facts.is_selected = Some(false)),
+            Action::Skip(SkipReason::Excluded),
+        ),
+        (4, World::new().flags(|flags| flags.max_size_bytes = Some(9)), Action::Skip(SkipReason::TooLarge)),
+        (4, World::new().flags(|flags| flags.min_size_bytes = Some(11)), Action::Skip(SkipReason::TooSmall)),
+        (4, pumps(list).flags(|flags| flags.max_size_bytes = Some(9)), Action::Skip(SkipReason::TooLarge)),
+        (36, World::new().flags(|flags| flags.max_size_bytes = Some(10)), REPLACE),
+        (5, World::new().free().flags(|flags| flags.existing = true), Action::Skip(SkipReason::NotExisting)),
+        (36, World::new().flags(|flags| flags.existing = true), REPLACE),
+        (6, pumps(Form { is_withheld: true, ..Form::default() }), Action::Skip(SkipReason::Withheld)),
+        (7, World::of_kind(Socket), Action::Skip(SkipReason::Socket)),
+        (
+            8,
+            World::of_kind(Symlink)
+                .flags(|flags| flags.safe_links = true)
+                .facts(|facts| facts.leads_out = Some(true)),
+            Action::Skip(SkipReason::LeadsOut),
+        ),
+        (
+            36,
+            World::of_kind(Symlink).facts(|facts| facts.leads_out = Some(true)),
+            Action::MakeSpecial { replaces: true },
+        ),
+        (9, pumps(partial), Action::Skip(SkipReason::Partial)),
+        (9, verify(pumps(partial)), Action::Skip(SkipReason::Partial)),
+        (11, backwards(pumps(partial)), Action::Verify),
+        (9, verify(pumps(list)), refuse(RefuseReason::Unfinished)),
+        (9, backwards(pumps(list)), refuse(RefuseReason::Unfinished)),
+        (10, pumps(list).facts(|facts| facts.is_pumps = Some(false)), refuse(RefuseReason::NameOfList)),
+        (11, verify(pumps(list)).facts(|facts| facts.is_pumps = Some(false)), Action::Verify),
+        (11, verify(World::new()), Action::Verify),
+    ]
+}
+
+fn existing_entries() -> Vec<(u8, World, Action)> {
+    use FileKind::{Fifo, Folder, Regular, Symlink};
+    let leave = Action::Leave;
+    let ignore = |world: World| world.flags(|flags| flags.ignore_existing = true);
+    let ours = |world: World, ours| world.facts(|facts| facts.ours = Some(ours));
+    let delete = |world: World| world.flags(|flags| flags.delete = true);
+    let in_place = |world: World, folder| world.facts(|facts| facts.folder_in_place = Some(folder));
+    let refused = Action::Refuse(RefuseReason::FolderInPlace);
+    vec![
+        (36, World::new().free(), COPY),
+        (36, World::of_kind(Fifo).free(), Action::MakeSpecial { replaces: false }),
+        (16, World::of_kind(Folder), Action::Enter),
+        (16, ignore(World::of_kind(Folder)), Action::Enter),
+        (17, ours(World::new(), Ours::Earlier), leave(LeaveReason::Ours)),
+        (17, ours(ignore(World::new()), Ours::Earlier), leave(LeaveReason::Ours)),
+        (18, ignore(World::new()), leave(LeaveReason::Exists)),
+        (18, ignore(over(Folder, Regular)), leave(LeaveReason::Exists)),
+        (18, ignore(over(Regular, Folder)), leave(LeaveReason::Exists)),
+        (18, ignore(World::of_kind(Symlink)), leave(LeaveReason::Exists)),
+        (18, ours(ignore(World::new()), Ours::Touched), leave(LeaveReason::Exists)),
+        (36, ours(ignore(World::new()), Ours::Unverified), REPLACE),
+        (36, ignore(World::new()).free(), COPY),
+        (19, World::of_kind(Folder).free(), Action::MakeFolder { replaces: false }),
+        (19, update(over(Folder, Regular)), Action::MakeFolder { replaces: true }),
+        (19, World::of_kind(Folder).free().facts(|facts| facts.has_room = Some(false)), Action::CountMissing),
+        (16, World::of_kind(Folder).facts(|facts| facts.has_room = Some(false)), Action::Enter),
+        (28, World::new().facts(|facts| facts.has_room = Some(false)), Action::CountMissing),
+        (28, World::of_kind(Symlink).facts(|facts| facts.has_room = Some(false)), Action::CountMissing),
+        (36, over(Regular, Symlink), REPLACE),
+        (36, update(over(Regular, Fifo)), REPLACE),
+        (33, over(Regular, Folder), refused),
+        (33, in_place(delete(over(Regular, Folder)), FolderInPlace::Stays), refused),
+        (33, delete(over(Fifo, Folder)), Action::Wait(Awaited::Deletion)),
+        (33, delete(over(Regular, Folder)), Action::Wait(Awaited::Deletion)),
+        (36, in_place(over(Regular, Folder), FolderInPlace::Empty), COPY),
+        (
+            33,
+            in_place(over(Regular, Folder), FolderInPlace::Empty).with(|it| it.removes_folder = false),
+            refused,
+        ),
+        (
+            36,
+            delete(over(Regular, Folder)).facts(|facts| facts.is_copied_first = Some(true)),
+            Action::Copy { replaces: false, awaits_deletion: true },
+        ),
+    ]
+}
+
+fn skip_rules() -> Vec<(u8, World, Action)> {
+    use FileKind::{Fifo, Symlink};
+    let leave = Action::Leave;
+    let differs = |world: World| world.flags(|flags| flags.update = Update::Differs);
+    let checksum = |world: World| world.flags(|flags| flags.checksum = true);
+    let by_size = |world: World| differs(world).flags(|flags| flags.size_only = true);
+    let set = |world: World, set: fn(&mut Meta)| world.with(|world| set(world.existing()));
+    let content = |world: World, content| world.with(|world| world.existing_content = content);
+    let equal = || same_times(World::new());
+    let at = |world: World, mtime_ns| world.with(|world| world.existing().mtime_ns = mtime_ns);
+    let window = |world: World| world.flags(|flags| flags.window_ns = 2);
+    let parted = |world: World| update(world).flags(|flags| flags.parts_remain = true);
+    let untimed = |world: World| world.facts(|facts| facts.time_tells = Some(false));
+    let coarse = || {
+        World::new().with(|world| {
+            (world.source().mtime_ns, world.existing().mtime_ns) = (5_000_000_003, 5_000_000_000);
+            world.existing().ctime_ns = 9_000_000_000;
+        })
+    };
+    vec![
+        (36, equal(), REPLACE),
+        (21, update(at(World::new(), 501)), leave(LeaveReason::Newer)),
+        (36, differs(at(World::new(), 501)), REPLACE),
+        (36, update(at(World::new(), 501)).facts(|facts| facts.ours = Some(Ours::Unverified)), REPLACE),
+        (
+            21,
+            update(at(World::new(), 501)).facts(|facts| facts.ours = Some(Ours::Touched)),
+            leave(LeaveReason::Newer),
+        ),
+        (36, parted(set(at(World::new(), 501), |it| it.size_bytes = 9)), REPLACE),
+        (21, parted(at(World::new(), 501)), leave(LeaveReason::Newer)),
+        (21, parted(set(at(World::new(), 501), |it| it.size_bytes = 11)), leave(LeaveReason::Newer)),
+        (26, window(update(at(World::new(), 502))), leave(LeaveReason::EqualInTime)),
+        (36, window(update(set(at(World::new(), 502), |it| it.size_bytes = 11))), REPLACE),
+        (21, window(update(set(at(World::new(), 503), |it| it.size_bytes = 11))), leave(LeaveReason::Newer)),
+        (27, window(differs(set(at(World::new(), 498), |it| it.mode = 0o600))), Action::SetAttributes),
+        (36, window(differs(at(World::new(), 497))), REPLACE),
+        (36, update(equal()).facts(|facts| facts.ours = Some(Ours::Touched)), REPLACE),
+        (36, update(set(equal(), |it| it.size_bytes = 11)), REPLACE),
+        (36, update(World::new()), REPLACE),
+        (26, update(equal()), leave(LeaveReason::EqualInTime)),
+        (27, update(set(equal(), |it| it.mode = 0o600)), Action::SetAttributes),
+        (27, update(equal()).facts(|facts| facts.hidden_equal = Some(false)), Action::SetAttributes),
+        (36, update(set(equal(), |it| (it.mode, it.links) = (0o600, 2))), REPLACE),
+        (26, update(set(equal(), |it| it.links = 2)), leave(LeaveReason::EqualInTime)),
+        // Content is read before anything is decided by it; a change of attributes alone asks for other names.
+        (26, content(checksum(equal()), Content::Equal), leave(LeaveReason::EqualInContent)),
+        (
+            26,
+            content(checksum(set(equal(), |it| it.links = 2)), Content::Equal),
+            leave(LeaveReason::EqualInContent),
+        ),
+        (27, content(checksum(World::new()), Content::Equal), Action::SetAttributes),
+        (36, content(checksum(equal()), Content::Other), REPLACE),
+        (36, checksum(set(World::new(), |it| it.size_bytes = 9)), REPLACE),
+        // A time that could not be kept tells nothing.
+        (27, content(untimed(differs(World::new())), Content::Equal), Action::SetAttributes),
+        (36, content(untimed(differs(World::new())), Content::Other), REPLACE),
+        (36, content(untimed(differs(set(World::new(), |it| it.links = 2))), Content::Equal), REPLACE),
+        (26, differs(coarse()), leave(LeaveReason::EqualInTime)),
+        (36, content(differs(coarse()).facts(|facts| facts.may_hide = Some(true)), Content::Other), REPLACE),
+        (27, by_size(at(World::new(), 900)), Action::SetAttributes),
+        (36, by_size(set(equal(), |it| it.size_bytes = 11)), REPLACE),
+        (
+            26,
+            by_size(at(World::new(), 900)).flags(|flags| flags.times = false),
+            leave(LeaveReason::EqualInTime),
+        ),
+        (26, update(same_times(World::of_kind(Symlink))), leave(LeaveReason::Same)),
+        (
+            26,
+            update(set(same_times(World::of_kind(Symlink)), |it| it.mode = 0o777)),
+            leave(LeaveReason::Same),
+        ),
+        (27, update(World::of_kind(Fifo)), Action::SetAttributes),
+        (
+            36,
+            update(World::of_kind(Fifo)).facts(|facts| facts.same_value = Some(false)),
+            Action::MakeSpecial { replaces: true },
+        ),
+    ]
+}
+
+fn writing() -> Vec<(u8, World, Action)> {
+    let older = |world: World| world.flags(|flags| flags.link_dest = true);
+    let read = |world: World| {
+        older(world).flags(|flags| flags.checksum = true).facts(|facts| facts.older_to_read = Some(true))
+    };
+    let numbers = |world: World| world.with(|world| world.existing().inode = 5);
+    vec![
+        (
+            31,
+            numbers(World::new()).facts(|facts| facts.is_same_file = Some(true)),
+            Action::Leave(LeaveReason::OwnInode),
+        ),
+        (36, numbers(World::new()), REPLACE),
+        (34, World::new().with(|world| world.is_linked = true), Action::MeetLinks),
+        (35, older(World::new()).with(|world| world.has_older = true), Action::LinkOlder),
+        (36, older(World::new()), REPLACE),
+        (36, older(World::of_kind(FileKind::Fifo)), Action::MakeSpecial { replaces: true }),
+        (
+            35,
+            read(World::new()).with(|it| (it.older_content, it.has_older) = (Content::Equal, true)),
+            Action::LinkOlder,
+        ),
+        (36, read(World::new()).with(|world| world.has_older = true), REPLACE),
+    ]
+}
+
+#[test]
+fn every_rule_decides_as_its_row_says() {
+    let all = [selection(), existing_entries(), skip_rules(), writing()].concat();
+    for (number, world, action) in &all {
+        let ended = world.run();
+        assert_eq!((ended.number, ended.action), (*number, *action), "{ended:?} {world:?}");
+    }
+}
+
+#[test]
+fn rules_that_only_ask_or_go_on_do_so() {
+    let performed = |world: &World| world.run().performed;
+    let temporary = World::new().facts(|facts| facts.form.may_be_temporary = true);
+    assert_eq!(performed(&temporary)[0], Action::Wait(Awaited::RestOfFolder));
+    assert!(temporary.run().asked.contains(&Fact::IsFree), "what another process writes is refused");
+    assert!(World::new().run().asked.contains(&Fact::IsUnwritten));
+    assert!(World::new().run().asked.contains(&Fact::MayDestroy));
+    assert!(!World::new().free().run().asked.contains(&Fact::MayDestroy), "nothing is destroyed");
+    assert_eq!(performed(&World::new().free())[0], Action::Prepare, "a file is opened before all else");
+    assert_eq!(performed(&World::of_kind(FileKind::Folder)), [Action::Prepare]);
+    assert!(!performed(&World::of_kind(FileKind::Fifo)).contains(&Action::Prepare));
+    let fifo = over(FileKind::Fifo, FileKind::Folder);
+    assert!(performed(&fifo).contains(&Action::Prepare), "nothing is removed for what cannot be made");
+    let read = World::new().flags(|flags| (flags.link_dest, flags.checksum) = (true, true));
+    let read = read.facts(|facts| facts.older_to_read = Some(true));
+    assert!(performed(&read).contains(&Action::CompareOlder));
+}
+
+#[test]
+fn numbers_ascend() {
+    assert!(TABLE.iter().zip(1..).all(|(rule, number)| rule.number == number));
+}
+
+/// A fact costs something: each is asked only where the rules before it leave the name open.
+#[test]
+fn a_new_file_without_flags_costs_one_look() {
+    let asked = World::new().free().run().asked;
+    let free = [Fact::Kind, Fact::ListedBelow, Fact::Selected, Fact::IsUnwritten, Fact::Existing, Fact::Room];
+    assert_eq!(asked, BTreeSet::from(free));
+}
+
+fn kinds() -> impl Strategy<Value = FileKind> {
+    use FileKind::{CharDevice, Fifo, Folder, Regular, Socket, Symlink};
+    prop::sample::select(vec![Regular, Regular, Folder, Symlink, Fifo, CharDevice, Socket])
+}
+
+proptest! {
+    #[test]
+    fn every_name_ends_and_nothing_is_asked_twice(
+        bits in any::<u64>(),
+        kind in kinds(),
+        existing in prop::option::of(kinds()),
+        sizes in (0u64..3, 0u64..3),
+        times in (0i128..3, 0i128..3),
+    ) {
+        let bit = |at: u32| bits >> at & 1 == 1;
+        let mut world = World::of_kind(kind);
+        (world.source().size_bytes, world.source().mtime_ns) = (sizes.0, times.0);
+        (world.existing().size_bytes, world.existing().mtime_ns) = (sizes.1, times.1);
+        match existing {
+            Some(existing) => world.existing().kind = existing,
+            None => world.facts.existing = Some(None),
+        }
+        let facts = &mut world.facts;
+        let asked = [&mut facts.is_listed_below, &mut facts.is_selected, &mut facts.is_pumps, &mut facts.leads_out,
+            &mut facts.may_hide, &mut facts.time_tells, &mut facts.hidden_equal, &mut facts.same_value,
+            &mut facts.has_room, &mut facts.older_to_read, &mut facts.is_copied_first, &mut facts.is_same_file];
+        (0..).zip(asked).for_each(|(at, fact)| *fact = Some(bit(at)));
+        facts.form = Form {
+            may_be_temporary: bit(16), may_be_pumps: bit(17), is_list: bit(18), is_withheld: bit(19),
+        };
+        facts.ours = Some(if bit(20) { Ours::No } else { Ours::Unverified });
+        facts.folder_in_place = Some(if bit(21) { FolderInPlace::Empty } else { FolderInPlace::Full });
+        let flags = &mut world.flags;
+        (flags.checksum, flags.size_only, flags.ignore_existing) = (bit(22), bit(23), bit(24));
+        (flags.delete, flags.link_dest, flags.safe_links, flags.existing) = (bit(25), bit(26), bit(27), bit(28));
+        flags.update = if bit(29) { Update::Older } else { Update::All };
+        (world.removes_folder, world.is_linked, world.has_older) = (bit(30), bit(31), bit(32));
+        let ended = world.run();
+        // Nothing is replaced that the user wanted left, and no folder by anything.
+        let replaces = matches!(ended.action, Action::Copy { replaces: true, .. } | Action::MakeSpecial { replaces: true });
+        prop_assert!(!replaces || existing.is_some_and(|existing| existing != FileKind::Folder));
+        let is_left = world.flags.ignore_existing && existing.is_some() && kind != FileKind::Folder;
+        prop_assert!(!(is_left && replaces) || bits >> 20 & 1 == 0, "{:?}", ended);
+    }
+}
