@@ -402,7 +402,7 @@ impl Job {
         // Bytes that are read back move a second time.
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
-        let settings = self.settings(&items, shape, total, trees.rules.may_compare());
+        let settings = self.settings(&items, shape, total, trees.flags.may_compare());
         let is_journalled = settings.has_trees && settings.writes;
         Shared {
             settings,

@@ -120,7 +120,7 @@ impl Job {
     fn cut_leaves(&self, tally: &Tally, shared: &Shared<'_>, status: Status) -> Option<CutLeaves> {
         let is_cut = shared.settings.writes && matches!(status, Status::Interrupted | Status::Lost);
         let makes_files = tally.files > 0 && self.target.local_path().is_some();
-        let files = match shared.trees.rules.leaves_some() {
+        let files = match shared.trees.flags.leaves_some() {
             true => CutLeaves::Resumable,
             false => CutLeaves::Files,
         };

@@ -3,10 +3,12 @@
 //! Must not know: flags' names, how they were typed.
 
 pub(crate) mod told_bytes;
+mod told_update;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use datapump_core::name::Update;
 use datapump_files::attributes::given::Given;
 use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
@@ -97,52 +99,6 @@ datapump_core::in_words! {
         End "end" "Before the command ends"
         Each "each" "Before each name appears"
         None "none" "Never asked for"
-    }
-}
-
-/// Which files that stand at the target are left alone for their size and time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "ToldUpdate", into = "ToldUpdate")]
-pub enum Update {
-    /// None.
-    #[default]
-    All,
-    /// Files that are newer than the source, or equal in size and time.
-    Older,
-    /// Files that are equal in size and time; newer ones are not.
-    Differs,
-}
-
-/// As another host is told. Versions that know nothing but yes and no understand those, and refuse the rest.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-enum ToldUpdate {
-    Older(bool),
-    Named(String),
-}
-
-const DIFFERS: &str = "differs";
-
-impl From<Update> for ToldUpdate {
-    fn from(update: Update) -> ToldUpdate {
-        match update {
-            Update::All => ToldUpdate::Older(false),
-            Update::Older => ToldUpdate::Older(true),
-            Update::Differs => ToldUpdate::Named(DIFFERS.into()),
-        }
-    }
-}
-
-impl TryFrom<ToldUpdate> for Update {
-    type Error = String;
-
-    fn try_from(told: ToldUpdate) -> Result<Update, String> {
-        match told {
-            ToldUpdate::Older(false) => Ok(Update::All),
-            ToldUpdate::Older(true) => Ok(Update::Older),
-            ToldUpdate::Named(name) if name == DIFFERS => Ok(Update::Differs),
-            ToldUpdate::Named(name) => Err(format!("this version knows no --update={name}")),
-        }
     }
 }
 
@@ -248,6 +204,7 @@ pub struct Options {
     /// The owner and group that copies get.
     pub ownership: Option<Ownership>,
     /// The files that are left alone for their size and time.
+    #[serde(with = "told_update")]
     pub update: Update,
     /// A file that is equal in size counts as equal in time, and gets the source's.
     pub size_only: bool,
@@ -476,10 +433,11 @@ mod tests {
         for (update, told) in
             [(Update::All, "false"), (Update::Older, "true"), (Update::Differs, "\"differs\"")]
         {
-            assert_eq!(serde_json::to_string(&update).expect("it is told"), told);
-            assert_eq!(serde_json::from_str::<Update>(told).expect("it is read"), update);
+            let json = told_update::serialize(&update, serde_json::value::Serializer).expect("it is sent");
+            assert_eq!(json.to_string(), told);
+            assert_eq!(told_update::deserialize(json).expect("it is read"), update);
         }
-        let unknown = serde_json::from_str::<Update>("\"newer\"").expect_err("nobody knows that");
+        let unknown = told_update::deserialize(serde_json::json!("newer")).expect_err("nobody knows that");
         assert!(unknown.to_string().contains("--update=newer"), "{unknown}");
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Must not know: how it is done.
 
+use datapump_core::name::Purpose;
 use std::path::Path;
 
 use datapump_core::Shape;
@@ -68,6 +69,12 @@ impl Job {
         self.find_in_order(&items.0)?;
         let parts_remain = self.target_disk.in_order.is_some_and(|takes| !takes.renames);
         trees.rules = trees.rules.where_parts_remain(parts_remain);
+        trees.flags.parts_remain = parts_remain;
+        trees.flags.purpose = match self.work {
+            JobKind::Compare if self.options.compares_backwards => Purpose::VerifyBackwards,
+            JobKind::Compare => Purpose::Verify,
+            _ => Purpose::Copy,
+        };
         Ok((items, trees))
     }
 

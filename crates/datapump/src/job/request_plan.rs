@@ -12,7 +12,7 @@ use crate::job::settings::Settings;
 use crate::net::folder::remote_host::AheadRequest;
 use crate::target::place::{Fill, Place};
 use crate::target::{Item, Target};
-use crate::tree::rules::decide::Rules;
+use crate::tree::rules::name_flags;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::PathAt;
 
@@ -198,7 +198,8 @@ pub(crate) fn for_path(shape: Shape, is_far: bool, (lanes, most): (u32, u32), po
 /// What another host sends before it is requested: all small files, unless some of them may stay as they are, as those
 /// of an earlier run. Then a request for each that is wanted costs less than the bytes of those that are not.
 pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadRequest {
-    let (rules, list) = (Rules::new(options, false), OsStr::new(LIST_NAME));
+    let rules = name_flags::from_options(options, rustix::process::geteuid(), &[]);
+    let list = OsStr::new(LIST_NAME);
     let stands = target.is_some_and(|target| target.metadata().is_ok());
     let holds_a_list = |target: &PathAt| target.is_folder() && target.child(list).metadata().is_ok();
     let was_begun = target.is_some_and(holds_a_list);

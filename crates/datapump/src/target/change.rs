@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tree::rules::decide::same_time;
+use datapump_core::name::is_same_time;
 use datapump_files::attributes::keep::Keep;
 use datapump_files::disk::{FileKind, Meta};
 
@@ -156,7 +156,7 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
     let Findings { keep, sets_owners, by_content, other_acl, other_xattrs, .. } = *findings;
     let is_copied = kind == ChangeKind::Copy;
     let time = match keep.times {
-        true => letter(!same_time(source, there, findings.window_ns), 't'),
+        true => letter(!is_same_time(source, there, findings.window_ns), 't'),
         // A further name of a file gets the time of that file, which is copied.
         false => letter((is_copied || kind == ChangeKind::Link) && source.kind != FileKind::Folder, 'T'),
     };

@@ -23,7 +23,7 @@ use crate::target::{Item, Target};
 use crate::tree::count_ahead::listed;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::rules::decide::{grain_ns, same_time};
+use datapump_core::name::{coarse_grain_ns, is_same_time};
 use datapump_engine::{Errno, Handle};
 use datapump_files::commit::partial::is_pumps_in;
 use datapump_files::commit::reserved::may_be_pumps;
@@ -195,7 +195,7 @@ impl SourceRemoval<'_> {
 
     /// It was none of those that were asked for, whatever stands at the target.
     fn is_passed_by(&self, meta: &Meta) -> bool {
-        self.shared.trees.rules.passed_by(Some(meta), true).is_some()
+        self.shared.trees.flags.skipped_for_size(meta).is_some()
     }
 
     fn is_unsafe(&self, (from, source): (&File, &FolderSide), name: &OsStr, kind: FileKind) -> bool {
@@ -250,13 +250,13 @@ impl SourceRemoval<'_> {
             || meta.kind == FileKind::Socket
             || meta.special_device != there.special_device
             || (is_file && meta.size_bytes != there.size_bytes);
-        let is_in_time = same_time(meta, there, 0);
+        let is_in_time = is_same_time(meta, there, 0);
         let is_told = || !tick::is_young(began_ns, meta, magic);
         match () {
             () if is_other => Likeness::Other,
             // Of others than files all that they hold is compared anyhow.
             () if is_in_time && !is_file => Likeness::Same,
-            () if is_in_time && is_told() => match grain_ns(meta, there) {
+            () if is_in_time && is_told() => match coarse_grain_ns(meta, there) {
                 None => Likeness::Same,
                 Some(_) => Likeness::SameByGrain,
             },
@@ -297,7 +297,7 @@ impl SourceRemoval<'_> {
 
     fn tell_kept(&self, path: &Path, (meta, there): (&Meta, &Meta)) {
         // A newer file at the target was left alone, as was asked.
-        if self.shared.trees.rules.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
+        if self.shared.trees.flags.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
             return;
         }
         let words = "stays in the source: it was changed meanwhile, or the target has no copy of it";

@@ -12,5 +12,6 @@ pub(crate) mod folded;
 pub(crate) mod items;
 pub(crate) mod left_out;
 pub(crate) mod make_way;
+mod name_work;
 pub(crate) mod special;
 pub(crate) mod twins;

@@ -10,6 +10,7 @@ pub(crate) mod extras;
 pub(crate) mod filter;
 pub(crate) mod findings;
 pub(crate) mod kept_times;
+pub(crate) mod name_flags;
 pub(crate) mod pattern;
 pub(crate) mod select;
 pub(crate) mod source_folder;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use datapump_core::name::NameFlags;
 use rustix::process::{getegid, getgroups};
 
 use crate::job::budget::charged::ChargedRoom;
@@ -30,6 +31,7 @@ use crate::tree::names::backup::like_backups::LikeBackupsOfFolders;
 use crate::tree::names::twins::Twins;
 use crate::tree::root::Root;
 use crate::tree::rules::decide::Rules;
+use crate::tree::rules::name_flags;
 use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::BackupFolders;
 use datapump_files::commit::put_names::PutNames;
@@ -42,6 +44,8 @@ use pruning::Pruning;
 #[derive(Debug)]
 pub(crate) struct Trees {
     pub(crate) rules: Rules,
+    /// What was asked, as far as it decides about names.
+    pub(crate) flags: NameFlags,
     pub(crate) links: Links,
     /// Files at the target of which a dry run told that their attributes would be set.
     adjusted: Mutex<BTreeSet<FileId>>,
@@ -134,6 +138,7 @@ impl Trees {
             select,
             twins: Twins::default(),
             twins_back: Twins::default(),
+            flags: name_flags::from_options(options, user, own_groups()),
             links: Links::new(options.remove_sources),
             rules,
             adjusted: Mutex::default(),

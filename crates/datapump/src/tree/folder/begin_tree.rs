@@ -285,7 +285,7 @@ fn list_of(
     let folder = target.file()?.0;
     doubts::expect_own(shared, &folder);
     let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
-    if shared.trees.rules.leaves_some() && !stands() {
+    if shared.trees.flags.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
     }
     let begin = || TreeJournal::begin(&folder, path, (&source, shared.settings.options), false);

@@ -15,7 +15,6 @@ use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::sweep;
-use crate::tree::rules::decide::Action;
 use datapump_engine::{CpuStage, meter::within};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
@@ -195,8 +194,7 @@ fn restore_mode(target: &FolderSide, to: &File) -> Option<Loss> {
 fn is_right(shared: &Shared<'_>, directory: &Directory, (from, to): (&Origin, &File)) -> bool {
     let meta = &directory.source.meta;
     let Ok(there) = file_meta(to) else { return false };
-    let rules = &shared.trees.rules;
-    rules.leaves_some()
+    shared.trees.flags.leaves_some()
         && !was_made(shared, directory, to)
         && is_as(shared, meta, &there)
         && matches!(
@@ -207,8 +205,8 @@ fn is_right(shared: &Shared<'_>, directory: &Directory, (from, to): (&Origin, &F
 
 /// Whether time, owner and mode are right.
 fn is_as(shared: &Shared<'_>, meta: &Meta, there: &Meta) -> bool {
-    let rules = &shared.trees.rules;
-    rules.time_is_right(meta, there) && matches!(rules.kept(meta, there), Action::Leave(_))
+    let (flags, source) = (&shared.trees.flags, shared.settings.options.keep.given.of(meta));
+    flags.is_time_right(&source, there) && flags.is_owner_right(&source, there)
 }
 
 /// Whether a folder that stood there was not right when it was found: each name that this run made in it has changed
@@ -220,7 +218,7 @@ fn differed(
     is_right: bool,
 ) -> bool {
     let Some(found) = directory.target.as_ref().map(|target| target.meta) else { return false };
-    let is_counted = shared.trees.rules.leaves_some() && !directory.traits.keeps_own;
+    let is_counted = shared.trees.flags.leaves_some() && !directory.traits.keeps_own;
     let keep = shared.settings.options.keep;
     let hidden_differ = || {
         let differ = attributes::hidden_differ(from.bearer(), AttributeHolder::Open(to), keep);

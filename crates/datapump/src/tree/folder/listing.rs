@@ -52,7 +52,7 @@ pub(crate) fn source_lists(shared: &Shared<'_>, directory: &Directory, name: &Os
 
 /// Whether names of files are compared in what only their attributes tell, before they are opened.
 pub(super) fn compares_attributes(shared: &Shared<'_>, directory: &Directory) -> bool {
-    let looks = shared.trees.rules.leaves_unread() || shared.settings.itemizes();
+    let looks = shared.trees.flags.leaves_unread() || shared.settings.itemizes();
     let updates = looks && directory.target.is_some() && !directory.traits.fresh;
     let keep = shared.settings.options.keep;
     if shared.settings.compares {

@@ -213,6 +213,14 @@ impl Origin {
         }
     }
 
+    /// The open folder of this host.
+    pub(crate) fn here(&self) -> Option<&File> {
+        match self {
+            Origin::Here(folder) => Some(&folder.file),
+            Origin::There(_) => None,
+        }
+    }
+
     /// The folder, to see later whether a name in it still means the same file.
     pub(crate) fn folder(&self) -> Option<Folder> {
         match self {

@@ -31,9 +31,7 @@ use crate::tree::names::backup::names_beside::names_beside;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
 use crate::tree::rules::compare_attributes;
-use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
-use crate::tree::rules::update_existing;
 use datapump_files::commit::{made, shortage};
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
@@ -142,37 +140,85 @@ fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
     shared.plan.add_first(batches.into_iter().chain([Work::List(Arc::clone(directory))]));
 }
 
-/// Goes into a folder: makes or opens its target and puts up the listing of its names.
-pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+/// A folder of the source that is open.
+pub(crate) struct OpenedSource {
+    pub(crate) side: Arc<FolderSide>,
+    /// It is on another file system, and nothing in it is listed.
+    is_left_out: bool,
+}
+
+/// Opens a folder of the source; nothing where it is closed and on another file system.
+pub(crate) fn open_source(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+) -> Result<Option<OpenedSource>, Problem> {
     let above = &cursor.directory;
     look_below_listed(shared, cursor, name)?;
-    let source = match above.source.child_of(name) {
+    let side = match above.source.child_of(name) {
         Err(problem) if problem.class == Class::Denied && is_elsewhere(shared, cursor, name) => {
             shared.ledger.leave_out_mount(&cursor.source_path(&name.name));
-            return Ok(());
+            return Ok(None);
         }
         opened => opened?,
     };
-    let is_left_out =
-        shared.settings.options.one_file_system && source.meta.device != above.root.source_device;
+    let is_left_out = shared.settings.options.one_file_system && side.meta.device != above.root.source_device;
     if is_left_out {
-        shared.ledger.leave_out_mount(&source.path());
+        shared.ledger.leave_out_mount(&side.path());
+    } else {
+        refuse_loops(shared, above, &side)?;
     }
-    if is_left_out && shared.settings.compares {
+    Ok(Some(OpenedSource { side, is_left_out }))
+}
+
+/// Goes into a folder: makes or opens its target and enqueues the listing of its names.
+pub(crate) fn enter(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    source: OpenedSource,
+    existing: Option<&Meta>,
+) -> Result<(), Problem> {
+    match target_of(shared, cursor, name, &source.side, existing)? {
+        Some(entered) => enter_both(shared, cursor, name, source, entered),
+        None => Ok(()),
+    }
+}
+
+/// A folder is missing where no room is left. What would lie in it is counted, too.
+pub(crate) fn enter_missing(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    source: OpenedSource,
+) -> Result<(), Problem> {
+    shared.ledger.leave_missing(0);
+    cursor.directory.root.fail();
+    enter_both(shared, cursor, name, source, (None, true))
+}
+
+/// Goes into a folder that is compared.
+pub(crate) fn enter_compared(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+    let Some(source) = open_source(shared, cursor, name)?.filter(|source| !source.is_left_out) else {
         return Ok(());
+    };
+    let target = cursor.directory.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
+    if let Some(target) = target.as_ref().filter(|_| shared.settings.options.compare_attributes) {
+        compare_attributes::of_folders(shared, &source.side, target)?;
     }
-    if !is_left_out {
-        refuse_loops(shared, above, &source)?;
-    }
-    let Some((target, fresh)) = target_of(shared, cursor, name, &source)? else { return Ok(()) };
-    if let Some(target) =
-        target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)
-    {
-        compare_attributes::of_folders(shared, &source, target)?;
-    }
-    let below = opened(shared, above, &name.name, (source, target), fresh)?;
+    enter_both(shared, cursor, name, source, (target, false))
+}
+
+fn enter_both(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    source: OpenedSource,
+    (target, fresh): Entered,
+) -> Result<(), Problem> {
+    let below = opened(shared, &cursor.directory, &name.name, (source.side, target), fresh)?;
     below.note_walk((&below.source.meta, below.source.is_young()));
-    if is_left_out {
+    if source.is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
         folder_done::release(shared, &below);
         return Ok(());
@@ -255,36 +301,26 @@ fn refuse_loops(shared: &Shared<'_>, above: &Directory, source: &FolderSide) -> 
 /// A folder at the target (none in a dry run that would make it), and whether it was made now.
 type Entered = (Option<Arc<FolderSide>>, bool);
 
-/// The target folder; nothing where something else stays.
+/// The target folder; nothing where there is no room to make it.
 fn target_of(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
     source: &FolderSide,
+    existing: Option<&Meta>,
 ) -> Result<Option<Entered>, Problem> {
-    if shared.settings.compares {
-        let target = cursor.directory.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
-        return Ok(Some((target, false)));
-    }
     let path = cursor.target_path(&name.name);
-    let there = there_but_no_source(shared, cursor, name)?;
-    let action = shared.trees.rules.decide(&source.meta, there.as_ref());
-    if let Action::Keep(why) = action {
-        update_existing::tell_kept(shared, &cursor.entry(&name.name), why);
-        return Ok(None);
-    }
-    let fresh = action != Action::Enter;
-    if fresh && shared.ledger.full.is_full() {
-        return Ok(Some(left_out(shared, cursor)));
-    }
-    let change = tell_folder(shared, cursor, name, &source.meta, there.as_ref().filter(|_| !fresh));
+    let folder = existing.filter(|existing| existing.kind == FileKind::Folder);
+    folder.map_or(Ok(()), |folder| refuse_source(shared, cursor, name, folder))?;
+    let fresh = folder.is_none();
+    let change = tell_folder(shared, cursor, name, &source.meta, folder);
     let Some(target) =
         cursor.directory.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
     else {
         return Ok(Some((None, true)));
     };
     let start = SystemTime::now();
-    if action == Action::Replace {
+    if fresh && existing.is_some() {
         make_way::remove_file(shared, cursor, name)?;
     }
     let fresh = match if fresh { make(shared, cursor, name, &path) } else { Ok(false) } {
@@ -318,26 +354,19 @@ fn target_of(
     Ok(Some((Some(side), fresh)))
 }
 
-/// What stands at the target. A mount may show there what is copied from: it would be written to while it is read.
-fn there_but_no_source(
+/// A mount may show at the target what is copied from: it would be written to while it is read.
+fn refuse_source(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-) -> Result<Option<Meta>, Problem> {
-    let there = cursor.there(&name.name)?;
-    if !there.as_ref().is_some_and(|there| shared.trees.is_source(there)) {
-        return Ok(there);
+    existing: &Meta,
+) -> Result<(), Problem> {
+    if !shared.trees.is_source(existing) {
+        return Ok(());
     }
     let words = "is a folder that is copied from (a mount shows it here, too); it was not changed: unmount it, or \
                  exclude it";
     Err(Problem::new(Class::Refused, Operation::Enter, &cursor.target_path(&name.name), words))
-}
-
-/// A folder is missing where no room is left. What would lie in it is counted, too.
-fn left_out(shared: &Shared<'_>, cursor: &BatchCursor) -> Entered {
-    shared.ledger.leave_missing(0);
-    cursor.directory.root.fail();
-    (None, true)
 }
 
 /// A folder that was not made. Where that is for want of room, what would lie in it is counted as missing, too.

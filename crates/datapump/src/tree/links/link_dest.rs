@@ -15,7 +15,6 @@ use crate::target::listed::Name;
 use crate::tree::folder::directory::LinkDest;
 use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{link_into, not_linked};
-use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
 use datapump_files::disk::{Meta, file_meta, names};
@@ -84,8 +83,8 @@ fn unchanged_in(
     let folder = dest.folder.file()?.0;
     let Ok(held) = names::hold(&folder, &entry.name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
-    let same =
-        !dest.doubt.reaches(&there) && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
+    let source = shared.settings.options.keep.given.of(meta);
+    let same = !dest.doubt.reaches(&there) && shared.trees.flags.is_unchanged(&source, &there);
     let from = entry.directory.source.origin()?;
     let may_hide = || kept_times::may_hide(shared, (&folder, &entry.name), (meta, &there), || from.magic());
     let differs = !same || may_hide() || findings::hidden_differ(shared, &from, name, &folder);

@@ -21,13 +21,14 @@ use datapump_files::disk::{Folder, Meta, PathAt, file_meta, names};
 /// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
 const ABOVE_MAX: u32 = 2048;
 
-/// Whether what stands there is copied again although these rules would leave it.
-pub(crate) fn doubts(
+/// Whether an unverified file may be of a copy of this source: it is not somebody's own work.
+pub(crate) fn is_own(
     shared: &Shared<'_>,
     (directory, name): (&Directory, &OsStr),
-    (action, source, there): (Action, &Meta, &Meta),
+    (source, there): (&Meta, &Meta),
 ) -> bool {
     let unverified = directory.traits.doubt;
+    // Under a name of the source may stand what was on its way to another name.
     let is_leftover = || {
         let folder = directory.target.as_ref().and_then(|target| target.file().ok());
         folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder.0), name, there))
@@ -35,9 +36,9 @@ pub(crate) fn doubts(
     let is_of_copy = || directory.root.journal().is_some_and(|journal| journal.is_of_new_folder);
     // In a folder that was made for the copy all is of the copy, but for what others put there since.
     let is_of_others = || directory.traits.tells_times() && unverified.is_of_others(source, there);
-    let is_made =
-        || (shared.settings.options.ignore_existing && is_of_copy() && !is_of_others()) || is_leftover();
-    is_undone(unverified, (action, source, there), is_made)
+    unverified.may_have_made(source, there)
+        || (shared.settings.options.ignore_existing && is_of_copy() && !is_of_others())
+        || is_leftover()
 }
 
 /// The same of a file that the user named.
@@ -123,7 +124,7 @@ pub(crate) fn below(shared: &Shared<'_>, above: Doubt, side: &FolderSide) -> Dou
 }
 
 fn leaves_some(shared: &Shared<'_>) -> bool {
-    shared.trees.rules.leaves_some() && !shared.settings.compares
+    shared.trees.flags.leaves_some() && !shared.settings.compares
 }
 
 /// A copy of a folder above dealt with this one, too, and its list lies there.

@@ -17,7 +17,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::target::listed::{self, Name};
 use crate::tree::folder::origin::Origin;
-use crate::tree::rules::decide::same_time;
+use datapump_core::name::is_same_time;
 use datapump_files::attributes::given::Given;
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
@@ -137,7 +137,7 @@ impl<'run> Swept<'run> {
 
     fn is_like(&self, source: &Meta, there: &Meta) -> bool {
         (source.kind, source.size_bytes) == (there.kind, there.size_bytes)
-            && same_time(source, there, 0)
+            && is_same_time(source, there, 0)
             && (made::is_own(self.open, there) || self.given.of(source).uid == there.uid)
     }
 

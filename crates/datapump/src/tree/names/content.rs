@@ -19,9 +19,7 @@ use crate::open::{self, OpenTarget};
 use crate::problem::{Operation, Problem};
 use crate::run::Shared;
 use crate::target::listed::Name;
-use crate::tree::folder::directory::Looked;
 use crate::tree::folder::walk;
-use crate::tree::links::link_dest;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::entry::Ready;
 use crate::tree::rules::compare::{self, Compared, Pair};
@@ -32,20 +30,6 @@ impl BatchCursor {
     pub(crate) fn open_there(&self, name: &OsStr) -> Result<File, Problem> {
         let opened = names::open_source(self.target()?, name, true);
         opened.map_err(|errno| Problem::system(Operation::Open, &self.target_path(name), errno.0))
-    }
-
-    /// Whether a file of `--link-dest` that is equal in size and time may be linked: with `--checksum` if it was read.
-    pub(crate) fn may_link(&self, shared: &Shared<'_>) -> bool {
-        !shared.trees.rules.reads_content() || self.looked == Looked::EqualsOlder
-    }
-
-    /// The file of `--link-dest` that is linked if its content is the same.
-    pub(crate) fn older_to_read(&self, shared: &Shared<'_>, name: &Name) -> Result<Option<File>, Problem> {
-        let is_open = matches!(self.looked, Looked::NotYet | Looked::Replaces);
-        if !is_open || self.directory.link_dest.is_empty() || self.may_link(shared) {
-            return Ok(None);
-        }
-        link_dest::open_unchanged(shared, &self.entry(&name.name), (name, &self.meta(name)?))
     }
 
     /// Compares the content with another file's; a difference brings the name back to be copied.
@@ -72,7 +56,9 @@ impl BatchCursor {
         let meta = self.meta(name)?;
         match compare::compare(shared, self, name, (&meta, now_ns))? {
             Compared::Content(pair) => self.read_both(shared, waits, name, pair, Finish::Nothing),
-            Compared::Done if meta.kind == FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
+            Compared::Done if meta.kind == FileKind::Folder => {
+                walk::enter_compared(shared, self, name).map(|()| None)
+            }
             Compared::Done => Ok(None),
         }
     }

@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use datapump_core::verdict::Waits;
+
 use crate::job::options::Sync;
 use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
@@ -16,14 +18,19 @@ use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::List;
 use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::names::special;
+use crate::tree::names::name_work;
 use crate::tree::root::Root;
 use datapump_files::disk::{self, FileKind, Folder, Meta, PathAt, folder_of, names};
 use datapump_files::followed::leads_out;
 use datapump_files::identity::id;
 
 /// Makes the like of it, under the target's name.
-pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathAt) -> Result<(), Problem> {
+pub(crate) fn make(
+    shared: &Shared<'_>,
+    waits: &mut Waits,
+    (number, from): (u32, &Path),
+    to: &PathAt,
+) -> Result<(), Problem> {
     let own = from.file_name().unwrap_or_default();
     let other = to.name().unwrap_or(own);
     let source = source_of(shared, (number, from))?.renaming(own, other);
@@ -47,7 +54,7 @@ pub(crate) fn make(shared: &Shared<'_>, (number, from): (u32, &Path), to: &PathA
         }
         _ => {}
     }
-    special::make(shared, &cursor, &name)?;
+    name_work::deal_with_named(shared, &cursor, waits, &name)?;
     if !shared.settings.writes || shared.settings.options.sync == Sync::None {
         return Ok(());
     }

@@ -34,7 +34,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     }
     item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
     if let (Some(from), Target::Entry(to)) = (item.source.path(), &item.target) {
-        let made = entry_argument::make(shared, (item.number, from), to);
+        let made = entry_argument::make(shared, waits, (item.number, from), to);
         return made.unwrap_or_else(|problem| shared.ledger.report(problem));
     }
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {

@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use datapump_core::name::SkipReason;
+
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
@@ -14,7 +16,7 @@ use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::compare::is_missing;
 use crate::tree::rules::compare_attributes::differs;
 use datapump_files::commit::partial;
-use datapump_files::commit::reserved::{LIST_NAME, is_temporary, may_be_pumps, may_be_temporary};
+use datapump_files::commit::reserved::{LIST_NAME, is_temporary};
 use datapump_files::commit::temporary;
 use datapump_files::disk::{FileKind, Folder};
 use datapump_files::followed::leads_out;
@@ -24,37 +26,28 @@ const UNFINISHED: &str = "is the list of an unfinished copy; run its command aga
 const WITHHELD: &str = "is withheld by its server (its ticket, or a file that its output goes to); skipped, and no copy of \
                         it is removed";
 
-/// Whether a name is left out.
-pub(crate) fn is_left_out(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    kind: FileKind,
-) -> Result<bool, Problem> {
-    let has_name_of_list = cursor.directory.parent.is_none() && name.name == LIST_NAME;
-    let is_candidate = kind == FileKind::Regular && may_be_pumps(&name.name);
-    let words = match kind {
-        _ if name.is_withheld => WITHHELD,
-        FileKind::Socket => {
-            shared.ledger.leave_out_socket(&cursor.source_path(&name.name));
-            return Ok(true);
+/// Reports a name that is skipped for what it is.
+pub(crate) fn report(shared: &Shared<'_>, path: &Path, reason: SkipReason) {
+    let words = match reason {
+        SkipReason::Socket => return shared.ledger.leave_out_socket(path),
+        SkipReason::LeadsOut => {
+            return shared.ledger.note(|| format!("'{}' leads out of its tree, left out", shown_path(path)));
         }
-        FileKind::Symlink if leads_out_of_tree(shared, cursor, name)? => {
-            shared.ledger.note(|| {
-                format!("'{}' leads out of its tree, left out", shown_path(&cursor.source_path(&name.name)))
-            });
-            return Ok(true);
-        }
-        _ if is_candidate && shared.settings.compares && has_name_of_list && is_pumps(cursor, name)? => {
-            return Err(differs(&cursor.source_path(&name.name), UNFINISHED));
-        }
-        FileKind::Regular if shared.settings.options.compares_backwards => return Ok(false),
-        _ if is_candidate && is_pumps(cursor, name)? => partial::why_skipped(&name.name),
-        _ if has_name_of_list && !shared.settings.compares => return Err(has_no_room(cursor, name)),
-        _ => return Ok(false),
+        SkipReason::Withheld => WITHHELD,
+        _ => partial::why_skipped(path.file_name().unwrap_or_default()),
     };
-    shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&cursor.source_path(&name.name))));
-    Ok(true)
+    shared.ledger.leave_out(&format!("'{}' {words}", shown_path(path)));
+}
+
+/// A list has names below what is no folder.
+pub(crate) fn is_no_folder(cursor: &BatchCursor, name: &Name) -> Problem {
+    let words = "is not a directory, and names below it are on the list";
+    Problem::new(Class::Missing, Operation::Open, &cursor.source_path(&name.name), words)
+}
+
+/// Verify: a tree that is not complete is not the same as another.
+pub(crate) fn is_unfinished(cursor: &BatchCursor, name: &Name) -> Problem {
+    differs(&cursor.source_path(&name.name), UNFINISHED)
 }
 
 /// Reports that a name is only in one of two trees, if it is not left out; of the original more is than of the copy.
@@ -89,31 +82,26 @@ pub(crate) fn tell_missing(
     Ok(())
 }
 
-/// Whether a symbolic link is one of those that are not wanted (`--safe-links`).
-fn leads_out_of_tree(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
-    if !shared.settings.options.safe_links {
-        return Ok(false);
-    }
+/// Whether a symbolic link leads out of its tree.
+pub(crate) fn leads_out_of_tree(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
     let points_to = cursor.source().read_symlink(name, &cursor.source_path(&name.name))?;
     Ok(leads_out(cursor.directory.source.depth(), &points_to))
 }
 
-fn is_pumps(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
+/// Whether it is a partial file, a journal or a list of this program.
+pub(crate) fn is_pumps(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
     cursor.source().is_pumps(&name.name, || cursor.source_path(&name.name))
 }
 
 /// Something of the user has the name that the list of this very copy has in its target.
-fn has_no_room(cursor: &BatchCursor, name: &Name) -> Problem {
+pub(crate) fn has_no_room(cursor: &BatchCursor, name: &Name) -> Problem {
     let words = "has the name of the list that pump keeps in the target during a copy; rename it, or copy it by \
                  itself";
     Problem::new(Class::Io, Operation::Copy, &cursor.source_path(&name.name), words)
 }
 
 /// A name of the source that is a temporary name: refused where it could be that of a file which is written.
-pub(crate) fn refuse_clash(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
-    if !may_be_temporary(&name.name) || shared.settings.compares {
-        return Ok(());
-    }
+pub(crate) fn refuse_clash(_shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
     let path = cursor.target_path(&name.name);
     if cursor.directory.root.shares_target {
         let words = "could be the name of a temporary file of another of the sources; copy them one by one";

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use datapump_core::name::FolderInPlace;
 use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::Errno;
 
@@ -71,43 +72,50 @@ pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>) -> Result<bool, Pro
     let batch = Batch { directory, names, looked: Looked::NotYet, walks: false };
     let cursor = BatchCursor::take(batch).map_err(|(_, _, problem)| *problem)?;
     let name = Name::here(file.entry.name.clone(), Some(FileKind::Regular));
-    let is_free = is_free_of(shared, &cursor, &name, Some(task.number))?;
-    if !is_free {
-        let_plan_go(shared, task);
+    let wait_end = end_of_wait(&cursor, &name);
+    if remove(&cursor, &name, FileKind::Folder)? {
+        return Ok(true);
     }
-    Ok(is_free)
+    if full_folder(&cursor, wait_end) == FolderInPlace::Stays {
+        return Err(refusal(shared, &cursor, &name, wait_end));
+    }
+    wait(shared, &cursor, &name, Some(task.number));
+    let_plan_go(shared, task);
+    Ok(false)
 }
 
-/// Whether the folder in the place of a name is gone; if not, the name waits.
-pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
-    is_free_of(shared, cursor, name, None)
-}
-
-fn is_free_of(
+/// The folder in the place of a name. A run finds out by removing it whether it is empty; a dry run looks, and believes
+/// what deletion would have removed.
+pub(crate) fn folder_in_place(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-    copy: Option<u32>,
-) -> Result<bool, Problem> {
-    let wait_end = end_of_wait(cursor, name);
-    let is_free = match shared.settings.options.dry_run {
-        // What would be removed is still there.
-        true => wait_end == Some(InTheWay::Clear) || is_empty(cursor, name)?,
-        false => remove(cursor, name, FileKind::Folder)?,
-    };
-    // What was named itself lies in no tree from which something is removed.
-    let is_named = cursor.directory.root.named.is_some();
-    if !is_free && wait_end.is_none() && shared.settings.options.delete && !is_named {
-        wait(shared, cursor, name, copy);
-    } else if !is_free {
-        let (class, words) = why_it_stays(shared, is_named, wait_end);
-        return Err(Problem::new(class, Operation::Replace, &cursor.target_path(&name.name), words));
-    }
-    Ok(is_free)
+    wait_end: Option<InTheWay>,
+) -> Result<FolderInPlace, Problem> {
+    let may_be_empty =
+        !shared.settings.options.dry_run || wait_end == Some(InTheWay::Clear) || is_empty(cursor, name)?;
+    Ok(if may_be_empty { FolderInPlace::Empty } else { full_folder(cursor, wait_end) })
+}
+
+/// The same of one in which something is. An entry that was named lies in no tree from which something is removed.
+pub(crate) fn full_folder(cursor: &BatchCursor, wait_end: Option<InTheWay>) -> FolderInPlace {
+    let stays = wait_end.is_some() || cursor.directory.root.named.is_some();
+    if stays { FolderInPlace::Stays } else { FolderInPlace::Full }
+}
+
+/// Refuses the name: the folder stays.
+pub(crate) fn refusal(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    wait_end: Option<InTheWay>,
+) -> Problem {
+    let (class, words) = why_it_stays(shared, cursor.directory.root.named.is_some(), wait_end);
+    Problem::new(class, Operation::Replace, &cursor.target_path(&name.name), words)
 }
 
 /// What became of the folder that a name waited for; `None` if it has not waited, or waits still.
-fn end_of_wait(cursor: &BatchCursor, name: &Name) -> Option<InTheWay> {
+pub(crate) fn end_of_wait(cursor: &BatchCursor, name: &Name) -> Option<InTheWay> {
     let (mut in_the_way, key) = (cursor.directory.root.in_the_way(), cursor.directory.key_of(&name.name));
     in_the_way.get(&key).is_some_and(|state| *state != InTheWay::Waits).then(|| in_the_way.remove(&key))?
 }
@@ -191,7 +199,7 @@ fn give_up(shared: &Shared<'_>, task: &Task) {
 }
 
 /// Has a name wait for the folder in its place to be removed.
-fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, copy: Option<u32>) {
+pub(crate) fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, copy: Option<u32>) {
     let directory = Arc::clone(&cursor.directory);
     // A file on its way has done so.
     if copy.is_none() {

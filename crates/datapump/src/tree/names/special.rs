@@ -12,15 +12,11 @@ use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
 use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
-use crate::tree::links::linking::{self, Met};
 use crate::tree::links::lost_content::{self, LinkTarget};
 use crate::tree::links::own_attributes;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::names::make_way;
-use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
-use crate::tree::rules::update_existing;
 use datapump_files::attributes::keep::{Keep, New};
 use datapump_files::commit::final_name;
 use datapump_files::commit::made;
@@ -32,58 +28,33 @@ use datapump_files::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, 
 use datapump_files::identity::{FileId, id};
 
 /// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set, which are set by a
-/// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder.
-pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
-    if let Some(target) = cursor.target.as_ref().filter(|_| cursor.directory.root.named.is_some()) {
-        backup::deals_with(shared, (target, &name.name));
-    }
-    let meta = cursor.meta(name)?;
-    let mut there = cursor.there(&name.name)?;
-    let action = shared.trees.rules.decide(&meta, there.as_ref());
-    if let Some(there) = there.as_ref().filter(|_| action == Action::MakeWay) {
-        refuse_lost(cursor, name, (&meta, there))?;
-        check_can_be_made(shared, cursor, name, &meta)?;
-    }
-    match action {
-        Action::Leave(_) | Action::Keep(_) => return Ok(()),
-        Action::MakeWay if !make_way::is_free(shared, cursor, name)? => return Ok(()),
-        Action::MakeWay => there = None,
-        _ => {}
-    }
-    let entry = cursor.entry(&name.name);
-    if shared.trees.rules.leaves_some()
-        && let Some(there) = there.filter(|there| is_same(cursor, name, &meta, there))
-    {
-        if is_right(shared, cursor, name, &meta, &there) {
-            return update_existing::left(shared, &entry, (&meta, &there), "the same");
-        }
-        // Made anew it would lose what it lost before.
-        if adjusted(&meta, &there) == Action::Adjust {
-            return update_existing::adjust(shared, (&entry, name), &meta, &there);
-        }
-    }
-    there.as_ref().map_or(Ok(()), |there| refuse_lost(cursor, name, (&meta, there)))?;
-    let Met::First(links) = linking::meet(shared, &entry, &meta, None)? else { return Ok(()) };
+/// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder. Gives
+/// the inode that it has.
+pub(crate) fn make(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    meta: &Meta,
+    existing: Option<&Meta>,
+) -> Result<Option<FileId>, Problem> {
     // Before the old one is gone.
-    let change = findings::change(shared, &cursor.directory, ChangeKind::Copy, name, &meta, there.as_ref());
-    let made = match shared.settings.options.dry_run {
-        true => Ok(None),
-        false => placed(shared, cursor, name, &meta, there.is_some())
-            .and_then(|copy| cursor.directory.claim_made(&name.name, there.is_none()).map(|()| copy)),
-    };
-    match &made {
-        Ok(copy) => {
-            count_made(shared, meta.kind);
-            shared.ledger.tell(change);
-            linking::stands(shared, &entry, links, *copy);
-        }
-        Err(_) => linking::failed(shared, links),
+    let change = findings::change(shared, &cursor.directory, ChangeKind::Copy, name, meta, existing);
+    let is_dry = shared.settings.options.dry_run;
+    let copy = if is_dry { None } else { placed(shared, cursor, name, meta, existing.is_some())? };
+    if !is_dry {
+        cursor.directory.claim_made(&name.name, existing.is_none())?;
     }
-    made.map(|_| ())
+    count_made(shared, meta.kind);
+    shared.ledger.tell(change);
+    Ok(copy)
 }
 
 /// Refuses a link that would replace what it leads to.
-fn refuse_lost(cursor: &BatchCursor, name: &Name, (meta, there): (&Meta, &Meta)) -> Result<(), Problem> {
+pub(crate) fn refuse_lost(
+    cursor: &BatchCursor,
+    name: &Name,
+    (meta, there): (&Meta, &Meta),
+) -> Result<(), Problem> {
     let Some(folder) = cursor.target.as_ref().filter(|_| meta.kind == FileKind::Symlink) else {
         return Ok(());
     };
@@ -102,7 +73,7 @@ fn count_made(shared: &Shared<'_>, kind: FileKind) {
 
 /// Whether it can be made where a folder is in its place: nothing of that is removed before. File systems without links,
 /// and users who may make no devices, refuse it.
-fn check_can_be_made(
+pub(crate) fn check_can_be_made(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
@@ -252,7 +223,7 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
 }
 
 /// Whether what stands there is the same but for its attributes.
-fn is_same(cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool {
+pub(crate) fn is_same(cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool {
     if (meta.kind, meta.special_device) != (there.kind, there.special_device) {
         return false;
     }
@@ -260,13 +231,4 @@ fn is_same(cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool
     let path = cursor.source_path(&name.name);
     meta.kind != FileKind::Symlink
         || cursor.source().read_symlink(name, &path).ok() == names::read_symlink(target, &name.name).ok()
-}
-
-/// Whether its attributes are right.
-fn is_right(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool {
-    let mode = if meta.kind == FileKind::Symlink { meta.mode } else { there.mode };
-    let rules = &shared.trees.rules;
-    rules.time_is_right(meta, there)
-        && matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Leave(_))
-        && !cursor.hidden_differ(shared, name)
 }

@@ -24,7 +24,9 @@ pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> 
             come_back(shared, (tree_file, original.as_ref()), Looked::EqualsOlder)
         }
         (_, Some(tree_file), Some(original)) => {
-            update_existing::right_content(shared, &tree_file.entry, original)?
+            if !update_existing::has_right_content(shared, &tree_file.entry, original)? {
+                come_back(shared, (tree_file, Some(original)), Looked::Replaces);
+            }
         }
         _ => {}
     }

@@ -15,7 +15,7 @@ use crate::target::listed::{Attributes, Name};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::rules::decide::same_time;
+use datapump_core::name::is_same_time;
 use datapump_files::attributes::difference_words;
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, names};
 
@@ -139,7 +139,7 @@ pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), 
             .report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, there.mode)));
     }
     // What a mirror takes for equal, whichever of the two is the copy.
-    if !same_time(one, there, 0) && !same_time(there, one, 0) {
+    if !is_same_time(one, there, 0) && !is_same_time(there, one, 0) {
         let (time, other_time) = (time_words(one.mtime_ns), time_words(there.mtime_ns));
         shared.ledger.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
     }

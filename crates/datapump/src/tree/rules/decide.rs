@@ -89,16 +89,6 @@ impl Rules {
         Rules { parts_remain, ..self }
     }
 
-    /// Whether this user may give files away.
-    pub(crate) fn gives_away(&self) -> bool {
-        self.gives_away
-    }
-
-    /// Groups that this user may give its own files to.
-    pub(crate) fn groups(&self) -> &'static [u32] {
-        self.groups
-    }
-
     /// Whether size and time tell nothing about the content.
     pub(crate) fn reads_content(&self) -> bool {
         self.checksum
@@ -144,13 +134,6 @@ impl Rules {
     /// Equal times, by what was asked and what the target's file system can tell.
     pub(crate) fn same_time(&self, source: &Meta, there: &Meta) -> bool {
         same_time(source, there, self.window_ns)
-    }
-
-    /// By which grain of the target's file system a file's time is equal, and by nothing finer.
-    pub(crate) fn equal_by_grain_ns(&self, source: &Meta, there: &Meta) -> Option<i128> {
-        let is_in_window = (source.mtime_ns - there.mtime_ns).abs() <= self.window_ns;
-        let is_file = source.kind == FileKind::Regular;
-        if is_file && !is_in_window { grain_ns(source, there) } else { None }
     }
 
     /// Whether the target's time is not one that the source's would be set over.

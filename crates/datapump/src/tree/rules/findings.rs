@@ -14,7 +14,7 @@ use crate::target::{Item, change_of};
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::rules::decide::window_ns;
+use crate::tree::rules::name_flags::window_ns;
 use datapump_files::attributes;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, names};
 use std::fs::File;
@@ -29,8 +29,8 @@ const UNTOLD: &str = "attributes of files: extended attributes and access contro
 pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
     Findings {
         keep: shared.settings.options.keep,
-        sets_owners: shared.trees.rules.gives_away(),
-        groups: shared.trees.rules.groups(),
+        sets_owners: shared.trees.flags.gives_away,
+        groups: shared.trees.flags.groups,
         by_content: shared.settings.options.checksum,
         window_ns: window_ns(shared.settings.options),
         other_value: false,

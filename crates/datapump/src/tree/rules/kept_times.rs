@@ -52,7 +52,7 @@ pub(crate) fn may_hide(
     (source, there): (&Meta, &Meta),
     source_magic: impl FnOnce() -> u64,
 ) -> bool {
-    let Some(grain_ns) = shared.trees.rules.equal_by_grain_ns(source, there) else { return false };
+    let Some(grain_ns) = shared.trees.flags.equal_by_grain_ns(source, there) else { return false };
     let rule = time_rule(magic(folder));
     let is_soon = made_ns((folder, name), there, rule).and_then(|made_ns| {
         let clocks_differ = [rule, time_rule(source_magic())].contains(&TimeRule::Unknown);
@@ -70,9 +70,9 @@ fn made_ns((folder, name): (&File, &OsStr), there: &Meta, rule: TimeRule) -> Opt
     if born_ns != 0 { Some(born_ns) } else { tells_changes.then_some(there.ctime_ns) }
 }
 
-fn says_nothing(shared: &Shared<'_>, folder: &File, (source, there): (&Meta, &Meta)) -> bool {
+pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, (source, there): (&Meta, &Meta)) -> bool {
     let options = shared.settings.options;
-    let is_anothers = there.uid != rustix::process::geteuid().as_raw() && !shared.trees.rules.gives_away();
+    let is_anothers = there.uid != rustix::process::geteuid().as_raw() && !shared.trees.flags.gives_away;
     !all_tell_time(source.mtime_ns)
         // Only its owner may set its time: utimensat(2).
         || (options.inplace && is_anothers)

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how it was found right, how files are copied.
 
+use datapump_core::name::{Action, Content, Fact, Facts, NameMachine, Step};
 use datapump_engine::Errno;
 
 use crate::file::goal::syncs_alone;
@@ -13,7 +14,6 @@ use crate::target::listed::{ListedEntry, Name};
 use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::own_attributes;
-use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::findings::hidden_differ;
 use datapump_files::attributes;
@@ -35,7 +35,7 @@ pub(crate) fn kept(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, why: &st
     tell_kept(shared, entry, why);
     count(shared, meta);
     if meta.kind == FileKind::Regular {
-        shared.ledger.count_kept(shared.trees.rules.newer_by_ns().is_some());
+        shared.ledger.count_kept(shared.trees.flags.newer_by_ns().is_some());
     }
 }
 
@@ -74,8 +74,8 @@ pub(crate) fn committed(
     (meta, there): (&Meta, &Meta),
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, "copied by the run that was cut");
-    let rules = &shared.trees.rules;
-    let is_right = rules.time_is_right(meta, there) && matches!(rules.kept(meta, there), Action::Leave(_));
+    let (flags, source) = (&shared.trees.flags, shared.settings.options.keep.given.of(meta));
+    let is_right = flags.is_time_right(&source, there) && flags.is_owner_right(&source, there);
     if !is_right && !shared.settings.options.dry_run {
         let lost = attributes::lacks(meta, there, shared.settings.options.keep);
         shared.ledger.tell_lost(lost, || entry.directory.target_path().join(&entry.name));
@@ -164,25 +164,28 @@ pub(crate) fn read_name(entry: &TreeEntry, original: &Original) -> Name {
     Name { told: told.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
 }
 
-/// The content was compared and is right; time, owner or mode may not be.
-pub(crate) fn right_content(
+/// The content was compared and is right; time, owner or mode may not be. False where it is to be copied all the same.
+pub(crate) fn has_right_content(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     original: &Original,
-) -> Result<(), Problem> {
+) -> Result<bool, Problem> {
     let (_, meta) = original.latest();
-    let Some(target) = &entry.directory.target else { return Ok(()) };
+    let Some(target) = &entry.directory.target else { return Ok(true) };
     let folder = target.file()?.0;
-    let there = names::metadata(&folder, &entry.name)
+    let existing = names::metadata(&folder, &entry.name)
         .map_err(|errno| Problem::system(Operation::LookAt, &target.path_of(&entry.name), errno.0))?;
-    let in_time = shared.trees.rules.time_is_right(meta, &there);
-    let name = read_name(entry, original);
-    let hidden = || {
-        let from = entry.directory.source.origin()?;
-        Ok::<bool, Problem>(hidden_differ(shared, &from, &name, &folder))
-    };
-    match shared.trees.rules.kept(meta, &there) {
-        Action::Leave(_) if in_time && !hidden()? => left(shared, entry, (meta, &there), "equal in content"),
-        _ => adjust(shared, (entry, &name), meta, &there),
+    let (name, from) = (read_name(entry, original), entry.directory.source.origin()?);
+    let source = shared.settings.options.keep.given.of(meta);
+    let facts = Facts { content: Content::Equal, ..Facts::of_two_files(&source, &existing) };
+    let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
+    if machine.poll() == Step::Find(Fact::HiddenEqual) {
+        machine.facts.hidden_equal = Some(!hidden_differ(shared, &from, &name, &folder));
     }
+    match machine.poll() {
+        Step::Perform(Action::Leave(_)) => left(shared, entry, (meta, &existing), "equal in content")?,
+        Step::Perform(Action::SetAttributes) => adjust(shared, (entry, &name), meta, &existing)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
 }

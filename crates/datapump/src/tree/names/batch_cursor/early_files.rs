@@ -11,11 +11,12 @@ use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 
 use super::BatchCursor;
+use datapump_core::name::{Action, Fact, Facts, NameMachine, Step};
+
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::Looked;
 use crate::tree::folder::origin::Origin;
-use crate::tree::rules::decide::Action;
 use datapump_files::disk::{FileKind, Meta, names};
 
 /// Which files of a batch were opened before their turn.
@@ -81,7 +82,7 @@ impl BatchCursor {
         let is_compared_alone = kinds.contents && (is_large || tells_holes || is_empty);
         if !(is_copied_alone || is_compared_alone || kinds.attributes)
             || !self.is_included(shared, name, meta.kind)
-            || shared.trees.rules.passes_some()
+            || shared.trees.flags.skips_some()
         {
             return false;
         }
@@ -92,20 +93,19 @@ impl BatchCursor {
                     there.is_some_and(|there| (there.kind, there.size_bytes) == (meta.kind, meta.size_bytes));
                 is_read && is_compared_alone
             }
-            Some(there) if self.looked == Looked::NotYet => match self.expected(shared, meta, &there) {
-                Action::Leave(_) | Action::Keep(_) => false,
-                Action::Adjust => kinds.attributes,
-                Action::Compare => is_compared_alone,
+            Some(existing) if self.looked == Looked::NotYet => match expected(shared, meta, &existing) {
+                Step::Perform(Action::Leave(_)) | Step::Find(Fact::HiddenEqual | Fact::MayHide) => false,
+                Step::Perform(Action::SetAttributes) => kinds.attributes,
+                Step::Perform(Action::CompareExisting) => is_compared_alone,
                 _ => is_copied_alone,
             },
             _ => is_copied_alone,
         }
     }
+}
 
-    fn expected(&self, shared: &Shared<'_>, meta: &Meta, there: &Meta) -> Action {
-        match shared.trees.rules.leaves_some() {
-            true => shared.trees.rules.decide(meta, Some(there)),
-            false => Action::Replace,
-        }
-    }
+/// What becomes of a file by what is known so far.
+fn expected(shared: &Shared<'_>, meta: &Meta, existing: &Meta) -> Step {
+    let source = shared.settings.options.keep.given.of(meta);
+    NameMachine::with_facts(&shared.trees.flags, Facts::of_two_files(&source, existing)).poll()
 }

@@ -1,0 +1,525 @@
+//! One name in a lane's hands: finds the facts that the name machine asks for, and performs its actions.
+//!
+//! Must not know: which fact decides what (`datapump_core::name`), how blocks are moved.
+
+use std::fs::File;
+use std::sync::atomic::Ordering;
+
+use datapump_core::name::{
+    Action, Awaited, Content, Fact, Facts, Form, LeaveReason, Links, NameMachine, Ours, RefuseReason,
+    SkipReason, Step,
+};
+use datapump_core::verdict::Waits;
+
+use crate::file::task::{Against, TreeFile};
+use crate::open::held::Held;
+use crate::problem::Problem;
+use crate::run::Shared;
+use crate::target::change::ChangeKind;
+use crate::target::listed::Name;
+use crate::tree::folder::directory::Looked;
+use crate::tree::folder::folder_done;
+use crate::tree::folder::walk::{self, OpenedSource};
+use crate::tree::links::followed_links;
+use crate::tree::links::link_dest;
+use crate::tree::links::linking::{self, Met};
+use crate::tree::links::{FileState, TreeEntry};
+use crate::tree::list::doubts;
+use crate::tree::names::backup;
+use crate::tree::names::batch_cursor::BatchCursor;
+use crate::tree::names::entry::Ready;
+use crate::tree::names::left_out;
+use crate::tree::names::make_way;
+use crate::tree::names::special;
+use crate::tree::root::InTheWay;
+use crate::tree::rules::extras;
+use crate::tree::rules::findings;
+use crate::tree::rules::kept_times;
+use crate::tree::rules::update_existing;
+use datapump_files::commit::reserved::{LIST_NAME, may_be_pumps, may_be_temporary};
+use datapump_files::commit::{Before, final_name};
+use datapump_files::disk::{FileKind, Meta, names};
+use datapump_files::identity::tick::TimeLook;
+
+/// What an action leads to.
+enum Done {
+    /// The machine is asked again.
+    GoesOn,
+    /// The name is decided; a small file is moved by this lane.
+    Ended(Option<Ready>),
+}
+
+const ENDED: Result<Done, Problem> = Ok(Done::Ended(None));
+
+/// A file that is open to be copied, and what its times could tell.
+pub(super) struct OpenSource {
+    pub(super) held: Held,
+    pub(super) look: TimeLook,
+}
+
+/// A name, with what was found and opened for it so far.
+struct NameWork<'work> {
+    shared: &'work Shared<'work>,
+    cursor: &'work BatchCursor,
+    name: &'work Name,
+    machine: NameMachine<'work>,
+    /// The source's, as it is.
+    meta: Option<Meta>,
+    open: Option<OpenSource>,
+    folder: Option<OpenedSource>,
+    older: Option<File>,
+    /// Its other names wait under this.
+    links: Option<FileState>,
+    /// What became of the folder in its place, once it had waited for that.
+    way_end: Option<InTheWay>,
+}
+
+/// Deals with a name. Gives a small file that is to be moved now.
+pub(super) fn deal_with(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    waits: &mut Waits,
+    name: &Name,
+) -> Result<Option<Ready>, Problem> {
+    let form = Form {
+        may_be_temporary: may_be_temporary(&name.name),
+        may_be_pumps: may_be_pumps(&name.name),
+        is_list: cursor.directory.parent.is_none() && name.name == LIST_NAME,
+        is_withheld: name.is_withheld,
+    };
+    run(shared, cursor, waits, name, Facts { form, ..Facts::default() })
+}
+
+/// Deals with a link, pipe or device that the user named: it was selected by that.
+pub(super) fn deal_with_named(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    waits: &mut Waits,
+    name: &Name,
+) -> Result<Option<Ready>, Problem> {
+    let yes = Some(true);
+    let facts =
+        Facts { is_listed_below: Some(false), is_selected: yes, is_unwritten: yes, ..Facts::default() };
+    run(shared, cursor, waits, name, facts)
+}
+
+fn run(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    waits: &mut Waits,
+    name: &Name,
+    facts: Facts,
+) -> Result<Option<Ready>, Problem> {
+    let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
+    (machine.facts.content, machine.facts.older_content) = match cursor.looked {
+        Looked::NotYet => (Content::Unread, Content::Unread),
+        Looked::Replaces => (Content::Other, Content::Unread),
+        Looked::EqualsOlder => (Content::Other, Content::Equal),
+        Looked::DiffersFromOlder => (Content::Other, Content::Other),
+    };
+    if let Some(target) = cursor.target.as_ref().filter(|_| cursor.directory.root.named.is_some()) {
+        backup::deals_with(shared, (target, &name.name));
+    }
+    let mut work = NameWork {
+        shared,
+        cursor,
+        name,
+        machine,
+        meta: None,
+        open: None,
+        folder: None,
+        older: None,
+        links: None,
+        way_end: None,
+    };
+    let ended = work.run(waits);
+    ended.inspect_err(|_| linking::failed(shared, work.links))
+}
+
+impl NameWork<'_> {
+    fn run(&mut self, waits: &mut Waits) -> Result<Option<Ready>, Problem> {
+        loop {
+            match self.machine.poll() {
+                Step::Find(fact) => self.find(fact)?,
+                Step::Perform(action) => match self.perform(waits, action)? {
+                    Done::GoesOn => {}
+                    Done::Ended(ready) => return Ok(ready),
+                },
+            }
+        }
+    }
+
+    fn find(&mut self, fact: Fact) -> Result<(), Problem> {
+        let (shared, cursor, name) = (self.shared, self.cursor, self.name);
+        let kind = self.machine.facts.kind;
+        match fact {
+            Fact::Kind => self.machine.facts.kind = Some(self.kind()?),
+            Fact::Source => self.set_source(cursor.meta(name)?),
+            Fact::Existing => self.machine.facts.existing = Some(cursor.there(&name.name)?),
+            Fact::Ours => self.machine.facts.ours = Some(self.ours()?),
+            Fact::Room => self.machine.facts.has_room = Some(self.has_room()?),
+            Fact::FolderInPlace => {
+                self.way_end = make_way::end_of_wait(cursor, name);
+                let found = make_way::folder_in_place(shared, cursor, name, self.way_end)?;
+                self.machine.facts.folder_in_place = Some(found);
+            }
+            _ => {
+                let found = self.is_so(fact, kind)?;
+                let facts = &mut self.machine.facts;
+                let slot = match fact {
+                    Fact::ListedBelow => &mut facts.is_listed_below,
+                    Fact::Selected => &mut facts.is_selected,
+                    Fact::LeadsOut => &mut facts.leads_out,
+                    Fact::IsPumps => &mut facts.is_pumps,
+                    Fact::IsFree => &mut facts.is_free,
+                    Fact::IsUnwritten => &mut facts.is_unwritten,
+                    Fact::IsSameFile => &mut facts.is_same_file,
+                    Fact::TimeTells => &mut facts.time_tells,
+                    Fact::MayHide => &mut facts.may_hide,
+                    Fact::HiddenEqual => &mut facts.hidden_equal,
+                    Fact::SameValue => &mut facts.same_value,
+                    Fact::OlderToRead => &mut facts.older_to_read,
+                    Fact::CopiedFirst => &mut facts.is_copied_first,
+                    _ => &mut facts.may_destroy,
+                };
+                *slot = Some(found);
+                if fact == Fact::Selected && found && cursor.walks {
+                    shared.ledger.watch.compares_name();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Facts that are a yes or a no. What must not be is an error.
+    fn is_so(&mut self, fact: Fact, kind: Option<FileKind>) -> Result<bool, Problem> {
+        let (shared, cursor, name) = (self.shared, self.cursor, self.name);
+        let kind = kind.unwrap_or(FileKind::Regular);
+        Ok(match fact {
+            Fact::ListedBelow => {
+                let folder = || cursor.paths.relative(&cursor.directory);
+                shared.trees.select.has_below(folder, &name.name)
+            }
+            Fact::Selected if shared.settings.compares => extras::is_compared(shared, cursor, name, kind)?,
+            Fact::Selected => cursor.is_included(shared, name, kind),
+            Fact::LeadsOut => left_out::leads_out_of_tree(cursor, name)?,
+            Fact::IsPumps => left_out::is_pumps(cursor, name)?,
+            Fact::IsFree => left_out::refuse_clash(shared, cursor, name).map(|()| true)?,
+            Fact::IsUnwritten => {
+                let folders = (&*cursor.directory, &cursor.source);
+                followed_links::refuse_written(shared, folders, name).map(|()| true)?
+            }
+            Fact::IsSameFile => self.is_same_file(),
+            Fact::TimeTells => {
+                let (source, existing) = self.both()?;
+                !kept_times::says_nothing(shared, cursor.target()?, (&source, &existing))
+            }
+            Fact::MayHide => {
+                let both = self.both()?;
+                let place = (cursor.target()?, &*name.name);
+                kept_times::may_hide(shared, place, (&both.0, &both.1), || cursor.source.magic())
+            }
+            Fact::HiddenEqual => !cursor.hidden_differ(shared, name),
+            Fact::SameValue => {
+                let (source, existing) = self.both()?;
+                special::is_same(cursor, name, &source, &existing)
+            }
+            Fact::OlderToRead => {
+                let meta = self.meta()?;
+                self.older = link_dest::open_unchanged(shared, &self.entry(), (name, &meta))?;
+                self.older.is_some()
+            }
+            Fact::CopiedFirst => {
+                let meta = self.meta()?;
+                make_way::is_copied_first(shared, cursor, name, &meta)
+            }
+            _ => {
+                let (source, existing) = self.both()?;
+                special::refuse_lost(cursor, name, (&source, &existing)).map(|()| true)?
+            }
+        })
+    }
+
+    fn entry(&self) -> TreeEntry {
+        self.cursor.entry(&self.name.name)
+    }
+
+    fn kind(&self) -> Result<FileKind, Problem> {
+        self.cursor.kind(self.name).map_err(|problem| {
+            let compares = self.shared.settings.compares;
+            if compares { extras::of_list(self.cursor, self.name, problem) } else { problem }
+        })
+    }
+
+    fn set_source(&mut self, meta: Meta) {
+        self.meta = Some(meta);
+        let given = &self.shared.settings.options.keep.given;
+        (self.machine.facts.source, self.machine.facts.kind) = (Some(given.of(&meta)), Some(meta.kind));
+    }
+
+    fn meta(&mut self) -> Result<Meta, Problem> {
+        if self.meta.is_none() {
+            self.set_source(self.cursor.meta(self.name)?);
+        }
+        Ok(self.meta.expect("it was set above"))
+    }
+
+    /// Metadata of the source and of the existing entry, about which rules ask only where there is one.
+    fn both(&mut self) -> Result<(Meta, Meta), Problem> {
+        let source = self.meta()?;
+        Ok((source, self.machine.facts.existing.flatten().unwrap_or(source)))
+    }
+
+    fn ours(&mut self) -> Result<Ours, Problem> {
+        let (cursor, unverified) = (self.cursor, self.cursor.directory.traits.doubt);
+        let Some(existing) = self.machine.facts.existing.flatten() else { return Ok(Ours::No) };
+        let journal = cursor.directory.root.journal().filter(|journal| journal.continues);
+        if journal.is_none() && !unverified.reaches(&existing) {
+            return Ok(Ours::No);
+        }
+        let meta = self.meta()?;
+        let was_committed =
+            journal.is_some_and(|it| it.has(&cursor.directory.path_sum, &self.name.name, &meta, &existing));
+        Ok(match unverified.reaches(&existing) {
+            _ if was_committed => Ours::Earlier,
+            false => Ours::No,
+            true if doubts::is_own(self.shared, (&cursor.directory, &self.name.name), (&meta, &existing)) => {
+                Ours::Unverified
+            }
+            true => Ours::Touched,
+        })
+    }
+
+    fn has_room(&self) -> Result<bool, Problem> {
+        let full = &self.shared.ledger.full;
+        match self.machine.facts.kind {
+            Some(FileKind::Regular) => {
+                full.may_take(|| self.cursor.meta(self.name).map(|meta| meta.size_bytes))
+            }
+            Some(FileKind::Folder) => Ok(!full.is_full()),
+            _ => Ok(!full.is_full() || self.cursor.target.is_some()),
+        }
+    }
+
+    /// Whether two entries of one number are one inode: numbers alone do not say it on each file system.
+    fn is_same_file(&self) -> bool {
+        let (Some(meta), Some(existing)) = (self.meta, self.machine.facts.existing.flatten()) else {
+            return false;
+        };
+        let (Some(source), Ok(target)) = (self.cursor.source.here(), self.cursor.target()) else {
+            return false;
+        };
+        let source = names::with_identity(meta, source, self.cursor.directory.source.own(&self.name.name));
+        let existing = names::with_identity(existing, target, &self.name.name);
+        source.handle != 0 && source.handle == existing.handle && source.generation == existing.generation
+    }
+
+    fn perform(&mut self, waits: &mut Waits, action: Action) -> Result<Done, Problem> {
+        let (shared, cursor, name) = (self.shared, self.cursor, self.name);
+        match action {
+            Action::Skip(reason) => self.skip(reason).and(ENDED),
+            Action::Leave(reason) => self.leave(reason).and(ENDED),
+            Action::Refuse(reason) => Err(self.refusal(reason)),
+            Action::Wait(Awaited::RestOfFolder) => {
+                if folder_done::put_off(shared, &cursor.directory, name) {
+                    return ENDED;
+                }
+                self.machine.facts.is_its_turn = true;
+                Ok(Done::GoesOn)
+            }
+            Action::Wait(Awaited::Deletion) => {
+                make_way::wait(shared, cursor, name, None);
+                ENDED
+            }
+            Action::CountMissing => self.count_missing().and(ENDED),
+            Action::Verify => cursor.compare(shared, waits, name).map(Done::Ended),
+            Action::CompareExisting => {
+                let existing = cursor.open_there(&name.name)?;
+                cursor.check(shared, waits, name, (existing, Against::Target(None))).map(Done::Ended)
+            }
+            Action::CompareOlder => {
+                let older = self.older.take().expect("it was found to be read");
+                cursor.check(shared, waits, name, (older, Against::Older)).map(Done::Ended)
+            }
+            Action::Prepare => self.prepare(),
+            Action::RemoveFolder => {
+                // A dry run removes nothing, and goes on as if it had.
+                let is_removed =
+                    shared.settings.options.dry_run || make_way::remove(cursor, name, FileKind::Folder)?;
+                let facts = &mut self.machine.facts;
+                if is_removed {
+                    facts.existing = Some(None);
+                } else {
+                    facts.folder_in_place = Some(make_way::full_folder(cursor, self.way_end));
+                }
+                Ok(Done::GoesOn)
+            }
+            Action::MeetLinks => {
+                let (meta, held) = (self.meta()?, self.open.as_ref().map(|open| &open.held));
+                let Met::First(links) = linking::meet(shared, &self.entry(), &meta, held)? else {
+                    return ENDED;
+                };
+                (self.links, self.machine.facts.links) = (links, Some(Links::First));
+                Ok(Done::GoesOn)
+            }
+            Action::LinkOlder => self.link_older(),
+            Action::SetAttributes => {
+                let (keep, (meta, existing)) = (&shared.settings.options.keep, self.both()?);
+                shared.trees.opens_for_attributes.fetch_or(keep.acl || keep.xattrs, Ordering::Relaxed);
+                update_existing::adjust(shared, (&self.entry(), name), &meta, &existing).and(ENDED)
+            }
+            Action::Enter | Action::MakeFolder { .. } => {
+                let (existing, opened) = (self.machine.facts.existing.flatten(), self.opened_folder());
+                walk::enter(shared, cursor, name, opened, existing.as_ref()).and(ENDED)
+            }
+            Action::Copy { replaces, awaits_deletion } => self.copy(waits, replaces, awaits_deletion),
+            Action::MakeSpecial { replaces } => {
+                let (meta, existing) = self.both()?;
+                let existing = Some(existing).filter(|_| replaces);
+                let copy = special::make(shared, cursor, name, &meta, existing.as_ref())?;
+                linking::stands(shared, &self.entry(), self.links.take(), copy);
+                ENDED
+            }
+        }
+    }
+}
+
+impl NameWork<'_> {
+    fn opened_folder(&mut self) -> OpenedSource {
+        self.folder.take().expect("a folder is opened before it is entered")
+    }
+
+    /// Opens the source; of a link, pipe or device it is tried whether it can be made.
+    fn prepare(&mut self) -> Result<Done, Problem> {
+        let (shared, cursor, name) = (self.shared, self.cursor, self.name);
+        match self.machine.facts.kind {
+            Some(FileKind::Folder) => {
+                let Some(opened) = walk::open_source(shared, cursor, name)? else { return ENDED };
+                self.set_source(opened.side.meta);
+                self.folder = Some(opened);
+            }
+            Some(FileKind::Regular) if shared.settings.options.dry_run => drop(self.meta()?),
+            Some(FileKind::Regular) => {
+                let (held, meta, look) = cursor.open_file(shared, name, false)?;
+                self.set_source(meta);
+                self.open = Some(OpenSource { held, look });
+            }
+            _ => {
+                let meta = self.meta()?;
+                special::check_can_be_made(shared, cursor, name, &meta)?;
+            }
+        }
+        self.machine.facts.is_prepared = true;
+        Ok(Done::GoesOn)
+    }
+
+    fn skip(&self, reason: SkipReason) -> Result<(), Problem> {
+        let (shared, cursor, name) = (self.shared, self.cursor, self.name);
+        let leave = |why| update_existing::tell_kept(shared, &self.entry(), why);
+        match reason {
+            SkipReason::Excluded => {
+                let kind = self.machine.facts.kind.unwrap_or(FileKind::Regular);
+                return cursor.refuse_left_out_by_kind(shared, name, kind);
+            }
+            SkipReason::TooLarge => leave("it is larger than --max-size"),
+            SkipReason::TooSmall => leave("it is smaller than --min-size"),
+            SkipReason::NotExisting => leave("does not exist at the target (--existing)"),
+            _ => left_out::report(shared, &cursor.source_path(&name.name), reason),
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, reason: LeaveReason) -> Result<(), Problem> {
+        let (shared, entry) = (self.shared, self.entry());
+        let why = match reason {
+            LeaveReason::Exists => "exists at the target",
+            LeaveReason::Newer => "the target is newer",
+            LeaveReason::EqualInTime => "equal in size and time",
+            LeaveReason::EqualInContent => "equal in content",
+            LeaveReason::Same => "the same",
+            LeaveReason::OwnInode => "it is the source itself",
+            LeaveReason::Ours => {
+                let both = self.both()?;
+                return update_existing::committed(shared, &entry, (&both.0, &both.1));
+            }
+        };
+        if self.machine.facts.kind == Some(FileKind::Folder) {
+            update_existing::tell_kept(shared, &entry, why);
+            return Ok(());
+        }
+        let both = self.both()?;
+        match reason {
+            LeaveReason::Exists | LeaveReason::Newer => {
+                update_existing::kept(shared, &entry, &both.0, why);
+                Ok(())
+            }
+            _ => update_existing::left(shared, &entry, (&both.0, &both.1), why),
+        }
+    }
+
+    fn refusal(&self, reason: RefuseReason) -> Problem {
+        let (cursor, name) = (self.cursor, self.name);
+        match reason {
+            RefuseReason::NoFolder => left_out::is_no_folder(cursor, name),
+            RefuseReason::NameOfList => left_out::has_no_room(cursor, name),
+            RefuseReason::Unfinished => left_out::is_unfinished(cursor, name),
+            RefuseReason::FolderInPlace => make_way::refusal(self.shared, cursor, name, self.way_end),
+        }
+    }
+
+    /// Of a folder all that would lie in it is counted, too.
+    fn count_missing(&mut self) -> Result<(), Problem> {
+        if self.machine.facts.kind == Some(FileKind::Folder) {
+            let opened = self.opened_folder();
+            return walk::enter_missing(self.shared, self.cursor, self.name, opened);
+        }
+        self.cursor.leave_missing(self.shared, self.name)
+    }
+
+    fn link_older(&mut self) -> Result<Done, Problem> {
+        let (entry, meta) = (self.entry(), self.meta()?);
+        match link_dest::link_unchanged(self.shared, &entry, (self.name, &meta))? {
+            Some(file) => {
+                linking::stands(self.shared, &entry, self.links.take(), Some(file));
+                ENDED
+            }
+            None => {
+                self.machine.facts.has_no_older = true;
+                Ok(Done::GoesOn)
+            }
+        }
+    }
+
+    fn copy(&mut self, waits: &mut Waits, replaces: bool, awaits_deletion: bool) -> Result<Done, Problem> {
+        let (shared, cursor, name) = (self.shared, self.cursor, self.name);
+        let (meta, entry) = (self.meta()?, self.entry());
+        let existing = self.machine.facts.existing.flatten().filter(|_| replaces);
+        let directory = &cursor.directory;
+        let change = findings::change(shared, directory, ChangeKind::Copy, name, &meta, existing.as_ref());
+        let Some(OpenSource { held, look }) = self.open.take() else {
+            // Of a free name the look before has reported what the folder refuses.
+            if let Some(target) = cursor.target.as_ref().filter(|_| replaces) {
+                let (above, path) = (&directory.traits.target_flags, cursor.target_path(&name.name));
+                final_name::check_name((target, above), &name.name, &path)?;
+            }
+            shared.ledger.tell(change);
+            linking::stands(shared, &entry, self.links.take(), None);
+            return ENDED;
+        };
+        if self.links.is_none() && cursor.comes_later(shared, name, &meta) {
+            return ENDED;
+        }
+        let before = if replaces { Before::Anything } else { Before::Nothing };
+        let tree_file = TreeFile {
+            entry,
+            links: self.links,
+            change,
+            is_other_name: false,
+            replaces_folder: awaits_deletion,
+        };
+        let (task, how) = cursor.prepare(shared, name, (held, meta, look), before, tree_file)?;
+        // From now on the task has them.
+        self.links = None;
+        cursor.hand_on(shared, waits, task, how).map(Done::Ended)
+    }
+}

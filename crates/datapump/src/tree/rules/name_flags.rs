@@ -1,0 +1,41 @@
+//! Options that decide about names, as the name machine takes them.
+//!
+//! Must not know: what they decide.
+
+use datapump_core::name::{NameFlags, Purpose};
+
+use crate::job::options::Options;
+
+/// How far apart two times may lie that are taken for one.
+pub(crate) fn window_ns(options: &Options) -> i128 {
+    i128::try_from(options.modify_window.as_nanos()).unwrap_or(i128::MAX)
+}
+
+/// The flags of a run that copies, for a user who is in these groups.
+pub(crate) fn from_options(
+    options: &Options,
+    user: rustix::process::Uid,
+    groups: &'static [u32],
+) -> NameFlags {
+    NameFlags {
+        purpose: Purpose::Copy,
+        update: options.update,
+        size_only: options.size_only,
+        window_ns: window_ns(options),
+        checksum: options.checksum,
+        ignore_existing: options.ignore_existing,
+        existing: options.existing,
+        min_size_bytes: options.min_size_bytes,
+        max_size_bytes: options.max_size_bytes,
+        safe_links: options.safe_links,
+        delete: options.delete,
+        link_dest: !options.link_dest.is_empty(),
+        times: options.keep.times,
+        mode: options.keep.mode,
+        owner: options.keep.owner,
+        gives_away: user.is_root(),
+        user: user.as_raw(),
+        groups,
+        parts_remain: false,
+    }
+}
