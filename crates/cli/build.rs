@@ -4,13 +4,14 @@
 use std::process::Command;
 
 /// What a program is made of. Documents and tests are not.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "crates/cli/src",
     "crates/core/src",
     "crates/datapump/src",
     "crates/engine/src",
     "crates/lab/src",
     "crates/lab/studies",
+    "crates/netlab/src",
     "Cargo.lock",
 ];
 

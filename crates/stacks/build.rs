@@ -8,7 +8,7 @@ fn main() {
 
 /// The simulator's own file, so that the table of the kernel and that of the simulation are one.
 #[cfg(feature = "bpf-cc")]
-#[path = "../lab/src/judge/congestion/window/highspeed.rs"]
+#[path = "../netlab/src/congestion/window/highspeed.rs"]
 #[allow(dead_code)]
 mod highspeed;
 
@@ -20,7 +20,7 @@ mod algorithms {
 
     use super::highspeed;
 
-    const TABLE: &str = "../lab/src/judge/congestion/window/highspeed.rs";
+    const TABLE: &str = "../netlab/src/congestion/window/highspeed.rs";
     const SOURCE: &str = "src/bpf/stacks.bpf.c";
     const PACKAGES: &str = "clang libbpf-dev libelf-dev zlib1g-dev pkg-config make (Debian's names)";
 

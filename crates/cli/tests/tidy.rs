@@ -387,6 +387,8 @@ fn dependencies_against_the_arrows_are_found() {
         ("crates/engine/Cargo.toml", "[dependencies]\ndatapump-core.workspace = true\n", 1),
         ("crates/datapump/Cargo.toml", "[dependencies]\ndatapump-lab = { path = \"../lab\" }\n", 1),
         ("crates/lab/Cargo.toml", "[dependencies]\ndatapump-engine.workspace = true\n", 1),
+        ("crates/lab/Cargo.toml", "[dependencies]\ndatapump-netlab.workspace = true\n", 0),
+        ("crates/netlab/Cargo.toml", "[dependencies]\ndatapump-lab.workspace = true\n", 1),
     ] {
         let mut found = Vec::new();
         rules::dependencies_point_one_way(&[File::new(path, text)], &mut found);

@@ -3,14 +3,13 @@
 //! Must not know: how rows came to be.
 
 pub(crate) mod compare;
-pub mod congestion;
 pub mod cost;
 pub mod crossings;
 pub mod datagrams;
 pub mod depths;
 pub(crate) mod drift;
 pub mod frames;
-pub mod losses;
 pub mod pages;
 pub mod stages;
 pub mod stats;
+pub mod traced;

@@ -42,12 +42,9 @@ pub use probe::memory;
 pub use probe::tcp_trace;
 pub use report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use report::{Page, report};
-pub use rig::emulator;
 pub use rig::files::is_same;
-pub use rig::relay::Relay;
 pub use session::programs::own_hash;
 pub use session::rerun::{RerunArguments, rerun};
-pub use study::RelayOptions;
 
 use crate::rig::files::read_text;
 use crate::row::{Row, read_rows};

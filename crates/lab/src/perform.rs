@@ -15,8 +15,8 @@ pub mod request_response;
 pub use command::{CommandLine, quoted};
 pub use job::run_job;
 
-use crate::emulator::PathStats;
 use crate::row::{ExplainedRow, ReaderRow};
+use datapump_netlab::emulator::PathStats;
 
 /// Where a row has what its path in a box did.
 const PATH_STATS: &str = "path_stats";

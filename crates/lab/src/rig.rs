@@ -4,9 +4,7 @@
 //! run, how it is measured.
 
 pub(crate) mod cache;
-pub mod emulator;
 pub(crate) mod files;
-pub(crate) mod relay;
 pub(crate) mod tree;
 
 use std::collections::BTreeMap;
@@ -22,7 +20,6 @@ use anyhow::{Context, bail};
 use datapump::Place;
 use datapump::units::parse_bytes;
 
-use crate::emulator::PathStats;
 use crate::rig::tree::{Layout, TreeComparison, TreeFacts};
 use crate::session::finished::{Finished, delete};
 use crate::session::quiet::QuietDisk;
@@ -32,6 +29,7 @@ use crate::study::{
     TreeTemplate, fill,
 };
 use datapump::simulation::Random;
+use datapump_netlab::emulator::PathStats;
 
 mod host;
 mod laid_path;

@@ -22,7 +22,7 @@ mod tree;
 mod written;
 
 pub use cells::{Cell, Run};
-pub use distance::{PathKind, PathTemplate, RelayOptions, RelayTemplate};
+pub use distance::{PathKind, PathTemplate, RelayTemplate};
 pub use level::Level;
 pub use stop::{StopFigure, StopRule};
 pub use template::{FilledJob, JobTemplate, fill};

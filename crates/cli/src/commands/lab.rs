@@ -23,6 +23,7 @@ use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, InputError};
 use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
+use datapump_netlab::SettingsError;
 
 use crate::args::{ChangesArguments, FilesArguments, LabCommand, LabRunArguments};
 use crate::output::Output;
@@ -165,7 +166,8 @@ fn print_figures(events: &[EventLine<'_>], words: &str, status: Status, output: 
 
 /// Tells what is wrong with a file or with what was asked of it.
 fn refuse_input(error: &anyhow::Error, operation: Operation, output: &Output) -> i32 {
-    let class = if error.is::<InputError>() { Class::Usage } else { Class::Io };
+    let is_wrong = error.is::<InputError>() || error.is::<SettingsError>();
+    let class = if is_wrong { Class::Usage } else { Class::Io };
     let message = datapump::shown(format!("{error:#}").as_bytes());
     output.refusal(&Problem::of(class, operation, message))
 }

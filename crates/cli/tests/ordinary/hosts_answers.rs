@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use datapump_lab::{Relay, RelayOptions};
+use datapump_netlab::{Relay, RelayOptions};
 use serde_json::Value;
 
 use crate::support::serving::Serving;

@@ -73,19 +73,36 @@ const CORE_MODULES: [&str; 7] = ["time", "fs", "net", "io", "process", "env", "o
 const CORE_VALUES: [(&str, &str); 2] = [("problem.rs", "io"), ("units.rs", "time")];
 
 /// Which of our crates, and which libraries that perform, a crate may not depend on.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     (
         "core",
-        &["datapump", "datapump-engine", "datapump-files", "datapump-lab", "datapump-transport", "pump"],
+        &[
+            "datapump",
+            "datapump-engine",
+            "datapump-files",
+            "datapump-lab",
+            "datapump-netlab",
+            "datapump-transport",
+            "pump",
+        ],
     ),
     ("core", &["rustix", "libc", "io-uring", "crossbeam-channel", "rand", "getrandom"]),
     (
         "engine",
-        &["datapump", "datapump-core", "datapump-files", "datapump-lab", "datapump-transport", "pump"],
+        &[
+            "datapump",
+            "datapump-core",
+            "datapump-files",
+            "datapump-lab",
+            "datapump-netlab",
+            "datapump-transport",
+            "pump",
+        ],
     ),
-    ("files", &["datapump", "datapump-lab", "datapump-transport", "pump"]),
-    ("transport", &["datapump", "datapump-files", "datapump-lab", "pump"]),
-    ("datapump", &["datapump-lab", "pump"]),
+    ("files", &["datapump", "datapump-lab", "datapump-netlab", "datapump-transport", "pump"]),
+    ("transport", &["datapump", "datapump-files", "datapump-lab", "datapump-netlab", "pump"]),
+    ("datapump", &["datapump-lab", "datapump-netlab", "pump"]),
+    ("netlab", &["datapump", "datapump-files", "datapump-lab", "datapump-transport", "pump"]),
     ("lab", &["datapump-engine", "datapump-core", "datapump-files", "datapump-transport", "pump"]),
 ];
 

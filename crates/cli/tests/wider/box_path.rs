@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use datapump::host::in_net_space;
+use datapump_engine::os::linux::in_net_space;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::Value;
 
@@ -183,12 +183,12 @@ fn a_namespace_that_took_the_name_of_a_killed_path_stays() {
     path.pump.kill().expect("it runs");
     path.pump.wait().expect("it ends");
     let taken = path.file(0);
-    datapump::host::remove_net_space(&taken).expect("root");
-    datapump::host::make_net_space(&taken).expect("root");
+    datapump_engine::os::linux::remove_net_space(&taken).expect("root");
+    datapump_engine::os::linux::make_net_space(&taken).expect("root");
     let next = BoxPath::lay("next-taken", &["--rtt", "1ms"]).expect("root");
     assert!(taken.exists() && !path.file(1).exists());
     next.end();
-    datapump::host::remove_net_space(&taken).expect("root");
+    datapump_engine::os::linux::remove_net_space(&taken).expect("root");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_namespace_that_was_there_stays() {
     let Some(path) = BoxPath::lay("there", &[]) else { return };
     let other = format!("test-other-{}", std::process::id());
     let file = Path::new("/run/netns").join(&other);
-    datapump::host::make_net_space(&file).expect("root");
+    datapump_engine::os::linux::make_net_space(&file).expect("root");
     let home = Home::new();
     let words = ["lab", "path", "--left", &other, "--right", &path.spaces[0]];
     let addresses = ["--left-address", "10.88.0.1/24", "--right-address", "10.88.0.2/24"];
@@ -214,7 +214,7 @@ fn a_namespace_that_was_there_stays() {
     kill_process(Pid::from_child(&pump), Signal::INT).expect("it runs");
     let code = pump.wait().expect("it ends").code();
     let stays = file.exists() && path.file(0).exists();
-    datapump::host::remove_net_space(&file).expect("root");
+    datapump_engine::os::linux::remove_net_space(&file).expect("root");
     assert!(code == Some(0) && stays, "{code:?}");
     path.end();
 }

@@ -12,7 +12,7 @@ use crate::support::small_tree::{set_time, small_tree};
 use crate::support::{Home, expect, has_attributes_of, has_content, make_folder, noise, set_mode, set_xattr};
 use crate::wider_parts::judge::same_tree;
 use crate::wider_parts::program;
-use datapump_lab::{Relay, RelayOptions};
+use datapump_netlab::{Relay, RelayOptions};
 
 /// 60 ms there and back.
 const DELAY: Duration = Duration::from_millis(30);

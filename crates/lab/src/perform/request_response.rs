@@ -12,8 +12,8 @@ use datapump::{Event, Problem, RemoteCopy, RequestSeries, SocketFacts, TimedAnsw
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::judge::congestion::answer_rounds;
 use crate::judge::stats::median;
+use datapump_netlab::congestion::answer_rounds;
 
 /// Segments that a sender may have under way at first (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;

@@ -12,12 +12,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 
 use super::laid_path::{self, LaidPath};
-use super::relay::Relay;
 use super::targets::{own_name, sweep};
-use crate::emulator::PathStats;
 use crate::perform::quoted;
 use crate::session::finished::delete;
-use crate::study::{PathKind, RelayOptions};
+use crate::study::PathKind;
+use datapump_netlab::emulator::PathStats;
+use datapump_netlab::{Relay, RelayOptions};
 
 const KIND: &str = "host";
 const FUNCTIONS: &str = include_str!("host.sh");

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context, bail};
 
-use crate::emulator::{self, BoxSettings, PathStats};
+use datapump_netlab::emulator::{self, BoxSettings, PathStats};
 
 /// The path. It goes when this is dropped.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use datapump::units::parse_duration;
 
 pub use path::{NONE, PathKind, PathTemplate};
-pub use relay::{RelayOptions, RelayTemplate};
+pub use relay::RelayTemplate;
 
 /// A round trip to the moon takes 2.6 s. More than this is a typing error.
 const RTT_MAX: Duration = Duration::from_secs(10);

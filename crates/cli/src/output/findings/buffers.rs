@@ -6,7 +6,7 @@
 
 use datapump::HostSettings;
 use datapump::units::{bit_rate_words, bytes_words};
-use datapump_lab::judge::congestion::{buffer_needed_bytes, limited_by_buffer_bytes_per_s};
+use datapump_netlab::congestion::{buffer_needed_bytes, limited_by_buffer_bytes_per_s};
 
 use super::Finding;
 use super::words::ms_words;

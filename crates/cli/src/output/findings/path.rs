@@ -4,7 +4,7 @@
 
 use datapump::units::{bit_rate_words, bytes_words};
 use datapump::{HostSettings, PathChoice, PathFacts, TcpStats};
-use datapump_lab::judge::congestion::{Stack, response_segments};
+use datapump_netlab::congestion::{Stack, response_segments};
 
 use super::buffers::{BufferNeeds, buffer_findings};
 use super::network::{PathNeeds, host_findings};

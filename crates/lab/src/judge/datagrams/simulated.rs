@@ -8,10 +8,10 @@
 
 use datapump::datagrams::{DatagramCounter, DatagramCounts};
 
-use crate::judge::congestion::bottleneck::QueuedLink;
 use crate::judge::datagrams::spacing::DatagramRate;
 use crate::judge::frames::wire_bytes;
-use crate::judge::losses::Losses;
+use datapump_netlab::Losses;
+use datapump_netlab::congestion::bottleneck::QueuedLink;
 
 /// A stream and its path.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use super::losses::LossPattern;
 use super::simulated::{ReceiveCard, StreamCase, simulate_stream};
 use super::spacing::{DatagramRate, Spacing};
 use crate::judge::frames::wire_bytes;
-use crate::judge::losses::{LossRule, Losses};
+use datapump_netlab::{LossRule, Losses};
 
 /// Between 0 and 1.
 fn uniform(random: &mut Random) -> f64 {

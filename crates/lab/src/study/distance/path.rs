@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use datapump::units::{parse_bytes, parse_rate};
+use datapump_netlab::LossRule;
+use datapump_netlab::emulator::{BoxEnd, BoxSettings, LinkSettings};
 use serde::{Deserialize, Serialize};
 
 use super::parse_time;
-use crate::emulator::{BoxEnd, BoxSettings, LinkSettings};
-use crate::judge::losses::LossRule;
 use crate::study::{Level, fill};
 
 /// A field that is not to limit, delay or lose anything.

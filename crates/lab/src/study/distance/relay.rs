@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use datapump::units::parse_rate;
+use datapump_netlab::RelayOptions;
 use serde::{Deserialize, Serialize};
 
 use super::parse_time;
@@ -20,24 +21,6 @@ pub struct RelayTemplate {
     pub jitter: Option<Level>,
     /// Most bytes per second in each direction.
     pub rate: Option<Level>,
-}
-
-/// Delays and limits of a relay, for each direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RelayOptions {
-    /// One-way delay.
-    pub delay: Duration,
-    /// Most that is added to it at random. Bytes stay in order.
-    pub jitter: Duration,
-    /// Most bytes per second; `None` is no limit.
-    pub bytes_per_second: Option<u64>,
-}
-
-impl RelayOptions {
-    /// Whether a relay would change anything.
-    pub fn is_needed(&self) -> bool {
-        *self != RelayOptions::default()
-    }
 }
 
 impl RelayTemplate {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 use datapump::units::{parse_duration, parse_rate};
-use datapump_lab::emulator::{Aqm, BoxEnd, BoxSettings, LinkSettings};
-use datapump_lab::judge::losses::LossRule;
+use datapump_netlab::LossRule;
+use datapump_netlab::emulator::{Aqm, BoxEnd, BoxSettings, LinkSettings};
 
 use crate::args::lab::simulate::parse_count;
 use crate::args::{HOW, OUTPUT, WHAT};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use datapump::units::{parse_bytes, parse_duration, parse_rate};
-use datapump_lab::judge::congestion::{PathEnds, Stack};
-use datapump_lab::judge::losses::LossRule;
+use datapump_netlab::LossRule;
+use datapump_netlab::congestion::{PathEnds, Stack};
 
 use crate::args::{HOW, OUTPUT, WHAT};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datapump::units::{bytes_words, with_commas};
 use datapump::{Operation, Status};
-use datapump_lab::emulator::{self, DirectionStats, PathStats};
+use datapump_netlab::emulator::{self, DirectionStats, PathStats};
 
 use crate::args::LabPathArguments;
 use crate::commands::lab::{print_figures, refuse_input};

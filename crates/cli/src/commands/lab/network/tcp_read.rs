@@ -9,9 +9,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use datapump::units::bit_rate_words;
 use datapump::{Operation, Status};
-use datapump_lab::judge::congestion::traced::{
-    TracedFlow, TracedLife, TracedPeriod, TracedSample, judge_series,
-};
+use datapump_lab::judge::traced::{TracedFlow, TracedLife, TracedPeriod, TracedSample, judge_series};
 use serde::Deserialize;
 
 use crate::args::TcpReadArguments;

@@ -4,11 +4,11 @@
 
 use datapump::units::bit_rate_words;
 use datapump::{Operation, Status};
-use datapump_lab::judge::congestion::{
+use datapump_netlab::SettingsError;
+use datapump_netlab::congestion::{
     PathCase, PathOutcome, RecoveryCase, RecoveryOutcome, ResponseCase, ResponseOutcome, SharingCase,
     SharingOutcome, Stack, simulate_path, simulate_recovery, simulate_response, simulate_sharing,
 };
-use datapump_lab::judge::cost::InputError;
 
 use crate::args::{PathArguments, RecoveryArguments, ResponseArguments, SharingArguments};
 use crate::commands::lab::{print_figures, refuse_input};
@@ -67,19 +67,19 @@ pub fn sharing(arguments: &SharingArguments, output: &Output) -> i32 {
 }
 
 /// Stack and round trip of each flow; one of either is for all.
-fn flows(arguments: &SharingArguments) -> Result<Vec<(Stack, f64)>, InputError> {
+fn flows(arguments: &SharingArguments) -> Result<Vec<(Stack, f64)>, SettingsError> {
     let (stacks, rtts) = (&arguments.stack, &arguments.rtt);
     let flows = stacks.len().max(rtts.len());
     if [stacks.len(), rtts.len()].iter().any(|given| ![1, flows].contains(given)) {
         let words = format!("{} stacks and {} round trips", stacks.len(), rtts.len());
-        return Err(InputError::asked(format!("{words}: give one of either for all, or as many of both")));
+        return Err(SettingsError::new(format!("{words}: give one of either for all, or as many of both")));
     }
     let stacks = stacks.iter().cycle().take(flows);
     Ok(stacks.zip(rtts.iter().cycle()).map(|(stack, rtt)| (*stack, rtt.as_secs_f64())).collect())
 }
 
 fn show<T>(
-    outcome: Result<T, InputError>,
+    outcome: Result<T, SettingsError>,
     output: &Output,
     told: impl FnOnce(&T) -> (String, EventLine<'_>),
 ) -> i32 {

@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use super::{CheckFound, GoldenCheck, apart};
-use crate::judge::congestion::{self, Stack};
 use crate::judge::cost::input::InputError;
 use crate::judge::cost::table::{CsvRow, CsvTable};
+use datapump_netlab::congestion::{self, Stack};
 
 const MBIT: f64 = 125e3;
 

@@ -1,8 +1,8 @@
 //! Applications whose overhead is known.
 
 use super::*;
-use crate::judge::congestion::with_overhead_bytes_per_s;
 use crate::row::COMPLETED;
+use datapump_netlab::congestion::with_overhead_bytes_per_s;
 
 const MBIT: f64 = 125e3;
 

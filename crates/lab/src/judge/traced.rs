@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::forms::jain_index;
 use crate::judge::stats::median;
+use datapump_netlab::congestion::jain_index;
 
 /// A connection that sent less than this part of what the largest did has no windows to speak of.
 const PART_MIN: f64 = 0.01;

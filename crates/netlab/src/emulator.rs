@@ -23,7 +23,7 @@ use anyhow::Context;
 pub use link::{Aqm, LinkSettings};
 pub use stats::{DirectionStats, PathStats};
 
-use crate::judge::cost::InputError;
+use crate::SettingsError;
 use device::TunDevice;
 use direction::OneWay;
 use spaces::Spaces;
@@ -66,8 +66,8 @@ impl Drop for EndsBoth<'_> {
 
 impl BoxSettings {
     /// Errors: numbers out of range, settings that contradict each other.
-    fn check(&self) -> Result<(), InputError> {
-        let asked = |words: &str| Err(InputError::asked(words));
+    fn check(&self) -> Result<(), SettingsError> {
+        let asked = |words: &str| Err(SettingsError::new(words));
         let (left, right, link) = (&self.left, &self.right, &self.link);
         [left, right].into_iter().try_for_each(|end| spaces::check(&end.space))?;
         link.check()?;
@@ -101,7 +101,7 @@ impl BoxEnd {
 
 /// Lays the path, says so, and carries packets until it is to stop.
 ///
-/// Errors: an [`InputError`] for settings that cannot be meant so; not root; a namespace, a device or an address that
+/// Errors: an [`SettingsError`] for settings that cannot be meant so; not root; a namespace, a device or an address that
 /// cannot be had; a device that fails.
 pub fn carry(settings: &BoxSettings, stop: &AtomicBool, ready: impl FnOnce()) -> anyhow::Result<PathStats> {
     settings.check()?;

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use datapump::host::in_net_space;
+use datapump_engine::os::linux::in_net_space;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::BoxEnd;

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::study::RelayOptions;
 use connection::{RelayClock, RelayConnection};
 
 /// Each has two descriptors, and a process usually may have 1,024. Further clients wait to be accepted.
@@ -29,6 +28,24 @@ const CONNECTIONS_MAX: usize = 256;
 const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// Longest wait of the loop when nothing is due.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Delays and limits of a relay, for each direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelayOptions {
+    /// One-way delay.
+    pub delay: Duration,
+    /// Most that is added to it at random. Bytes stay in order.
+    pub jitter: Duration,
+    /// Most bytes per second; `None` is no limit.
+    pub bytes_per_second: Option<u64>,
+}
+
+impl RelayOptions {
+    /// Whether a relay would change anything.
+    pub fn is_needed(&self) -> bool {
+        *self != RelayOptions::default()
+    }
+}
 
 /// The relay. Dropping it resets its connections and ends its thread.
 #[derive(Debug)]

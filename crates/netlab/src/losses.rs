@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 /// Which packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 use super::codel::Codel;
-use crate::judge::cost::InputError;
-use crate::judge::losses::{LossRule, Losses};
+use crate::SettingsError;
+use crate::losses::{LossRule, Losses};
 
 /// What a link does. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +69,8 @@ impl LinkSettings {
     }
 
     /// Errors: numbers out of range, settings that contradict each other.
-    pub(crate) fn check(&self) -> Result<(), InputError> {
-        let asked = |words: &str| Err(InputError::asked(words));
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let asked = |words: &str| Err(SettingsError::new(words));
         let is_rate = |rate: f64| (RATE_MIN_BYTES_PER_S..=RATE_MAX_BYTES_PER_S).contains(&rate);
         match () {
             () if !self.rate_bytes_per_s.is_none_or(is_rate) => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::forms::reno_recovery_s;
 use super::window::{AckClock, CongestionWindow};
 use super::{Stack, limits};
-use crate::judge::cost::InputError;
+use crate::SettingsError;
 
 /// The case to simulate.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ const FULL_MAX_SEGMENTS: f64 = 2e6;
 /// Loses a segment at a full window, and steps the window until it is full again.
 ///
 /// Errors: a number that means no path, or a path that holds hardly a segment.
-pub fn simulate_recovery(case: &RecoveryCase) -> Result<RecoveryOutcome, InputError> {
+pub fn simulate_recovery(case: &RecoveryCase) -> Result<RecoveryOutcome, SettingsError> {
     let RecoveryCase { stack, rate_bytes_per_s, rtt_s, segment_bytes, is_delayed } = *case;
     limits::rate(rate_bytes_per_s)?;
     limits::rtt(rtt_s)?;

@@ -5,7 +5,7 @@
 use super::bottleneck::QueuedLink;
 use super::flow::{InFlight, Sender};
 use super::window::AckClock;
-use crate::judge::losses::Losses;
+use crate::losses::Losses;
 
 /// A flow, its path and its time.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::time::Instant;
 
-use datapump::host::timer_slack;
+use datapump_engine::os::linux::timer_slack;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::device::TunDevice;

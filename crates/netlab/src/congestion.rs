@@ -9,7 +9,7 @@
 //!
 //! Must not know: sockets, how results are shown.
 
-pub(in crate::judge) mod bottleneck;
+pub mod bottleneck;
 mod flow;
 mod forms;
 mod limits;
@@ -20,7 +20,6 @@ mod response;
 mod sharing;
 #[cfg(test)]
 mod tests;
-pub mod traced;
 mod window;
 
 pub use forms::{

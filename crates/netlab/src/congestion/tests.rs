@@ -1,7 +1,7 @@
 //! Statements S59 to S64 of the science reference.
 
 use super::*;
-use crate::judge::losses::{LossRule, Losses};
+use crate::losses::{LossRule, Losses};
 
 /// 1 Gbit/s in bytes, and a Mbit/s.
 const GBIT: f64 = 125e6;

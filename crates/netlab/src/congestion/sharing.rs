@@ -9,8 +9,8 @@ use super::forms::jain_index;
 use super::network::{Member, SharedPath};
 use super::path::PathEnds;
 use super::{Stack, limits};
-use crate::judge::cost::InputError;
-use crate::judge::losses::{LossRule, Losses};
+use crate::SettingsError;
+use crate::losses::{LossRule, Losses};
 
 /// Flows on one link.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ const FLOWS_MAX: f64 = 64.0;
 /// Runs the flows.
 ///
 /// Errors: a number that means no path, or more than anyone waits for.
-pub fn simulate_sharing(case: &SharingCase) -> Result<SharingOutcome, InputError> {
+pub fn simulate_sharing(case: &SharingCase) -> Result<SharingOutcome, SettingsError> {
     limits::within("the number of flows", case.flows.len() as f64, (1.0, FLOWS_MAX), "flows")?;
     let check = |flow: &(Stack, f64)| case.ends.check((case.rate_bytes_per_s, flow.1), case.duration_s);
     case.flows.iter().try_for_each(check)?;

@@ -10,8 +10,8 @@ use super::flow::{Sender, SenderSettings};
 use super::network::{Member, SharedPath};
 use super::window::CongestionWindow;
 use super::{Stack, limits};
-use crate::judge::cost::InputError;
-use crate::judge::losses::{LossRule, Losses};
+use crate::SettingsError;
+use crate::losses::{LossRule, Losses};
 
 /// A path and who uses it.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl PathEnds {
         &self,
         (rate_bytes_per_s, rtt_s): (f64, f64),
         duration_s: f64,
-    ) -> Result<(), InputError> {
+    ) -> Result<(), SettingsError> {
         limits::rate(rate_bytes_per_s)?;
         limits::rtt(rtt_s)?;
         limits::segment(self.segment_bytes)?;
@@ -140,7 +140,7 @@ pub struct PathSample {
 /// Runs a flow; `samples` are kept, one at least.
 ///
 /// Errors: a number that means no path, or more than anyone waits for.
-pub fn simulate_path(case: &PathCase, samples: u32) -> Result<PathOutcome, InputError> {
+pub fn simulate_path(case: &PathCase, samples: u32) -> Result<PathOutcome, SettingsError> {
     case.ends.check((case.rate_bytes_per_s, case.rtt_s), case.duration_s)?;
     limits::losses(case.loss)?;
     let member = Member::new(case.ends.flow(case.stack), case.rtt_s, (0.0, f64::INFINITY));

@@ -5,9 +5,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
-use crate::study::RelayOptions;
+use super::RelayOptions;
 
 /// 90 ms at 2.8 GB/s. A queue of this size accepts nothing more until some of it was sent.
 pub const QUEUED_BYTES_MAX: usize = 256 << 20;

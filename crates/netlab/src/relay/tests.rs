@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::Shutdown;
 
 use super::*;
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 

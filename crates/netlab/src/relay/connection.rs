@@ -7,14 +7,14 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
+use super::RelayOptions;
 use super::line::{DelayLine, LineEnd};
-use crate::study::RelayOptions;
 
 /// The side that connected to the relay, and the side that the relay connects to. `lines[side]` holds what it sent.
 const CLIENT: usize = 0;

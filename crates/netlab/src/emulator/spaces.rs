@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use datapump::host::{make_net_space, remove_net_space};
+use datapump_engine::os::linux::{make_net_space, remove_net_space};
 use rustix::fs::{FlockOperation, FsWord, flock, statfs};
 
-use crate::judge::cost::InputError;
+use crate::SettingsError;
 
 /// Where ip-netns(8) has the names of namespaces.
 const SPACES: &str = "/run/netns";
@@ -98,12 +98,12 @@ impl Drop for Spaces {
 }
 
 /// Whether a name can be that of a namespace.
-pub fn check(name: &str) -> Result<(), InputError> {
+pub fn check(name: &str) -> Result<(), SettingsError> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
-        let shown = datapump::shown(name.as_bytes());
+        let shown = datapump_core::problem::shown(name.as_bytes());
         let words = "is no name of a network namespace; letters, digits, '-', '_' and '.' are";
-        return Err(InputError::asked(format!("'{shown}' {words}")));
+        return Err(SettingsError::new(format!("'{shown}' {words}")));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::forms::response_segments;
 use super::window::{AckClock, CongestionWindow};
 use super::{Stack, limits};
-use crate::judge::cost::InputError;
+use crate::SettingsError;
 
 /// Two cycles whose peaks are this near are one limit cycle.
 const SAME: f64 = 1e-6;
@@ -63,7 +63,7 @@ struct Cycle {
 /// Steps the window from loss to loss until it repeats.
 ///
 /// Errors: a number that means no path.
-pub fn simulate_response(case: &ResponseCase) -> Result<ResponseOutcome, InputError> {
+pub fn simulate_response(case: &ResponseCase) -> Result<ResponseOutcome, SettingsError> {
     let ResponseCase { stack, loss, rtt_s, segment_bytes } = *case;
     limits::loss(loss)?;
     limits::rtt(rtt_s)?;
@@ -78,7 +78,7 @@ pub fn simulate_response(case: &ResponseCase) -> Result<ResponseOutcome, InputEr
     }
     let last = last_of(&cycles).ok_or_else(|| {
         let words = format!("at a loss rate of {loss} the window of {} does not settle", stack.as_str());
-        InputError::asked(words)
+        SettingsError::new(words)
     })?;
     let round_trips = last.iter().map(|cycle| cycle.round_trips).sum::<f64>() / last.len() as f64;
     let mean_window_segments = segments as f64 / round_trips;
