@@ -1,4 +1,4 @@
-//! SCIENCE S8: the real loop on paced ends against the closed form M8, in real time.
+//! Statement S8: the real loop on paced ends against the closed form M8, in real time.
 //!
 //! Prints the median ratio of 5 interleaved rounds for each row; within 5 % of 1 is what S8 asks on a quiet machine.
 //! Run by hand and by the wider suite: `cargo run --release -p datapump --example paced`.

@@ -14,8 +14,8 @@ pub fn page(list: &[ListedStatement]) -> String {
         "\
 # Statements
 
-What this program was promised to show, one by one: the numbers are those of the measurements and experiments that the
-project began with. Of {} statements {shown} have a test or a study; {pending} are pending, in whole or in part.
+What this program has to show, one by one. [experiments.md](experiments.md) says which experiment each belongs to, and from
+which paper it is. Of {} statements {shown} have a test or a study; {pending} are pending, in whole or in part.
 
 | checked | means |
 |---|---|

@@ -24,7 +24,7 @@ const GIVING_DEPTH: u32 = 4;
 /// Parts of a file on the web that come at a time: one connection moves what one window of TCP and one core of the
 /// server allow.
 const WEB_LANES: u32 = 4;
-/// Connections to another host, and lanes at both ends. Two: 1.07 times as fast as one, four were slower (LIMITS §3).
+/// Connections to another host, and lanes at both ends. Two: 1.07 times as fast as one, four were slower.
 const CONNECTIONS: u32 = 2;
 
 /// To so many connections a copy of files grows over a long path while they move more: with Linux's own buffers (4 MiB

@@ -287,7 +287,7 @@ pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 impl Options {
     /// The smallest request: one chunk of the hash tree.
     pub const REQUEST_BYTES_MIN: u32 = 1 << 10;
-    /// The largest request: LIMITS §1 shows that more than 4 MiB in flight already costs speed.
+    /// The largest request: more than 4 MiB in flight already cost speed on a disk.
     pub const REQUEST_BYTES_MAX: u32 = 64 << 20;
     /// What a rehearsal writes at most.
     pub const REHEARSAL_BYTES_MAX: u64 = datapump_files::commit::REHEARSAL_BYTES_MAX;

@@ -267,7 +267,7 @@ pub(crate) fn served(options: &Options, has_streams: bool) -> Shape {
 }
 
 /// Large files of a tree are moved by as many lanes as bytes are computed on, else one: more of them in flight cost
-/// speed on one serial device (LIMITS §1).
+/// speed on one serial device.
 pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool) -> usize {
     match options.lanes {
         _ if !has_trees => usize::MAX,

@@ -1,6 +1,6 @@
 //! The measured rule: which way a file's bytes take. In one place, printed with `-v`, overridable.
 //!
-//! Figures: LIMITS §1 and §2 (one virtual disk, ext4, Linux 6.18), MB/s. Cold source, target synced, 4 GiB: direct both
+//! Figures (one virtual disk, ext4, Linux 6.18; prototypes), MB/s. Cold source, target synced, 4 GiB: direct both
 //! 1358, cp 877. Warm source, synced, 1 GiB: buffered read + direct write 2278, direct both 1268, cp 555. Warm, not
 //! synced, 64 MiB: in-kernel copy 2831, read and write 2141, direct both 1005. 64 KiB: in-kernel 776, direct 237.
 //!

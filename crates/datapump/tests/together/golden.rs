@@ -1,4 +1,4 @@
-//! The loop in simulated time against the reference tables: SCIENCE S6 and S7; and on paced ends: S8.
+//! The loop in simulated time against the reference tables: statements S6 and S7; and on paced ends: S8.
 
 use datapump::simulation::model::{self, Bottleneck};
 use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation};

@@ -1,4 +1,4 @@
-//! SCIENCE S67: a stripe over k devices is as fast as k times the slowest, until another part is slower; and the
+//! Statement S67: a stripe over k devices is as fast as k times the slowest, until another part is slower; and the
 //! published rates. The product itself on simulated devices, each member on one of its own.
 
 use crate::golden::{relative, table};

@@ -1,4 +1,4 @@
-//! SCIENCE S15: whatever performs the requests and however it waits for them, the same job does the same.
+//! Statement S15: whatever performs the requests and however it waits for them, the same job does the same.
 
 use std::path::Path;
 

@@ -69,7 +69,7 @@ impl GivenFile {
         GivenFile { group: reads.map(|reads| reads.join(file, self.meta.size_bytes)), ..self }
     }
 
-    /// Reads past the cache what is large and not in it, as a copy on one host does (LIMITS §1).
+    /// Reads past the cache what is large and not in it, as a copy on one host does.
     pub(crate) fn made_direct(mut self) -> GivenFile {
         let facts = Facts {
             size_bytes: self.meta.size_bytes,

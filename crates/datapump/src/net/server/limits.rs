@@ -7,7 +7,7 @@ use crate::net::client::root::ServedRoot;
 use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::ServerState;
 
-/// Requests in flight at an end: as many as LIMITS §1 found of any use, several times over. Each may be a thread.
+/// Requests in flight at an end: several times what any measured device gained from (2 to 8). Each may be a thread.
 const DEPTH_MAX: u32 = 256;
 
 /// What a server lets callers choose.
