@@ -63,7 +63,7 @@ pub fn copy(
     let is_owners = owner == (given.uid, given.gid);
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
     // and the mode share the bits of the group, which are the same in the source's two.
-    let set = xattrs::copy(from, to, (keep, new, meta), &mut lost);
+    let set = xattrs::copy(from, to, keep, new, meta, &mut lost);
     let kept = set.group_bits.map_or(meta.mode, |bits| meta.mode & !0o070 | bits << 3);
     let kept = keep.given.of(&Meta { mode: kept, ..*meta }).mode;
     // A program that runs as its owner must not come to run as somebody else.
@@ -220,7 +220,7 @@ fn new_mode(before: &Meta, handed_down: Option<u32>) -> u32 {
 /// of the system, which may differ for its own reasons, do not count. What cannot be read is not taken for equal.
 pub fn hidden_differ(from: AttributeHolder<'_>, to: AttributeHolder<'_>, keep: Keep) -> Outcome<bool> {
     let (one, other) = (compared(from.xattr_names()?, keep), compared(to.xattr_names()?, keep));
-    Ok(one != other || !have_equal_values((from, to), &one, keep))
+    Ok(one != other || !have_equal_values(from, to, &one, keep))
 }
 
 /// The same of a name in two open folders. Most files have no such attributes: then nothing is opened.
@@ -236,7 +236,7 @@ pub fn hidden_of_names_differ(from: &File, to: &File, name: &OsStr, keep: Keep) 
         return Ok(false);
     }
     let (from, to) = (names::hold(from, name)?, names::hold(to, name)?);
-    Ok(!have_equal_values((AttributeHolder::Held(&from), AttributeHolder::Held(&to)), &one, keep))
+    Ok(!have_equal_values(AttributeHolder::Held(&from), AttributeHolder::Held(&to), &one, keep))
 }
 
 /// The same of a file of another host, whose attributes were told.
@@ -251,11 +251,12 @@ pub fn hidden_of_told_differ(
         return Ok(true);
     }
     Ok(!one.is_empty()
-        && !have_equal_values((from, AttributeHolder::Held(&names::hold(to, name)?)), &one, keep))
+        && !have_equal_values(from, AttributeHolder::Held(&names::hold(to, name)?), &one, keep))
 }
 
 fn have_equal_values(
-    (from, to): (AttributeHolder<'_>, AttributeHolder<'_>),
+    from: AttributeHolder<'_>,
+    to: AttributeHolder<'_>,
     names: &[CString],
     keep: Keep,
 ) -> bool {

@@ -443,14 +443,14 @@ impl StagedFile {
     pub fn discard(&self) -> Result<(), Problem> {
         if let (CommitStage::Final(replaced), Some(takes)) = (&self.stage, self.takes) {
             let given_up =
-                in_order::give_up(&self.folder, &self.name, (&self.handle, replaced.as_deref()), takes);
+                in_order::give_up(&self.folder, &self.name, &self.handle, replaced.as_deref(), takes);
             return given_up.map_err(|errno| Problem::system(Operation::Remove, &self.path, errno.0));
         }
         if let (CommitStage::Temporary(temporary), Some(takes)) = (&self.stage, self.takes) {
             let bytes = self.handle.meta().map_or(0, |meta| meta.size_bytes);
             match self.still_ours(temporary, bytes) {
                 // A leftover is recognised and removed by the next run.
-                Ok(()) => drop(in_order::give_up(&self.folder, temporary, (&self.handle, None), takes)),
+                Ok(()) => drop(in_order::give_up(&self.folder, temporary, &self.handle, None, takes)),
                 Err(_) => in_order::refuse_upload(&self.handle, takes),
             }
             return Ok(());

@@ -135,7 +135,7 @@ fn with_what_is_read(
             for (index, grain) in piece[..count].chunks(GRAIN_BYTES as usize).enumerate() {
                 if !is_zero(grain) {
                     let from = at + index as u64 * GRAIN_BYTES;
-                    extend(&mut found, (from, from + grain.len() as u64));
+                    extend(&mut found, from, from + grain.len() as u64);
                 }
             }
             if found.len() > RANGES_MAX || stop.load(Ordering::Relaxed) {
@@ -148,7 +148,7 @@ fn with_what_is_read(
     Some(if found.is_empty() { told } else { union(told, found, meta.size_bytes) })
 }
 
-fn extend(ranges: &mut ByteRanges, (start, end): (u64, u64)) {
+fn extend(ranges: &mut ByteRanges, start: u64, end: u64) {
     match ranges.last_mut() {
         Some(last) if last.1 == start => last.1 = end,
         _ => ranges.push((start, end)),

@@ -98,7 +98,7 @@ impl Permissions {
         let mut sign = letters.next().filter(is_sign).ok_or_else(usage)?;
         loop {
             let (named, next) = Named::read(&mut letters)?;
-            self.change(which, |folder, program| named.masks(sign, (whose, umask), (folder, program)));
+            self.change(which, |folder, program| named.masks(sign, whose, umask, folder, program));
             let Some(next) = next else { return Ok(()) };
             sign = next;
         }
@@ -150,7 +150,7 @@ impl Named {
         Ok((named, None))
     }
 
-    fn masks(self, sign: char, (whose, umask): (u32, u32), (folder, program): (bool, bool)) -> (u32, u32) {
+    fn masks(self, sign: char, whose: u32, umask: u32, folder: bool, program: bool) -> (u32, u32) {
         let run = if self.if_run && program { MAY_RUN } else { 0 };
         let bits = (self.bits | run) & whose & !umask;
         // Those of a folder stay unless they are named: chmod(1).

@@ -33,7 +33,9 @@ pub struct Set {
 pub fn copy(
     from: AttributeHolder<'_>,
     to: AttributeHolder<'_>,
-    (keep, new, meta): (Keep, New<'_>, &Meta),
+    keep: Keep,
+    new: New<'_>,
+    meta: &Meta,
     lost: &mut Lost,
 ) -> Set {
     let (of_source, mut set) = match listed(from, keep) {
@@ -55,7 +57,7 @@ pub fn copy(
     }
     // An access control list may take from the owner what setting the others needs.
     names.sort_by_key(|(name, ..)| is_acl(name));
-    set.any = (!new.bare && remove_others(&names, to, (keep, new), lost)) || !names.is_empty();
+    set.any = (!new.bare && remove_others(&names, to, keep, new, lost)) || !names.is_empty();
     for (name, from, is_asked) in &names {
         let mut value = match from.xattr_value(name) {
             Ok(Some(value)) => value,
@@ -75,7 +77,7 @@ pub fn copy(
             acl::set_mode(&mut value, permissions.of(meta.mode, meta.kind));
         }
         if let Err(errno) = when_writable(to, || to.set_xattr(name, &value)) {
-            lost.push(not_set((name, &value), to, errno).if_asked(*is_asked));
+            lost.push(not_set(name, &value, to, errno).if_asked(*is_asked));
             if **name == *acl::ACCESS {
                 set.group_bits = acl::group_bits(&value);
             }
@@ -111,7 +113,7 @@ fn when_writable(to: AttributeHolder<'_>, change: impl Fn() -> Outcome<()>) -> O
 }
 
 /// A label is the business of the system that it is on, and only root gives a file what the system believes.
-fn not_set((name, value): (&CStr, &[u8]), to: AttributeHolder<'_>, errno: Errno) -> Loss {
+fn not_set(name: &CStr, value: &[u8], to: AttributeHolder<'_>, errno: Errno) -> Loss {
     const FOR_ROOT: [&[u8]; 2] = [b"trusted.", b"security."];
     let what = words_of(name);
     let is_for_root = FOR_ROOT.iter().any(|space| name.to_bytes().starts_with(space));
@@ -156,7 +158,8 @@ fn words_of(name: &CStr) -> String {
 fn remove_others(
     names: &[(CString, AttributeHolder<'_>, bool)],
     to: AttributeHolder<'_>,
-    (keep, new): (Keep, New<'_>),
+    keep: Keep,
+    new: New<'_>,
     lost: &mut Lost,
 ) -> bool {
     let is_wanted = |name: &CString| names.iter().any(|(wanted, ..)| wanted == name);

@@ -101,7 +101,7 @@ pub fn check(folder: &Folder, name: &OsStr, path: &Path, tries: bool) -> Result<
 }
 
 /// Refuses what exists under a name, if it cannot be replaced, in a folder whose flags are known: one call for each name.
-pub fn check_name((folder, above): (&File, &NameFlags), name: &OsStr, path: &Path) -> Result<(), Problem> {
+pub fn check_name(folder: &File, above: &NameFlags, name: &OsStr, path: &Path) -> Result<(), Problem> {
     names::flags_of(folder, name).map_or(Ok(()), |existing| check_existing(above, &existing, path))
 }
 
@@ -147,7 +147,9 @@ pub fn append_only(path: &Path) -> Problem {
 /// may be something else.
 fn check_existing(above: &NameFlags, existing: &NameFlags, path: &Path) -> Result<(), Problem> {
     match obstacle(above, existing) {
-        Some(NameObstacle::StickyFolder) if disk::acts_as_owner(existing.owners) => Ok(()),
+        Some(NameObstacle::StickyFolder) if disk::acts_as_owner(existing.owners.0, existing.owners.1) => {
+            Ok(())
+        }
         Some(obstacle) => Err(obstacle.problem(path)),
         None => Ok(()),
     }

@@ -222,7 +222,8 @@ pub(super) fn refuse_upload(handle: &Handle, takes: InOrder) {
 pub(super) fn give_up(
     folder: &Folder,
     name: &OsStr,
-    (handle, replaced): (&Arc<Handle>, Option<&Meta>),
+    handle: &Arc<Handle>,
+    replaced: Option<&Meta>,
     takes: InOrder,
 ) -> Outcome<()> {
     refuse_upload(handle, takes);

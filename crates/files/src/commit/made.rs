@@ -39,7 +39,8 @@ pub fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<HeldName,
 /// is listed: a new one is empty.
 pub fn check_folder(
     above: &File,
-    (made, meta): (&File, &Meta),
+    made: &File,
+    meta: &Meta,
     start: SystemTime,
     path: &Path,
 ) -> Result<(), Problem> {

@@ -149,18 +149,18 @@ impl PutNames {
     /// Notes a name that is about to be put. True if another run has put it, or where that is not known.
     pub fn put(&self, folder: &File, name: &OsStr) -> bool {
         let put = |notes: &mut Notes| notes.put(sum_of(name)).unwrap_or(true);
-        self.known().with((folder, self.command), put).unwrap_or(true)
+        self.known().with(folder, self.command, put).unwrap_or(true)
     }
 
     /// Whether another run has put a name, or may have.
     pub fn has_earlier(&self, folder: &File, name: &OsStr) -> bool {
         let knows = |notes: &mut Notes| !notes.knows_all || notes.earlier.contains_key(&sum_of(name));
-        self.known().with((folder, self.command), knows).unwrap_or(true)
+        self.known().with(folder, self.command, knows).unwrap_or(true)
     }
 
     /// The existing entry of a name is right and stays: an earlier run put it well.
     pub fn stays(&self, folder: &File, name: &OsStr) {
-        self.known().with((folder, self.command), |notes| notes.deal_with(sum_of(name)));
+        self.known().with(folder, self.command, |notes| notes.deal_with(sum_of(name)));
     }
 
     /// This run put a file under a name that it may give once more.
@@ -184,7 +184,7 @@ impl PutNames {
 
     /// What earlier runs put here is looked for, though this one may put nothing.
     pub fn look_in(&self, folder: &File) {
-        self.known().with((folder, self.command), |_| ());
+        self.known().with(folder, self.command, |_| ());
     }
 
     /// The run ended well: what it put counts no more, nor what earlier runs of the command put where it looked.
@@ -205,17 +205,17 @@ fn own_sum(folder: &Meta, name: &OsStr) -> u64 {
 
 impl KnownNames {
     /// Asks the files of a folder, which are looked for once; nothing where there can be none.
-    fn with<T>(&mut self, (folder, command): (&File, u64), ask: impl FnOnce(&mut Notes) -> T) -> Option<T> {
+    fn with<T>(&mut self, folder: &File, command: u64, ask: impl FnOnce(&mut Notes) -> T) -> Option<T> {
         let at = id(&file_meta(folder).ok()?);
         let has_room = self.folders.len() < FOLDERS_MAX;
-        let find = || has_room.then(|| Notes::find((folder, command), &mut self.sums).ok()).flatten();
+        let find = || has_room.then(|| Notes::find(folder, command, &mut self.sums).ok()).flatten();
         self.folders.entry(at).or_insert_with(find).as_mut().map(ask)
     }
 }
 
 impl Notes {
     /// What earlier runs left.
-    fn find((folder, command): (&File, u64), sums: &mut usize) -> Outcome<Notes> {
+    fn find(folder: &File, command: u64, sums: &mut usize) -> Outcome<Notes> {
         let folder = Arc::new(names::open_folder(folder, OsStr::new("."))?);
         let (locked, earlier) = (Vec::new(), HashMap::new());
         let mut notes = Notes { folder, command, locked, earlier, knows_all: true };

@@ -57,7 +57,7 @@ impl PathAbove {
         let names = names.collect::<Option<Vec<OsString>>>().ok_or(Errno::ENOENT)?;
         let name = self.path.file_name().filter(|_| !self.is_folder);
         let promise = Promise { folder: Arc::new(folder), names };
-        Ok(Some(PathAt::promised(&self.shown, (name, promise), self.beneath.is_none())))
+        Ok(Some(PathAt::promised(&self.shown, name, promise, self.beneath.is_none())))
     }
 
     /// Makes what is missing above the path's name, and the path itself where it is a folder's, as rsync's --mkpath

@@ -378,10 +378,7 @@ pub fn new_one_keeps_times(folder: &File, spare: &OsStr) -> Outcome<bool> {
 ///
 /// The daemon may remember what it has shown. So the link is asked for what it was given, and the file under a name that
 /// nobody has asked for.
-pub fn links_have_attributes(
-    folder: &File,
-    (spare, link, renamed): (&OsStr, &OsStr, &OsStr),
-) -> Outcome<bool> {
+pub fn links_have_attributes(folder: &File, spare: &OsStr, link: &OsStr, renamed: &OsStr) -> Outcome<bool> {
     /// Another time than any new file has.
     const TIME: Timespec = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
     let file = os::create_new(folder, spare)?;

@@ -85,7 +85,7 @@ impl PathAt {
     }
 
     /// A target in folders that will be made, or the last of them: it stands for what will be there.
-    pub(super) fn promised(path: &Path, (name, promise): (Option<&OsStr>, Promise), follows: bool) -> PathAt {
+    pub(super) fn promised(path: &Path, name: Option<&OsStr>, promise: Promise, follows: bool) -> PathAt {
         let (folder, name) = (Err(Errno::ENOENT), name.map(OsStr::to_owned));
         PathAt { folder, name, path: path.to_path_buf(), follows, promise: Some(Arc::new(promise)) }
     }

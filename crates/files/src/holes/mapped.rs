@@ -41,11 +41,11 @@ pub fn believed(handle: &Handle, meta: Meta, stop: &AtomicBool) -> Outcome<Meta>
 /// Whether pages were stored to since, although the times may not tell: clocks are coarse (4 ms before Linux 6.13).
 /// Pages that stay dirty when they are written back tell nothing.
 pub fn was_stored_to(handle: &Handle, meta: &Meta) -> bool {
-    was_stored_within(handle, meta, (0, meta.size_bytes))
+    was_stored_within(handle, meta, 0, meta.size_bytes)
 }
 
-/// The same of a range, for who looks often: the kernel visits each page that is cached.
-pub fn was_stored_within(handle: &Handle, meta: &Meta, (at, len): (u64, u64)) -> bool {
+/// Whether pages of a range were stored to, for callers that look often: the kernel visits each page that is cached.
+pub fn was_stored_within(handle: &Handle, meta: &Meta, at: u64, len: u64) -> bool {
     if !is_watched(meta) || !handle.has_dirty_pages(at, len) {
         return false;
     }

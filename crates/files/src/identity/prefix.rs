@@ -19,8 +19,8 @@ pub fn is_shared(source: &Handle, copy: &Handle, bytes: u64, stop: &AtomicBool) 
     let cached = open_cached(source);
     let source = cached.as_ref().unwrap_or(source);
     let ranges = holes::union(ranges(source, bytes, stop)?, ranges(copy, bytes, stop)?, bytes);
-    for range in ranges {
-        if !is_same(source, copy, range, stop)? {
+    for (start, end) in ranges {
+        if !is_same(source, copy, start, end, stop)? {
             return Ok(false);
         }
     }
@@ -47,7 +47,7 @@ fn ranges(handle: &Handle, bytes: u64, stop: &AtomicBool) -> Outcome<ByteRanges>
     holes::ranges(handle, &Meta { size_bytes: bytes, ..handle.meta()? }, false, stop)
 }
 
-fn is_same(source: &Handle, copy: &Handle, (start, end): (u64, u64), stop: &AtomicBool) -> Outcome<bool> {
+fn is_same(source: &Handle, copy: &Handle, start: u64, end: u64, stop: &AtomicBool) -> Outcome<bool> {
     let most = PIECE_BYTES.min(end - start) as usize;
     let (mut one, mut other, mut at) = (vec![0; most], vec![0; most], start);
     while at < end {

@@ -78,7 +78,7 @@ fn is_whole(meta: &Meta) -> bool {
 /// Whether a copy was made so soon after the time that it shows that a later change of its source may have this time, too,
 /// where times are told by the grain. `None` for one that was made long before: it got its content later, nobody knows
 /// when.
-pub fn is_made_soon((shown_ns, grain_ns): (i128, i128), made_ns: i128, clocks_differ: bool) -> Option<bool> {
+pub fn is_made_soon(shown_ns: i128, grain_ns: i128, made_ns: i128, clocks_differ: bool) -> Option<bool> {
     let apart_ns = grain_ns + KERNEL_TICK_NS + if clocks_differ { FOREIGN_CLOCK_NS } else { 0 };
     (made_ns > shown_ns - apart_ns).then_some(made_ns < shown_ns + apart_ns)
 }
@@ -169,7 +169,7 @@ mod tests {
             (2 * SECOND_NS, 11 * SECOND_NS, true, Some(false)),
             (SECOND_NS, -3_600 * SECOND_NS, true, None),
         ] {
-            let found = is_made_soon((at, grain), at + made_after_ns, clocks_differ);
+            let found = is_made_soon(at, grain, at + made_after_ns, clocks_differ);
             assert_eq!(found, is_soon, "{grain} {made_after_ns} {clocks_differ}");
         }
     }

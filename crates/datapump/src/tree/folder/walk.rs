@@ -436,7 +436,7 @@ fn check_made(
     made: &FolderSide,
     (start, path): (SystemTime, &Path),
 ) -> Result<(), Problem> {
-    match made::check_folder(above, (&made.file()?.0, &made.meta), start, path) {
+    match made::check_folder(above, &made.file()?.0, &made.meta, start, path) {
         Err(_) if shared.trees.targets_overlap && made::is_own(above, &made.meta) => Ok(()),
         checked => checked,
     }

@@ -35,7 +35,7 @@ fn have_own(shared: &Shared<'_>, folder: &File) -> bool {
     }
     let probe = || {
         let names = |spare: &_, link: &_| {
-            let ask = |renamed: &_| names::links_have_attributes(folder, (spare, link, renamed));
+            let ask = |renamed: &_| names::links_have_attributes(folder, spare, link, renamed);
             reserved::under_new_name(ask).map(|(_, have)| have)
         };
         let file = |spare: &_| reserved::under_new_name(|link| names(spare, link)).map(|(_, have)| have);

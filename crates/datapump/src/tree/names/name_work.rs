@@ -500,7 +500,7 @@ impl NameWork<'_> {
             // Of a free name the look before has reported what the folder refuses.
             if let Some(target) = cursor.target.as_ref().filter(|_| replaces) {
                 let (above, path) = (&directory.traits.target_flags, cursor.target_path(&name.name));
-                final_name::check_name((target, above), &name.name, &path)?;
+                final_name::check_name(target, above, &name.name, &path)?;
             }
             shared.ledger.tell(change);
             linking::stands(shared, &entry, self.links.take(), None);

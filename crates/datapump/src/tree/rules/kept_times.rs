@@ -56,7 +56,7 @@ pub(crate) fn may_hide(
     let rule = time_rule(magic(folder));
     let is_soon = made_ns((folder, name), there, rule).and_then(|made_ns| {
         let clocks_differ = [rule, time_rule(source_magic())].contains(&TimeRule::Unknown);
-        tick::is_made_soon((there.mtime_ns, grain_ns), made_ns, clocks_differ)
+        tick::is_made_soon(there.mtime_ns, grain_ns, made_ns, clocks_differ)
     });
     let second = |meta: &Meta| meta.mtime_ns.div_euclid(SECOND_NS);
     is_soon.unwrap_or(second(source) != second(there))

@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
 /// Whether this process counts as the owner of a file of these owner and group (CAP_FOWNER).
-pub fn acts_as_owner((uid, gid): (u32, u32)) -> bool {
+pub fn acts_as_owner(uid: u32, gid: u32) -> bool {
     // Where a sandbox refuses the call, root has what root usually has.
     let has_capability = capabilities(None)
         .map_or_else(|_| geteuid().is_root(), |sets| sets.effective.contains(CapabilitySet::FOWNER));

@@ -30,8 +30,8 @@ impl HandleTable {
         let Taken::File(given) = self.file(number)? else { return Err(fault(Operation::LookAt, EINVAL)) };
         let meta = given.handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
         // What was appended to has pages that were written, and the caller sees that it grew.
-        let looked_at = blocks.filter(|_| meta.size_bytes > LOOKED_AT_WHOLE).unwrap_or((0, meta.size_bytes));
-        let was_stored_to = || mapped::was_stored_within(&given.handle, &meta, looked_at);
+        let (at, len) = blocks.filter(|_| meta.size_bytes > LOOKED_AT_WHOLE).unwrap_or((0, meta.size_bytes));
+        let was_stored_to = || mapped::was_stored_within(&given.handle, &meta, at, len);
         if meta.size_bytes <= given.meta.size_bytes && was_stored_to() {
             return Err(stored_to());
         }
