@@ -8,7 +8,6 @@
 
 #![forbid(unsafe_code)]
 
-mod entry;
 mod file_life;
 mod hash_tree;
 mod marks;
@@ -19,15 +18,15 @@ mod pump;
 pub mod units;
 pub mod verdict;
 pub mod walked;
-pub mod wildcard;
 pub mod wire;
 
-pub use entry::{FileKind, Meta};
 pub use file_life::{
     Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX, SourceCheck,
 };
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use marks::{journal, resume};
+pub use name::entry::{FileKind, Meta};
+pub use name::wildcard;
 pub use pump::Pump;
 pub use pump::block::{Block, BlockRoute, Extent, Length};
 pub use pump::connection_growth::{ConnectionGrowth, GrowthLook, GrowthState};

@@ -7,17 +7,21 @@
 //!
 //! Must not know: paths, patterns, how facts are found, how actions are performed, words of messages.
 
+mod action;
+pub(crate) mod entry;
 mod facts;
-mod flags;
 mod machine;
+mod options;
 mod table;
 mod times;
 mod unverified;
+pub mod wildcard;
 
-pub use facts::{Content, Fact, Facts, FolderInPlace, Form, Links, Ours};
-pub use flags::{NameFlags, Purpose, Update};
-pub use machine::{Action, Awaited, LeaveReason, NameMachine, RefuseReason, SkipReason, Step};
-pub use table::{Rule, Turn, rules};
+pub use action::{Awaited, LeaveReason, NameAction, RefuseReason, SkipReason};
+pub use facts::{Content, FolderInPlace, Form, KnownFacts, LinkPlace, NameFact, Ours};
+pub use machine::{NameMachine, NameStep};
+pub use options::{NameOptions, NamePurpose, Update};
+pub use table::{RuleTurn, TableRule, rules};
 pub use times::{coarse_grain_ns, is_same_time};
 pub use unverified::Unverified;
 

@@ -2,11 +2,11 @@
 //!
 //! Must not know: what follows from a fact.
 
-use crate::{FileKind, Meta};
+use super::entry::{FileKind, Meta};
 
 /// A fact that the next rule needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fact {
+pub enum NameFact {
     /// The kind of the source; of a link that is followed, that of what it leads to.
     Kind,
     /// Whether a list has names below this one.
@@ -87,14 +87,14 @@ pub enum FolderInPlace {
 
 /// The place of a name among the names of its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Links {
+pub enum LinkPlace {
     /// It was not met yet.
     Unmet,
     /// It is the first, or the only one.
     First,
 }
 
-/// What the name itself says.
+/// The form of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Form {
     /// It may be the temporary name of a file on its way.
@@ -107,69 +107,69 @@ pub struct Form {
     pub is_withheld: bool,
 }
 
-/// What is known of a name.
+/// Facts about a name, as far as they were found.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
-    /// What the name says.
+pub struct KnownFacts {
+    /// The form of the name.
     pub form: Form,
-    /// [`Fact::Kind`]
+    /// [`NameFact::Kind`]
     pub kind: Option<FileKind>,
-    /// [`Fact::ListedBelow`]
+    /// [`NameFact::ListedBelow`]
     pub is_listed_below: Option<bool>,
-    /// [`Fact::Selected`]
+    /// [`NameFact::Selected`]
     pub is_selected: Option<bool>,
-    /// [`Fact::Source`]
+    /// [`NameFact::Source`]
     pub source: Option<Meta>,
-    /// [`Fact::LeadsOut`]
+    /// [`NameFact::LeadsOut`]
     pub leads_out: Option<bool>,
-    /// [`Fact::IsPumps`]
+    /// [`NameFact::IsPumps`]
     pub is_pumps: Option<bool>,
     /// Its turn has come, behind all else in its folder.
     pub is_its_turn: bool,
-    /// [`Fact::IsFree`]
+    /// [`NameFact::IsFree`]
     pub is_free: Option<bool>,
-    /// [`Fact::IsUnwritten`]
+    /// [`NameFact::IsUnwritten`]
     pub is_unwritten: Option<bool>,
-    /// [`Fact::Existing`]
+    /// [`NameFact::Existing`]
     pub existing: Option<Option<Meta>>,
-    /// [`Fact::IsSameFile`]
+    /// [`NameFact::IsSameFile`]
     pub is_same_file: Option<bool>,
-    /// [`Fact::Ours`]
+    /// [`NameFact::Ours`]
     pub ours: Option<Ours>,
-    /// [`Fact::TimeTells`]
+    /// [`NameFact::TimeTells`]
     pub time_tells: Option<bool>,
-    /// [`Fact::MayHide`]
+    /// [`NameFact::MayHide`]
     pub may_hide: Option<bool>,
     /// Of the existing file.
     pub content: Content,
-    /// [`Fact::HiddenEqual`]
+    /// [`NameFact::HiddenEqual`]
     pub hidden_equal: Option<bool>,
-    /// [`Fact::SameValue`]
+    /// [`NameFact::SameValue`]
     pub same_value: Option<bool>,
-    /// [`Fact::Room`]
+    /// [`NameFact::Room`]
     pub has_room: Option<bool>,
-    /// [`Fact::OlderToRead`]
+    /// [`NameFact::OlderToRead`]
     pub older_to_read: Option<bool>,
     /// Of the file of `--link-dest`.
     pub older_content: Content,
     /// The source is open, or was found to be one that can be made.
     pub is_prepared: bool,
-    /// [`Fact::FolderInPlace`]
+    /// [`NameFact::FolderInPlace`]
     pub folder_in_place: Option<FolderInPlace>,
-    /// [`Fact::CopiedFirst`]
+    /// [`NameFact::CopiedFirst`]
     pub is_copied_first: Option<bool>,
-    /// [`Fact::MayDestroy`]
+    /// [`NameFact::MayDestroy`]
     pub may_destroy: Option<bool>,
     /// Its other names.
-    pub links: Option<Links>,
+    pub links: Option<LinkPlace>,
     /// No folder of `--link-dest` has an equal file.
     pub has_no_older: bool,
 }
 
-impl Facts {
+impl KnownFacts {
     /// A file that is copied, and the one that has its name: what is left to decide is which of both stays.
-    pub fn of_two_files(source: &Meta, existing: &Meta) -> Facts {
-        Facts {
+    pub fn of_two_files(source: &Meta, existing: &Meta) -> KnownFacts {
+        KnownFacts {
             kind: Some(source.kind),
             is_listed_below: Some(false),
             is_selected: Some(true),
@@ -180,27 +180,27 @@ impl Facts {
             is_unwritten: Some(true),
             existing: Some(Some(*existing)),
             ours: Some(Ours::No),
-            ..Facts::default()
+            ..KnownFacts::default()
         }
     }
 
     /// The kind of the source.
-    pub(super) fn kind(&self) -> Result<FileKind, Fact> {
-        self.kind.ok_or(Fact::Kind)
+    pub(super) fn kind(&self) -> Result<FileKind, NameFact> {
+        self.kind.ok_or(NameFact::Kind)
     }
 
     /// Metadata of the source.
-    pub(super) fn source(&self) -> Result<&Meta, Fact> {
-        self.source.as_ref().ok_or(Fact::Source)
+    pub(super) fn source(&self) -> Result<&Meta, NameFact> {
+        self.source.as_ref().ok_or(NameFact::Source)
     }
 
     /// Metadata of the existing entry.
-    pub(super) fn existing(&self) -> Result<Option<&Meta>, Fact> {
-        self.existing.as_ref().map(Option::as_ref).ok_or(Fact::Existing)
+    pub(super) fn existing(&self) -> Result<Option<&Meta>, NameFact> {
+        self.existing.as_ref().map(Option::as_ref).ok_or(NameFact::Existing)
     }
 
     /// Metadata of both, where both are regular files.
-    pub(super) fn two_files(&self) -> Result<Option<TwoFiles<'_>>, Fact> {
+    pub(super) fn two_files(&self) -> Result<Option<TwoFiles<'_>>, NameFact> {
         let Some(existing) = self.existing()? else { return Ok(None) };
         let are_files = self.kind()? == FileKind::Regular && existing.kind == FileKind::Regular;
         if are_files { Ok(Some(TwoFiles { source: self.source()?, existing })) } else { Ok(None) }

@@ -2,169 +2,57 @@
 //!
 //! Must not know: the rules themselves.
 
-use super::facts::{Fact, Facts, Form};
-use super::flags::NameFlags;
-use super::table::{Rule, TABLE, Turn};
-
-/// Why a name is skipped: the user excluded it, or it is nothing that is copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SkipReason {
-    /// By a pattern.
-    Excluded,
-    /// `--max-size`
-    TooLarge,
-    /// `--min-size`
-    TooSmall,
-    /// `--existing`
-    NotExisting,
-    /// Its server withholds it.
-    Withheld,
-    /// A socket.
-    Socket,
-    /// `--safe-links`
-    LeadsOut,
-    /// A partial file, a journal or a list of this program.
-    Partial,
-}
-
-/// Why an existing entry is left alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeaveReason {
-    /// `--ignore-existing`
-    Exists,
-    /// `--update`
-    Newer,
-    /// It is equal in size and time.
-    EqualInTime,
-    /// It is equal in content.
-    EqualInContent,
-    /// A link, pipe or device that is the same.
-    Same,
-    /// An earlier run of this command copied it.
-    Ours,
-    /// It is the source's own inode.
-    OwnInode,
-}
-
-/// Why a name fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefuseReason {
-    /// A list has names below it, and it is no folder.
-    NoFolder,
-    /// It has the name of the list that a copy keeps in its target.
-    NameOfList,
-    /// Verify: the list of an unfinished copy.
-    Unfinished,
-    /// A folder is in its place, and stays.
-    FolderInPlace,
-}
-
-/// An event that a name waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
-    /// All else in its folder is done.
-    RestOfFolder,
-    /// What is too much was removed.
-    Deletion,
-}
-
-/// What is to be done with a name. After `Prepare`, `RemoveFolder`, `MeetLinks` and `LinkOlder` the caller notes what
-/// came of it and polls again; a comparison brings the name back with its result; all others end it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Nothing, and it does not count as a file.
-    Skip(SkipReason),
-    /// Nothing: the existing entry stays.
-    Leave(LeaveReason),
-    /// It fails.
-    Refuse(RefuseReason),
-    /// It is decided again after an event.
-    Wait(Awaited),
-    /// It counts as missing: there is no room.
-    CountMissing,
-    /// Two entries of two trees are compared.
-    Verify,
-    /// The content is compared with the existing file's.
-    CompareExisting,
-    /// The content is compared with that of a file of `--link-dest`.
-    CompareOlder,
-    /// The source is opened; of a link, pipe or device it is tried whether it can be made.
-    Prepare,
-    /// The empty folder in its place is removed.
-    RemoveFolder,
-    /// It is one of several names of its inode: it is linked, waits, or is the first.
-    MeetLinks,
-    /// It is linked to an equal file of `--link-dest`, if there is one.
-    LinkOlder,
-    /// Owner, mode, times and hidden attributes of the existing entry are set.
-    SetAttributes,
-    /// Both are folders.
-    Enter,
-    /// A folder is made, in the place of another entry or of none.
-    MakeFolder {
-        /// An entry of another kind is set aside or removed before.
-        replaces: bool,
-    },
-    /// A file is copied.
-    Copy {
-        /// It takes the name of an existing entry.
-        replaces: bool,
-        /// It gets its name when deletion has removed the folder in its place.
-        awaits_deletion: bool,
-    },
-    /// A link, pipe or device is made.
-    MakeSpecial {
-        /// It takes the name of an existing entry.
-        replaces: bool,
-    },
-}
+use super::action::NameAction;
+use super::facts::{Form, KnownFacts, NameFact};
+use super::options::NameOptions;
+use super::table::{RuleTurn, TABLE, TableRule};
 
 /// The next step with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum NameStep {
     /// Find this, and poll again.
-    Find(Fact),
+    Find(NameFact),
     /// Do this.
-    Perform(Action),
+    Perform(NameAction),
 }
 
-/// What becomes of one name.
+/// The machine of one name.
 #[derive(Clone, Debug)]
 pub struct NameMachine<'flags> {
-    flags: &'flags NameFlags,
-    /// What is known so far. The caller adds what it finds.
-    pub facts: Facts,
+    flags: &'flags NameOptions,
+    /// Facts found so far. The caller adds to them.
+    pub facts: KnownFacts,
 }
 
 impl<'flags> NameMachine<'flags> {
     /// A name of which nothing is known but its form.
-    pub fn new(flags: &'flags NameFlags, form: Form) -> NameMachine<'flags> {
-        NameMachine { flags, facts: Facts { form, ..Facts::default() } }
+    pub fn new(flags: &'flags NameOptions, form: Form) -> NameMachine<'flags> {
+        NameMachine { flags, facts: KnownFacts { form, ..KnownFacts::default() } }
     }
 
     /// A name of which these facts are known.
-    pub fn with_facts(flags: &'flags NameFlags, facts: Facts) -> NameMachine<'flags> {
+    pub fn with_facts(flags: &'flags NameOptions, facts: KnownFacts) -> NameMachine<'flags> {
         NameMachine { flags, facts }
     }
 
     /// Asks the rules in their order.
-    pub fn poll(&self) -> Step {
+    pub fn poll(&self) -> NameStep {
         self.decided_by().step
     }
 
     pub(super) fn decided_by(&self) -> Decided {
         let mut at = 0;
         loop {
-            let Rule { number, decide, .. } = TABLE[at];
+            let TableRule { number, decide, .. } = TABLE[at];
             let step = match decide(self.flags, &self.facts) {
-                Err(fact) => Step::Find(fact),
-                Ok(Turn::Do(action)) => Step::Perform(action),
-                Ok(Turn::Next) => {
+                Err(fact) => NameStep::Find(fact),
+                Ok(RuleTurn::Do(action)) => NameStep::Perform(action),
+                Ok(RuleTurn::Next) => {
                     at += 1;
                     continue;
                 }
                 // Rules lead onwards only: each poll ends.
-                Ok(Turn::To(number)) => {
+                Ok(RuleTurn::To(number)) => {
                     at += TABLE[at..].iter().position(|rule| rule.number == number).unwrap_or(0).max(1);
                     continue;
                 }
@@ -178,5 +66,5 @@ impl<'flags> NameMachine<'flags> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decided {
     pub(super) number: u8,
-    pub(super) step: Step,
+    pub(super) step: NameStep,
 }

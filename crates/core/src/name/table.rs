@@ -4,44 +4,45 @@
 //!
 //! Must not know: how facts are found, how actions are performed.
 
-use super::facts::{Content, Fact, Facts, FolderInPlace, Links, Ours};
-use super::flags::{NameFlags, Purpose, Update};
-use super::machine::{Action, Awaited, LeaveReason, RefuseReason, SkipReason};
+use super::action::{Awaited, LeaveReason, NameAction, RefuseReason, SkipReason};
+use super::facts::{Content, FolderInPlace, KnownFacts, LinkPlace, NameFact, Ours};
+use super::options::{NameOptions, NamePurpose, Update};
+
 use crate::FileKind;
 
 /// What a rule says of a name; an error is the fact that it needs.
-pub type Answer = Result<Turn, Fact>;
+pub type RuleAnswer = Result<RuleTurn, NameFact>;
 
 /// Where a name goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum RuleTurn {
     /// To the next rule.
     Next,
     /// To the rule of this number, which comes later.
     To(u8),
     /// It is decided.
-    Do(Action),
+    Do(NameAction),
 }
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule {
+pub struct TableRule {
     /// Its number.
     pub number: u8,
     /// The question that it asks.
     pub question: &'static str,
     /// The flags that switch it.
     pub flags: &'static str,
-    pub(super) decide: fn(&NameFlags, &Facts) -> Answer,
+    pub(super) decide: fn(&NameOptions, &KnownFacts) -> RuleAnswer,
 }
 
 const fn rule(
     number: u8,
     question: &'static str,
     flags: &'static str,
-    decide: fn(&NameFlags, &Facts) -> Answer,
-) -> Rule {
-    Rule { number, question, flags, decide }
+    decide: fn(&NameOptions, &KnownFacts) -> RuleAnswer,
+) -> TableRule {
+    TableRule { number, question, flags, decide }
 }
 
 const ATTRIBUTES: u8 = 26;
@@ -49,7 +50,7 @@ const WRITE: u8 = 28;
 
 /// The rules in their order.
 #[rustfmt::skip]
-pub(super) const TABLE: &[Rule] = &[
+pub(super) const TABLE: &[TableRule] = &[
     rule(1, "Can the source be looked at?", "`-L`, `--copy-unsafe-links`", can_be_looked_at),
     rule(2, "Has the list names below it, and it is no folder?", "`--files-from`", list_needs_folder),
     rule(3, "Does a pattern exclude it?", "`--exclude`, `--include`, `--filter`", is_excluded),
@@ -69,13 +70,15 @@ pub(super) const TABLE: &[Rule] = &[
     rule(17, "Was it copied by an earlier run of this command that was cut?", "`--no-resume`", was_committed),
     rule(18, "Is every existing entry to be left?", "`--ignore-existing`", leaves_existing),
     rule(19, "Is the source a folder?", "", makes_folder),
-    rule(20, "Does nothing exist, or an entry of another kind, or is no skip flag given?", "`--update`, `--checksum`, `--ignore-existing`", skips_nothing),
+    rule(20, "Does nothing exist, or an entry of another kind, or is no skip flag given?",
+        "`--update`, `--checksum`, `--ignore-existing`", skips_nothing),
     rule(21, "Is the existing file newer by more than the window?", "`--update=older`, `--modify-window`", is_newer),
     rule(22, "Is it of this command, and perhaps not on the disk?", "", is_unverified),
     rule(23, "Of links, pipes and devices: do they lead to the same, are they the same?", "", is_same_special),
     rule(24, "Do the sizes differ, and if not, the contents, where they are read?", "`--checksum`", differs_in_content),
     rule(25, "Do the times differ?", "`--modify-window`, `--size-only`", differs_in_time),
-    rule(ATTRIBUTES, "Are time, mode, owner and hidden attributes equal?", "`--no-preserve`, `--chmod`, `--chown`", has_equal_attributes),
+    rule(ATTRIBUTES, "Are time, mode, owner and hidden attributes equal?",
+        "`--no-preserve`, `--chmod`, `--chown`", has_equal_attributes),
     rule(27, "Has the existing inode more names than the source?", "", has_more_names),
     rule(WRITE, "Is the disk full?", "", is_full),
     rule(29, "Is the content of a file of `--link-dest` to be read?", "`--link-dest` with `--checksum`", reads_older),
@@ -89,46 +92,46 @@ pub(super) const TABLE: &[Rule] = &[
 ];
 
 /// The rules in their order.
-pub fn rules() -> &'static [Rule] {
+pub fn rules() -> &'static [TableRule] {
     TABLE
 }
 
-const NEXT: Answer = Ok(Turn::Next);
+const NEXT: RuleAnswer = Ok(RuleTurn::Next);
 
-fn perform(action: Action) -> Answer {
-    Ok(Turn::Do(action))
+fn perform(action: NameAction) -> RuleAnswer {
+    Ok(RuleTurn::Do(action))
 }
 
-fn leave(reason: LeaveReason) -> Answer {
-    perform(Action::Leave(reason))
+fn leave(reason: LeaveReason) -> RuleAnswer {
+    perform(NameAction::Leave(reason))
 }
 
-fn skip_if(is_so: bool, reason: SkipReason) -> Answer {
-    Ok(if is_so { Turn::Do(Action::Skip(reason)) } else { Turn::Next })
+fn skip_if(is_so: bool, reason: SkipReason) -> RuleAnswer {
+    Ok(if is_so { RuleTurn::Do(NameAction::Skip(reason)) } else { RuleTurn::Next })
 }
 
 /// No: **refuse** missing if a list named it, else changed (24). A link that is followed counts as what it leads to.
 /// rsync and cp: the same; a list: 23.
-fn can_be_looked_at(_: &NameFlags, facts: &Facts) -> Answer {
+fn can_be_looked_at(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     facts.kind().and(NEXT)
 }
 
 /// **Refuse** missing. rsync: the same.
-fn list_needs_folder(_: &NameFlags, facts: &Facts) -> Answer {
-    if facts.kind()? == FileKind::Folder || !facts.is_listed_below.ok_or(Fact::ListedBelow)? {
+fn list_needs_folder(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.kind()? == FileKind::Folder || !facts.is_listed_below.ok_or(NameFact::ListedBelow)? {
         return NEXT;
     }
-    perform(Action::Refuse(RefuseReason::NoFolder))
+    perform(NameAction::Refuse(RefuseReason::NoFolder))
 }
 
 /// **Skip**, silent; a folder hides all below it. The first match decides. A folder on the way to a name of a list is
 /// never excluded. rsync: the same.
-fn is_excluded(_: &NameFlags, facts: &Facts) -> Answer {
-    skip_if(!facts.is_selected.ok_or(Fact::Selected)?, SkipReason::Excluded)
+fn is_excluded(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    skip_if(!facts.is_selected.ok_or(NameFact::Selected)?, SkipReason::Excluded)
 }
 
 /// **Skip**; the target's entry stays. rsync: the same (T).
-fn is_outside_bounds(flags: &NameFlags, facts: &Facts) -> Answer {
+fn is_outside_bounds(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if flags.compares() || (flags.min_size_bytes, flags.max_size_bytes) == (None, None) {
         return NEXT;
     }
@@ -136,11 +139,11 @@ fn is_outside_bounds(flags: &NameFlags, facts: &Facts) -> Answer {
         return NEXT;
     }
     let reason = flags.skipped_for_size(facts.source()?);
-    Ok(reason.map_or(Turn::Next, |reason| Turn::Do(Action::Skip(reason))))
+    Ok(reason.map_or(RuleTurn::Next, |reason| RuleTurn::Do(NameAction::Skip(reason))))
 }
 
 /// **Skip**; a folder with all below it. rsync: the same (T).
-fn exists_not(flags: &NameFlags, facts: &Facts) -> Answer {
+fn exists_not(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if flags.compares() || !flags.existing {
         return NEXT;
     }
@@ -148,84 +151,84 @@ fn exists_not(flags: &NameFlags, facts: &Facts) -> Answer {
 }
 
 /// **Skip** with a warning; the target's entry stays.
-fn is_withheld(_: &NameFlags, facts: &Facts) -> Answer {
+fn is_withheld(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     skip_if(facts.form.is_withheld, SkipReason::Withheld)
 }
 
 /// **Skip** with a warning; the target's entry stays. rsync makes one with `-D`, cp with `-a`.
-fn is_socket(_: &NameFlags, facts: &Facts) -> Answer {
+fn is_socket(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     skip_if(facts.kind()? == FileKind::Socket, SkipReason::Socket)
 }
 
 /// **Skip**; the target's entry stays. rsync: the same (T).
-fn leads_out(flags: &NameFlags, facts: &Facts) -> Answer {
+fn leads_out(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if !flags.safe_links || facts.kind()? != FileKind::Symlink {
         return NEXT;
     }
-    skip_if(facts.leads_out.ok_or(Fact::LeadsOut)?, SkipReason::LeadsOut)
+    skip_if(facts.leads_out.ok_or(NameFact::LeadsOut)?, SkipReason::LeadsOut)
 }
 
 /// **Skip** with a warning, counted. Verify: a list in the root is a difference; a partial file of the copy is one, too.
 /// rsync and cp copy it.
-fn is_of_this_program(flags: &NameFlags, facts: &Facts) -> Answer {
+fn is_of_this_program(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let may_be = facts.form.may_be_pumps && facts.kind()? == FileKind::Regular;
-    let is_shown = flags.purpose == Purpose::VerifyBackwards && !facts.form.is_list;
-    if !may_be || is_shown || !facts.is_pumps.ok_or(Fact::IsPumps)? {
+    let is_shown = flags.purpose == NamePurpose::VerifyBackwards && !facts.form.is_list;
+    if !may_be || is_shown || !facts.is_pumps.ok_or(NameFact::IsPumps)? {
         return NEXT;
     }
     if flags.compares() && facts.form.is_list {
-        return perform(Action::Refuse(RefuseReason::Unfinished));
+        return perform(NameAction::Refuse(RefuseReason::Unfinished));
     }
     skip_if(true, SkipReason::Partial)
 }
 
 /// **Refuse**: a copy keeps its own list there. rsync and cp copy it.
-fn has_name_of_list(flags: &NameFlags, facts: &Facts) -> Answer {
+fn has_name_of_list(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if flags.compares() || !facts.form.is_list {
         return NEXT;
     }
-    perform(Action::Refuse(RefuseReason::NameOfList))
+    perform(NameAction::Refuse(RefuseReason::NameOfList))
 }
 
 /// Kind, mode, time, sets of names of one inode, what links lead to, device numbers, content: each difference is
 /// reported. rsync: `-n -i -c --delete`.
-fn is_verified(flags: &NameFlags, _: &Facts) -> Answer {
-    if flags.compares() { perform(Action::Verify) } else { NEXT }
+fn is_verified(flags: &NameOptions, _: &KnownFacts) -> RuleAnswer {
+    if flags.compares() { perform(NameAction::Verify) } else { NEXT }
 }
 
 /// **Wait** for the rest of its folder, then next, one at a time: no file is written under a temporary name that the
 /// source has, too. rsync and cp: copied at once.
-fn has_temporary_form(_: &NameFlags, facts: &Facts) -> Answer {
+fn has_temporary_form(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if !facts.form.may_be_temporary || facts.is_its_turn {
         return NEXT;
     }
-    perform(Action::Wait(Awaited::RestOfFolder))
+    perform(NameAction::Wait(Awaited::RestOfFolder))
 }
 
 /// **Refuse**. rsync and cp overwrite it.
-fn is_in_use(_: &NameFlags, facts: &Facts) -> Answer {
-    if facts.form.may_be_temporary { facts.is_free.ok_or(Fact::IsFree).and(NEXT) } else { NEXT }
+fn is_in_use(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.form.may_be_temporary { facts.is_free.ok_or(NameFact::IsFree).and(NEXT) } else { NEXT }
 }
 
 /// **Refuse**. rsync copies what it finds (T).
-fn leads_to_target(_: &NameFlags, facts: &Facts) -> Answer {
-    facts.is_unwritten.ok_or(Fact::IsUnwritten).and(NEXT)
+fn leads_to_target(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    facts.is_unwritten.ok_or(NameFact::IsUnwritten).and(NEXT)
 }
 
 /// It is opened. On another file system (`-x`) the folder is made and nothing in it is listed. A folder that contains
 /// itself, or the target: **refuse** loop. rsync: the same, but copies into itself, some levels deep (T); cp refuses (T).
-fn opens_folder(_: &NameFlags, facts: &Facts) -> Answer {
-    if facts.kind()? == FileKind::Folder && !facts.is_prepared { perform(Action::Prepare) } else { NEXT }
+fn opens_folder(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.kind()? == FileKind::Folder && !facts.is_prepared { perform(NameAction::Prepare) } else { NEXT }
 }
 
 /// **Enter**. rsync and cp: the same.
-fn are_folders(_: &NameFlags, facts: &Facts) -> Answer {
+fn are_folders(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let is_folder = facts.existing()?.is_some_and(|existing| existing.kind == FileKind::Folder);
-    if is_folder && facts.kind()? == FileKind::Folder { perform(Action::Enter) } else { NEXT }
+    if is_folder && facts.kind()? == FileKind::Folder { perform(NameAction::Enter) } else { NEXT }
 }
 
 /// **Leave**, counted as copied before.
-fn was_committed(_: &NameFlags, facts: &Facts) -> Answer {
+fn was_committed(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     match facts.content {
         Content::Unread if facts.two_files()?.is_some() && ours(facts)? == Ours::Earlier => {
             leave(LeaveReason::Ours)
@@ -234,13 +237,13 @@ fn was_committed(_: &NameFlags, facts: &Facts) -> Answer {
     }
 }
 
-fn ours(facts: &Facts) -> Result<Ours, Fact> {
-    facts.ours.ok_or(Fact::Ours)
+fn ours(facts: &KnownFacts) -> Result<Ours, NameFact> {
+    facts.ours.ok_or(NameFact::Ours)
 }
 
 /// **Leave**, unless it is of this command and unverified (22). A folder over a file is left with all below it. rsync and
 /// cp (`--update=none`): the same; names below a file that is kept fail with rsync (T).
-fn leaves_existing(flags: &NameFlags, facts: &Facts) -> Answer {
+fn leaves_existing(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if !flags.ignore_existing || facts.existing()?.is_none() {
         return NEXT;
     }
@@ -249,29 +252,29 @@ fn leaves_existing(flags: &NameFlags, facts: &Facts) -> Answer {
 }
 
 /// **Make folder**; an entry of another kind is **set aside** or **removed** before. rsync: the same (T); cp refuses (T).
-fn makes_folder(_: &NameFlags, facts: &Facts) -> Answer {
+fn makes_folder(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if facts.kind()? != FileKind::Folder {
         return NEXT;
     }
     if !has_room(facts)? {
-        return perform(Action::CountMissing);
+        return perform(NameAction::CountMissing);
     }
-    perform(Action::MakeFolder { replaces: facts.existing()?.is_some() })
+    perform(NameAction::MakeFolder { replaces: facts.existing()?.is_some() })
 }
 
-fn has_room(facts: &Facts) -> Result<bool, Fact> {
-    facts.has_room.ok_or(Fact::Room)
+fn has_room(facts: &KnownFacts) -> Result<bool, NameFact> {
+    facts.has_room.ok_or(NameFact::Room)
 }
 
 /// It is written (28), whatever its time. rsync compares size and time first; cp: the same as here.
-fn skips_nothing(flags: &NameFlags, facts: &Facts) -> Answer {
-    let Some(existing) = facts.existing()? else { return Ok(Turn::To(WRITE)) };
-    if existing.kind != facts.kind()? || !flags.leaves_some() { Ok(Turn::To(WRITE)) } else { NEXT }
+fn skips_nothing(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    let Some(existing) = facts.existing()? else { return Ok(RuleTurn::To(WRITE)) };
+    if existing.kind != facts.kind()? || !flags.leaves_some() { Ok(RuleTurn::To(WRITE)) } else { NEXT }
 }
 
 /// **Leave**, unless it is of this command and unverified. A part under a final name is not newer. rsync: the same (T);
 /// of links and devices cp asks it, too.
-fn is_newer(flags: &NameFlags, facts: &Facts) -> Answer {
+fn is_newer(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let Some(both) = facts.two_files()?.filter(|_| flags.update == Update::Older) else { return NEXT };
     let may_be_part = flags.parts_remain && both.existing.size_bytes < both.source.size_bytes;
     let is_newer = both.existing.mtime_ns - both.source.mtime_ns > flags.window_ns;
@@ -282,43 +285,43 @@ fn is_newer(flags: &NameFlags, facts: &Facts) -> Answer {
 }
 
 /// It is written (28): its size, time and even its content in the cache say nothing.
-fn is_unverified(_: &NameFlags, facts: &Facts) -> Answer {
-    if facts.two_files()?.is_none() || ours(facts)? == Ours::No { NEXT } else { Ok(Turn::To(WRITE)) }
+fn is_unverified(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.two_files()?.is_none() || ours(facts)? == Ours::No { NEXT } else { Ok(RuleTurn::To(WRITE)) }
 }
 
 /// Different: it is made anew (28). The same: its attributes are compared (26). rsync: the same.
-fn is_same_special(_: &NameFlags, facts: &Facts) -> Answer {
+fn is_same_special(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if facts.kind()? == FileKind::Regular {
         return NEXT;
     }
-    Ok(Turn::To(if facts.same_value.ok_or(Fact::SameValue)? { ATTRIBUTES } else { WRITE }))
+    Ok(RuleTurn::To(if facts.same_value.ok_or(NameFact::SameValue)? { ATTRIBUTES } else { WRITE }))
 }
 
 /// It is written (28). Content that was read decides alone. rsync: the same; `--checksum` before `--size-only`.
-fn differs_in_content(flags: &NameFlags, facts: &Facts) -> Answer {
+fn differs_in_content(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let Some(both) = facts.two_files()? else { return NEXT };
     if both.source.size_bytes != both.existing.size_bytes {
-        return Ok(Turn::To(WRITE));
+        return Ok(RuleTurn::To(WRITE));
     }
     if flags.checksum || facts.content != Content::Unread { by_content(facts) } else { NEXT }
 }
 
-fn by_content(facts: &Facts) -> Answer {
+fn by_content(facts: &KnownFacts) -> RuleAnswer {
     match facts.content {
-        Content::Unread => perform(Action::CompareExisting),
-        Content::Equal => Ok(Turn::To(ATTRIBUTES)),
-        Content::Other => Ok(Turn::To(WRITE)),
+        Content::Unread => perform(NameAction::CompareExisting),
+        Content::Equal => Ok(RuleTurn::To(ATTRIBUTES)),
+        Content::Other => Ok(RuleTurn::To(WRITE)),
     }
 }
 
 /// It is written (28); with `--size-only` it gets the time. Times are equal within the window, or within the grain of the
 /// target's file system (1 s, 2 s). Where a time tells nothing (it could not be kept, or a change may hide behind its
 /// grain) the content is read. rsync: by the window alone.
-fn differs_in_time(flags: &NameFlags, facts: &Facts) -> Answer {
+fn differs_in_time(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let Some(both) = facts.two_files()? else { return NEXT };
     if flags.is_same_time(both.source, both.existing) {
         let is_coarse = flags.may_compare() && flags.equal_by_grain_ns(both.source, both.existing).is_some();
-        let may_hide = is_coarse && facts.may_hide.ok_or(Fact::MayHide)?;
+        let may_hide = is_coarse && facts.may_hide.ok_or(NameFact::MayHide)?;
         return if may_hide { by_content(facts) } else { NEXT };
     }
     if flags.size_only {
@@ -326,17 +329,17 @@ fn differs_in_time(flags: &NameFlags, facts: &Facts) -> Answer {
     }
     // Attributes belong to the inode, not to the name: one with other names is not put right by them.
     let may_compare = flags.may_compare() && both.existing.links <= both.source.links;
-    let tells = !may_compare || facts.time_tells.ok_or(Fact::TimeTells)?;
-    if tells { Ok(Turn::To(WRITE)) } else { by_content(facts) }
+    let tells = !may_compare || facts.time_tells.ok_or(NameFact::TimeTells)?;
+    if tells { Ok(RuleTurn::To(WRITE)) } else { by_content(facts) }
 }
 
 /// **Leave**. rsync: the same.
-fn has_equal_attributes(flags: &NameFlags, facts: &Facts) -> Answer {
+fn has_equal_attributes(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let (Some(existing), source) = (facts.existing()?, facts.source()?) else { return NEXT };
     let is_link = source.kind == FileKind::Symlink;
     let existing = &crate::Meta { mode: if is_link { source.mode } else { existing.mode }, ..*existing };
     let are_equal = flags.is_time_right(source, existing) && flags.is_owner_right(source, existing);
-    if !are_equal || !facts.hidden_equal.ok_or(Fact::HiddenEqual)? {
+    if !are_equal || !facts.hidden_equal.ok_or(NameFact::HiddenEqual)? {
         return NEXT;
     }
     leave(match (source.kind, facts.content) {
@@ -348,48 +351,48 @@ fn has_equal_attributes(flags: &NameFlags, facts: &Facts) -> Answer {
 
 /// It is written (28), so that names outside of the copy keep their attributes. No: **set attributes**. rsync changes all
 /// names.
-fn has_more_names(_: &NameFlags, facts: &Facts) -> Answer {
+fn has_more_names(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let has_more = facts.existing()?.map_or(0, |existing| existing.links) > facts.source()?.links;
-    if has_more { NEXT } else { perform(Action::SetAttributes) }
+    if has_more { NEXT } else { perform(NameAction::SetAttributes) }
 }
 
 /// Counted as missing; no further attempt. rsync and cp fail name by name.
-fn is_full(_: &NameFlags, facts: &Facts) -> Answer {
-    if has_room(facts)? { NEXT } else { perform(Action::CountMissing) }
+fn is_full(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if has_room(facts)? { NEXT } else { perform(NameAction::CountMissing) }
 }
 
 /// It is compared; equal, the name is **linked** (35). rsync: the same.
-fn reads_older(flags: &NameFlags, facts: &Facts) -> Answer {
+fn reads_older(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let is_due = flags.link_dest && flags.checksum && facts.kind()? == FileKind::Regular;
     if !is_due || facts.is_prepared || facts.older_content != Content::Unread {
         return NEXT;
     }
-    if facts.older_to_read.ok_or(Fact::OlderToRead)? { perform(Action::CompareOlder) } else { NEXT }
+    if facts.older_to_read.ok_or(NameFact::OlderToRead)? { perform(NameAction::CompareOlder) } else { NEXT }
 }
 
 /// It is opened. Of a link, pipe or device it is tried whether it can be made, where a folder is in its place: nothing is
 /// removed for what cannot be made.
-fn is_prepared(_: &NameFlags, facts: &Facts) -> Answer {
+fn is_prepared(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let replaces_folder = facts.existing()?.is_some_and(|existing| existing.kind == FileKind::Folder);
     let is_due = facts.kind()? == FileKind::Regular || replaces_folder;
-    if is_due && !facts.is_prepared { perform(Action::Prepare) } else { NEXT }
+    if is_due && !facts.is_prepared { perform(NameAction::Prepare) } else { NEXT }
 }
 
 /// **Leave**: a copy would only cut the link between them. rsync: the same (T); cp refuses (T).
-fn is_own_inode(_: &NameFlags, facts: &Facts) -> Answer {
+fn is_own_inode(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let Some(existing) = facts.existing()?.filter(|existing| existing.kind != FileKind::Folder) else {
         return NEXT;
     };
     let source = facts.source()?;
     let has_its_numbers = (source.device, source.inode) == (existing.device, existing.inode);
-    let is_same = has_its_numbers && facts.is_same_file.ok_or(Fact::IsSameFile)?;
+    let is_same = has_its_numbers && facts.is_same_file.ok_or(NameFact::IsSameFile)?;
     if is_same { leave(LeaveReason::OwnInode) } else { NEXT }
 }
 
 /// No: **refuse**; this command reads or keeps it. rsync destroys it; cp refuses some.
-fn may_destroy(_: &NameFlags, facts: &Facts) -> Answer {
+fn may_destroy(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     match facts.existing()? {
-        Some(_) => facts.may_destroy.ok_or(Fact::MayDestroy).and(NEXT),
+        Some(_) => facts.may_destroy.ok_or(NameFact::MayDestroy).and(NEXT),
         None => NEXT,
     }
 }
@@ -397,44 +400,48 @@ fn may_destroy(_: &NameFlags, facts: &Facts) -> Answer {
 /// Empty: **remove** it. With `--delete` the name **waits** for the end of deletion; a file is copied before, but for its
 /// name. Else, and where the folder stays: **refuse**. rsync: the same without `--delete`, and removes it at once with it,
 /// protected names too (T); cp refuses (T).
-fn replaces_folder(flags: &NameFlags, facts: &Facts) -> Answer {
+fn replaces_folder(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if facts.existing()?.is_none_or(|existing| existing.kind != FileKind::Folder) {
         return NEXT;
     }
     let may_be_first = flags.delete && facts.kind()? == FileKind::Regular;
-    if may_be_first && facts.is_copied_first.ok_or(Fact::CopiedFirst)? {
+    if may_be_first && facts.is_copied_first.ok_or(NameFact::CopiedFirst)? {
         return NEXT;
     }
-    perform(match facts.folder_in_place.ok_or(Fact::FolderInPlace)? {
-        FolderInPlace::Empty => Action::RemoveFolder,
-        FolderInPlace::Full if flags.delete => Action::Wait(Awaited::Deletion),
-        FolderInPlace::Full | FolderInPlace::Stays => Action::Refuse(RefuseReason::FolderInPlace),
+    perform(match facts.folder_in_place.ok_or(NameFact::FolderInPlace)? {
+        FolderInPlace::Empty => NameAction::RemoveFolder,
+        FolderInPlace::Full if flags.delete => NameAction::Wait(Awaited::Deletion),
+        FolderInPlace::Full | FolderInPlace::Stays => NameAction::Refuse(RefuseReason::FolderInPlace),
     })
 }
 
 /// First: next. First is on its way: **wait**. First is complete: the same inode is **left**; newer, with
 /// `--update=older`: it stays by itself; else **set aside** and **link**. Where the file system refuses the link the name
 /// is a first again, with one warning. rsync: `-H`; cp: `-a`.
-fn meets_links(_: &NameFlags, facts: &Facts) -> Answer {
-    if facts.links.is_none_or(|links| links == Links::Unmet) { perform(Action::MeetLinks) } else { NEXT }
+fn meets_links(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.links.is_none_or(|links| links == LinkPlace::Unmet) {
+        perform(NameAction::MeetLinks)
+    } else {
+        NEXT
+    }
 }
 
 /// **Link**; the first folder that has an equal file counts. Unverified files are not linked. rsync: the same; also
 /// links and pipes.
-fn links_older(flags: &NameFlags, facts: &Facts) -> Answer {
+fn links_older(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let may_be = flags.link_dest && !facts.has_no_older && facts.kind()? == FileKind::Regular;
     let is_known = !flags.checksum || facts.older_content == Content::Equal;
-    if may_be && is_known { perform(Action::LinkOlder) } else { NEXT }
+    if may_be && is_known { perform(NameAction::LinkOlder) } else { NEXT }
 }
 
 /// **Copy**, or **replace** by a copy; else **make special**. The replaced entry gets its backup's name before, if one is
 /// asked for.
-fn copies(_: &NameFlags, facts: &Facts) -> Answer {
+fn copies(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     let existing = facts.existing()?;
     let awaits_deletion = existing.is_some_and(|existing| existing.kind == FileKind::Folder);
     let replaces = existing.is_some() && !awaits_deletion;
     perform(match facts.kind()? {
-        FileKind::Regular => Action::Copy { replaces, awaits_deletion },
-        _ => Action::MakeSpecial { replaces },
+        FileKind::Regular => NameAction::Copy { replaces, awaits_deletion },
+        _ => NameAction::MakeSpecial { replaces },
     })
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::facts::{Content, Fact, Facts, FolderInPlace, Form, Links, Ours};
-use super::flags::{NameFlags, Purpose, Update};
-use super::machine::{Action, Awaited, Decided, LeaveReason, NameMachine, RefuseReason, SkipReason, Step};
+use super::action::{Awaited, LeaveReason, NameAction, RefuseReason, SkipReason};
+use super::facts::{Content, FolderInPlace, Form, KnownFacts, LinkPlace, NameFact, Ours};
+use super::machine::{Decided, NameMachine, NameStep};
+use super::options::{NameOptions, NamePurpose, Update};
 use super::table::TABLE;
 use crate::{FileKind, Meta};
 
 /// What a caller finds: all facts, as they are.
 #[derive(Clone, Debug)]
 struct World {
-    flags: NameFlags,
-    facts: Facts,
+    flags: NameOptions,
+    facts: KnownFacts,
     /// Contents that are compared.
     existing_content: Content,
     older_content: Content,
@@ -31,7 +32,7 @@ impl World {
             Meta { size_bytes: 10, mtime_ns: 500, ctime_ns: 7, mode: 0o644, inode: 5, ..Meta::nothing() };
         let existing = Meta { mtime_ns: 400, inode: 6, ..source };
         let (yes, no) = (Some(true), Some(false));
-        let facts = Facts {
+        let facts = KnownFacts {
             kind: Some(FileKind::Regular),
             is_listed_below: no,
             is_selected: yes,
@@ -52,11 +53,11 @@ impl World {
             folder_in_place: Some(FolderInPlace::Full),
             is_copied_first: no,
             may_destroy: yes,
-            ..Facts::default()
+            ..KnownFacts::default()
         };
         let (existing_content, older_content) = (Content::Other, Content::Other);
         let flags =
-            NameFlags { times: true, mode: true, owner: true, gives_away: true, ..NameFlags::default() };
+            NameOptions { times: true, mode: true, owner: true, gives_away: true, ..NameOptions::default() };
         World {
             flags,
             facts,
@@ -76,12 +77,12 @@ impl World {
         world
     }
 
-    fn flags(mut self, set: impl FnOnce(&mut NameFlags)) -> World {
+    fn flags(mut self, set: impl FnOnce(&mut NameOptions)) -> World {
         set(&mut self.flags);
         self
     }
 
-    fn facts(mut self, set: impl FnOnce(&mut Facts)) -> World {
+    fn facts(mut self, set: impl FnOnce(&mut KnownFacts)) -> World {
         set(&mut self.facts);
         self
     }
@@ -104,61 +105,63 @@ impl World {
         self.facts(|facts| facts.existing = Some(None))
     }
 
-    fn tell(&self, fact: Fact, to: &mut Facts) {
+    fn tell(&self, fact: NameFact, to: &mut KnownFacts) {
         let from = self.facts.clone();
         match fact {
-            Fact::Kind => to.kind = from.kind,
-            Fact::ListedBelow => to.is_listed_below = from.is_listed_below,
-            Fact::Selected => to.is_selected = from.is_selected,
-            Fact::Source => to.source = from.source,
-            Fact::LeadsOut => to.leads_out = from.leads_out,
-            Fact::IsPumps => to.is_pumps = from.is_pumps,
-            Fact::IsFree => to.is_free = from.is_free,
-            Fact::IsUnwritten => to.is_unwritten = from.is_unwritten,
-            Fact::Existing => to.existing = from.existing,
-            Fact::IsSameFile => to.is_same_file = from.is_same_file,
-            Fact::Ours => to.ours = from.ours,
-            Fact::TimeTells => to.time_tells = from.time_tells,
-            Fact::MayHide => to.may_hide = from.may_hide,
-            Fact::HiddenEqual => to.hidden_equal = from.hidden_equal,
-            Fact::SameValue => to.same_value = from.same_value,
-            Fact::Room => to.has_room = from.has_room,
-            Fact::OlderToRead => to.older_to_read = from.older_to_read,
-            Fact::FolderInPlace => to.folder_in_place = from.folder_in_place,
-            Fact::CopiedFirst => to.is_copied_first = from.is_copied_first,
-            Fact::MayDestroy => to.may_destroy = from.may_destroy,
+            NameFact::Kind => to.kind = from.kind,
+            NameFact::ListedBelow => to.is_listed_below = from.is_listed_below,
+            NameFact::Selected => to.is_selected = from.is_selected,
+            NameFact::Source => to.source = from.source,
+            NameFact::LeadsOut => to.leads_out = from.leads_out,
+            NameFact::IsPumps => to.is_pumps = from.is_pumps,
+            NameFact::IsFree => to.is_free = from.is_free,
+            NameFact::IsUnwritten => to.is_unwritten = from.is_unwritten,
+            NameFact::Existing => to.existing = from.existing,
+            NameFact::IsSameFile => to.is_same_file = from.is_same_file,
+            NameFact::Ours => to.ours = from.ours,
+            NameFact::TimeTells => to.time_tells = from.time_tells,
+            NameFact::MayHide => to.may_hide = from.may_hide,
+            NameFact::HiddenEqual => to.hidden_equal = from.hidden_equal,
+            NameFact::SameValue => to.same_value = from.same_value,
+            NameFact::Room => to.has_room = from.has_room,
+            NameFact::OlderToRead => to.older_to_read = from.older_to_read,
+            NameFact::FolderInPlace => to.folder_in_place = from.folder_in_place,
+            NameFact::CopiedFirst => to.is_copied_first = from.is_copied_first,
+            NameFact::MayDestroy => to.may_destroy = from.may_destroy,
         }
     }
 
     /// Drives the machine to its end; gives what decided, and all that was performed before.
-    fn run(&self) -> Ended {
+    fn run(&self) -> NameEnd {
         let mut machine = NameMachine::new(&self.flags, self.facts.form);
         let (mut asked, mut performed) = (BTreeSet::new(), Vec::new());
         for _ in 0..64 {
             let Decided { number, step } = machine.decided_by();
             match step {
-                Step::Find(fact) => {
+                NameStep::Find(fact) => {
                     assert!(asked.insert(fact), "{fact:?} is asked twice");
                     self.tell(fact, &mut machine.facts);
                 }
-                Step::Perform(action) if self.perform(action, &mut machine.facts) => performed.push(action),
-                Step::Perform(action) => return Ended { number, action, performed, asked },
+                NameStep::Perform(action) if self.perform(action, &mut machine.facts) => {
+                    performed.push(action)
+                }
+                NameStep::Perform(action) => return NameEnd { number, action, performed, asked },
             }
         }
         panic!("no end: {self:?}");
     }
 
     /// Performs what does not end the name; false for the rest.
-    fn perform(&self, action: Action, facts: &mut Facts) -> bool {
+    fn perform(&self, action: NameAction, facts: &mut KnownFacts) -> bool {
         match action {
-            Action::Prepare => facts.is_prepared = true,
-            Action::Wait(Awaited::RestOfFolder) => facts.is_its_turn = true,
-            Action::CompareExisting => facts.content = self.existing_content,
-            Action::CompareOlder => facts.older_content = self.older_content,
-            Action::RemoveFolder if self.removes_folder => facts.existing = Some(None),
-            Action::RemoveFolder => facts.folder_in_place = Some(FolderInPlace::Full),
-            Action::MeetLinks if !self.is_linked => facts.links = Some(Links::First),
-            Action::LinkOlder if !self.has_older => facts.has_no_older = true,
+            NameAction::Prepare => facts.is_prepared = true,
+            NameAction::Wait(Awaited::RestOfFolder) => facts.is_its_turn = true,
+            NameAction::CompareExisting => facts.content = self.existing_content,
+            NameAction::CompareOlder => facts.older_content = self.older_content,
+            NameAction::RemoveFolder if self.removes_folder => facts.existing = Some(None),
+            NameAction::RemoveFolder => facts.folder_in_place = Some(FolderInPlace::Full),
+            NameAction::MeetLinks if !self.is_linked => facts.links = Some(LinkPlace::First),
+            NameAction::LinkOlder if !self.has_older => facts.has_no_older = true,
             _ => return false,
         }
         true
@@ -166,15 +169,15 @@ impl World {
 }
 
 #[derive(Debug)]
-struct Ended {
+struct NameEnd {
     number: u8,
-    action: Action,
-    performed: Vec<Action>,
-    asked: BTreeSet<Fact>,
+    action: NameAction,
+    performed: Vec<NameAction>,
+    asked: BTreeSet<NameFact>,
 }
 
-const REPLACE: Action = Action::Copy { replaces: true, awaits_deletion: false };
-const COPY: Action = Action::Copy { replaces: false, awaits_deletion: false };
+const REPLACE: NameAction = NameAction::Copy { replaces: true, awaits_deletion: false };
+const COPY: NameAction = NameAction::Copy { replaces: false, awaits_deletion: false };
 
 fn update(world: World) -> World {
     world.flags(|flags| flags.update = Update::Older)
@@ -191,68 +194,100 @@ fn same_times(world: World) -> World {
     world.with(|world| world.existing().mtime_ns = 500)
 }
 
-fn selection() -> Vec<(u8, World, Action)> {
+const PARTIAL: Form =
+    Form { may_be_pumps: true, may_be_temporary: false, is_list: false, is_withheld: false };
+const LIST: Form = Form { is_list: true, ..PARTIAL };
+
+/// A name of a form that this program uses.
+fn pumps(form: Form) -> World {
+    World::new().facts(|facts| (facts.form, facts.is_pumps) = (form, Some(true)))
+}
+
+fn selection() -> Vec<(u8, World, NameAction)> {
     use FileKind::{Folder, Socket, Symlink};
-    let refuse = Action::Refuse;
-    let pumps = |form| World::new().facts(|facts| (facts.form, facts.is_pumps) = (form, Some(true)));
-    let partial = Form { may_be_pumps: true, ..Form::default() };
-    let list = Form { is_list: true, ..partial };
-    let verify = |world: World| world.flags(|flags| flags.purpose = Purpose::Verify);
-    let backwards = |world: World| world.flags(|flags| flags.purpose = Purpose::VerifyBackwards);
+    let refuse = NameAction::Refuse;
     vec![
         (2, World::new().facts(|facts| facts.is_listed_below = Some(true)), refuse(RefuseReason::NoFolder)),
-        (16, World::of_kind(Folder).facts(|facts| facts.is_listed_below = Some(true)), Action::Enter),
-        (3, World::new().facts(|facts| facts.is_selected = Some(false)), Action::Skip(SkipReason::Excluded)),
+        (16, World::of_kind(Folder).facts(|facts| facts.is_listed_below = Some(true)), NameAction::Enter),
+        (
+            3,
+            World::new().facts(|facts| facts.is_selected = Some(false)),
+            NameAction::Skip(SkipReason::Excluded),
+        ),
         // A silent skip goes before one that warns.
         (
             3,
             World::of_kind(Socket).facts(|facts| facts.is_selected = Some(false)),
-            Action::Skip(SkipReason::Excluded),
+            NameAction::Skip(SkipReason::Excluded),
         ),
-        (4, World::new().flags(|flags| flags.max_size_bytes = Some(9)), Action::Skip(SkipReason::TooLarge)),
-        (4, World::new().flags(|flags| flags.min_size_bytes = Some(11)), Action::Skip(SkipReason::TooSmall)),
-        (4, pumps(list).flags(|flags| flags.max_size_bytes = Some(9)), Action::Skip(SkipReason::TooLarge)),
+        (
+            4,
+            World::new().flags(|flags| flags.max_size_bytes = Some(9)),
+            NameAction::Skip(SkipReason::TooLarge),
+        ),
+        (
+            4,
+            World::new().flags(|flags| flags.min_size_bytes = Some(11)),
+            NameAction::Skip(SkipReason::TooSmall),
+        ),
+        (
+            4,
+            pumps(LIST).flags(|flags| flags.max_size_bytes = Some(9)),
+            NameAction::Skip(SkipReason::TooLarge),
+        ),
         (36, World::new().flags(|flags| flags.max_size_bytes = Some(10)), REPLACE),
-        (5, World::new().free().flags(|flags| flags.existing = true), Action::Skip(SkipReason::NotExisting)),
+        (
+            5,
+            World::new().free().flags(|flags| flags.existing = true),
+            NameAction::Skip(SkipReason::NotExisting),
+        ),
         (36, World::new().flags(|flags| flags.existing = true), REPLACE),
-        (6, pumps(Form { is_withheld: true, ..Form::default() }), Action::Skip(SkipReason::Withheld)),
-        (7, World::of_kind(Socket), Action::Skip(SkipReason::Socket)),
+        (6, pumps(Form { is_withheld: true, ..Form::default() }), NameAction::Skip(SkipReason::Withheld)),
+        (7, World::of_kind(Socket), NameAction::Skip(SkipReason::Socket)),
         (
             8,
             World::of_kind(Symlink)
                 .flags(|flags| flags.safe_links = true)
                 .facts(|facts| facts.leads_out = Some(true)),
-            Action::Skip(SkipReason::LeadsOut),
+            NameAction::Skip(SkipReason::LeadsOut),
         ),
         (
             36,
             World::of_kind(Symlink).facts(|facts| facts.leads_out = Some(true)),
-            Action::MakeSpecial { replaces: true },
+            NameAction::MakeSpecial { replaces: true },
         ),
-        (9, pumps(partial), Action::Skip(SkipReason::Partial)),
-        (9, verify(pumps(partial)), Action::Skip(SkipReason::Partial)),
-        (11, backwards(pumps(partial)), Action::Verify),
-        (9, verify(pumps(list)), refuse(RefuseReason::Unfinished)),
-        (9, backwards(pumps(list)), refuse(RefuseReason::Unfinished)),
-        (10, pumps(list).facts(|facts| facts.is_pumps = Some(false)), refuse(RefuseReason::NameOfList)),
-        (11, verify(pumps(list)).facts(|facts| facts.is_pumps = Some(false)), Action::Verify),
-        (11, verify(World::new()), Action::Verify),
     ]
 }
 
-fn existing_entries() -> Vec<(u8, World, Action)> {
+fn names_of_this_program() -> Vec<(u8, World, NameAction)> {
+    let refuse = NameAction::Refuse;
+    let verify = |world: World| world.flags(|flags| flags.purpose = NamePurpose::Verify);
+    let backwards = |world: World| world.flags(|flags| flags.purpose = NamePurpose::VerifyBackwards);
+    vec![
+        (9, pumps(PARTIAL), NameAction::Skip(SkipReason::Partial)),
+        (9, verify(pumps(PARTIAL)), NameAction::Skip(SkipReason::Partial)),
+        (11, backwards(pumps(PARTIAL)), NameAction::Verify),
+        (9, verify(pumps(LIST)), refuse(RefuseReason::Unfinished)),
+        (9, backwards(pumps(LIST)), refuse(RefuseReason::Unfinished)),
+        (10, pumps(LIST).facts(|facts| facts.is_pumps = Some(false)), refuse(RefuseReason::NameOfList)),
+        (11, verify(pumps(LIST)).facts(|facts| facts.is_pumps = Some(false)), NameAction::Verify),
+        (11, verify(World::new()), NameAction::Verify),
+    ]
+}
+
+fn existing_entries() -> Vec<(u8, World, NameAction)> {
     use FileKind::{Fifo, Folder, Regular, Symlink};
-    let leave = Action::Leave;
+    let leave = NameAction::Leave;
     let ignore = |world: World| world.flags(|flags| flags.ignore_existing = true);
     let ours = |world: World, ours| world.facts(|facts| facts.ours = Some(ours));
     let delete = |world: World| world.flags(|flags| flags.delete = true);
     let in_place = |world: World, folder| world.facts(|facts| facts.folder_in_place = Some(folder));
-    let refused = Action::Refuse(RefuseReason::FolderInPlace);
+    let refused = NameAction::Refuse(RefuseReason::FolderInPlace);
     vec![
         (36, World::new().free(), COPY),
-        (36, World::of_kind(Fifo).free(), Action::MakeSpecial { replaces: false }),
-        (16, World::of_kind(Folder), Action::Enter),
-        (16, ignore(World::of_kind(Folder)), Action::Enter),
+        (36, World::of_kind(Fifo).free(), NameAction::MakeSpecial { replaces: false }),
+        (16, World::of_kind(Folder), NameAction::Enter),
+        (16, ignore(World::of_kind(Folder)), NameAction::Enter),
         (17, ours(World::new(), Ours::Earlier), leave(LeaveReason::Ours)),
         (17, ours(ignore(World::new()), Ours::Earlier), leave(LeaveReason::Ours)),
         (18, ignore(World::new()), leave(LeaveReason::Exists)),
@@ -262,18 +297,22 @@ fn existing_entries() -> Vec<(u8, World, Action)> {
         (18, ours(ignore(World::new()), Ours::Touched), leave(LeaveReason::Exists)),
         (36, ours(ignore(World::new()), Ours::Unverified), REPLACE),
         (36, ignore(World::new()).free(), COPY),
-        (19, World::of_kind(Folder).free(), Action::MakeFolder { replaces: false }),
-        (19, update(over(Folder, Regular)), Action::MakeFolder { replaces: true }),
-        (19, World::of_kind(Folder).free().facts(|facts| facts.has_room = Some(false)), Action::CountMissing),
-        (16, World::of_kind(Folder).facts(|facts| facts.has_room = Some(false)), Action::Enter),
-        (28, World::new().facts(|facts| facts.has_room = Some(false)), Action::CountMissing),
-        (28, World::of_kind(Symlink).facts(|facts| facts.has_room = Some(false)), Action::CountMissing),
+        (19, World::of_kind(Folder).free(), NameAction::MakeFolder { replaces: false }),
+        (19, update(over(Folder, Regular)), NameAction::MakeFolder { replaces: true }),
+        (
+            19,
+            World::of_kind(Folder).free().facts(|facts| facts.has_room = Some(false)),
+            NameAction::CountMissing,
+        ),
+        (16, World::of_kind(Folder).facts(|facts| facts.has_room = Some(false)), NameAction::Enter),
+        (28, World::new().facts(|facts| facts.has_room = Some(false)), NameAction::CountMissing),
+        (28, World::of_kind(Symlink).facts(|facts| facts.has_room = Some(false)), NameAction::CountMissing),
         (36, over(Regular, Symlink), REPLACE),
         (36, update(over(Regular, Fifo)), REPLACE),
         (33, over(Regular, Folder), refused),
         (33, in_place(delete(over(Regular, Folder)), FolderInPlace::Stays), refused),
-        (33, delete(over(Fifo, Folder)), Action::Wait(Awaited::Deletion)),
-        (33, delete(over(Regular, Folder)), Action::Wait(Awaited::Deletion)),
+        (33, delete(over(Fifo, Folder)), NameAction::Wait(Awaited::Deletion)),
+        (33, delete(over(Regular, Folder)), NameAction::Wait(Awaited::Deletion)),
         (36, in_place(over(Regular, Folder), FolderInPlace::Empty), COPY),
         (
             33,
@@ -283,23 +322,62 @@ fn existing_entries() -> Vec<(u8, World, Action)> {
         (
             36,
             delete(over(Regular, Folder)).facts(|facts| facts.is_copied_first = Some(true)),
-            Action::Copy { replaces: false, awaits_deletion: true },
+            NameAction::Copy { replaces: false, awaits_deletion: true },
         ),
     ]
 }
 
-fn skip_rules() -> Vec<(u8, World, Action)> {
-    use FileKind::{Fifo, Symlink};
-    let leave = Action::Leave;
-    let differs = |world: World| world.flags(|flags| flags.update = Update::Differs);
-    let checksum = |world: World| world.flags(|flags| flags.checksum = true);
-    let by_size = |world: World| differs(world).flags(|flags| flags.size_only = true);
-    let set = |world: World, set: fn(&mut Meta)| world.with(|world| set(world.existing()));
-    let content = |world: World, content| world.with(|world| world.existing_content = content);
-    let equal = || same_times(World::new());
-    let at = |world: World, mtime_ns| world.with(|world| world.existing().mtime_ns = mtime_ns);
+fn differs(world: World) -> World {
+    world.flags(|flags| flags.update = Update::Differs)
+}
+
+fn set(world: World, set: fn(&mut Meta)) -> World {
+    world.with(|world| set(world.existing()))
+}
+
+fn at(mtime_ns: i128) -> World {
+    World::new().with(|world| world.existing().mtime_ns = mtime_ns)
+}
+
+fn equal() -> World {
+    same_times(World::new())
+}
+
+fn by_time() -> Vec<(u8, World, NameAction)> {
+    let leave = NameAction::Leave;
     let window = |world: World| world.flags(|flags| flags.window_ns = 2);
     let parted = |world: World| update(world).flags(|flags| flags.parts_remain = true);
+    vec![
+        (36, equal(), REPLACE),
+        (21, update(at(501)), leave(LeaveReason::Newer)),
+        (36, differs(at(501)), REPLACE),
+        (36, update(at(501)).facts(|facts| facts.ours = Some(Ours::Unverified)), REPLACE),
+        (21, update(at(501)).facts(|facts| facts.ours = Some(Ours::Touched)), leave(LeaveReason::Newer)),
+        (36, parted(set(at(501), |it| it.size_bytes = 9)), REPLACE),
+        (21, parted(at(501)), leave(LeaveReason::Newer)),
+        (21, parted(set(at(501), |it| it.size_bytes = 11)), leave(LeaveReason::Newer)),
+        (26, window(update(at(502))), leave(LeaveReason::EqualInTime)),
+        (36, window(update(set(at(502), |it| it.size_bytes = 11))), REPLACE),
+        (21, window(update(set(at(503), |it| it.size_bytes = 11))), leave(LeaveReason::Newer)),
+        (27, window(differs(set(at(498), |it| it.mode = 0o600))), NameAction::SetAttributes),
+        (36, window(differs(at(497))), REPLACE),
+        (36, update(equal()).facts(|facts| facts.ours = Some(Ours::Touched)), REPLACE),
+        (36, update(set(equal(), |it| it.size_bytes = 11)), REPLACE),
+        (36, update(World::new()), REPLACE),
+        (26, update(equal()), leave(LeaveReason::EqualInTime)),
+        (27, update(set(equal(), |it| it.mode = 0o600)), NameAction::SetAttributes),
+        (27, update(equal()).facts(|facts| facts.hidden_equal = Some(false)), NameAction::SetAttributes),
+        (36, update(set(equal(), |it| (it.mode, it.links) = (0o600, 2))), REPLACE),
+        (26, update(set(equal(), |it| it.links = 2)), leave(LeaveReason::EqualInTime)),
+    ]
+}
+
+fn by_content() -> Vec<(u8, World, NameAction)> {
+    use FileKind::{Fifo, Symlink};
+    let leave = NameAction::Leave;
+    let checksum = |world: World| world.flags(|flags| flags.checksum = true);
+    let by_size = |world: World| differs(world).flags(|flags| flags.size_only = true);
+    let content = |world: World, content| world.with(|world| world.existing_content = content);
     let untimed = |world: World| world.facts(|facts| facts.time_tells = Some(false));
     let coarse = || {
         World::new().with(|world| {
@@ -308,31 +386,6 @@ fn skip_rules() -> Vec<(u8, World, Action)> {
         })
     };
     vec![
-        (36, equal(), REPLACE),
-        (21, update(at(World::new(), 501)), leave(LeaveReason::Newer)),
-        (36, differs(at(World::new(), 501)), REPLACE),
-        (36, update(at(World::new(), 501)).facts(|facts| facts.ours = Some(Ours::Unverified)), REPLACE),
-        (
-            21,
-            update(at(World::new(), 501)).facts(|facts| facts.ours = Some(Ours::Touched)),
-            leave(LeaveReason::Newer),
-        ),
-        (36, parted(set(at(World::new(), 501), |it| it.size_bytes = 9)), REPLACE),
-        (21, parted(at(World::new(), 501)), leave(LeaveReason::Newer)),
-        (21, parted(set(at(World::new(), 501), |it| it.size_bytes = 11)), leave(LeaveReason::Newer)),
-        (26, window(update(at(World::new(), 502))), leave(LeaveReason::EqualInTime)),
-        (36, window(update(set(at(World::new(), 502), |it| it.size_bytes = 11))), REPLACE),
-        (21, window(update(set(at(World::new(), 503), |it| it.size_bytes = 11))), leave(LeaveReason::Newer)),
-        (27, window(differs(set(at(World::new(), 498), |it| it.mode = 0o600))), Action::SetAttributes),
-        (36, window(differs(at(World::new(), 497))), REPLACE),
-        (36, update(equal()).facts(|facts| facts.ours = Some(Ours::Touched)), REPLACE),
-        (36, update(set(equal(), |it| it.size_bytes = 11)), REPLACE),
-        (36, update(World::new()), REPLACE),
-        (26, update(equal()), leave(LeaveReason::EqualInTime)),
-        (27, update(set(equal(), |it| it.mode = 0o600)), Action::SetAttributes),
-        (27, update(equal()).facts(|facts| facts.hidden_equal = Some(false)), Action::SetAttributes),
-        (36, update(set(equal(), |it| (it.mode, it.links) = (0o600, 2))), REPLACE),
-        (26, update(set(equal(), |it| it.links = 2)), leave(LeaveReason::EqualInTime)),
         // Content is read before anything is decided by it; a change of attributes alone asks for other names.
         (26, content(checksum(equal()), Content::Equal), leave(LeaveReason::EqualInContent)),
         (
@@ -340,38 +393,34 @@ fn skip_rules() -> Vec<(u8, World, Action)> {
             content(checksum(set(equal(), |it| it.links = 2)), Content::Equal),
             leave(LeaveReason::EqualInContent),
         ),
-        (27, content(checksum(World::new()), Content::Equal), Action::SetAttributes),
+        (27, content(checksum(World::new()), Content::Equal), NameAction::SetAttributes),
         (36, content(checksum(equal()), Content::Other), REPLACE),
         (36, checksum(set(World::new(), |it| it.size_bytes = 9)), REPLACE),
         // A time that could not be kept tells nothing.
-        (27, content(untimed(differs(World::new())), Content::Equal), Action::SetAttributes),
+        (27, content(untimed(differs(World::new())), Content::Equal), NameAction::SetAttributes),
         (36, content(untimed(differs(World::new())), Content::Other), REPLACE),
         (36, content(untimed(differs(set(World::new(), |it| it.links = 2))), Content::Equal), REPLACE),
         (26, differs(coarse()), leave(LeaveReason::EqualInTime)),
         (36, content(differs(coarse()).facts(|facts| facts.may_hide = Some(true)), Content::Other), REPLACE),
-        (27, by_size(at(World::new(), 900)), Action::SetAttributes),
+        (27, by_size(at(900)), NameAction::SetAttributes),
         (36, by_size(set(equal(), |it| it.size_bytes = 11)), REPLACE),
-        (
-            26,
-            by_size(at(World::new(), 900)).flags(|flags| flags.times = false),
-            leave(LeaveReason::EqualInTime),
-        ),
+        (26, by_size(at(900)).flags(|flags| flags.times = false), leave(LeaveReason::EqualInTime)),
         (26, update(same_times(World::of_kind(Symlink))), leave(LeaveReason::Same)),
         (
             26,
             update(set(same_times(World::of_kind(Symlink)), |it| it.mode = 0o777)),
             leave(LeaveReason::Same),
         ),
-        (27, update(World::of_kind(Fifo)), Action::SetAttributes),
+        (27, update(World::of_kind(Fifo)), NameAction::SetAttributes),
         (
             36,
             update(World::of_kind(Fifo)).facts(|facts| facts.same_value = Some(false)),
-            Action::MakeSpecial { replaces: true },
+            NameAction::MakeSpecial { replaces: true },
         ),
     ]
 }
 
-fn writing() -> Vec<(u8, World, Action)> {
+fn writing() -> Vec<(u8, World, NameAction)> {
     let older = |world: World| world.flags(|flags| flags.link_dest = true);
     let read = |world: World| {
         older(world).flags(|flags| flags.checksum = true).facts(|facts| facts.older_to_read = Some(true))
@@ -381,17 +430,17 @@ fn writing() -> Vec<(u8, World, Action)> {
         (
             31,
             numbers(World::new()).facts(|facts| facts.is_same_file = Some(true)),
-            Action::Leave(LeaveReason::OwnInode),
+            NameAction::Leave(LeaveReason::OwnInode),
         ),
         (36, numbers(World::new()), REPLACE),
-        (34, World::new().with(|world| world.is_linked = true), Action::MeetLinks),
-        (35, older(World::new()).with(|world| world.has_older = true), Action::LinkOlder),
+        (34, World::new().with(|world| world.is_linked = true), NameAction::MeetLinks),
+        (35, older(World::new()).with(|world| world.has_older = true), NameAction::LinkOlder),
         (36, older(World::new()), REPLACE),
-        (36, older(World::of_kind(FileKind::Fifo)), Action::MakeSpecial { replaces: true }),
+        (36, older(World::of_kind(FileKind::Fifo)), NameAction::MakeSpecial { replaces: true }),
         (
             35,
             read(World::new()).with(|it| (it.older_content, it.has_older) = (Content::Equal, true)),
-            Action::LinkOlder,
+            NameAction::LinkOlder,
         ),
         (36, read(World::new()).with(|world| world.has_older = true), REPLACE),
     ]
@@ -399,7 +448,8 @@ fn writing() -> Vec<(u8, World, Action)> {
 
 #[test]
 fn every_rule_decides_as_its_row_says() {
-    let all = [selection(), existing_entries(), skip_rules(), writing()].concat();
+    let all = [selection(), names_of_this_program(), existing_entries(), by_time(), by_content(), writing()]
+        .concat();
     for (number, world, action) in &all {
         let ended = world.run();
         assert_eq!((ended.number, ended.action), (*number, *action), "{ended:?} {world:?}");
@@ -410,19 +460,19 @@ fn every_rule_decides_as_its_row_says() {
 fn rules_that_only_ask_or_go_on_do_so() {
     let performed = |world: &World| world.run().performed;
     let temporary = World::new().facts(|facts| facts.form.may_be_temporary = true);
-    assert_eq!(performed(&temporary)[0], Action::Wait(Awaited::RestOfFolder));
-    assert!(temporary.run().asked.contains(&Fact::IsFree), "what another process writes is refused");
-    assert!(World::new().run().asked.contains(&Fact::IsUnwritten));
-    assert!(World::new().run().asked.contains(&Fact::MayDestroy));
-    assert!(!World::new().free().run().asked.contains(&Fact::MayDestroy), "nothing is destroyed");
-    assert_eq!(performed(&World::new().free())[0], Action::Prepare, "a file is opened before all else");
-    assert_eq!(performed(&World::of_kind(FileKind::Folder)), [Action::Prepare]);
-    assert!(!performed(&World::of_kind(FileKind::Fifo)).contains(&Action::Prepare));
+    assert_eq!(performed(&temporary)[0], NameAction::Wait(Awaited::RestOfFolder));
+    assert!(temporary.run().asked.contains(&NameFact::IsFree), "what another process writes is refused");
+    assert!(World::new().run().asked.contains(&NameFact::IsUnwritten));
+    assert!(World::new().run().asked.contains(&NameFact::MayDestroy));
+    assert!(!World::new().free().run().asked.contains(&NameFact::MayDestroy), "nothing is destroyed");
+    assert_eq!(performed(&World::new().free())[0], NameAction::Prepare, "a file is opened before all else");
+    assert_eq!(performed(&World::of_kind(FileKind::Folder)), [NameAction::Prepare]);
+    assert!(!performed(&World::of_kind(FileKind::Fifo)).contains(&NameAction::Prepare));
     let fifo = over(FileKind::Fifo, FileKind::Folder);
-    assert!(performed(&fifo).contains(&Action::Prepare), "nothing is removed for what cannot be made");
+    assert!(performed(&fifo).contains(&NameAction::Prepare), "nothing is removed for what cannot be made");
     let read = World::new().flags(|flags| (flags.link_dest, flags.checksum) = (true, true));
     let read = read.facts(|facts| facts.older_to_read = Some(true));
-    assert!(performed(&read).contains(&Action::CompareOlder));
+    assert!(performed(&read).contains(&NameAction::CompareOlder));
 }
 
 #[test]
@@ -434,7 +484,14 @@ fn numbers_ascend() {
 #[test]
 fn a_new_file_without_flags_costs_one_look() {
     let asked = World::new().free().run().asked;
-    let free = [Fact::Kind, Fact::ListedBelow, Fact::Selected, Fact::IsUnwritten, Fact::Existing, Fact::Room];
+    let free = [
+        NameFact::Kind,
+        NameFact::ListedBelow,
+        NameFact::Selected,
+        NameFact::IsUnwritten,
+        NameFact::Existing,
+        NameFact::Room,
+    ];
     assert_eq!(asked, BTreeSet::from(free));
 }
 
@@ -477,7 +534,10 @@ proptest! {
         (world.removes_folder, world.is_linked, world.has_older) = (bit(30), bit(31), bit(32));
         let ended = world.run();
         // Nothing is replaced that the user wanted left, and no folder by anything.
-        let replaces = matches!(ended.action, Action::Copy { replaces: true, .. } | Action::MakeSpecial { replaces: true });
+        let replaces = matches!(
+            ended.action,
+            NameAction::Copy { replaces: true, .. } | NameAction::MakeSpecial { replaces: true }
+        );
         prop_assert!(!replaces || existing.is_some_and(|existing| existing != FileKind::Folder));
         let is_left = world.flags.ignore_existing && existing.is_some() && kind != FileKind::Folder;
         prop_assert!(!(is_left && replaces) || bits >> 20 & 1 == 0, "{:?}", ended);

@@ -3,7 +3,7 @@
 //!
 //! Must not know: how it is done.
 
-use datapump_core::name::Purpose;
+use datapump_core::name::NamePurpose;
 use std::path::Path;
 
 use datapump_core::Shape;
@@ -71,9 +71,9 @@ impl Job {
         trees.rules = trees.rules.where_parts_remain(parts_remain);
         trees.flags.parts_remain = parts_remain;
         trees.flags.purpose = match self.work {
-            JobKind::Compare if self.options.compares_backwards => Purpose::VerifyBackwards,
-            JobKind::Compare => Purpose::Verify,
-            _ => Purpose::Copy,
+            JobKind::Compare if self.options.compares_backwards => NamePurpose::VerifyBackwards,
+            JobKind::Compare => NamePurpose::Verify,
+            _ => NamePurpose::Copy,
         };
         Ok((items, trees))
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use datapump_core::name::NameFlags;
+use datapump_core::name::NameOptions;
 use rustix::process::{getegid, getgroups};
 
 use crate::job::budget::charged::ChargedRoom;
@@ -45,7 +45,7 @@ use pruning::Pruning;
 pub(crate) struct Trees {
     pub(crate) rules: Rules,
     /// What was asked, as far as it decides about names.
-    pub(crate) flags: NameFlags,
+    pub(crate) flags: NameOptions,
     pub(crate) links: Links,
     /// Files at the target of which a dry run told that their attributes would be set.
     adjusted: Mutex<BTreeSet<FileId>>,

@@ -1,14 +1,11 @@
-//! Deals with the names of a folder, one after the other: what is it, what stands at the target, what is to be done.
-//!
-//! A small file is opened here and its blocks go to the lane that opened it; a large one is left to the lanes that
-//! move pieces.
+//! Files of a batch that are copied: opened, staged and handed on. Blocks of a small file go to the lane that opened it; a
+//! large one is left to the lanes that move pieces.
 //!
 //! Must not know: how folders are listed and finished, how blocks are moved.
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use datapump_core::verdict::Waits;
 use datapump_core::{BlockRoute, Extent, Length};
@@ -26,11 +23,10 @@ use crate::open::{self, OpenTarget};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
-use crate::tree::folder::directory::{Batch, Beside, NotCopied};
+use crate::tree::folder::directory::{Batch, Beside};
 use crate::tree::folder::origin::SmallRead;
 use crate::tree::links::followed_links;
 use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::names::name_work;
 use crate::tree::rules::findings;
 use datapump_engine::Handle;
 use datapump_files::commit::{Before, StagedFile};
@@ -48,24 +44,6 @@ const WRITABLE: u32 = 0o600;
 pub(crate) type Ready = (Arc<Task>, Extent);
 
 impl BatchCursor {
-    /// Deals with names until one is a small file to be moved, or none is left.
-    pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
-        while !shared.stop.load(Ordering::Relaxed) {
-            self.open_early(shared);
-            let name = self.names.next()?;
-            match name_work::deal_with(shared, self, waits, &name) {
-                Ok(Some(ready)) => return Some(ready),
-                Ok(None) => {}
-                Err(problem) => {
-                    let size_bytes = || self.meta(&name).ok().map(|meta| meta.size_bytes);
-                    shared.ledger.full.lacks(&problem, size_bytes);
-                    self.directory.report(&shared.ledger, NotCopied::listed(&name), problem);
-                }
-            }
-        }
-        None
-    }
-
     /// Whether no pattern leaves it out.
     pub(crate) fn is_included(&self, shared: &Shared<'_>, name: &Name, kind: FileKind) -> bool {
         shared.trees.select.includes(

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::sync::atomic::Ordering;
 
 use datapump_core::name::{
-    Action, Awaited, Content, Fact, Facts, Form, LeaveReason, Links, NameMachine, Ours, RefuseReason,
-    SkipReason, Step,
+    Awaited, Content, Form, KnownFacts, LeaveReason, LinkPlace, NameAction, NameFact, NameMachine, NameStep,
+    Ours, RefuseReason, SkipReason,
 };
 use datapump_core::verdict::Waits;
 
@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
-use crate::tree::folder::directory::Looked;
+use crate::tree::folder::directory::{Looked, NotCopied};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::walk::{self, OpenedSource};
 use crate::tree::links::followed_links;
@@ -52,7 +52,7 @@ enum Done {
 const ENDED: Result<Done, Problem> = Ok(Done::Ended(None));
 
 /// A file that is open to be copied, and what its times could tell.
-pub(super) struct OpenSource {
+pub(super) struct OpenedFile {
     pub(super) held: Held,
     pub(super) look: TimeLook,
 }
@@ -65,7 +65,7 @@ struct NameWork<'work> {
     machine: NameMachine<'work>,
     /// The source's, as it is.
     meta: Option<Meta>,
-    open: Option<OpenSource>,
+    open: Option<OpenedFile>,
     folder: Option<OpenedSource>,
     older: Option<File>,
     /// Its other names wait under this.
@@ -74,8 +74,28 @@ struct NameWork<'work> {
     way_end: Option<InTheWay>,
 }
 
+impl BatchCursor {
+    /// Deals with names until one is a small file to be moved, or none is left.
+    pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
+        while !shared.stop.load(Ordering::Relaxed) {
+            self.open_early(shared);
+            let name = self.names.next()?;
+            match deal_with(shared, self, waits, &name) {
+                Ok(Some(ready)) => return Some(ready),
+                Ok(None) => {}
+                Err(problem) => {
+                    let size_bytes = || self.meta(&name).ok().map(|meta| meta.size_bytes);
+                    shared.ledger.full.lacks(&problem, size_bytes);
+                    self.directory.report(&shared.ledger, NotCopied::listed(&name), problem);
+                }
+            }
+        }
+        None
+    }
+}
+
 /// Deals with a name. Gives a small file that is to be moved now.
-pub(super) fn deal_with(
+fn deal_with(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     waits: &mut Waits,
@@ -87,7 +107,7 @@ pub(super) fn deal_with(
         is_list: cursor.directory.parent.is_none() && name.name == LIST_NAME,
         is_withheld: name.is_withheld,
     };
-    run(shared, cursor, waits, name, Facts { form, ..Facts::default() })
+    run(shared, cursor, waits, name, KnownFacts { form, ..KnownFacts::default() })
 }
 
 /// Deals with a link, pipe or device that the user named: it was selected by that.
@@ -98,8 +118,12 @@ pub(super) fn deal_with_named(
     name: &Name,
 ) -> Result<Option<Ready>, Problem> {
     let yes = Some(true);
-    let facts =
-        Facts { is_listed_below: Some(false), is_selected: yes, is_unwritten: yes, ..Facts::default() };
+    let facts = KnownFacts {
+        is_listed_below: Some(false),
+        is_selected: yes,
+        is_unwritten: yes,
+        ..KnownFacts::default()
+    };
     run(shared, cursor, waits, name, facts)
 }
 
@@ -108,7 +132,7 @@ fn run(
     cursor: &BatchCursor,
     waits: &mut Waits,
     name: &Name,
-    facts: Facts,
+    facts: KnownFacts,
 ) -> Result<Option<Ready>, Problem> {
     let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
     (machine.facts.content, machine.facts.older_content) = match cursor.looked {
@@ -140,8 +164,8 @@ impl NameWork<'_> {
     fn run(&mut self, waits: &mut Waits) -> Result<Option<Ready>, Problem> {
         loop {
             match self.machine.poll() {
-                Step::Find(fact) => self.find(fact)?,
-                Step::Perform(action) => match self.perform(waits, action)? {
+                NameStep::Find(fact) => self.find(fact)?,
+                NameStep::Perform(action) => match self.perform(waits, action)? {
                     Done::GoesOn => {}
                     Done::Ended(ready) => return Ok(ready),
                 },
@@ -149,16 +173,16 @@ impl NameWork<'_> {
         }
     }
 
-    fn find(&mut self, fact: Fact) -> Result<(), Problem> {
+    fn find(&mut self, fact: NameFact) -> Result<(), Problem> {
         let (shared, cursor, name) = (self.shared, self.cursor, self.name);
         let kind = self.machine.facts.kind;
         match fact {
-            Fact::Kind => self.machine.facts.kind = Some(self.kind()?),
-            Fact::Source => self.set_source(cursor.meta(name)?),
-            Fact::Existing => self.machine.facts.existing = Some(cursor.there(&name.name)?),
-            Fact::Ours => self.machine.facts.ours = Some(self.ours()?),
-            Fact::Room => self.machine.facts.has_room = Some(self.has_room()?),
-            Fact::FolderInPlace => {
+            NameFact::Kind => self.machine.facts.kind = Some(self.kind()?),
+            NameFact::Source => self.set_source(cursor.meta(name)?),
+            NameFact::Existing => self.machine.facts.existing = Some(cursor.there(&name.name)?),
+            NameFact::Ours => self.machine.facts.ours = Some(self.ours()?),
+            NameFact::Room => self.machine.facts.has_room = Some(self.has_room()?),
+            NameFact::FolderInPlace => {
                 self.way_end = make_way::end_of_wait(cursor, name);
                 let found = make_way::folder_in_place(shared, cursor, name, self.way_end)?;
                 self.machine.facts.folder_in_place = Some(found);
@@ -167,23 +191,23 @@ impl NameWork<'_> {
                 let found = self.is_so(fact, kind)?;
                 let facts = &mut self.machine.facts;
                 let slot = match fact {
-                    Fact::ListedBelow => &mut facts.is_listed_below,
-                    Fact::Selected => &mut facts.is_selected,
-                    Fact::LeadsOut => &mut facts.leads_out,
-                    Fact::IsPumps => &mut facts.is_pumps,
-                    Fact::IsFree => &mut facts.is_free,
-                    Fact::IsUnwritten => &mut facts.is_unwritten,
-                    Fact::IsSameFile => &mut facts.is_same_file,
-                    Fact::TimeTells => &mut facts.time_tells,
-                    Fact::MayHide => &mut facts.may_hide,
-                    Fact::HiddenEqual => &mut facts.hidden_equal,
-                    Fact::SameValue => &mut facts.same_value,
-                    Fact::OlderToRead => &mut facts.older_to_read,
-                    Fact::CopiedFirst => &mut facts.is_copied_first,
+                    NameFact::ListedBelow => &mut facts.is_listed_below,
+                    NameFact::Selected => &mut facts.is_selected,
+                    NameFact::LeadsOut => &mut facts.leads_out,
+                    NameFact::IsPumps => &mut facts.is_pumps,
+                    NameFact::IsFree => &mut facts.is_free,
+                    NameFact::IsUnwritten => &mut facts.is_unwritten,
+                    NameFact::IsSameFile => &mut facts.is_same_file,
+                    NameFact::TimeTells => &mut facts.time_tells,
+                    NameFact::MayHide => &mut facts.may_hide,
+                    NameFact::HiddenEqual => &mut facts.hidden_equal,
+                    NameFact::SameValue => &mut facts.same_value,
+                    NameFact::OlderToRead => &mut facts.older_to_read,
+                    NameFact::CopiedFirst => &mut facts.is_copied_first,
                     _ => &mut facts.may_destroy,
                 };
                 *slot = Some(found);
-                if fact == Fact::Selected && found && cursor.walks {
+                if fact == NameFact::Selected && found && cursor.walks {
                     shared.ledger.watch.compares_name();
                 }
             }
@@ -191,45 +215,47 @@ impl NameWork<'_> {
         Ok(())
     }
 
-    /// Facts that are a yes or a no. What must not be is an error.
-    fn is_so(&mut self, fact: Fact, kind: Option<FileKind>) -> Result<bool, Problem> {
+    /// KnownFacts that are a yes or a no. What must not be is an error.
+    fn is_so(&mut self, fact: NameFact, kind: Option<FileKind>) -> Result<bool, Problem> {
         let (shared, cursor, name) = (self.shared, self.cursor, self.name);
         let kind = kind.unwrap_or(FileKind::Regular);
         Ok(match fact {
-            Fact::ListedBelow => {
+            NameFact::ListedBelow => {
                 let folder = || cursor.paths.relative(&cursor.directory);
                 shared.trees.select.has_below(folder, &name.name)
             }
-            Fact::Selected if shared.settings.compares => extras::is_compared(shared, cursor, name, kind)?,
-            Fact::Selected => cursor.is_included(shared, name, kind),
-            Fact::LeadsOut => left_out::leads_out_of_tree(cursor, name)?,
-            Fact::IsPumps => left_out::is_pumps(cursor, name)?,
-            Fact::IsFree => left_out::refuse_clash(shared, cursor, name).map(|()| true)?,
-            Fact::IsUnwritten => {
+            NameFact::Selected if shared.settings.compares => {
+                extras::is_compared(shared, cursor, name, kind)?
+            }
+            NameFact::Selected => cursor.is_included(shared, name, kind),
+            NameFact::LeadsOut => left_out::leads_out_of_tree(cursor, name)?,
+            NameFact::IsPumps => left_out::is_pumps(cursor, name)?,
+            NameFact::IsFree => left_out::refuse_clash(shared, cursor, name).map(|()| true)?,
+            NameFact::IsUnwritten => {
                 let folders = (&*cursor.directory, &cursor.source);
                 followed_links::refuse_written(shared, folders, name).map(|()| true)?
             }
-            Fact::IsSameFile => self.is_same_file(),
-            Fact::TimeTells => {
+            NameFact::IsSameFile => self.is_same_file(),
+            NameFact::TimeTells => {
                 let (source, existing) = self.both()?;
                 !kept_times::says_nothing(shared, cursor.target()?, (&source, &existing))
             }
-            Fact::MayHide => {
+            NameFact::MayHide => {
                 let both = self.both()?;
                 let place = (cursor.target()?, &*name.name);
                 kept_times::may_hide(shared, place, (&both.0, &both.1), || cursor.source.magic())
             }
-            Fact::HiddenEqual => !cursor.hidden_differ(shared, name),
-            Fact::SameValue => {
+            NameFact::HiddenEqual => !cursor.hidden_differ(shared, name),
+            NameFact::SameValue => {
                 let (source, existing) = self.both()?;
                 special::is_same(cursor, name, &source, &existing)
             }
-            Fact::OlderToRead => {
+            NameFact::OlderToRead => {
                 let meta = self.meta()?;
                 self.older = link_dest::open_unchanged(shared, &self.entry(), (name, &meta))?;
                 self.older.is_some()
             }
-            Fact::CopiedFirst => {
+            NameFact::CopiedFirst => {
                 let meta = self.meta()?;
                 make_way::is_copied_first(shared, cursor, name, &meta)
             }
@@ -314,66 +340,48 @@ impl NameWork<'_> {
         source.handle != 0 && source.handle == existing.handle && source.generation == existing.generation
     }
 
-    fn perform(&mut self, waits: &mut Waits, action: Action) -> Result<Done, Problem> {
+    fn perform(&mut self, waits: &mut Waits, action: NameAction) -> Result<Done, Problem> {
         let (shared, cursor, name) = (self.shared, self.cursor, self.name);
         match action {
-            Action::Skip(reason) => self.skip(reason).and(ENDED),
-            Action::Leave(reason) => self.leave(reason).and(ENDED),
-            Action::Refuse(reason) => Err(self.refusal(reason)),
-            Action::Wait(Awaited::RestOfFolder) => {
+            NameAction::Skip(reason) => self.skip(reason).and(ENDED),
+            NameAction::Leave(reason) => self.leave(reason).and(ENDED),
+            NameAction::Refuse(reason) => Err(self.refusal(reason)),
+            NameAction::Wait(Awaited::RestOfFolder) => {
                 if folder_done::put_off(shared, &cursor.directory, name) {
                     return ENDED;
                 }
                 self.machine.facts.is_its_turn = true;
                 Ok(Done::GoesOn)
             }
-            Action::Wait(Awaited::Deletion) => {
+            NameAction::Wait(Awaited::Deletion) => {
                 make_way::wait(shared, cursor, name, None);
                 ENDED
             }
-            Action::CountMissing => self.count_missing().and(ENDED),
-            Action::Verify => cursor.compare(shared, waits, name).map(Done::Ended),
-            Action::CompareExisting => {
+            NameAction::CountMissing => self.count_missing().and(ENDED),
+            NameAction::Verify => cursor.compare(shared, waits, name).map(Done::Ended),
+            NameAction::CompareExisting => {
                 let existing = cursor.open_there(&name.name)?;
                 cursor.check(shared, waits, name, (existing, Against::Target(None))).map(Done::Ended)
             }
-            Action::CompareOlder => {
+            NameAction::CompareOlder => {
                 let older = self.older.take().expect("it was found to be read");
                 cursor.check(shared, waits, name, (older, Against::Older)).map(Done::Ended)
             }
-            Action::Prepare => self.prepare(),
-            Action::RemoveFolder => {
-                // A dry run removes nothing, and goes on as if it had.
-                let is_removed =
-                    shared.settings.options.dry_run || make_way::remove(cursor, name, FileKind::Folder)?;
-                let facts = &mut self.machine.facts;
-                if is_removed {
-                    facts.existing = Some(None);
-                } else {
-                    facts.folder_in_place = Some(make_way::full_folder(cursor, self.way_end));
-                }
-                Ok(Done::GoesOn)
-            }
-            Action::MeetLinks => {
-                let (meta, held) = (self.meta()?, self.open.as_ref().map(|open| &open.held));
-                let Met::First(links) = linking::meet(shared, &self.entry(), &meta, held)? else {
-                    return ENDED;
-                };
-                (self.links, self.machine.facts.links) = (links, Some(Links::First));
-                Ok(Done::GoesOn)
-            }
-            Action::LinkOlder => self.link_older(),
-            Action::SetAttributes => {
+            NameAction::Prepare => self.prepare(),
+            NameAction::RemoveFolder => self.remove_folder(),
+            NameAction::MeetLinks => self.meet_links(),
+            NameAction::LinkOlder => self.link_older(),
+            NameAction::SetAttributes => {
                 let (keep, (meta, existing)) = (&shared.settings.options.keep, self.both()?);
                 shared.trees.opens_for_attributes.fetch_or(keep.acl || keep.xattrs, Ordering::Relaxed);
                 update_existing::adjust(shared, (&self.entry(), name), &meta, &existing).and(ENDED)
             }
-            Action::Enter | Action::MakeFolder { .. } => {
+            NameAction::Enter | NameAction::MakeFolder { .. } => {
                 let (existing, opened) = (self.machine.facts.existing.flatten(), self.opened_folder());
                 walk::enter(shared, cursor, name, opened, existing.as_ref()).and(ENDED)
             }
-            Action::Copy { replaces, awaits_deletion } => self.copy(waits, replaces, awaits_deletion),
-            Action::MakeSpecial { replaces } => {
+            NameAction::Copy { replaces, awaits_deletion } => self.copy(waits, replaces, awaits_deletion),
+            NameAction::MakeSpecial { replaces } => {
                 let (meta, existing) = self.both()?;
                 let existing = Some(existing).filter(|_| replaces);
                 let copy = special::make(shared, cursor, name, &meta, existing.as_ref())?;
@@ -385,6 +393,27 @@ impl NameWork<'_> {
 }
 
 impl NameWork<'_> {
+    /// A dry run removes nothing, and goes on as if it had.
+    fn remove_folder(&mut self) -> Result<Done, Problem> {
+        let is_dry = self.shared.settings.options.dry_run;
+        if is_dry || make_way::remove(self.cursor, self.name, FileKind::Folder)? {
+            self.machine.facts.existing = Some(None);
+        } else {
+            let in_place = make_way::full_folder(self.cursor, self.way_end);
+            self.machine.facts.folder_in_place = Some(in_place);
+        }
+        Ok(Done::GoesOn)
+    }
+
+    fn meet_links(&mut self) -> Result<Done, Problem> {
+        let (meta, held) = (self.meta()?, self.open.as_ref().map(|open| &open.held));
+        let Met::First(links) = linking::meet(self.shared, &self.entry(), &meta, held)? else {
+            return ENDED;
+        };
+        (self.links, self.machine.facts.links) = (links, Some(LinkPlace::First));
+        Ok(Done::GoesOn)
+    }
+
     fn opened_folder(&mut self) -> OpenedSource {
         self.folder.take().expect("a folder is opened before it is entered")
     }
@@ -402,7 +431,7 @@ impl NameWork<'_> {
             Some(FileKind::Regular) => {
                 let (held, meta, look) = cursor.open_file(shared, name, false)?;
                 self.set_source(meta);
-                self.open = Some(OpenSource { held, look });
+                self.open = Some(OpenedFile { held, look });
             }
             _ => {
                 let meta = self.meta()?;
@@ -496,7 +525,7 @@ impl NameWork<'_> {
         let existing = self.machine.facts.existing.flatten().filter(|_| replaces);
         let directory = &cursor.directory;
         let change = findings::change(shared, directory, ChangeKind::Copy, name, &meta, existing.as_ref());
-        let Some(OpenSource { held, look }) = self.open.take() else {
+        let Some(OpenedFile { held, look }) = self.open.take() else {
             // Of a free name the look before has reported what the folder refuses.
             if let Some(target) = cursor.target.as_ref().filter(|_| replaces) {
                 let (above, path) = (&directory.traits.target_flags, cursor.target_path(&name.name));

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what they decide.
 
-use datapump_core::name::{NameFlags, Purpose};
+use datapump_core::name::{NameOptions, NamePurpose};
 
 use crate::job::options::Options;
 
@@ -16,9 +16,9 @@ pub(crate) fn from_options(
     options: &Options,
     user: rustix::process::Uid,
     groups: &'static [u32],
-) -> NameFlags {
-    NameFlags {
-        purpose: Purpose::Copy,
+) -> NameOptions {
+    NameOptions {
+        purpose: NamePurpose::Copy,
         update: options.update,
         size_only: options.size_only,
         window_ns: window_ns(options),

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how it was found right, how files are copied.
 
-use datapump_core::name::{Action, Content, Fact, Facts, NameMachine, Step};
+use datapump_core::name::{Content, KnownFacts, NameAction, NameFact, NameMachine, NameStep};
 use datapump_engine::Errno;
 
 use crate::file::goal::syncs_alone;
@@ -177,14 +177,16 @@ pub(crate) fn has_right_content(
         .map_err(|errno| Problem::system(Operation::LookAt, &target.path_of(&entry.name), errno.0))?;
     let (name, from) = (read_name(entry, original), entry.directory.source.origin()?);
     let source = shared.settings.options.keep.given.of(meta);
-    let facts = Facts { content: Content::Equal, ..Facts::of_two_files(&source, &existing) };
+    let facts = KnownFacts { content: Content::Equal, ..KnownFacts::of_two_files(&source, &existing) };
     let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
-    if machine.poll() == Step::Find(Fact::HiddenEqual) {
+    if machine.poll() == NameStep::Find(NameFact::HiddenEqual) {
         machine.facts.hidden_equal = Some(!hidden_differ(shared, &from, &name, &folder));
     }
     match machine.poll() {
-        Step::Perform(Action::Leave(_)) => left(shared, entry, (meta, &existing), "equal in content")?,
-        Step::Perform(Action::SetAttributes) => adjust(shared, (entry, &name), meta, &existing)?,
+        NameStep::Perform(NameAction::Leave(_)) => {
+            left(shared, entry, (meta, &existing), "equal in content")?
+        }
+        NameStep::Perform(NameAction::SetAttributes) => adjust(shared, (entry, &name), meta, &existing)?,
         _ => return Ok(false),
     }
     Ok(true)

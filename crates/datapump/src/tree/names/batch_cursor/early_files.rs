@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 
 use super::BatchCursor;
-use datapump_core::name::{Action, Fact, Facts, NameMachine, Step};
+use datapump_core::name::{KnownFacts, NameAction, NameFact, NameMachine, NameStep};
 
 use crate::run::Shared;
 use crate::target::listed::Name;
@@ -94,9 +94,10 @@ impl BatchCursor {
                 is_read && is_compared_alone
             }
             Some(existing) if self.looked == Looked::NotYet => match expected(shared, meta, &existing) {
-                Step::Perform(Action::Leave(_)) | Step::Find(Fact::HiddenEqual | Fact::MayHide) => false,
-                Step::Perform(Action::SetAttributes) => kinds.attributes,
-                Step::Perform(Action::CompareExisting) => is_compared_alone,
+                NameStep::Perform(NameAction::Leave(_))
+                | NameStep::Find(NameFact::HiddenEqual | NameFact::MayHide) => false,
+                NameStep::Perform(NameAction::SetAttributes) => kinds.attributes,
+                NameStep::Perform(NameAction::CompareExisting) => is_compared_alone,
                 _ => is_copied_alone,
             },
             _ => is_copied_alone,
@@ -105,7 +106,7 @@ impl BatchCursor {
 }
 
 /// What becomes of a file by what is known so far.
-fn expected(shared: &Shared<'_>, meta: &Meta, existing: &Meta) -> Step {
+fn expected(shared: &Shared<'_>, meta: &Meta, existing: &Meta) -> NameStep {
     let source = shared.settings.options.keep.given.of(meta);
-    NameMachine::with_facts(&shared.trees.flags, Facts::of_two_files(&source, existing)).poll()
+    NameMachine::with_facts(&shared.trees.flags, KnownFacts::of_two_files(&source, existing)).poll()
 }

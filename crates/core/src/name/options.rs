@@ -1,8 +1,8 @@
-//! What was asked, as far as it decides about names.
+//! Options that decide about names.
 //!
 //! Must not know: the command line, other options.
 
-use super::machine::SkipReason;
+use super::action::SkipReason;
 use super::times::{coarse_grain_ns, is_same_time};
 use crate::{FileKind, Meta};
 
@@ -23,7 +23,7 @@ pub enum Update {
 
 /// Why the machine is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Purpose {
+pub enum NamePurpose {
     /// A copy, or the dry run of one.
     #[default]
     Copy,
@@ -35,9 +35,9 @@ pub enum Purpose {
 
 /// Flags that decide about names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NameFlags {
+pub struct NameOptions {
     /// Why the machine is asked.
-    pub purpose: Purpose,
+    pub purpose: NamePurpose,
     /// `--update`
     pub update: Update,
     /// `--size-only`
@@ -76,10 +76,10 @@ pub struct NameFlags {
     pub parts_remain: bool,
 }
 
-impl NameFlags {
+impl NameOptions {
     /// Whether two trees are compared.
     pub fn compares(&self) -> bool {
-        self.purpose != Purpose::Copy
+        self.purpose != NamePurpose::Copy
     }
 
     /// Whether an existing entry may be left alone.
