@@ -94,6 +94,17 @@ pub struct StagedFile {
     pub starts_over: Option<String>,
 }
 
+/// Where a file gets its final name.
+#[derive(Clone, Debug)]
+pub struct FinalName {
+    /// The folder.
+    pub folder: Folder,
+    /// The name in it.
+    pub name: OsString,
+    /// Its path, for messages.
+    pub path: PathBuf,
+}
+
 impl StagedFile {
     /// A new file that will replace whatever stands at the target, or come to stand there.
     pub fn replacing(
@@ -101,45 +112,43 @@ impl StagedFile {
         wish: Option<&ResumeRequest>,
         siblings: &dyn Siblings,
     ) -> Result<StagedFile, Problem> {
-        let (folder, name) = open_parent(target)?;
-        temporary::refuse_in_use(&folder, &name, &target.path)?;
-        StagedFile::checked((folder, name, target.path.clone()), Before::Anything, wish, siblings)
+        let at = final_name_of(target)?;
+        temporary::refuse_in_use(&at.folder, &at.name, &at.path)?;
+        StagedFile::checked(at, Before::Anything, wish, siblings)
     }
 
     /// A file as of [`StagedFile::temporary`], if it can get its final name; without any in a folder that would keep
     /// the temporary one.
     pub fn checked(
-        (folder, name, path): (Folder, OsString, PathBuf),
+        at: FinalName,
         before: Before,
         wish: Option<&ResumeRequest>,
         siblings: &dyn Siblings,
     ) -> Result<StagedFile, Problem> {
-        match final_name::check(&folder, &name, &path, true)? {
-            NamingRule::Renamed => StagedFile::temporary((folder, name, path), before, wish, siblings),
-            NamingRule::Linked => StagedFile::unnamed(&folder, &name, &path, 0o600, Before::Nothing)?
-                .ok_or_else(|| final_name::append_only(&path)),
+        match final_name::check(&at.folder, &at.name, &at.path, true)? {
+            NamingRule::Renamed => StagedFile::temporary(at, before, wish, siblings),
+            NamingRule::Linked => {
+                StagedFile::unnamed(&at.folder, &at.name, &at.path, 0o600, Before::Nothing)?
+                    .ok_or_else(|| final_name::append_only(&at.path))
+            }
         }
     }
 
     /// A new file under a temporary name beside `name`, or, with a wish, the one that an earlier run left there.
     pub fn temporary(
-        (folder, name, path): (Folder, OsString, PathBuf),
+        at: FinalName,
         before: Before,
         wish: Option<&ResumeRequest>,
         siblings: &dyn Siblings,
     ) -> Result<StagedFile, Problem> {
         let (temporary, handle, earlier, starts_over) =
-            found_or_created(&folder, (&name, &path), wish, siblings, |new| folder.create_new(new))?;
-        let staged = StagedFile::new((folder, name, path), CommitStage::Temporary(temporary), before, handle);
+            found_or_created(&at, wish, siblings, |new| at.folder.create_new(new))?;
+        let staged = StagedFile::new(at, CommitStage::Temporary(temporary), before, handle);
         Ok(StagedFile { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
     }
 
-    fn new(
-        (folder, name, path): (Folder, OsString, PathBuf),
-        stage: CommitStage,
-        before: Before,
-        handle: Handle,
-    ) -> StagedFile {
+    fn new(at: FinalName, stage: CommitStage, before: Before, handle: Handle) -> StagedFile {
+        let FinalName { folder, name, path } = at;
         let (journal, earlier, handle) = (None, None, Arc::new(handle));
         let (goes_on, starts_over, takes) = (false, None, None);
         StagedFile {
@@ -191,21 +200,24 @@ impl StagedFile {
         before: Before,
     ) -> Result<Option<StagedFile>, Problem> {
         if KernelCall::Linkat.is_offered() {
-            StagedFile::never_named((folder, name, path), mode, before)
+            StagedFile::never_named(folder, name, path, mode, before)
         } else {
             Ok(None)
         }
     }
 
     fn never_named(
-        (folder, name, path): (&Folder, &OsStr, &Path),
+        folder: &Folder,
+        name: &OsStr,
+        path: &Path,
         mode: u32,
         before: Before,
     ) -> Result<Option<StagedFile>, Problem> {
         match folder.make_unnamed(mode) {
             Ok(handle) => {
-                let names = (folder.clone(), name.to_owned(), path.to_path_buf());
-                Ok(Some(StagedFile::new(names, CommitStage::Unnamed, before, handle)))
+                let at =
+                    FinalName { folder: folder.clone(), name: name.to_owned(), path: path.to_path_buf() };
+                Ok(Some(StagedFile::new(at, CommitStage::Unnamed, before, handle)))
             }
             // EISDIR: kernels before 3.11 took it for the folder (open(2)).
             Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS | Errno::EISDIR) => Ok(None),
@@ -215,19 +227,19 @@ impl StagedFile {
 
     /// A file in the folder of the target that never gets a name: to be measured. An error where there are none such.
     pub fn rehearsed(target: &PathAt) -> Result<StagedFile, Problem> {
-        let (path, (folder, name)) = (&target.path, open_parent(target)?);
-        let made = StagedFile::never_named((&folder, &name, path), 0o600, Before::Nothing)?;
+        let FinalName { folder, name, path } = final_name_of(target)?;
+        let made = StagedFile::never_named(&folder, &name, &path, 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
             let words = "this file system has no unnamed temporary files (O_TMPFILE), and its folder is not to be littered";
-            Problem::new(Class::Io, Operation::Measure, path, words)
+            Problem::new(Class::Io, Operation::Measure, &path, words)
         })
     }
 
     /// The existing file at the target, to be overwritten where it stands; made if there is none.
     pub fn in_place(target: &PathAt, siblings: &dyn Siblings) -> Result<StagedFile, Problem> {
-        let (path, (folder, name)) = (&target.path, open_parent(target)?);
+        let (path, at) = (&target.path, final_name_of(target)?);
         // Links were followed before: one that stands there now was put there meanwhile.
-        let made = match folder.open(&name, Access::ReadWrite) {
+        let made = match at.folder.open(&at.name, Access::ReadWrite) {
             // Nothing stands there to be kept: the new name then appears whole or not at all.
             Err(Errno::ENOENT) => return StagedFile::replacing(target, None, siblings),
             existing => existing,
@@ -239,8 +251,7 @@ impl StagedFile {
         if !handle.lock().map_err(|errno| Problem::system(Operation::Lock, path, errno.0))? {
             return Err(busy(path));
         }
-        let names = (folder, name, path.clone());
-        Ok(StagedFile::new(names, CommitStage::InPlace, Before::Anything, handle))
+        Ok(StagedFile::new(at, CommitStage::InPlace, Before::Anything, handle))
     }
 
     /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
@@ -472,12 +483,12 @@ impl StagedFile {
 type BegunTemporary = (OsString, Handle, Option<Box<OpenedJournal>>, Option<String>);
 
 fn found_or_created(
-    folder: &Folder,
-    (name, path): (&OsStr, &Path),
+    at: &FinalName,
     wish: Option<&ResumeRequest>,
     siblings: &dyn Siblings,
     create_new: impl Fn(&OsStr) -> Outcome<Handle>,
 ) -> Result<BegunTemporary, Problem> {
+    let FinalName { folder, name, path } = at;
     let mut starts_over = None;
     for temporary in reserved::names_of(name) {
         match wish.map_or(Found::Nothing, |wish| resume::find(folder, &temporary, wish)) {
@@ -493,7 +504,7 @@ fn found_or_created(
     Err(temporary::all_taken(path))
 }
 
-fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
+fn final_name_of(target: &PathAt) -> Result<FinalName, Problem> {
     let path = &target.path;
     let folder = target.folder_to_sync();
     let system = |errno: Errno| Problem::system(Operation::OpenFolder, path, errno.0).of_folder_above();
@@ -501,7 +512,7 @@ fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
     let name = target
         .name()
         .ok_or_else(|| Problem::new(Class::Usage, Operation::Create, path, "this is no name of a file"))?;
-    Ok((folder, name.to_os_string()))
+    Ok(FinalName { folder, name: name.to_os_string(), path: path.clone() })
 }
 
 /// The name was free when the copy began, or its folder was made by this run.

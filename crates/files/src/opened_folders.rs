@@ -29,7 +29,15 @@ const KEPT_BYTES_MAX: usize = 64 << 20;
 const DUE_BYTES: usize = 128;
 
 /// A folder by the root of its tree, the path of that, and the way from that root.
-pub type WayToFolder<'tree> = (&'tree Arc<File>, &'tree Path, PathBuf);
+#[derive(Clone, Debug)]
+pub struct WayToFolder<'tree> {
+    /// The open root of the tree.
+    pub root: &'tree Arc<File>,
+    /// Its path, for messages.
+    pub path: &'tree Path,
+    /// From there.
+    pub way: PathBuf,
+}
 
 /// The folders that a run opened up, and their modes.
 #[derive(Debug, Default)]
@@ -153,7 +161,8 @@ impl OpenedFolders {
     }
 
     /// A folder was opened up and gets this mode when the run ends; the first that it was found with.
-    pub fn owe(&self, (root, path, way): WayToFolder<'_>, folder: &Meta) {
+    pub fn owe(&self, place: WayToFolder<'_>, folder: &Meta) {
+        let WayToFolder { root, path, way } = place;
         if self.only_looks {
             return;
         }
@@ -170,10 +179,10 @@ impl OpenedFolders {
     /// A folder has the mode that it is to have. One that this closes is opened up once more: other names are linked to
     /// files in it, and some are removed, until the run ends.
     pub fn has_its_mode(&self, place: WayToFolder<'_>, folder: &File) -> Outcome<()> {
-        let (now, root) = (file_meta(folder)?, id(&file_meta(place.0)?));
+        let (now, root) = (file_meta(folder)?, id(&file_meta(place.root)?));
         let mut state = self.state();
-        if !state.due.is_empty() && state.due.remove(&(root, place.2.clone())).is_some() {
-            state.kept_bytes -= DUE_BYTES + place.2.as_os_str().len();
+        if !state.due.is_empty() && state.due.remove(&(root, place.way.clone())).is_some() {
+            state.kept_bytes -= DUE_BYTES + place.way.as_os_str().len();
         }
         drop(state);
         if self.has_room() && is_shut(folder, &now) {
@@ -231,12 +240,15 @@ mod tests {
             (OpenedFolders::default(), Arc::new(File::open(home.path()).expect("it is there")));
         for (path, way, bits) in [(&outer, "a", 0), (&inner, "a/b", 0o500)] {
             let found = file_meta(&names::hold_path(path).expect("it is there")).expect("a folder");
-            folders.owe((&root, home.path(), way.into()), &Meta { mode: bits, ..found });
+            folders.owe(
+                WayToFolder { root: &root, path: home.path(), way: way.into() },
+                &Meta { mode: bits, ..found },
+            );
             AttributeHolder::Open(&File::open(path).expect("it is there")).set_mode(0o750).expect("ours");
         }
         // What something else replaced keeps its mode; what is gone is no error.
         let found = file_meta(&root).expect("a folder");
-        folders.owe((&root, home.path(), "a/gone".into()), &found);
+        folders.owe(WayToFolder { root: &root, path: home.path(), way: "a/gone".into() }, &found);
         let mut done = 0;
         let failed = folders.close(|_, _| {
             done += 1;
@@ -258,15 +270,21 @@ mod tests {
         let long = "x".repeat(1 << 20);
         let way = |number: u32| PathBuf::from(format!("{number}{long}"));
         let count = (0..1000).take_while(|number| {
-            folders.owe((&root, home.path(), way(*number)), &found);
-            folders.owe((&root, home.path(), way(*number)), &found);
+            folders.owe(WayToFolder { root: &root, path: home.path(), way: way(*number) }, &found);
+            folders.owe(WayToFolder { root: &root, path: home.path(), way: way(*number) }, &found);
             folders.has_room()
         });
         let count = count.count() as u32;
         assert!((50..100).contains(&count), "{count}");
-        folders.has_its_mode((&root, home.path(), way(0)), &root).expect("it is open");
-        folders.has_its_mode((&root, home.path(), way(0)), &root).expect("it is open");
-        folders.has_its_mode((&root, home.path(), way(1)), &root).expect("it is open");
+        folders
+            .has_its_mode(WayToFolder { root: &root, path: home.path(), way: way(0) }, &root)
+            .expect("it is open");
+        folders
+            .has_its_mode(WayToFolder { root: &root, path: home.path(), way: way(0) }, &root)
+            .expect("it is open");
+        folders
+            .has_its_mode(WayToFolder { root: &root, path: home.path(), way: way(1) }, &root)
+            .expect("it is open");
         assert!(folders.has_room());
     }
 }

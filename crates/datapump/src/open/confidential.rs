@@ -74,7 +74,7 @@ pub(crate) fn in_order(
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
     let stays_open = |existing: &Handle| cannot_be_closed(existing, original, shared.settings.options.keep);
-    StagedFile::replacing_in_order(at, (takes, &stays_open), siblings)
+    StagedFile::replacing_in_order(at, takes, &stays_open, siblings)
 }
 
 /// Opens a target that is written where it is; a new one if that stays open to others.

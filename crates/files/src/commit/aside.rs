@@ -14,6 +14,7 @@ use datapump_engine::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::commit::{final_name, reserved};
+use crate::disk::names::NameAt;
 use crate::disk::{FileKind, Meta, Outcome, file_meta, make_above, names};
 use crate::identity::id;
 
@@ -118,15 +119,17 @@ impl Backup {
     /// gets a number.
     pub fn set_aside(
         &self,
-        (folder, name, stood): (&File, &OsStr, &Meta),
+        at: NameAt<'_>,
+        stood: &Meta,
         to: &File,
         may_replace: impl Fn(&OsStr, &Meta) -> bool,
         is_needed: impl Fn(&OsStr) -> Option<bool>,
     ) -> Outcome<Aside> {
+        let name = at.name;
         // Where nobody can tell, any number will do.
         let take_number = |numbered: &OsStr| match is_needed(numbered) {
             Some(true) => Err(Errno::EEXIST),
-            Some(false) | None => keep_new((folder, name), (to, numbered)),
+            Some(false) | None => keep_new(at, NameAt { folder: to, name: numbered }),
         };
         let next = |highest| with_next_number(name, highest, take_number);
         let numbered = || highest_number(to, name).and_then(next);
@@ -140,15 +143,15 @@ impl Backup {
         }
         let backup = OsString::from_vec([name.as_bytes(), &self.suffix].concat());
         match names::metadata(to, &backup) {
-            Ok(_) if is_same(folder, name, (to, &backup))? => numbered(),
+            Ok(_) if is_same(at, NameAt { folder: to, name: &backup })? => numbered(),
             // It has that name already: a run that was cut gave it.
             Ok(there) if id(&there) == id(stood) => Ok(Aside::Linked(backup)),
             Ok(there) if there.kind != FileKind::Folder && may_replace(&backup, &there) => {
-                keep_one((folder, name), (to, &backup))
+                keep_one(at, NameAt { folder: to, name: &backup })
             }
             Ok(_) => numbered(),
             Err(Errno::ENOENT) if is_needed(&backup) != Some(false) => numbered(),
-            Err(Errno::ENOENT) => match keep_new((folder, name), (to, &backup)) {
+            Err(Errno::ENOENT) => match keep_new(at, NameAt { folder: to, name: &backup }) {
                 // Another took it meanwhile.
                 Err(Errno::EEXIST) => numbered(),
                 kept => kept,
@@ -181,8 +184,8 @@ fn numbered_name(name: &OsStr, number: u64) -> OsString {
 }
 
 /// One name in one folder.
-fn is_same(folder: &File, name: &OsStr, (to, backup): (&File, &OsStr)) -> Outcome<bool> {
-    Ok(name == backup && id(&file_meta(folder)?) == id(&file_meta(to)?))
+fn is_same(one: NameAt<'_>, other: NameAt<'_>) -> Outcome<bool> {
+    Ok(one.name == other.name && id(&file_meta(one.folder)?) == id(&file_meta(other.folder)?))
 }
 
 /// Whether a rename may do what a link does not. What link(2) does not leave, a mount or a project, rename(2) does not
@@ -192,7 +195,8 @@ fn has_no_links(errno: Errno) -> bool {
 }
 
 /// One backup, which replaces the last one.
-fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> Outcome<Aside> {
+fn keep_one(at: NameAt<'_>, backup: NameAt<'_>) -> Outcome<Aside> {
+    let (NameAt { folder, name }, NameAt { folder: to, name: backup }) = (at, backup);
     if final_name::is_append_only(to) {
         // The temporary name would stay.
         return names::link(folder, name, to, backup).map(|()| Aside::Linked(backup.to_owned()));
@@ -211,12 +215,12 @@ fn keep_one((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> O
 }
 
 /// Links, where nothing has that name yet. Without links the name is missing until the new file gets it.
-fn keep_new((folder, name): (&File, &OsStr), (to, backup): (&File, &OsStr)) -> Outcome<Aside> {
-    match names::link(folder, name, to, backup) {
+fn keep_new(at: NameAt<'_>, backup: NameAt<'_>) -> Outcome<Aside> {
+    match names::link(at.folder, at.name, backup.folder, backup.name) {
         Err(errno) if has_no_links(errno) => {
-            names::move_new((folder, name), (to, backup)).map(|()| Aside::Renamed(backup.to_owned()))
+            names::move_new(at, backup).map(|()| Aside::Renamed(backup.name.to_owned()))
         }
-        linked => linked.map(|()| Aside::Linked(backup.to_owned())),
+        linked => linked.map(|()| Aside::Linked(backup.name.to_owned())),
     }
 }
 
@@ -265,7 +269,13 @@ mod tests {
 
     fn set_aside(backup: &Backup, folder: &File, name: &str) -> Outcome<Aside> {
         let stood = names::metadata(folder, OsStr::new(name))?;
-        backup.set_aside((folder, OsStr::new(name), &stood), folder, |_, _| true, |_| Some(false))
+        backup.set_aside(
+            NameAt { folder, name: OsStr::new(name) },
+            &stood,
+            folder,
+            |_, _| true,
+            |_| Some(false),
+        )
     }
 
     #[test]
@@ -303,8 +313,8 @@ mod tests {
         fs::create_dir(home.path().join("b~")).expect("room");
         let simple = backup(Numbering::Simple, None);
         let stood = |name: &str| names::metadata(&folder, OsStr::new(name)).expect("it is there");
-        let at = (&folder, OsStr::new("a"), &stood("a"));
-        simple.set_aside(at, &folder, |_, _| false, |_| Some(false)).expect("room");
+        let at = NameAt { folder: &folder, name: OsStr::new("a") };
+        simple.set_aside(at, &stood("a"), &folder, |_, _| false, |_| Some(false)).expect("room");
         set_aside(&simple, &folder, "b").expect("room");
         set_aside(&backup(Numbering::Existing, None), &folder, "c").expect("room");
         let expected = ["a", "a.~1~", "a~", "b", "b.~1~", "b~", "c", "c.~10~", "c.~9~", "c.~x~", "cb.~11~"];
@@ -328,8 +338,8 @@ mod tests {
             fs::write(home.path().join("a"), "a").expect("room");
             let stood = names::metadata(&folder, OsStr::new("a")).expect("it is there");
             let is_needed = |name: &OsStr| needed.map(|needed| needed.iter().any(|other| name == *other));
-            let at = (&folder, OsStr::new("a"), &stood);
-            let done = backup(numbering, None).set_aside(at, &folder, |_, _| true, is_needed);
+            let at = NameAt { folder: &folder, name: OsStr::new("a") };
+            let done = backup(numbering, None).set_aside(at, &stood, &folder, |_, _| true, is_needed);
             assert_eq!(done, Ok(Aside::Linked(expected.into())), "{numbering:?} {needed:?}");
             assert!(names_in(home.path()).iter().any(|name| name == expected), "{numbering:?} {needed:?}");
         }

@@ -34,6 +34,13 @@ struct DueAttributes {
     meta: Meta,
 }
 
+/// A folder below that of all backups.
+#[derive(Clone, Copy)]
+struct BelowRoot<'way> {
+    root: &'way Arc<File>,
+    way: &'way Path,
+}
+
 /// The folders that a run made for backups, or opened to itself.
 #[derive(Debug, Default)]
 pub struct BackupFolders {
@@ -51,15 +58,17 @@ impl BackupFolders {
     /// A folder below that of all backups, made if it is not there. No link is followed, whoever put it there: what is
     /// no folder, a backup of what stood in the place of one, gets a number.
     pub fn open_below(&self, root: &Arc<File>, below: &Path, originals: Originals<'_>) -> Outcome<File> {
-        let mut open = self.opened((root, Path::new("")), opened_folders::open_up(root, None)?)?;
+        let (open, meta, was_closed) = opened_folders::open_up(root, None)?;
+        let mut open = self.opened(BelowRoot { root, way: Path::new("") }, open, meta, was_closed)?;
         let (levels, mut way) = (below.components().count(), PathBuf::new());
         for (index, part) in below.components().enumerate() {
             let Component::Normal(name) = part else { return Err(Errno::EXDEV) };
             way.push(name);
-            let (next, is_made) = self.enter((root, &way), &open, name)?;
+            let (next, is_made) = self.enter(BelowRoot { root, way: &way }, &open, name)?;
             if is_made {
                 let found = (originals.found)(levels - 1 - index);
-                self.dress((root, &way), &next, (at_end(originals.base, &way).ok(), found));
+                let original = at_end(originals.base, &way).ok();
+                self.dress(BelowRoot { root, way: &way }, &next, original, found);
             }
             open = next;
         }
@@ -70,12 +79,12 @@ impl BackupFolders {
     pub fn made_root(&self, root: &Arc<File>, original: &File, found: Option<Meta>) {
         let original = names::open_folder(original, OsStr::new(".")).ok();
         if let Ok(open) = names::open_folder(root, OsStr::new(".")) {
-            self.dress((root, Path::new("")), &open, (original, found));
+            self.dress(BelowRoot { root, way: Path::new("") }, &open, original, found);
         }
     }
 
     /// Owner and lists at once, lest somebody looks in who could not. What cannot be set prevents no backup.
-    fn dress(&self, at: (&Arc<File>, &Path), made: &File, (original, found): (Option<File>, Option<Meta>)) {
+    fn dress(&self, at: BelowRoot<'_>, made: &File, original: Option<File>, found: Option<Meta>) {
         let now = || original.as_ref().and_then(|original| file_meta(original).ok());
         let Some(meta) = found.or_else(now) else { return };
         let from = match &original {
@@ -92,7 +101,7 @@ impl BackupFolders {
     /// Opens a folder, and makes it for this user alone if it is not there: the files in it may be readable where the
     /// folder that they came from lets nobody in. An earlier run may have left it as its original is: closed to its
     /// owner, too.
-    fn enter(&self, at: (&Arc<File>, &Path), above: &File, name: &OsStr) -> Outcome<(File, bool)> {
+    fn enter(&self, at: BelowRoot<'_>, above: &File, name: &OsStr) -> Outcome<(File, bool)> {
         let made = || names::make_folder(above, name).and_then(|()| names::open_folder(above, name));
         match made() {
             Err(Errno::EEXIST) => {}
@@ -103,16 +112,15 @@ impl BackupFolders {
                 aside::number(above, name)?;
                 Ok((made()?, true))
             }
-            opened => Ok((self.opened(at, opened?)?, false)),
+            opened => {
+                let (folder, meta, was_closed) = opened?;
+                Ok((self.opened(at, folder, meta, was_closed)?, false))
+            }
         }
     }
 
     /// An existing folder that this user changes, too; `meta` is what it was before it was opened.
-    fn opened(
-        &self,
-        at: (&Arc<File>, &Path),
-        (folder, meta, was_closed): (File, Meta, bool),
-    ) -> Outcome<File> {
+    fn opened(&self, at: BelowRoot<'_>, folder: File, meta: Meta, was_closed: bool) -> Outcome<File> {
         if opened_folders::is_owners(&meta) {
             if !was_closed {
                 AttributeHolder::Open(&folder).set_mode(meta.mode | OPEN)?;
@@ -122,7 +130,8 @@ impl BackupFolders {
         Ok(folder)
     }
 
-    fn owe(&self, (root, way): (&Arc<File>, &Path), folder: FileId, meta: Meta) {
+    fn owe(&self, at: BelowRoot<'_>, folder: FileId, meta: Meta) {
+        let BelowRoot { root, way } = at;
         let Ok(root_id) = file_meta(root) else { return };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.roots.entry(id(&root_id)).or_insert_with(|| Arc::clone(root));

@@ -14,7 +14,7 @@ use std::path::Path;
 use datapump_engine::Errno;
 
 use crate::commit::reserved::probe_name;
-use crate::disk::names::{self, NameFlags};
+use crate::disk::names::{self, NameAt, NameFlags};
 use crate::disk::{self, Folder, kind, magic};
 use crate::problem::{Operation, Problem};
 
@@ -129,9 +129,9 @@ pub fn of_kept(problem: Problem, folder: &File, name: &OsStr) -> Problem {
 }
 
 /// The problem of a name that is a mount point. A link to what is mounted on it meets EXDEV.
-pub fn mounted(operation: Operation, path: &Path, (folder, name): (&File, &OsStr)) -> Option<Problem> {
+pub fn mounted(operation: Operation, path: &Path, at: NameAt<'_>) -> Option<Problem> {
     let problem = || Problem::system(operation, path, Errno::EBUSY.0);
-    is_mounted(folder, name).then(|| with_words(problem(), NameObstacle::MountPoint.message()))
+    is_mounted(at.folder, at.name).then(|| with_words(problem(), NameObstacle::MountPoint.message()))
 }
 
 fn is_mounted(folder: &File, name: &OsStr) -> bool {

@@ -21,9 +21,9 @@
 //! Must not know: plans, trees, what is reported to users.
 
 use std::cell::Cell;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use datapump_engine::os::linux::KernelCall;
@@ -33,7 +33,7 @@ use crate::attributes;
 use crate::commit::reserved;
 use crate::commit::shortage;
 use crate::commit::temporary::{Siblings, busy};
-use crate::commit::{Before, CommitStage, StagedFile, found_or_created, open_parent, taken};
+use crate::commit::{Before, CommitStage, FinalName, StagedFile, final_name_of, found_or_created, taken};
 use crate::disk::{self, Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, names};
 use crate::problem::{Class, Operation, Problem};
 
@@ -106,29 +106,30 @@ impl StagedFile {
     /// A file that is written in order and replaces whatever exists at the target.
     pub fn replacing_in_order(
         target: &PathAt,
-        how: (InOrder, StaysOpen<'_>),
+        takes: InOrder,
+        stays_open: StaysOpen<'_>,
         siblings: &dyn Siblings,
     ) -> Result<StagedFile, Problem> {
-        let (folder, name) = open_parent(target)?;
-        StagedFile::in_order((folder, name, target.path.clone()), Before::Anything, how, siblings)
+        StagedFile::in_order(final_name_of(target)?, Before::Anything, takes, stays_open, siblings)
     }
 
     /// A file that is written in order, under a temporary name if it can be renamed.
     pub fn in_order(
-        (folder, name, path): (Folder, OsString, PathBuf),
+        at: FinalName,
         before: Before,
-        (takes, stays_open): (InOrder, StaysOpen<'_>),
+        takes: InOrder,
+        stays_open: StaysOpen<'_>,
         siblings: &dyn Siblings,
     ) -> Result<StagedFile, Problem> {
         let (stage, handle) = if takes.renames {
-            let create = |new: &OsStr| create(&folder, new);
-            let made = found_or_created(&folder, (&name, &path), None, siblings, create)?;
+            let create = |new: &OsStr| create(&at.folder, new);
+            let made = found_or_created(&at, None, siblings, create)?;
             (CommitStage::Temporary(made.0), made.1)
         } else {
-            let (handle, replaced) = open(&folder, (&name, &path), before, (takes, stays_open))?;
+            let (handle, replaced) = open(&at, before, takes, stays_open)?;
             (CommitStage::Final(replaced.map(Box::new)), handle)
         };
-        let staged = StagedFile::new((folder, name, path), stage, before, handle);
+        let staged = StagedFile::new(at, stage, before, handle);
         Ok(StagedFile { takes: Some(takes), ..staged })
     }
 }
@@ -138,11 +139,12 @@ type OpenedFinal = (Handle, Option<Meta>);
 
 /// Opens a new file under its final name, or the one that exists, emptied.
 fn open(
-    folder: &Folder,
-    (name, path): (&OsStr, &Path),
+    at: &FinalName,
     before: Before,
-    (takes, stays_open): (InOrder, StaysOpen<'_>),
+    takes: InOrder,
+    stays_open: StaysOpen<'_>,
 ) -> Result<OpenedFinal, Problem> {
+    let FinalName { folder, name, path } = at;
     let system = |errno: Errno| shortage::of_name_in(Operation::Create, path, errno, folder);
     let Folder::Os(open) = folder else { return Err(system(Errno::EOPNOTSUPP)) };
     let opened = match names::create_to_write(open, name) {

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Handle;
 
+use crate::disk::names::NameAt;
 use crate::disk::{Access, FileKind, Meta, Outcome, file_meta, names, origin};
 use crate::identity::{id, prefix};
 
@@ -45,8 +46,9 @@ impl Incoming<'_> {
     /// `may_be_noted`. A stop ends the reading, and then nothing is known.
     pub fn beside(
         &self,
-        (folder, name): (&File, &OsStr),
-        (stood, may_be_noted): (&Meta, bool),
+        at: NameAt<'_>,
+        stood: &Meta,
+        may_be_noted: bool,
         stop: &AtomicBool,
     ) -> Outcome<Resemblance> {
         let made = file_meta(self.made)?;
@@ -56,12 +58,11 @@ impl Incoming<'_> {
             && made.size_bytes == stood.size_bytes;
         let has_time = !keeps_time || (made.mtime_ns - stood.mtime_ns).abs() < COARSEST_NS;
         let costs_little = made.kind != FileKind::Regular;
-        let is_compared =
-            || costs_little || may_be_noted || has_time || may_have_lost_time((folder, name), stood);
+        let is_compared = || costs_little || may_be_noted || has_time || may_have_lost_time(at, stood);
         if !may_be || !is_compared() {
             return Ok(Resemblance::Other);
         }
-        match self.has_content_of((folder, name), (&made, stood), stop) {
+        match self.has_content_of(at, &made, stood, stop) {
             Ok(true) => Ok(Resemblance::Copy),
             Ok(false) if stop.load(Ordering::Relaxed) => Ok(Resemblance::Unverified),
             Ok(false) if !keeps_time || made.mtime_ns != stood.mtime_ns => Ok(Resemblance::Other),
@@ -69,16 +70,11 @@ impl Incoming<'_> {
         }
     }
 
-    fn has_content_of(
-        &self,
-        (folder, name): (&File, &OsStr),
-        (made, stood): (&Meta, &Meta),
-        stop: &AtomicBool,
-    ) -> Outcome<bool> {
+    fn has_content_of(&self, at: NameAt<'_>, made: &Meta, stood: &Meta, stop: &AtomicBool) -> Outcome<bool> {
         match made.kind {
             FileKind::Regular if id(made) == id(stood) => Ok(true),
             FileKind::Regular => {
-                let old = names::open_source(folder, name, true)?;
+                let old = names::open_source(at.folder, at.name, true)?;
                 if id(&file_meta(&old)?) != id(stood) {
                     return Ok(false);
                 }
@@ -86,7 +82,8 @@ impl Incoming<'_> {
                 prefix::is_shared(&Handle::Os(new), &Handle::Os(old), made.size_bytes, stop)
             }
             FileKind::Symlink => {
-                Ok(names::read_symlink(self.made, OsStr::new(""))? == names::read_symlink(folder, name)?)
+                Ok(names::read_symlink(self.made, OsStr::new(""))?
+                    == names::read_symlink(at.folder, at.name)?)
             }
             _ => Ok(true),
         }
@@ -94,8 +91,8 @@ impl Incoming<'_> {
 }
 
 /// Whether the time of a file may be the one of its writing. It is none that was set if it is not before its birth.
-fn may_have_lost_time((folder, name): (&File, &OsStr), stood: &Meta) -> bool {
-    let Ok(held) = names::hold(folder, name) else { return true };
+fn may_have_lost_time(at: NameAt<'_>, stood: &Meta) -> bool {
+    let Ok(held) = names::hold(at.folder, at.name) else { return true };
     let is_same = file_meta(&held).is_ok_and(|held| id(&held) == id(stood));
     let (born_ns, _) = origin(&held);
     !is_same || born_ns == 0 || stood.mtime_ns + COARSEST_NS >= born_ns
@@ -154,8 +151,8 @@ mod tests {
             }
             let stood = names::metadata(&folder, OsStr::new("old")).expect("it is there");
             let incoming = Incoming { made: &made, source_mtime_ns };
-            let at = (&folder, OsStr::new("old"));
-            let beside = |stop| incoming.beside(at, (&stood, may_be_noted), &AtomicBool::new(stop));
+            let at = NameAt { folder: &folder, name: OsStr::new("old") };
+            let beside = |stop| incoming.beside(at, &stood, may_be_noted, &AtomicBool::new(stop));
             assert_eq!(beside(false), Ok(expected), "{row}");
             if expected == Resemblance::Copy {
                 assert_eq!(beside(true), Ok(Resemblance::Unverified), "{row}: stop");
@@ -181,8 +178,12 @@ mod tests {
         ] {
             let stood = names::metadata(&folder, OsStr::new(name)).expect("it is there");
             let incoming = Incoming { made: &made, source_mtime_ns };
-            let found =
-                incoming.beside((&folder, OsStr::new(name)), (&stood, false), &AtomicBool::new(false));
+            let found = incoming.beside(
+                NameAt { folder: &folder, name: OsStr::new(name) },
+                &stood,
+                false,
+                &AtomicBool::new(false),
+            );
             assert_eq!(found, Ok(expected), "{name}");
         }
     }

@@ -16,6 +16,7 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::{BackupFolders, Originals};
 use datapump_files::commit::final_name;
+use datapump_files::disk::names::NameAt;
 use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, file_meta, names, path_of, project_of_files};
 use datapump_files::identity::{FileId, id};
 
@@ -166,7 +167,8 @@ pub(crate) fn not_set_aside(
     errno: Errno,
 ) -> Problem {
     let is_refused = errno == Errno::EXDEV;
-    let mounted = is_refused.then(|| final_name::mounted(Operation::BackUp, path, (folder, name))).flatten();
+    let mounted =
+        is_refused.then(|| final_name::mounted(Operation::BackUp, path, NameAt { folder, name })).flatten();
     mounted.unwrap_or_else(|| not_kept(settings, path, errno))
 }
 

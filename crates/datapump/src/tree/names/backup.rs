@@ -32,6 +32,7 @@ use crate::tree::root::Root;
 use datapump_files::commit::aside::Aside;
 use datapump_files::commit::own_copy::{Incoming, Resemblance};
 use datapump_files::commit::put_names::{PutNames, is_note};
+use datapump_files::disk::names::NameAt;
 use datapump_files::disk::{FileKind, Meta, Outcome, file_meta, folder_of, names};
 use datapump_files::identity::{FileId, id};
 
@@ -103,7 +104,9 @@ impl<'run> TakenName<'run> {
         if stood.kind == FileKind::Folder {
             return Ok(None);
         }
-        let beside = |by: Incoming<'_>| by.beside((self.folder, self.name), (&stood, was_put), &shared.stop);
+        let beside = |by: Incoming<'_>| {
+            by.beside(NameAt { folder: self.folder, name: self.name }, &stood, was_put, &shared.stop)
+        };
         let resemblance = match self.is_own(shared, &stood) {
             Some(false) => self.by.map_or(Ok(Resemblance::Other), beside)?,
             Some(true) => Resemblance::Copy,
@@ -205,7 +208,8 @@ pub(crate) fn aside_in_tree(
     let names = BackupNames { shared, root, target, source, is_beside, at, into, is_unverified };
     let may_replace = |backup: &OsStr, there: &Meta| names.may_replace(backup, there);
     let is_needed = |backup: &OsStr| names.is_needed(backup);
-    let aside = backup.set_aside(at, into, may_replace, is_needed).map_err(wrong)?;
+    let aside =
+        backup.set_aside(NameAt { folder, name }, &stood, into, may_replace, is_needed).map_err(wrong)?;
     // Its attributes have another time now, by this run.
     if let Some(journal) = root.journal() {
         journal.know(&stood);
@@ -417,7 +421,7 @@ fn aside_of_file(
         Some(_) => Some(false),
         None => is_of_another(shared, backup, at),
     };
-    let aside = backup.set_aside(at, into, may_replace, is_needed)?;
+    let aside = backup.set_aside(NameAt { folder, name }, &stood, into, may_replace, is_needed)?;
     made_durable(shared, to.as_deref())?;
     let below = (folder_of(path), Path::new(""));
     tell(shared, || path.to_path_buf(), (below, aside.name()), stood.kind);

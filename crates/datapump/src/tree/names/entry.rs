@@ -29,7 +29,7 @@ use crate::tree::links::followed_links;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::findings;
 use datapump_engine::Handle;
-use datapump_files::commit::{Before, StagedFile};
+use datapump_files::commit::{Before, FinalName, StagedFile};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
 use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::resume::ResumeRequest;
@@ -211,11 +211,11 @@ impl BatchCursor {
         let mode = meta.mode & 0o777 | WRITABLE;
         let device = || self.directory.target.as_ref().map(|target| target.meta.device);
         if let Some(takes) = shared.settings.in_order_on(device) {
-            let names = (folder, name.to_owned(), path.to_path_buf());
+            let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
             let beside = Beside { directory: &self.directory, source: meta };
             let stays_open =
                 |existing: &Handle| confidential::cannot_be_closed(existing, Some(original), keep);
-            return StagedFile::in_order(names, before, (takes, &stays_open), &beside);
+            return StagedFile::in_order(at, before, takes, &stays_open, &beside);
         }
         // A name that replaces another is a temporary one for a moment.
         let keeps_names = self.directory.traits.append_only() && before == Before::Anything;
@@ -225,12 +225,12 @@ impl BatchCursor {
         {
             return Ok(staged);
         }
-        let names = (folder, name.to_owned(), path.to_path_buf());
+        let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
         let siblings = Beside { directory: &self.directory, source: meta };
         match small && !self.directory.traits.append_only() {
             // One that cannot get its name has cost little.
-            true => StagedFile::temporary(names, before, wish, &siblings),
-            false => StagedFile::checked(names, before, wish, &siblings),
+            true => StagedFile::temporary(at, before, wish, &siblings),
+            false => StagedFile::checked(at, before, wish, &siblings),
         }
     }
 

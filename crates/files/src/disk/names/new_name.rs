@@ -18,7 +18,13 @@ use crate::disk::{FileKind, Outcome};
 use crate::withheld::may_change;
 
 /// A name in an open folder.
-pub type NameAt<'name> = (&'name File, &'name OsStr);
+#[derive(Clone, Copy, Debug)]
+pub struct NameAt<'name> {
+    /// The open folder.
+    pub folder: &'name File,
+    /// The name in it.
+    pub name: &'name OsStr,
+}
 
 /// Moves a name, replacing what has the new one.
 pub fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
@@ -33,23 +39,24 @@ pub fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Out
 
 /// Moves a name within a folder; `EEXIST` if the new name is taken.
 pub fn rename_new(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
-    move_new((folder, from), (folder, to))
+    move_new(NameAt { folder, name: from }, NameAt { folder, name: to })
 }
 
 /// Moves a name from folder to folder; `EEXIST` if the new name is taken. Where the file system does not know the flag
 /// (NFS), a look before must do: a link to an open file would cost a name that stays until it is closed.
 pub fn move_new(from: NameAt<'_>, to: NameAt<'_>) -> Outcome<()> {
-    may_change(from.0, from.1)?;
-    let renamed = fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE).map_err(errno);
+    may_change(from.folder, from.name)?;
+    let renamed =
+        fs::renameat_with(from.folder, from.name, to.folder, to.name, RenameFlags::NOREPLACE).map_err(errno);
     match renamed {
         Err(refused) if KernelCall::Renameat2.is_refused_by(refused) => {
             // Files of others, and file systems without links: the call that is refused is the reason.
             let is_answer = |errno| [Errno::EEXIST, Errno::ENOENT].contains(&errno);
             in_two_steps(from, to).map_err(|errno| if is_answer(errno) { errno } else { refused })
         }
-        Err(Errno::EINVAL | Errno::ENOSYS) => match metadata(to.0, to.1) {
+        Err(Errno::EINVAL | Errno::ENOSYS) => match metadata(to.folder, to.name) {
             Ok(_) => Err(Errno::EEXIST),
-            Err(Errno::ENOENT) => rename(from.0, from.1, to.0, to.1),
+            Err(Errno::ENOENT) => rename(from.folder, from.name, to.folder, to.name),
             Err(errno) => Err(errno),
         },
         renamed => renamed,
@@ -57,16 +64,16 @@ pub fn move_new(from: NameAt<'_>, to: NameAt<'_>) -> Outcome<()> {
 }
 
 fn in_two_steps(from: NameAt<'_>, to: NameAt<'_>) -> Outcome<()> {
-    if metadata(from.0, from.1)?.kind == FileKind::Folder {
-        make_folder(to.0, to.1)?;
-        return rename(from.0, from.1, to.0, to.1).inspect_err(|_| {
+    if metadata(from.folder, from.name)?.kind == FileKind::Folder {
+        make_folder(to.folder, to.name)?;
+        return rename(from.folder, from.name, to.folder, to.name).inspect_err(|_| {
             // It is empty, or another's by now and stays.
-            let _ = remove(to.0, to.1, true);
+            let _ = remove(to.folder, to.name, true);
         });
     }
-    link(from.0, from.1, to.0, to.1)?;
-    remove(from.0, from.1, false).inspect_err(|_| {
-        let _ = remove(to.0, to.1, false);
+    link(from.folder, from.name, to.folder, to.name)?;
+    remove(from.folder, from.name, false).inspect_err(|_| {
+        let _ = remove(to.folder, to.name, false);
     })
 }
 
@@ -81,7 +88,8 @@ mod tests {
         let home = tempfile::tempdir().expect("room");
         let at = |name: &str| home.path().join(name);
         let folder = File::open(home.path()).expect("it is there");
-        let go = |from: &str, to: &str| in_two_steps((&folder, OsStr::new(from)), (&folder, OsStr::new(to)));
+        let place = |name| NameAt { folder: &folder, name: OsStr::new(name) };
+        let go = |from, to| in_two_steps(place(from), place(to));
         write(at("file"), "new").expect("room");
         write(at("taken"), "old").expect("room");
         create_dir(at("folder")).expect("room");

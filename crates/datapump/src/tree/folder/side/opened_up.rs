@@ -11,7 +11,7 @@ use datapump_engine::Errno;
 use super::{FolderSide, SidePlace, locked};
 use crate::problem::{Operation, Problem};
 use datapump_files::disk::{AttributeHolder, Meta, file_meta};
-use datapump_files::opened_folders::{OPEN, OpenedFolders};
+use datapump_files::opened_folders::{OPEN, OpenedFolders, WayToFolder};
 
 impl FolderSide {
     /// The root of a target that is written, or would be, just opened: it and the folders below that are closed to this
@@ -79,7 +79,7 @@ impl FolderSide {
     /// The run gives it the mode that it was found with, unless it gets another one.
     pub(super) fn owe_mode(&self) {
         if let Some((folders, root, path)) = self.way() {
-            folders.owe((&root, path, self.relative()), &self.meta);
+            folders.owe(WayToFolder { root: &root, path, way: self.relative() }, &self.meta);
         }
     }
 
@@ -90,9 +90,9 @@ impl FolderSide {
         let wrong = |errno: Errno| Problem::system(Operation::OpenUp, &self.path(), errno.0);
         let mode = file_meta(&folder).map_err(wrong)?.mode;
         match self.way().filter(|_| was_opened_up || mode & OPEN != OPEN) {
-            Some((folders, root, path)) => {
-                folders.has_its_mode((&root, path, self.relative()), &folder).map_err(wrong)
-            }
+            Some((folders, root, path)) => folders
+                .has_its_mode(WayToFolder { root: &root, path, way: self.relative() }, &folder)
+                .map_err(wrong),
             None => Ok(()),
         }
     }
