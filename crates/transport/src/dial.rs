@@ -99,12 +99,12 @@ impl Dialer {
     /// was one: where nothing is sealed a connection tells nothing of the path, as a relay may take the call. Its reply
     /// is read with the first thing that is received. `called` may do something once it is called.
     pub fn control(&self, proposed: [u8; 16], called: &dyn Fn()) -> Result<(Channel, Option<u64>), NetFault> {
-        self.greeted(Purpose::Control, None, (Some(proposed), called))
+        self.greeted(Purpose::Control, None, Some(proposed), called)
     }
 
     /// Another connection of a session, once the other side has let it in.
     pub fn join(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
-        let mut channel = self.let_in(purpose, (session, None), &|| true)?;
+        let mut channel = self.let_in(purpose, session, None, &|| true)?;
         channel.join(self.cancel.begun());
         Ok(channel)
     }
@@ -112,7 +112,7 @@ impl Dialer {
     /// Another connection of a session that is being made under this number. Bytes put on it are sent with the
     /// greeting, by its next `flush`.
     pub fn join_early(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
-        let (mut channel, _) = self.greeted(purpose, Some(session), (Some(session), &|| ()))?;
+        let (mut channel, _) = self.greeted(purpose, Some(session), Some(session), &|| ())?;
         channel.join(self.cancel.begun());
         Ok(channel)
     }
@@ -125,7 +125,7 @@ impl Dialer {
         session: [u8; 16],
         has_begun: &dyn Fn() -> bool,
     ) -> Result<Channel, NetFault> {
-        self.let_in(purpose, (session, Some(session)), has_begun)
+        self.let_in(purpose, session, Some(session), has_begun)
     }
 
     /// A connection that got an answer to its greeting. Where the direct way is silent behind the handshake, it is
@@ -133,12 +133,13 @@ impl Dialer {
     fn let_in(
         &self,
         purpose: Purpose,
-        (session, early): ([u8; 16], Option<[u8; 16]>),
+        session: [u8; 16],
+        early: Option<[u8; 16]>,
         has_begun: &dyn Fn() -> bool,
     ) -> Result<Channel, NetFault> {
         let asked = Cell::new(Instant::now());
         let once = || {
-            let (mut channel, _) = self.greeted(purpose, Some(session), (early, &|| ()))?;
+            let (mut channel, _) = self.greeted(purpose, Some(session), early, &|| ())?;
             if early.is_some() {
                 channel.join(self.cancel.begun());
             }
@@ -166,7 +167,8 @@ impl Dialer {
         &self,
         purpose: Purpose,
         session: Option<[u8; 16]>,
-        (early, called): (Option<[u8; 16]>, &dyn Fn()),
+        early: Option<[u8; 16]>,
+        called: &dyn Fn(),
     ) -> Result<(Channel, Option<u64>), NetFault> {
         let Sealed { mut channel, handshake } = self.sealed(called)?;
         let round_trip_ns = self.ticket.is_some().then_some(handshake.as_nanos() as u64);
@@ -175,7 +177,7 @@ impl Dialer {
         let program = concat!("pump ", env!("CARGO_PKG_VERSION"));
         let number = session.map(|_| self.cancel.connections.next_number());
         number.into_iter().for_each(|number| channel.count_as(number));
-        channel.put_greeting(&greet(purpose, session, early, (number, program)))?;
+        channel.put_greeting(&greet(purpose, session, early, number, program))?;
         Ok((channel, round_trip_ns))
     }
 

@@ -183,11 +183,11 @@ impl RemoteEnd {
             let words = "the place and --ssh both name a port; drop one";
             return Err(NetFault::Refused(words.into()));
         }
-        let call = SshCall::new((shell, host), patience, stop)?;
+        let call = SshCall::new(shell, host, patience, stop)?;
         let (mut child, output, mut input, mut wait) = spawn(&call, patience)?;
         let said = Said::relay(child.stderr.take().expect("it was asked for"));
         let mut search = Search::default();
-        let heard = hear(&mut input, &mut search, (&mut wait, stop));
+        let heard = hear(&mut input, &mut search, &mut wait, stop);
         let opening = match heard {
             Ok(Heard::Found(FoundOpening::Opening(opening))) => read(opening),
             Ok(Heard::Found(FoundOpening::OtherVersion(protocol, program))) => {
@@ -206,7 +206,7 @@ impl RemoteEnd {
                 return Err(if stop.load(Ordering::Relaxed) {
                     NetFault::Stopped
                 } else {
-                    ended(&call, status, (&search, &said))
+                    ended(&call, status, &search, &said)
                 });
             }
             Err(fault) => Err(fault),
@@ -288,7 +288,8 @@ enum Heard {
 fn hear(
     input: &mut File,
     search: &mut Search,
-    (wait, stop): (&mut StartWait, &AtomicBool),
+    wait: &mut StartWait,
+    stop: &AtomicBool,
 ) -> Result<Heard, NetFault> {
     let mut bytes = [0; 4096];
     while !stop.load(Ordering::Relaxed) {
@@ -341,7 +342,7 @@ fn other_version(protocol: &str, program: &str) -> NetFault {
 }
 
 /// Why there is no far end. ssh has said its part on standard error.
-fn ended(call: &SshCall<'_>, status: Option<ExitStatus>, (search, said): (&Search, &Said)) -> NetFault {
+fn ended(call: &SshCall<'_>, status: Option<ExitStatus>, search: &Search, said: &Said) -> NetFault {
     let shell = call.shell;
     let (name, bin) = (shell.name(), datapump_core::problem::shown(shell.remote_bin.as_bytes()));
     let by_hand = call.shown();

@@ -30,7 +30,7 @@ impl Wire {
     /// Calls a server, and greets it. The session that it made, if this begins one.
     pub fn call(address: &str, purpose: Purpose, session: Option<[u8; 16]>) -> (Wire, Option<[u8; 16]>) {
         let mut wire = Wire::new(TcpStream::connect(address).expect("it listens"));
-        wire.put(&greet(purpose, session, None, (None, "test")), 0).expect("sent");
+        wire.put(&greet(purpose, session, None, None, "test"), 0).expect("sent");
         let reply = decode(&wire.take().expect("a reply")).expect("a reply");
         let Reply::Welcome { session, .. } = reply else { panic!("{reply:?}") };
         (wire, session)

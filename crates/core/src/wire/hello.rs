@@ -112,7 +112,8 @@ pub fn greet(
     purpose: Purpose,
     session: Option<[u8; 16]>,
     early: Option<[u8; 16]>,
-    (number, program): (Option<u32>, &str),
+    number: Option<u32>,
+    program: &str,
 ) -> Vec<u8> {
     let program = Some(program.to_owned());
     encode(&Greeting { version: VERSION, purpose, session, program, early, number })
@@ -123,7 +124,7 @@ pub fn read_greeting(body: &[u8]) -> Result<Result<Greeting, Reply>, WireError> 
     let greeting: Greeting = decode(body)?;
     let belongs = greeting.session.is_none() == (greeting.purpose == Purpose::Control);
     if greeting.version.0 != VERSION.0 {
-        Ok(Err(other_version(greeting.version)))
+        Ok(Err(other_version(greeting.version.0, greeting.version.1)))
     } else if !belongs {
         Err(WireError::Unexpected("a greeting for no session"))
     } else {
@@ -131,7 +132,7 @@ pub fn read_greeting(body: &[u8]) -> Result<Result<Greeting, Reply>, WireError> 
     }
 }
 
-fn other_version((first, second): (u16, u16)) -> Reply {
+fn other_version(first: u16, second: u16) -> Reply {
     let words = format!(
         "this side speaks version {}.{} of the protocol and the caller {first}.{second}; install the same version of \
          pump on both",
@@ -144,7 +145,7 @@ fn other_version((first, second): (u16, u16)) -> Reply {
 pub fn read_reply(body: &[u8]) -> Result<Reply, WireError> {
     let reply = decode(body)?;
     match reply {
-        Reply::Welcome { version, .. } if version.0 != VERSION.0 => Ok(other_version(version)),
+        Reply::Welcome { version, .. } if version.0 != VERSION.0 => Ok(other_version(version.0, version.1)),
         reply => Ok(reply),
     }
 }

@@ -199,7 +199,7 @@ fn what_is_out_of_turn_is_refused() {
 
 #[test]
 fn greetings_of_other_versions_are_answered() {
-    let greeting = greet(Purpose::Control, None, Some([7; 16]), (Some(3), "pump 0.1.0"));
+    let greeting = greet(Purpose::Control, None, Some([7; 16]), Some(3), "pump 0.1.0");
     let read = read_greeting(&greeting).expect("a greeting").expect("our version");
     assert_eq!((read.version, read.purpose), (VERSION, Purpose::Control));
     let other = super::hello::Greeting { version: (2, 0), ..read };
@@ -221,7 +221,7 @@ fn a_connection_for_blocks_belongs_to_a_session() {
     for (purpose, session) in
         [(Purpose::Control, Some([1; 16])), (Purpose::Blocks, None), (Purpose::Names, None)]
     {
-        let read = read_greeting(&greet(purpose, session, None, (None, "")));
+        let read = read_greeting(&greet(purpose, session, None, None, ""));
         assert_eq!(read, Err(WireError::Unexpected("a greeting for no session")));
     }
 }

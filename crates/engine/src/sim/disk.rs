@@ -184,7 +184,7 @@ impl SimDisk {
         inner.boots += 1;
         let kept = random.below(inner.unsynced_names.len() as u64 + 1) as usize;
         let changes: Vec<NameChange> = inner.unsynced_names.drain(..).take(kept).flatten().collect();
-        changes.into_iter().for_each(|change| apply(&mut inner.durable_names, change));
+        changes.into_iter().for_each(|(name, inode)| apply(&mut inner.durable_names, name, inode));
         inner.names = inner.durable_names.clone();
         inner.inodes.iter_mut().for_each(|inode| inode.lose_power(random));
         Arc::new(SimDisk(Mutex::new(inner)))
@@ -346,7 +346,7 @@ impl DiskInner {
     }
 
     fn rename_all(&mut self, changes: Vec<NameChange>) {
-        changes.iter().cloned().for_each(|change| apply(&mut self.names, change));
+        changes.iter().cloned().for_each(|(name, inode)| apply(&mut self.names, name, inode));
         self.unsynced_names.push(changes);
     }
 
@@ -392,7 +392,7 @@ impl Inode {
     }
 }
 
-fn apply(names: &mut BTreeMap<Vec<u8>, usize>, (name, inode): NameChange) {
+fn apply(names: &mut BTreeMap<Vec<u8>, usize>, name: Vec<u8>, inode: Option<usize>) {
     match inode {
         Some(inode) => names.insert(name, inode),
         None => names.remove(&name),

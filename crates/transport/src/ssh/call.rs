@@ -19,7 +19,8 @@ pub(super) struct SshCall<'shell> {
 
 impl<'shell> SshCall<'shell> {
     pub(super) fn new(
-        (shell, host): (&'shell Shell, &'shell SshHost),
+        shell: &'shell Shell,
+        host: &'shell SshHost,
         patience: Duration,
         stop: &AtomicBool,
     ) -> Result<Self, NetFault> {
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(call.unasked(), "");
         for command in ["plink -batch", "./wrapper ssh-like", "sshpass -e autossh"] {
             let shell = Shell::new(command, "pump").expect("words");
-            let call = SshCall::new((&shell, &host), Duration::ZERO, &AtomicBool::new(false)).expect("words");
+            let call = SshCall::new(&shell, &host, Duration::ZERO, &AtomicBool::new(false)).expect("words");
             assert_eq!(call.shown(), format!("{command} -p 2222 user@host"));
             assert!(call.unasked().contains("RequestTTY"), "{command}");
         }

@@ -34,7 +34,7 @@ pub fn number_of_root(place: u32) -> u64 {
 
 /// Whether a file of this length and so many bytes on the disk is sent with its opening: it is small, has no holes, and
 /// an empty one has nothing to send. Digests are told of what is compared, whatever of it are holes.
-pub fn is_sent_whole((size_bytes, allocated_bytes): (u64, u64), most: u32, is_sum: bool) -> bool {
+pub fn is_sent_whole(size_bytes: u64, allocated_bytes: u64, most: u32, is_sum: bool) -> bool {
     (1..=u64::from(most)).contains(&size_bytes) && (is_sum || allocated_bytes >= size_bytes)
 }
 
@@ -49,8 +49,8 @@ const STEP_BYTES: usize = 2 * size_of::<AheadStep>() + 32;
 const STEP_BYTES_MAX: usize = STEP_BYTES + 256;
 
 /// What a step with a name takes in memory.
-fn bytes_of((_, request): &AheadStep) -> usize {
-    match request {
+fn bytes_of(step: &AheadStep) -> usize {
+    match &step.1 {
         PeerRequest::Enter { name, .. } | PeerRequest::Fetch { name, .. } => STEP_BYTES + name.capacity(),
         _ => 0,
     }
@@ -214,7 +214,7 @@ impl WalkAhead {
             (Some(Unanswered::File), Answer::File { meta, ranges: Some(_), follows, .. }) => {
                 let (size, allocated) = (meta.size_bytes.0, meta.allocated_bytes.0);
                 // A file that is open tells its holes.
-                if is_sent_whole((size, allocated), self.scope.file_bytes_max, false) {
+                if is_sent_whole(size, allocated, self.scope.file_bytes_max, false) {
                     let (file, at, len) = (AHEAD | number, FileSize::of(0), size as u32);
                     *follows = Some(self.next);
                     self.current
@@ -230,14 +230,14 @@ impl WalkAhead {
             }
             (Some(Unanswered::Folder(false)), Answer::Folder { .. }) => return true,
             (Some(Unanswered::Names(listed)), Answer::Names { entries, cookie, more, .. }) => {
-                self.handle_names(listed, (entries, *cookie, *more));
+                self.handle_names(listed, entries, *cookie, *more);
             }
             _ => {}
         }
         false
     }
 
-    fn handle_names(&mut self, mut listed: ListedAhead, (entries, cookie, more): (&mut [Entry], u64, bool)) {
+    fn handle_names(&mut self, mut listed: ListedAhead, entries: &mut [Entry], cookie: u64, more: bool) {
         if !listed.is_wanted {
             if more {
                 self.asked.insert(listed.folder, Unanswered::Names(listed));
@@ -295,7 +295,7 @@ impl WalkAhead {
     fn is_sent(&self, size: u64, allocated: u64) -> bool {
         let AheadScope { file_bytes_max, empty_files, sum, .. } = self.scope;
         let is_empty = size == 0 && empty_files && file_bytes_max > 0;
-        is_empty || is_sent_whole((size, allocated), file_bytes_max, sum == Some(true))
+        is_empty || is_sent_whole(size, allocated, file_bytes_max, sum == Some(true))
     }
 
     /// The other side does not want what has this number, nor what lies below it. Gives the numbers that are answered

@@ -22,7 +22,7 @@ pub fn write_back(file: &File, at: u64, len: u64) {
 /// Whether pages of a range of the file wait to be written. False where the kernel does not tell (see
 /// [`super::cached_fraction`]).
 pub fn has_dirty_pages(file: &File, at: u64, len: u64) -> bool {
-    len > 0 && cachestat(file, (at, len)).is_some_and(|pages| pages.dirty > 0)
+    len > 0 && cachestat(file, at, len).is_some_and(|pages| pages.dirty > 0)
 }
 
 /// Tells what closing the file would tell, and keeps it open: FUSE asks its daemon (`FLUSH`) at each close of each

@@ -20,7 +20,7 @@ pub fn cached_fraction(file: &File, len: u64) -> Option<f64> {
     if len == 0 {
         return Some(1.0); // to the kernel, a length of 0 means "to the end"
     }
-    let cached_bytes = cachestat(file, (0, len))?.cached.saturating_mul(rustix::param::page_size() as u64);
+    let cached_bytes = cachestat(file, 0, len)?.cached.saturating_mul(rustix::param::page_size() as u64);
     Some((cached_bytes as f64 / len as f64).min(1.0))
 }
 
@@ -31,7 +31,7 @@ pub(super) struct CachedPages {
 }
 
 /// cachestat(2) of a range of the file: 17 ms for 1.28 GB that are cached.
-pub(super) fn cachestat(file: &File, (at, len): (u64, u64)) -> Option<CachedPages> {
+pub(super) fn cachestat(file: &File, at: u64, len: u64) -> Option<CachedPages> {
     let range = [at, len]; // struct cachestat_range { off, len }
     let mut pages = [0_u64; 5]; // struct cachestat { cache, dirty, writeback, evicted, recently_evicted }
     // SAFETY: both arrays have the kernel's layout (linux/mman.h: two and five 64-bit fields), live in this frame,
