@@ -102,7 +102,7 @@ impl Output {
 
     /// A job begins: an event, and the first line of a log.
     pub fn start(&self, name: &str, sources: &[Place], target: Option<&Place>) {
-        let event = json::start((name, self.dry_run), sources, target);
+        let event = json::start(name, self.dry_run, sources, target);
         if self.json {
             self.result(&event);
         }

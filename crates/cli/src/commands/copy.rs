@@ -58,8 +58,13 @@ fn files(arguments: &CopyArguments) -> Vec<PathBuf> {
     files
 }
 
-/// Sources and target, and the names that are copied of the one source where each keeps its path.
-type NamedPlaces = (Vec<Place>, Place, Option<Vec<u8>>);
+/// Places of a copy: sources and target.
+struct NamedPlaces {
+    sources: Vec<Place>,
+    target: Place,
+    /// The names that are copied of the one source where each keeps its path.
+    names: Option<Vec<u8>>,
+}
 
 fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
     let (sources, target) = arguments.operands.split()?;
@@ -104,7 +109,7 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
         return Err("standard input can be read once only; name '-' once".into());
     }
     if !arguments.operands.relative {
-        return Ok((sources, target, None));
+        return Ok(NamedPlaces { sources, target, names: None });
     }
     if arguments.tree.patterns.files_from.is_some() {
         return Err("the names of --files-from have their paths already; leave --relative out".into());
@@ -113,7 +118,7 @@ fn read_places(arguments: &CopyArguments) -> Result<NamedPlaces, String> {
     if !arguments.links.copy_links && !arguments.links.copy_unsafe_links {
         refuse_links(&root, &names)?;
     }
-    Ok((vec![root], target, Some(names)))
+    Ok(NamedPlaces { sources: vec![root], target, names: Some(names) })
 }
 
 /// A link on the way to a source is a link at the target, too, and what it leads to is not there.
@@ -188,12 +193,8 @@ fn refuse_target_above(sources: &[Place], target: &Place) -> Result<(), String> 
     ))
 }
 
-fn perform(
-    name: &str,
-    arguments: &CopyArguments,
-    (sources, target, names): NamedPlaces,
-    output: &Output,
-) -> i32 {
+fn perform(name: &str, arguments: &CopyArguments, places: NamedPlaces, output: &Output) -> i32 {
+    let NamedPlaces { sources, target, names } = places;
     output.start(name, &sources, Some(&target));
     let checked = remote::refuse_within_ssh(&arguments.host.reach, sources.iter().chain([&target]));
     let mut options = match checked.and_then(|()| arguments.options()) {
@@ -212,7 +213,7 @@ fn perform(
         Err(problem) => return output.refusal(&problem),
     };
     let runner = Runner::new(output, shown(&arguments.output));
-    let options = match tuned(&arguments.tune, &arguments.host, (&sources, &target), options, &runner) {
+    let options = match tuned(&arguments.tune, &arguments.host, &sources, &target, options, &runner) {
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };

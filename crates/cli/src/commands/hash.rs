@@ -49,7 +49,7 @@ fn perform(arguments: &HashArguments, sources: &[Place], output: &Output) -> i32
     for (source, name) in sources.iter().zip(&arguments.files) {
         match source.local_path().filter(|path| find_folder(path).is_ok()) {
             Some(folder) => hash_folder(&runner, arguments, folder, &mut sum),
-            None => print(&runner, arguments, (source, name), &mut sum),
+            None => print(&runner, arguments, source, name, &mut sum),
         }
         if runner.stopped() {
             break;
@@ -68,7 +68,7 @@ fn ended(arguments: &HashArguments, report: &Report, output: &Output) -> i32 {
     report.exit_status
 }
 
-fn print(runner: &Runner<'_>, arguments: &HashArguments, (source, name): (&Place, &OsStr), sum: &mut Sum) {
+fn print(runner: &Runner<'_>, arguments: &HashArguments, source: &Place, name: &OsStr, sum: &mut Sum) {
     let report = hash_one(runner, arguments, source);
     if let (false, Some(root)) = (runner.output.json, &report.blake3) {
         runner.output.bytes(&line(name, root, stdout().is_terminal()));
@@ -94,7 +94,7 @@ fn hash_folder(runner: &Runner<'_>, arguments: &HashArguments, folder: &Path, su
         for (below, _) in entries.iter().filter(|(_, kind)| *kind == FileKind::Regular) {
             let name = arguments.directory.as_ref().and_then(|folder| below.strip_prefix(folder).ok());
             let name = name.unwrap_or(below).as_os_str();
-            print(runner, arguments, (&Place::Path(below.clone()), name), sum);
+            print(runner, arguments, &Place::Path(below.clone()), name, sum);
             if runner.stopped() {
                 return;
             }

@@ -21,7 +21,8 @@ use crate::run::remote::{self, RemoteCaller};
 pub fn tuned(
     arguments: &TuneArguments,
     host: &HostArguments,
-    (sources, target): (&[Place], &Place),
+    sources: &[Place],
+    target: &Place,
     options: Options,
     runner: &Runner<'_>,
 ) -> Result<Options, String> {

@@ -54,7 +54,7 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
         output.tell_fakeroot();
     }
     let runner = Runner::new(output, shown(&arguments.output));
-    let mut report = match compared(arguments, (one, other), options, &runner) {
+    let mut report = match compared(arguments, one, other, options, &runner) {
         Ok(report) => report,
         Err(message) => return output.usage(message),
     };
@@ -104,7 +104,8 @@ fn summary(both: &str, report: &Report) -> Option<String> {
 
 fn compared(
     arguments: &VerifyArguments,
-    (one, other): (Place, Place),
+    one: Place,
+    other: Place,
     options: Options,
     runner: &Runner<'_>,
 ) -> Result<Report, String> {

@@ -40,7 +40,7 @@ pub fn now() -> String {
 }
 
 /// A job begins, perhaps one that only says what it would do.
-pub fn start((command, dry_run): (&str, bool), sources: &[Place], target: Option<&Place>) -> String {
+pub fn start(command: &str, dry_run: bool, sources: &[Place], target: Option<&Place>) -> String {
     let sources = sources.iter().map(place).collect();
     line(&EventLine::Start(StartLine {
         version: version::VERSION,

@@ -210,7 +210,7 @@ fn words_beside(reading: &MeterReading, amount: Option<String>, is_narrow: bool)
         return amount.into_iter().chain([phase]).collect::<Vec<_>>().join(", ");
     }
     let percent = reading.percent.map(|percent| format!("{percent:.1} %"));
-    let left = reading.time_left_s.map(|range| left_words(range, is_narrow));
+    let left = reading.time_left_s.map(|(low, high)| left_words(low, high, is_narrow));
     // Where names are all that goes by, no byte moves.
     let rate = (!reading.only_compares).then(|| rate_words(reading.rate_bytes_per_second));
     let parts = [percent, amount, rate, left];
@@ -218,7 +218,7 @@ fn words_beside(reading: &MeterReading, amount: Option<String>, is_narrow: bool)
 }
 
 /// `12 s to 15 s left`; narrow `12 to 15 s left`.
-fn left_words((low, high): (f64, f64), is_narrow: bool) -> String {
+fn left_words(low: f64, high: f64, is_narrow: bool) -> String {
     let (low, high) = (time_words(low.round()), time_words(high.round()));
     if low == high {
         return format!("{high} left");
@@ -361,7 +361,7 @@ mod tests {
         ] {
             assert_eq!(fitting(reading, columns), expected);
         }
-        assert_eq!(left_words((100.0, 900.0), true), "100 s to 15 min left");
+        assert_eq!(left_words(100.0, 900.0, true), "100 s to 15 min left");
         assert_eq!((cut("写真.jpg", 5), cut("写真", 3)), ("写真.".into(), "写".into()));
         assert_eq!((end_of("a/写真", 5), end_of("写真.j", 6)), ("…写真".into(), "写真.j".into()));
         assert_eq!(cut("50.0 %, 1.0 GiB", 8), "50.0 %, ");

@@ -39,7 +39,7 @@ pub fn hidden_word(question: &str) -> Result<String, NoAnswer> {
     let terminal = opened.map_err(|_| NoAnswer::NoTerminal)?;
     let before = tcgetattr(&terminal).map_err(|_| NoAnswer::NoTerminal)?;
     let signals = PromptSignals::watched().map_err(|_| NoAnswer::NoTerminal)?;
-    let answer = answer(&terminal, (question, &before), &signals);
+    let answer = answer(&terminal, question, &before, &signals);
     let _ = tcsetattr(&terminal, OptionalActions::Flush, &before);
     let _ = (&terminal).write_all(b"\n");
     signals.end_if_set();
@@ -49,7 +49,8 @@ pub fn hidden_word(question: &str) -> Result<String, NoAnswer> {
 /// A line, or what there was when a signal came.
 fn answer(
     mut terminal: &File,
-    (question, before): (&str, &Termios),
+    question: &str,
+    before: &Termios,
     signals: &PromptSignals,
 ) -> Result<String, Errno> {
     let mut quiet = before.clone();

@@ -20,7 +20,7 @@ pub(super) fn answer(command: &Command, flag: &str) -> Option<String> {
             .map(|_| format!("this is on unless --{NO}{name} is given; leave --{name} out"));
     };
     let dashes = if positive.chars().count() == 1 { "-" } else { "--" };
-    find(positive).map(|argument| without(command, argument, (&format!("{dashes}{positive}"), positive)))
+    find(positive).map(|argument| without(command, argument, &format!("{dashes}{positive}"), positive))
 }
 
 fn has_name(argument: &Arg, name: &str) -> bool {
@@ -30,7 +30,7 @@ fn has_name(argument: &Arg, name: &str) -> bool {
 }
 
 /// How a command does without a flag.
-fn without(command: &Command, argument: &Arg, (shown, name): (&str, &str)) -> String {
+fn without(command: &Command, argument: &Arg, shown: &str, name: &str) -> String {
     let id = argument.get_id().as_str();
     if command.get_name() == "mirror" && OF_EACH_MIRROR.contains(&id) {
         return format!("{shown} is part of each mirror; pump copy does it only when {shown} is given");

@@ -43,8 +43,9 @@ pub(super) fn buffer_findings(facts: &HostSettings, needs: BufferNeeds) -> Vec<F
         ("receive buffer", "tcp_rmem", "receives", facts.receive_buffer),
         ("send buffer", "tcp_wmem", "sends", facts.send_buffer),
     ];
-    let known = kinds.into_iter().filter_map(|(name, key, verb, sizes)| Some((name, key, verb, sizes?)));
-    let buffers = known.map(|(name, key, verb, sizes)| buffer((name, key, verb), sizes, needs));
+    let buffers = kinds
+        .into_iter()
+        .filter_map(|(name, key, verb, sizes)| sizes.map(|sizes| buffer(name, key, verb, sizes, needs)));
     window_scaling(facts, needs).into_iter().chain(buffers).collect()
 }
 
@@ -69,7 +70,7 @@ fn window_scaling(facts: &HostSettings, needs: BufferNeeds) -> Option<Finding> {
     Some(Finding::change("window scaling", value(), &advice, command))
 }
 
-fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferNeeds) -> Finding {
+fn buffer(name: &str, key: &str, verb: &str, sizes: [u64; 3], needs: BufferNeeds) -> Finding {
     let BufferNeeds { round_trip_s, connections, is_ten_gigabit, is_measured } = needs;
     let data_bytes = sizes[2] as f64 * DATA_SHARE * f64::from(connections.max(1));
     let needed = |rate: f64| buffer_needed_bytes(rate, round_trip_s);

@@ -7,11 +7,14 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-/// Letters of a program that have no value, and letters that have one.
-type Letters = (&'static str, &'static str);
+/// Letters of a program: those without a value, and those that have one.
+struct Letters {
+    plain: &'static str,
+    with_value: &'static str,
+}
 
-const CP: Letters = ("abdfHiLlnPpRrsTuvxZ", "St");
-const SCP: Letters = ("346ABCOpqRrsTv", "cDFiJloPSX");
+const CP: Letters = Letters { plain: "abdfHiLlnPpRrsTuvxZ", with_value: "St" };
+const SCP: Letters = Letters { plain: "346ABCOpqRrsTv", with_value: "cDFiJloPSX" };
 /// Letters of rsync without a value. Its -d is missing: with pump that is cp's.
 const RSYNC: &str = "0AacDEFgHhIiJKkLlmNnOoPpqRrSstUuvWXxyz";
 /// The kinds of filter rules: rsync(1), FILTER RULES.
@@ -133,7 +136,8 @@ fn is_of_rsync(bundle: &str) -> bool {
 }
 
 /// Whether a program of these letters can read a bundle: a value is the next word, or all that is behind the first letter.
-fn can_read((plain, with_value): Letters, bundle: &str) -> bool {
+fn can_read(letters: Letters, bundle: &str) -> bool {
+    let Letters { plain, with_value } = letters;
     let last = bundle.len() - 1;
     let reads = |(at, letter)| plain.contains(letter) || (at == last && with_value.contains(letter));
     bundle.starts_with(|letter| with_value.contains(letter)) || bundle.char_indices().all(reads)
