@@ -145,7 +145,7 @@ impl Scrub<'_> {
         let (mut done, mut spent) = (self.empty_result(newest + 1), ScrubCost::default());
         for file in self.layout.files() {
             let length = self.layout.file_bytes(file);
-            let hook = Arc::new(ScrubHook::new(&self.form, (file, length), done.generation));
+            let hook = Arc::new(ScrubHook::new(&self.form, file, length, done.generation));
             let source = Place::Null { bytes: Some(length), fill: Fill::Overwritten };
             let job = Job::copy(vec![source], Place::Path(self.folder.file(file))).hook(hook);
             let (report, mut problems) = self.perform(file, job);
@@ -172,7 +172,7 @@ impl Scrub<'_> {
             let length = self.folder.length(file)?;
             let runs = match length {
                 Some(length) if length > 0 => {
-                    self.read_file((file, length, look.newest), &mut done, &mut spent)?
+                    self.read_file(file, length, look.newest, &mut done, &mut spent)?
                 }
                 _ => FileRuns::default(),
             };
@@ -189,14 +189,16 @@ impl Scrub<'_> {
 
     fn read_file(
         &self,
-        (file, length, newest): (u32, u64, u64),
+        file: u32,
+        length: u64,
+        newest: u64,
         done: &mut Scrubbed,
         spent: &mut ScrubCost,
     ) -> Result<FileRuns, Problem> {
         let cooled = self.folder.cool(file, length).map_err(|problem| done.problems.push(problem));
         let stays = cooled.unwrap_or(None);
         done.cached_bytes = done.cached_bytes.zip(stays).map(|(sum, stays)| sum + stays);
-        let hook = Arc::new(ScrubHook::new(&self.form, (file, self.layout.file_bytes(file)), newest));
+        let hook = Arc::new(ScrubHook::new(&self.form, file, self.layout.file_bytes(file), newest));
         let job = Job::hash(Place::Path(self.folder.file(file))).hook(Arc::clone(&hook) as _);
         let (report, problems) = self.perform(file, job);
         spent.add(&report, done);

@@ -121,7 +121,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     let cause = advice::cause(limited_by, &limited_detail, &report);
     let advice = if report.exit_status == Status::Done as i32 {
         let gains = tried(&bench, &parts, cause, &report, over, tell);
-        advice::advise(cause, (&case.options, &report), prediction.as_ref(), &gains)
+        advice::advise(cause, &case.options, &report, prediction.as_ref(), &gains)
     } else {
         Advice::none(cause)
     };

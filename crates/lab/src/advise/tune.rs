@@ -174,7 +174,7 @@ impl<'case> TuneBench<'case> {
         let gain = match &taken[..] {
             [] => Some(1.0),
             [one] => Some(one.times),
-            _ => compare((&start, &best), &mut |point, bytes| self.speed(point, bytes, END_TIME)),
+            _ => compare(&start, &best, &mut |point, bytes| self.speed(point, bytes, END_TIME)),
         };
         let gains = gain.is_none_or(|gain| gain > GAIN_MIN);
         let (chosen, gain) = if gains { (best, gain) } else { (start, Some(1.0)) };

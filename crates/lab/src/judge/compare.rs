@@ -108,7 +108,11 @@ pub struct Judged {
 }
 
 /// A study and the level of every factor.
-type ComparedCell<'rows> = (&'rows str, &'rows BTreeMap<String, Level>);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ComparedCell<'rows> {
+    study: &'rows str,
+    asked: &'rows BTreeMap<String, Level>,
+}
 
 /// The rows of a file by their cell.
 type RowsSide<'rows> = BTreeMap<ComparedCell<'rows>, Vec<&'rows Row>>;
@@ -215,13 +219,15 @@ impl Comparison {
 
 fn by_cell(rows: &[Row]) -> RowsSide<'_> {
     let mut side = RowsSide::new();
-    rows.iter().for_each(|row| side.entry((row.study.as_str(), &row.asked)).or_default().push(row));
+    for row in rows {
+        side.entry(ComparedCell { study: &row.study, asked: &row.asked }).or_default().push(row);
+    }
     side
 }
 
-fn by_levels((study, its): ComparedCell<'_>, (other, theirs): ComparedCell<'_>) -> Ordering {
-    let levels = its.values().zip(theirs.values()).map(|(one, other)| one.by_value(other));
-    study.cmp(other).then(levels.fold(Ordering::Equal, Ordering::then))
+fn by_levels(one: ComparedCell<'_>, other: ComparedCell<'_>) -> Ordering {
+    let levels = one.asked.values().zip(other.asked.values()).map(|(one, other)| one.by_value(other));
+    one.study.cmp(other.study).then(levels.fold(Ordering::Equal, Ordering::then))
 }
 
 impl Values {
@@ -272,7 +278,7 @@ impl<'rows> FoundCell<'rows> {
     }
 
     fn judge(&self, doubt: f64) -> CellComparison {
-        let (study, asked) = self.cell;
+        let ComparedCell { study, asked } = self.cell;
         let [a, b] = &self.values;
         let medians = [a.median(), b.median()];
         let judged = match (self.estimate, medians) {

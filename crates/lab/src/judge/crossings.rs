@@ -85,7 +85,8 @@ fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
         let Some((way, moves)) = level(COMMAND).zip(level(USE)) else { continue };
         cells.entry((moves, way)).or_default().push(row);
     }
-    let runs: Vec<CrossingRuns> = cells.iter().filter_map(|(cell, rows)| runs_of(cell, rows)).collect();
+    let runs: Vec<CrossingRuns> =
+        cells.iter().filter_map(|((moves, way), rows)| runs_of(moves, way, rows)).collect();
     let memory = runs.iter().find(|runs| runs.way == MEMORY);
     let memory = memory.and_then(|runs| MeanInterval::of(&runs.rates));
     let memory = memory.ok_or("no completed run has copied memory; run the study crossings")?;
@@ -94,7 +95,7 @@ fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
 }
 
 /// Time comes from runs without the soaker, CPU time from those with it.
-fn runs_of((moves, way): &(String, String), rows: &[&Row]) -> Option<CrossingRuns> {
+fn runs_of(moves: &str, way: &str, rows: &[&Row]) -> Option<CrossingRuns> {
     let crossings = rows.iter().find_map(|row| row.asked.get(CROSSINGS)?.value())?;
     let timed = rows.iter().filter(|row| row.soaked_ns.is_none());
     let cpu = |by: CpuBy| {
@@ -102,8 +103,8 @@ fn runs_of((moves, way): &(String, String), rows: &[&Row]) -> Option<CrossingRun
         MeanInterval::of(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())
     };
     Some(CrossingRuns {
-        way: way.clone(),
-        moves: moves.clone(),
+        way: way.to_owned(),
+        moves: moves.to_owned(),
         crossings,
         rates: timed.map(|row| rate(row)).collect(),
         cpu: cpu(CpuBy::Soaker).or_else(|| cpu(CpuBy::Process))?,

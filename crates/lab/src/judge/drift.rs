@@ -39,10 +39,11 @@ impl Drift {
             runs.iter().for_each(|(round, time)| rounds.entry(*round).or_default().push(time - center));
         }
         let points = rounds.iter().filter_map(|(round, times)| Some((f64::from(*round), mean(times)?)));
-        Drift::through(points.unzip())
+        let (x, y) = points.unzip();
+        Drift::through(x, y)
     }
 
-    fn through((x, y): (Vec<f64>, Vec<f64>)) -> Option<Drift> {
+    fn through(x: Vec<f64>, y: Vec<f64>) -> Option<Drift> {
         let (first, last) = (*x.first()?, *x.last()?);
         let rounds = x.len();
         if rounds < ROUNDS_MIN {

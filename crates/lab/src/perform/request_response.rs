@@ -77,13 +77,15 @@ impl RequestResponse {
         let rtt_us = info.map(|info| u64::from(info.min_rtt_us)).filter(|us| *us > 0);
         let window_bytes = info.map(|info| u64::from(info.window_bytes)).filter(|bytes| *bytes > 0);
         let segment_bytes = info.map(|info| u64::from(info.segment_bytes)).filter(|bytes| *bytes > 0);
-        let events: Vec<AnswerEvent> =
-            (1..).zip(&timed.answers_ns).map(|it| AnswerEvent::of(it, rtt_us)).collect();
+        let events: Vec<AnswerEvent> = (1..)
+            .zip(&timed.answers_ns)
+            .map(|(event, elapsed_ns)| AnswerEvent::of(event, *elapsed_ns, rtt_us))
+            .collect();
         let later: Vec<f64> =
             events.iter().skip(1).filter_map(|it| it.rounds).map(|rounds| rounds as f64).collect();
         let fresh = |segment: u64| {
             let window_max = window_bytes.map_or(u64::MAX, |bytes| bytes / segment);
-            answer_rounds(timed.frame_bytes.div_ceil(segment), (INITIAL_WINDOW, window_max), false)
+            answer_rounds(timed.frame_bytes.div_ceil(segment), INITIAL_WINDOW, window_max, false)
         };
         RequestResponse {
             answer_size: series.answer_bytes.into(),
@@ -103,10 +105,10 @@ impl RequestResponse {
 }
 
 impl AnswerEvent {
-    fn of((event, elapsed_ns): (u64, &u64), rtt_us: Option<u64>) -> AnswerEvent {
-        let round_trips = rtt_us.map(|us| *elapsed_ns as f64 / 1e3 / us as f64);
+    fn of(event: u64, elapsed_ns: u64, rtt_us: Option<u64>) -> AnswerEvent {
+        let round_trips = rtt_us.map(|us| elapsed_ns as f64 / 1e3 / us as f64);
         let rounds = round_trips.map(|trips| (trips.round() as u64).max(1));
-        AnswerEvent { event, elapsed_ns: *elapsed_ns, round_trips, rounds }
+        AnswerEvent { event, elapsed_ns, round_trips, rounds }
     }
 }
 
@@ -175,7 +177,7 @@ mod tests {
     #[test]
     fn s63_a_window_makes_of_doubling_a_line() {
         assert_eq!(of(&[20], 65_536).fresh_rounds, Some(3 + 14));
-        assert_eq!(answer_rounds(691, (10, 8), false), 691_u64.div_ceil(8));
-        assert_eq!(answer_rounds(0, (10, u64::MAX), true), 1);
+        assert_eq!(answer_rounds(691, 10, 8, false), 691_u64.div_ceil(8));
+        assert_eq!(answer_rounds(0, 10, u64::MAX, true), 1);
     }
 }

@@ -114,32 +114,39 @@ impl ChartLine {
     }
 }
 
+/// Finds a figure in a cell, with its interval.
+type CellMeasure = fn(&CellSummary) -> Option<(f64, Option<Interval>)>;
+
 /// A figure that is drawn, and how it is found in a cell.
-type ChartMeasure = (&'static str, &'static str, fn(&CellSummary) -> Option<(f64, Option<Interval>)>);
+#[derive(Clone, Copy)]
+struct ChartMeasure {
+    title: &'static str,
+    unit: &'static str,
+    of_cell: CellMeasure,
+}
 
 /// The charts of a study.
 pub fn of_study(study: &StudySummary) -> Vec<Chart> {
     let by_soaker = study.cells.iter().any(|cell| cell.soaker_cpu_ns_per_byte.is_some());
-    let cpu: ChartMeasure = if by_soaker {
-        ("CPU time for a byte, by the soaker", "ns/byte", soaker)
+    let cpu = if by_soaker {
+        ChartMeasure { title: "CPU time for a byte, by the soaker", unit: "ns/byte", of_cell: soaker }
     } else {
-        ("CPU time for a byte", "ns/byte", process)
+        ChartMeasure { title: "CPU time for a byte", unit: "ns/byte", of_cell: process }
     };
+    let rate = ChartMeasure { title: "bandwidth", unit: "MB/s", of_cell: bandwidth };
     let factors = study.varied().into_iter().filter(|factor| is_numeric(study, factor));
     factors
-        .flat_map(|factor| {
-            [("bandwidth", "MB/s", bandwidth as fn(&_) -> _), cpu]
-                .map(|measure| of_factor(study, factor, measure))
-        })
+        .flat_map(|factor| [rate, cpu].map(|measure| of_factor(study, factor, measure)))
         .flatten()
         .collect()
 }
 
-fn of_factor(study: &StudySummary, factor: &str, (title, unit, measure): ChartMeasure) -> Option<Chart> {
+fn of_factor(study: &StudySummary, factor: &str, measure: ChartMeasure) -> Option<Chart> {
+    let ChartMeasure { title, unit, of_cell } = measure;
     let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
     let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
     for cell in &study.cells {
-        let Some(((y, interval), x)) = measure(cell).zip(cell.asked.get(factor).and_then(Level::value))
+        let Some(((y, interval), x)) = of_cell(cell).zip(cell.asked.get(factor).and_then(Level::value))
         else {
             continue;
         };

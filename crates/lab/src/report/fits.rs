@@ -32,8 +32,8 @@ pub fn add(html: &mut Html, rows: &[Row]) -> Option<Chart> {
     html.heading(3, "What a byte and a request cost");
     html.paragraph("CPU time for a byte = Cb + Cr / request size, by least squares (crates/lab/MODEL.md).");
     if !groups.is_empty() {
-        html.table(&COSTS, &groups.iter().map(cost_row).collect::<Vec<_>>());
-        html.table(&SIZES, &groups.iter().flat_map(size_rows).collect::<Vec<_>>());
+        html.table(&COSTS, &groups.iter().map(|(group, fit)| cost_row(group, fit)).collect::<Vec<_>>());
+        html.table(&SIZES, &groups.iter().flat_map(|(group, fit)| size_rows(group, fit)).collect::<Vec<_>>());
     }
     html.list(fits.refused.iter().map(|refused| format!("no fit of {}: {}", refused.group, refused.why)));
     let lines = groups.iter().flat_map(|(group, fit)| lines(group, fit)).collect();
@@ -56,7 +56,7 @@ fn of_cost(group: &GroupFit) -> Option<(&GroupFit, &CostFit)> {
     }
 }
 
-fn cost_row((group, fit): &(&GroupFit, &CostFit)) -> Vec<String> {
+fn cost_row(group: &GroupFit, fit: &CostFit) -> Vec<String> {
     let interval = |figure: &Figure| format!("{} .. {}", figures(figure.low), figures(figure.high));
     let (cb, cr) = (&fit.cb_ns_per_byte, &fit.cr_us_per_request);
     vec![
@@ -72,7 +72,7 @@ fn cost_row((group, fit): &(&GroupFit, &CostFit)) -> Vec<String> {
     ]
 }
 
-fn size_rows((group, fit): &(&GroupFit, &CostFit)) -> Vec<Vec<String>> {
+fn size_rows(group: &GroupFit, fit: &CostFit) -> Vec<Vec<String>> {
     let row = |size: &cost::SizeResult| {
         vec![
             group.name(),

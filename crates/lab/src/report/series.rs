@@ -43,12 +43,25 @@ pub struct Series {
 }
 
 /// The name of a curve, its unit, and how its value is found in a sample.
-type SeriesMeasure = (&'static str, &'static str, fn(&SeriesSample) -> f64);
+#[derive(Clone, Copy)]
+struct SeriesMeasure {
+    title: &'static str,
+    unit: &'static str,
+    value: fn(&SeriesSample) -> f64,
+}
 
 const MEASURES: [SeriesMeasure; 3] = [
-    ("congestion window", "segments", |sample| f64::from(sample.cwnd_segments)),
-    ("round trip", "µs", |sample| f64::from(sample.rtt_us)),
-    ("delivery rate", "MB/s", |sample| sample.delivered_bytes_per_second as f64 / 1e6),
+    SeriesMeasure {
+        title: "congestion window",
+        unit: "segments",
+        value: |sample| f64::from(sample.cwnd_segments),
+    },
+    SeriesMeasure { title: "round trip", unit: "µs", value: |sample| f64::from(sample.rtt_us) },
+    SeriesMeasure {
+        title: "delivery rate",
+        unit: "MB/s",
+        value: |sample| sample.delivered_bytes_per_second as f64 / 1e6,
+    },
 ];
 
 /// Whether a file is a time series, by its first line.
@@ -92,7 +105,8 @@ fn row(samples: &[SeriesSample]) -> Vec<String> {
     std::iter::once(last.connection.clone()).chain(counts.map(|it| it.to_string())).collect()
 }
 
-fn chart(found: &[Vec<SeriesSample>], (title, unit, value): SeriesMeasure) -> Option<Chart> {
+fn chart(found: &[Vec<SeriesSample>], measure: SeriesMeasure) -> Option<Chart> {
+    let SeriesMeasure { title, unit, value } = measure;
     let drawn = &found[..found.len().min(CONNECTIONS_MAX)];
     let points = |samples: &Vec<SeriesSample>| -> Vec<(u64, f64)> {
         samples.iter().map(|sample| (sample.time_ns, value(sample))).collect()

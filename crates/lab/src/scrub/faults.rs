@@ -164,12 +164,12 @@ impl FileRuns {
 
     fn insert(&mut self, mut start: u64, mut run: SectorRun) {
         if let Some((&before, earlier)) = self.runs.range(..start).next_back()
-            && let Some(found) = joined((before, *earlier), (start, run))
+            && let Some(found) = joined(before, *earlier, start, run)
         {
             (start, run.found) = (before, found);
         }
         if let Some((&behind, later)) = self.runs.range(run.end..).next()
-            && let Some(found) = joined((start, run), (behind, *later))
+            && let Some(found) = joined(start, run, behind, *later)
         {
             run = SectorRun { end: later.end, found };
             self.runs.remove(&behind);
@@ -189,14 +189,14 @@ impl FileRuns {
         lengths: (u64, Option<u64>),
     ) -> Vec<ScrubFault> {
         let (expected, Some(length)) = lengths else {
-            return vec![fault(file, (0, lengths.0), ScrubFaultKind::Missing)];
+            return vec![fault(file, 0, lengths.0, ScrubFaultKind::Missing)];
         };
         let judged = expected.min(length);
         let mut faults = Vec::new();
         let mut reached = 0;
         for (&start, run) in self.runs.range(..judged) {
             if start > reached {
-                faults.push(fault(file, (reached, start), ScrubFaultKind::Unread));
+                faults.push(fault(file, reached, start, ScrubFaultKind::Unread));
             }
             faults.extend(run.fault(file, start, newest));
             reached = run.end;
@@ -211,13 +211,13 @@ impl FileRuns {
             (expected, length, ScrubFaultKind::Trailing),
         ];
         let behind = behind.into_iter().filter(|(start, end, _)| start < end);
-        faults.extend(behind.map(|(start, end, kind)| fault(file, (start, end), kind)));
+        faults.extend(behind.map(|(start, end, kind)| fault(file, start, end, kind)));
         faults
     }
 }
 
 /// What two runs are together, if they are one.
-fn joined((start, one): (u64, SectorRun), (next, other): (u64, SectorRun)) -> Option<FoundSectors> {
+fn joined(start: u64, one: SectorRun, next: u64, other: SectorRun) -> Option<FoundSectors> {
     if one.end != next {
         return None;
     }
@@ -238,14 +238,14 @@ fn joined((start, one): (u64, SectorRun), (next, other): (u64, SectorRun)) -> Op
 
 impl SectorRun {
     fn fault(&self, file: u32, start: u64, newest: u64) -> Option<ScrubFault> {
-        let of = |kind| fault(file, (start, self.end), kind);
+        let of = |kind| fault(file, start, self.end, kind);
         Some(match self.found {
             FoundSectors::Whole { generation } if generation == newest => return None,
             FoundSectors::Whole { generation } => {
                 ScrubFault { generation: Some(generation), ..of(ScrubFaultKind::Stale) }
             }
             FoundSectors::Bits { generation, start, end, count } if generation == newest => {
-                ScrubFault { bits: Some(count), ..fault(file, (start, end), ScrubFaultKind::Bit) }
+                ScrubFault { bits: Some(count), ..fault(file, start, end, ScrubFaultKind::Bit) }
             }
             // All of it is another content than what should be there.
             FoundSectors::Bits { generation, count, .. } => {
@@ -267,12 +267,12 @@ impl SectorRun {
 fn tail_fault(form: &SectorForm, name: SectorName, bytes: &[u8]) -> Option<ScrubFault> {
     let mut expected = [0; SECTOR_BYTES];
     form.make(name, &mut expected);
-    let range = (name.offset, name.offset + bytes.len() as u64);
+    let end = name.offset + bytes.len() as u64;
     let kind = if is_zero(bytes) { ScrubFaultKind::Zeroed } else { ScrubFaultKind::Sector };
-    (!expected.starts_with(bytes)).then(|| fault(name.file, range, kind))
+    (!expected.starts_with(bytes)).then(|| fault(name.file, name.offset, end, kind))
 }
 
-fn fault(file: u32, (start, end): (u64, u64), kind: ScrubFaultKind) -> ScrubFault {
+fn fault(file: u32, start: u64, end: u64, kind: ScrubFaultKind) -> ScrubFault {
     let (file, length) = (file_name(file), end - start);
     ScrubFault { file, offset: start, length, kind, bits: None, generation: None, from: None }
 }

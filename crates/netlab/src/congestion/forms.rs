@@ -49,11 +49,11 @@ pub fn limited_by_buffer_bytes_per_s(rate_bytes_per_s: f64, rtt_s: f64, buffer_b
 /// Round trips until an answer of so many bytes has come, in slow start from a window. With delayed
 /// acknowledgements a round of k segments is followed by one of k + k/2, rounded up.
 pub fn slow_start_rounds(bytes: u64, initial_window: u64, is_delayed: bool) -> u64 {
-    answer_rounds(bytes.div_ceil(PAYLOAD_BYTES), (initial_window, u64::MAX), is_delayed)
+    answer_rounds(bytes.div_ceil(PAYLOAD_BYTES), initial_window, u64::MAX, is_delayed)
 }
 
 /// Round trips of an answer in segments, where no round has more of them than the largest window.
-pub fn answer_rounds(segments: u64, (window, window_max): (u64, u64), is_delayed: bool) -> u64 {
+pub fn answer_rounds(segments: u64, window: u64, window_max: u64, is_delayed: bool) -> u64 {
     let most = window_max.max(1);
     let (mut sent, mut burst, mut rounds) = (0_u64, window.clamp(1, most), 0);
     while sent < segments.max(1) {

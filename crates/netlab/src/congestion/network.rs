@@ -23,7 +23,7 @@ pub struct Member {
 }
 
 impl Member {
-    pub fn new(flow: Sender, rtt_s: f64, (from_s, until_s): (f64, f64)) -> Member {
+    pub fn new(flow: Sender, rtt_s: f64, from_s: f64, until_s: f64) -> Member {
         Member {
             flow,
             rtt_s,

@@ -66,18 +66,19 @@ impl PathEnds {
     /// Errors: a number that means no path, or more segments than anyone waits for.
     pub(super) fn check(
         &self,
-        (rate_bytes_per_s, rtt_s): (f64, f64),
+        rate_bytes_per_s: f64,
+        rtt_s: f64,
         duration_s: f64,
     ) -> Result<(), SettingsError> {
         limits::rate(rate_bytes_per_s)?;
         limits::rtt(rtt_s)?;
         limits::segment(self.segment_bytes)?;
-        limits::within("an initial window", self.initial_segments, (1.0, 1e6), "segments")?;
+        limits::within("an initial window", self.initial_segments, 1.0..=1e6, "segments")?;
         let bytes = |bytes: &Option<f64>| bytes.unwrap_or(self.segment_bytes);
-        limits::within("a queue", bytes(&self.queue_bytes), (0.0, 1e12), "bytes")?;
+        limits::within("a queue", bytes(&self.queue_bytes), 0.0..=1e12, "bytes")?;
         let holds = rate_bytes_per_s * rtt_s + self.queue_bytes.unwrap_or(rate_bytes_per_s * rtt_s);
         limits::under_way(holds / self.segment_bytes + self.initial_segments)?;
-        limits::within("a buffer", bytes(&self.buffer_bytes), (self.segment_bytes, 1e12), "bytes")?;
+        limits::within("a buffer", bytes(&self.buffer_bytes), self.segment_bytes..=1e12, "bytes")?;
         limits::duration(duration_s, rate_bytes_per_s, self.segment_bytes)
     }
 
@@ -141,9 +142,9 @@ pub struct PathSample {
 ///
 /// Errors: a number that means no path, or more than anyone waits for.
 pub fn simulate_path(case: &PathCase, samples: u32) -> Result<PathOutcome, SettingsError> {
-    case.ends.check((case.rate_bytes_per_s, case.rtt_s), case.duration_s)?;
+    case.ends.check(case.rate_bytes_per_s, case.rtt_s, case.duration_s)?;
     limits::losses(case.loss)?;
-    let member = Member::new(case.ends.flow(case.stack), case.rtt_s, (0.0, f64::INFINITY));
+    let member = Member::new(case.ends.flow(case.stack), case.rtt_s, 0.0, f64::INFINITY);
     let link = case.ends.bottleneck(case.rate_bytes_per_s, case.rtt_s);
     let mut network = SharedPath::new(link, vec![member], Losses::new(case.loss, case.seed));
     let length_s = case.duration_s / f64::from(samples.max(1));

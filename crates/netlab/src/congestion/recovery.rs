@@ -59,7 +59,7 @@ pub fn simulate_recovery(case: &RecoveryCase) -> Result<RecoveryOutcome, Setting
     limits::within(
         "the window that fills the path",
         full,
-        (FULL_MIN_SEGMENTS, FULL_MAX_SEGMENTS),
+        FULL_MIN_SEGMENTS..=FULL_MAX_SEGMENTS,
         "segments",
     )?;
     let mut window = CongestionWindow::in_avoidance(stack, full);

@@ -74,8 +74,8 @@ const FLOWS_MAX: f64 = 64.0;
 ///
 /// Errors: a number that means no path, or more than anyone waits for.
 pub fn simulate_sharing(case: &SharingCase) -> Result<SharingOutcome, SettingsError> {
-    limits::within("the number of flows", case.flows.len() as f64, (1.0, FLOWS_MAX), "flows")?;
-    let check = |flow: &(Stack, f64)| case.ends.check((case.rate_bytes_per_s, flow.1), case.duration_s);
+    limits::within("the number of flows", case.flows.len() as f64, 1.0..=FLOWS_MAX, "flows")?;
+    let check = |flow: &(Stack, f64)| case.ends.check(case.rate_bytes_per_s, flow.1, case.duration_s);
     case.flows.iter().try_for_each(check)?;
     limits::losses(case.loss)?;
     let longest_s = case.flows.iter().map(|flow| flow.1).fold(0.0, f64::max);
@@ -84,7 +84,7 @@ pub fn simulate_sharing(case: &SharingCase) -> Result<SharingOutcome, SettingsEr
     network.is_common = case.is_common;
     let bounds = bounds(case);
     let regions: Vec<Region> =
-        bounds.windows(2).map(|two| region(&mut network, case, (two[0], two[1]))).collect();
+        bounds.windows(2).map(|two| region(&mut network, case, two[0], two[1])).collect();
     let judged = &regions[if case.is_staged { case.flows.len() - 1 } else { regions.len() - 1 }];
     Ok(SharingOutcome {
         stacks: case.flows.iter().map(|flow| flow.0.as_str()).collect(),
@@ -104,18 +104,18 @@ fn bounds(case: &SharingCase) -> Vec<f64> {
 
 fn members(case: &SharingCase) -> Vec<Member> {
     let bounds = bounds(case);
-    let time = |number: usize| {
+    let member = |(number, &(stack, rtt_s)): (usize, &(Stack, f64))| {
+        let flow = case.ends.flow(stack);
         if case.is_staged {
-            (bounds[number], bounds[number + case.flows.len()])
+            Member::new(flow, rtt_s, bounds[number], bounds[number + case.flows.len()])
         } else {
-            (0.0, f64::INFINITY)
+            Member::new(flow, rtt_s, 0.0, f64::INFINITY)
         }
     };
-    let member = |(number, &(stack, rtt_s))| Member::new(case.ends.flow(stack), rtt_s, time(number));
     case.flows.iter().enumerate().map(member).collect()
 }
 
-fn region(network: &mut SharedPath, case: &SharingCase, (begin_s, end_s): (f64, f64)) -> Region {
+fn region(network: &mut SharedPath, case: &SharingCase, begin_s: f64, end_s: f64) -> Region {
     let before = delivered(network);
     network.run(end_s);
     let rate =

@@ -118,7 +118,7 @@ fn s64_equal_flows_share_equally_and_a_shorter_path_has_more() {
 #[test]
 fn s64_a_flow_that_comes_late_gets_its_share() {
     let ends = PathEnds::default();
-    let member = |from_s| network::Member::new(ends.flow(Stack::Reno), 0.02, (from_s, f64::INFINITY));
+    let member = |from_s| network::Member::new(ends.flow(Stack::Reno), 0.02, from_s, f64::INFINITY);
     let link = ends.bottleneck(100.0 * MBIT, 0.02);
     let mut network =
         network::SharedPath::new(link, vec![member(0.0), member(15.0)], Losses::new(LossRule::None, 1));

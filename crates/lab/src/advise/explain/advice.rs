@@ -70,7 +70,8 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
 /// What to try: whatever was measured to help most; else what the table has for the cause.
 pub(super) fn advise(
     cause: Cause,
-    (options, report): (&Options, &Report),
+    options: &Options,
+    report: &Report,
     prediction: Option<&Prediction>,
     gains: &[Gain],
 ) -> Advice {
@@ -244,7 +245,7 @@ mod tests {
             ),
         ] {
             let known = (&Options::default(), &report(1, 64, 1));
-            let advice = advise(Cause::SinkDevice, known, None, &gains);
+            let advice = advise(Cause::SinkDevice, known.0, known.1, None, &gains);
             assert_eq!(advice.flag.as_deref(), flag, "{advice:?}");
             assert!(advice.words.contains(words), "{advice:?}");
         }
@@ -286,7 +287,7 @@ mod tests {
             (Cause::RoundTrips, plain(), report(1, 64, 1), Some("--source-depth 32")),
             (Cause::RateLimit, plain(), report(1, 64, 1), None),
         ] {
-            let advice = advise(cause, (&options, &report), None, &[]);
+            let advice = advise(cause, &options, &report, None, &[]);
             let what = format!("{options:?} {report:?}: {advice:?}");
             assert_eq!(advice.flag.as_deref(), flag, "{what}");
             assert_eq!(advice.words.contains("(not tried)"), flag.is_some(), "{what}");
@@ -300,11 +301,11 @@ mod tests {
         let waited = LimitedDetail { why: Why::NotScheduled, ..LimitedDetail::default() };
         let causes = [cause(LimitedBy::Cpu, &waited, &busy), Cause::Unknown];
         for cause in causes {
-            let advice = advise(cause, (&Options::default(), &busy), None, &[]);
+            let advice = advise(cause, &Options::default(), &busy, None, &[]);
             let words = "Run it again when the machine is idle: the copy waited for a CPU, which other programs used, \
                          for 43 % of the time";
             assert_eq!(advice.words, words);
-            let idle = advise(cause, (&Options::default(), &report(1, 64, 1)), None, &[]);
+            let idle = advise(cause, &Options::default(), &report(1, 64, 1), None, &[]);
             assert_eq!(idle.words, "Run it again when the machine is idle");
         }
     }

@@ -125,12 +125,13 @@ impl Bench<'_> {
     }
 
     fn run(&self, ends: (Place, Place), options: Options, limit: TimerLimit) -> MoveOutcome {
-        self.paced(ends, options, limit).0
+        self.paced(ends.0, ends.1, options, limit).0
     }
 
     fn paced(
         &self,
-        (source, target): (Place, Place),
+        source: Place,
+        target: Place,
         options: Options,
         limit: TimerLimit,
     ) -> (MoveOutcome, Pace) {
@@ -161,7 +162,7 @@ impl Bench<'_> {
         }
         let source = self.case.sources[0].clone();
         let limit = TimerLimit { time, bytes: u64::MAX };
-        let (moved, pace) = self.paced((source, nowhere()), options.clone(), limit);
+        let (moved, pace) = self.paced(source, nowhere(), options.clone(), limit);
         let part = measured(PartName::Source, &moved)?;
         let bytes_per_second = pace.bytes_per_second().unwrap_or(part.bytes_per_second);
         Ok(Some(Part { bytes_per_second, ..part }))
@@ -190,7 +191,7 @@ impl Bench<'_> {
             (End::File(bytes), End::Far) => {
                 let options = Options { far_null_bytes: Some(bytes), ..options.clone() };
                 let limit = TimerLimit { time: TIME, bytes: u64::MAX };
-                let (moved, pace) = self.paced((source.clone(), self.case.target.clone()), options, limit);
+                let (moved, pace) = self.paced(source.clone(), self.case.target.clone(), options, limit);
                 let part = measured(PartName::Near, &moved)?;
                 let bytes_per_second = pace.bytes_per_second().unwrap_or(part.bytes_per_second);
                 Ok(Some(Part { bytes_per_second, ..part }))

@@ -73,7 +73,7 @@ impl Walk<'_> {
 
     /// Compares a point with the best until now, and takes it if it is faster.
     fn step(&mut self, point: Point) -> bool {
-        let Some(times) = compare((&self.best, &point), self.measure) else { return false };
+        let Some(times) = compare(&self.best, &point, self.measure) else { return false };
         let is_taken = times > GAIN_MIN;
         self.tried.push(Tried { point, times, is_taken });
         if is_taken {
@@ -84,7 +84,7 @@ impl Walk<'_> {
 }
 
 /// How many times as fast as the first point the second one is: the median of some pairs.
-pub fn compare((best, point): (&Point, &Point), measure: Measure<'_>) -> Option<f64> {
+pub fn compare(best: &Point, point: &Point, measure: Measure<'_>) -> Option<f64> {
     // As many for both: what it takes to begin and to end weighs alike. A few rounds of all slots, or only the
     // filling of them is measured.
     let bytes = ROUNDS * best.memory_bytes().max(point.memory_bytes());

@@ -49,7 +49,8 @@ fn listed<'rows>(cells: impl Iterator<Item = ComparedCell<'rows>>) -> String {
 }
 
 /// A cell in words: `cpu (request_size=4KiB)`.
-fn words((study, asked): ComparedCell<'_>) -> String {
+fn words(cell: ComparedCell<'_>) -> String {
+    let ComparedCell { study, asked } = cell;
     let levels: Vec<String> = asked.iter().map(|(name, level)| format!("{name}={level}")).collect();
     datapump::shown(format!("{study} ({})", levels.join(" ")).as_bytes())
 }

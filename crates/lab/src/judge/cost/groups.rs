@@ -152,8 +152,8 @@ fn of_table(table: &CsvTable, model: Model) -> Result<Fits, InputError> {
     let mut fits = Fits::default();
     match model {
         Model::Cost => {
-            let columns = (table.one_of(&SIZE_COLUMNS)?, table.one_of(&COST_COLUMNS)?);
-            for (component, points) in parted(table, "component", |row| point(row, columns))? {
+            let (size, cost) = (table.one_of(&SIZE_COLUMNS)?, table.one_of(&COST_COLUMNS)?);
+            for (component, points) in parted(table, "component", |row| point(row, size, cost))? {
                 match fit_cost(&points) {
                     Ok(fit) => fits.add(GroupFit::of_table(component, Fit::Cost(fit))),
                     Err(why) => fits.refuse(component, why),
@@ -196,7 +196,7 @@ fn parted<T>(
     Ok(parts)
 }
 
-fn point(row: &CsvRow<'_>, (size, cost): (&str, &str)) -> Result<FitPoint, InputError> {
+fn point(row: &CsvRow<'_>, size: &str, cost: &str) -> Result<FitPoint, InputError> {
     let request_size_bytes = match size {
         "request_size" => datapump::units::parse_bytes(row.text(size)?).map_err(|why| row.wrong(why))? as f64,
         _ => row.above_zero(size)?,

@@ -101,7 +101,8 @@ fn cells_of(rows: &[Row]) -> Vec<ApplicationCell> {
             runs.reasons.insert(reason(row));
         }
     }
-    let mut cells: Vec<ApplicationCell> = runs.into_iter().map(|(case, runs)| runs.cell(case)).collect();
+    let mut cells: Vec<ApplicationCell> =
+        runs.into_iter().map(|((asked, command), runs)| runs.cell(asked, command)).collect();
     set_beside_probes(&mut cells);
     cells
 }
@@ -125,7 +126,7 @@ fn reason(row: &Row) -> String {
 }
 
 impl Runs {
-    fn cell(self, (asked, command): (OtherLevels, String)) -> ApplicationCell {
+    fn cell(self, asked: OtherLevels, command: String) -> ApplicationCell {
         // A probe ends with its time, not with its bytes.
         let line = self.line().filter(|_| !command.starts_with(PROBE));
         let interval = line.as_ref().filter(|_| self.moved.len() >= POINTS_MIN);
@@ -170,9 +171,10 @@ impl Runs {
 
 fn set_beside_probes(cells: &mut [ApplicationCell]) {
     let probes: Vec<ApplicationCell> = cells.iter().filter(|cell| cell.is_probe()).cloned().collect();
+    let by_probe = |one: &BesideProbe, other: &BesideProbe| one.1.value.total_cmp(&other.1.value);
     for cell in cells.iter_mut().filter(|cell| !cell.is_probe()) {
         let of_path = probes.iter().filter(|probe| probe.path() == cell.path());
-        let Some((own, probe)) = of_path.filter_map(|probe| means(cell, probe)).max_by(faster) else {
+        let Some((own, probe)) = of_path.filter_map(|probe| means(cell, probe)).max_by(by_probe) else {
             continue;
         };
         cell.share_of_probe = Some(own.value / probe.value);
@@ -190,10 +192,6 @@ fn means(cell: &ApplicationCell, probe: &ApplicationCell) -> Option<BesideProbe>
         own.mean.zip(same.mean)
     };
     cell.sizes.iter().rev().find_map(both)
-}
-
-fn faster((_, one): &BesideProbe, (_, other): &BesideProbe) -> std::cmp::Ordering {
-    one.value.total_cmp(&other.value)
 }
 
 impl ApplicationCell {

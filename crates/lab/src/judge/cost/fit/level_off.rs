@@ -80,7 +80,8 @@ pub fn fit_level_off(stage: &str, latencies: &[MeasuredLatency]) -> Result<Level
     let d_s = latency_s / f64::from(most);
     let best_d_s = best_d_s(r1_s, &means);
     let of_most = latencies.iter().filter(|latency| latency.readers == most);
-    let readers: Vec<Readers> = means.iter().map(|&mean| predicted(r1_s, d_s, mean)).collect();
+    let readers: Vec<Readers> =
+        means.iter().map(|&(readers, n, observed_s)| predicted(r1_s, d_s, readers, n, observed_s)).collect();
     Ok(LevelOff {
         stage: stage.into(),
         r1_s,
@@ -118,14 +119,17 @@ fn latency_s(r1_s: f64, d_s: f64, readers: u32) -> f64 {
     r1_s.max(f64::from(readers) * d_s)
 }
 
-fn predicted(r1_s: f64, d_s: f64, (readers, n, observed_s): (u32, usize, f64)) -> Readers {
+fn predicted(r1_s: f64, d_s: f64, readers: u32, n: usize, observed_s: f64) -> Readers {
     let predicted_s = latency_s(r1_s, d_s, readers);
     let error_percent = 100.0 * (observed_s - predicted_s) / observed_s;
     Readers { readers, n, latency_s: observed_s, predicted_s, error_percent }
 }
 
 fn worst_error(r1_s: f64, d_s: f64, means: &[(u32, usize, f64)]) -> f64 {
-    means.iter().map(|&mean| predicted(r1_s, d_s, mean).error_percent.abs()).fold(0.0, f64::max)
+    let error = |&(readers, n, observed_s): &(u32, usize, f64)| {
+        predicted(r1_s, d_s, readers, n, observed_s).error_percent.abs()
+    };
+    means.iter().map(error).fold(0.0, f64::max)
 }
 
 /// The D whose largest error is least: the least error for which some D keeps all latencies within it.
