@@ -1,4 +1,4 @@
-//! Where words go: results and events to standard output, everything for people to standard error.
+//! Output: results and events on standard output, everything for people on standard error.
 //!
 //! A reader that goes away (`| head`) is no failure; any other error of standard output is, told once at the end.
 //!

@@ -1,4 +1,4 @@
-//! What a copy leaves beside its target, so that the next run of the same command goes on behind it.
+//! Files that a copy leaves beside its target, so that the next run of the same command resumes it.
 //!
 //! Must not know: where the marks are kept.
 

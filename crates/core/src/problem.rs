@@ -1,4 +1,4 @@
-//! What went wrong, for the person who reads it and for the script that counts it.
+//! Problems: for the person who reads them and for the script that counts them.
 //!
 //! An error number becomes a class and the system's own words by the standard library, which knows the numbers of each
 //! system. Must not know: where problems are printed.

@@ -1,4 +1,4 @@
-//! What a walk over a source met, and what may be removed at the target because of it.
+//! The record of a walk over a source, and what may be removed at the target because of it.
 //!
 //! Deletion asks the source for no name: the names of each folder are kept as they were walked ([`FolderNames`]), what
 //! the target has besides is judged by them ([`judge`]), and before anything is removed all folders are looked at once

@@ -1,4 +1,4 @@
-//! What two hosts say to each other: bytes in, messages out, and back.
+//! Messages between two hosts: from bytes, and to bytes.
 //!
 //! Every connection carries frames (`frame`): a head of fixed size, then either one message in CBOR (RFC 8949) or the
 //! bytes of one block. A connection begins with a greeting (`hello`), in which the side that was called learns what the

@@ -1,4 +1,4 @@
-//! The one request type, and what comes back for it.
+//! The one request type, and its completion.
 //!
 //! Must not know: which engine performs it, why it was asked.
 

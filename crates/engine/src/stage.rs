@@ -1,4 +1,4 @@
-//! What CPU time of a copy is spent on: a closed set, and sums by it.
+//! The stages of a copy's CPU time: a closed set, and sums by it.
 //!
 //! Must not know: how time is measured, what becomes of the sums.
 

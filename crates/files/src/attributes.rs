@@ -1,4 +1,4 @@
-//! What a file carries besides its bytes: owner, mode, extended attributes and ACLs, times.
+//! Attributes of a file: owner, mode, extended attributes and ACLs, times.
 //!
 //! The order matters: a new owner clears set-id bits and capabilities (chown(2)), a new mode changes the mask of an
 //! ACL, and everything else changes the times.

@@ -1,4 +1,4 @@
-//! Which ranges of a file hold data. Holes stay holes, but are never believed blindly.
+//! Finds the ranges of a file that hold data. Holes stay holes, but are never believed blindly.
 //!
 //! Copies have come out with zeroed pieces because a file system told of holes where there were fresh data
 //! (openzfs/zfs#15526). So a map of holes is used as it is told only on the file systems of a closed list

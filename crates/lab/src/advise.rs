@@ -1,4 +1,4 @@
-//! What limits a copy or a program, and what would help: measured parts, predictions, searches.
+//! Finds what limits a copy or a program, and what would help: measured parts, predictions, searches.
 //!
 //! Must not know: studies and their rows.
 

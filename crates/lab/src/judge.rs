@@ -1,4 +1,4 @@
-//! What rows say: statistics, comparisons, the cost model, the experiment about depths.
+//! Judges rows: statistics, comparisons, the cost model, the experiment about depths.
 //!
 //! Must not know: how rows came to be.
 

@@ -1,4 +1,4 @@
-//! What the kernel has, and whom it lets load something.
+//! Checks what the kernel has, and who may load something into it.
 //!
 //! Must not know: how an algorithm is loaded.
 

@@ -1,5 +1,5 @@
-//! What the connections of a session share: why their waits end early (the session is lost or stopped, or something
-//! takes too long), and how far each is.
+//! State that the connections of a session share: why their waits end early, and how far each is. The reasons: the session
+//! is lost or stopped, or something takes too long.
 //!
 //! Must not know: what is waited for.
 

@@ -1,4 +1,4 @@
-//! What may go wrong between two hosts.
+//! Faults between two hosts.
 //!
 //! Must not know: jobs, what the connection was for.
 

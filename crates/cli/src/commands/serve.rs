@@ -1,5 +1,5 @@
-//! `pump serve`: prints where it listens and the ticket, and serves until it is told to stop. With `--stdio` it is the
-//! far end of a copy over ssh.
+//! `pump serve`: prints its address and ticket, and serves until it is stopped. With `--stdio` it is the far end of a
+//! copy over ssh.
 //!
 //! Must not know: how sessions are held.
 

@@ -1,4 +1,4 @@
-//! What failed, summed up in one line at the end: an hour's tree has scrolled the problems away.
+//! The summary of failures at the end, in one line: the problems themselves have scrolled away.
 //!
 //! Must not know: where it is printed.
 

@@ -1,6 +1,5 @@
-//! What the facts about a host, or about the path to another one, mean for moving data: what is good, what to change,
-//! on which side, and the command to do so. Of this host and a folder here; of the path `path`, of the two hosts at its
-//! ends `network` and `buffers`.
+//! Findings of `pump doctor`, from facts about a host or a path: what is good, what to change on which side, and the
+//! command. Of this host and a folder here; of the path `path`, of the two hosts at its ends `network` and `buffers`.
 //!
 //! Must not know: how facts are found, how findings are shown.
 

@@ -1,4 +1,4 @@
-//! How fast it goes and how long it takes: readings from counters and a clock that the caller reads.
+//! Rate and time left, from readings of counters and a clock that the caller makes.
 //!
 //! The percentage never falls. The time left is a range (`meter/time_left.rs`).
 //!

@@ -1,4 +1,4 @@
-//! Which version and build this program is.
+//! Version and build of this program.
 //!
 //! Must not know: where that is told.
 

@@ -1,5 +1,5 @@
-//! Where the ticket for another host comes from: a file, the environment, or a terminal. And the file that a server
-//! writes it to, which is never one that stands there already.
+//! Finds the ticket for another host: a file, the environment, or a question on the terminal. And the file that a
+//! server writes it to, which is never one that stands there already.
 //!
 //! Must not know: what a ticket is for.
 

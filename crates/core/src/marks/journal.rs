@@ -1,4 +1,4 @@
-//! The list of what a tree copy has committed, as bytes: a header, then one mark of 8 bytes for each file.
+//! The list of names that a tree copy has committed, as bytes: a header, then one mark of 8 bytes for each file.
 //!
 //! A mark is a hash of everything that must still agree for the entry to count: the path in the tree, the target
 //! (inode, size, times) and the source (size, time of change). A file that changed since, at either side, has another

@@ -1,4 +1,4 @@
-//! What a copy may lose although no content is missing: attributes of files, and names that hold no bytes.
+//! Losses that cost no content: attributes of files, and names that hold no bytes.
 //!
 //! Must not know: how attributes are set, who is told.
 

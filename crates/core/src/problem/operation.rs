@@ -1,4 +1,4 @@
-//! What was being done when something went wrong: a closed list, with the words that stand before a name in a message.
+//! The operation that failed: a closed list, with the words before the name in a message.
 //!
 //! Must not know: which of these fail, how.
 

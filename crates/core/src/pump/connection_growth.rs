@@ -1,4 +1,4 @@
-//! How many connections a long path takes: twice as many while they move more and nothing stands in a queue.
+//! Decides how many connections a long path takes: twice as many while they move more and no queue builds up.
 //!
 //! One connection moves what its buffers hold in a round trip, and less behind each loss; neither shows in the round
 //! trip, which stays the path's own. Then more connections move more (Hacker, Athey and Noble, *The End-to-End

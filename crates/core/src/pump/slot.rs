@@ -1,4 +1,4 @@
-//! What the pump keeps for each slot of its pool.
+//! The state of each slot of the pump's pool.
 //!
 //! Must not know: where the slot's memory is.
 

@@ -1,5 +1,5 @@
-//! Where the bytes of a stripe lie: RAID-0 over several members. Its chunks are dealt to the members in turn, so that
-//! chunk `c` is chunk `c / members` of member `c % members`.
+//! Maps the bytes of a stripe to its members: RAID-0. Its chunks are dealt to the members in turn, so that chunk `c` is
+//! chunk `c / members` of member `c % members`.
 //!
 //! A request never crosses the edge of a chunk: what is beyond it lies on another member. So requests are a part of a
 //! chunk, and so many are under way that each member has two.

@@ -1,4 +1,4 @@
-//! What the pump and its owner say to each other: shape of a run, steps, requests, completions, events, counts.
+//! Messages between the pump and its owner: shape of a run, steps, requests, completions, events, counts.
 //!
 //! Must not know: how the pump decides.
 

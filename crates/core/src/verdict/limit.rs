@@ -1,4 +1,4 @@
-//! What limited a move: the cause, where it was met, and the time behind it.
+//! The limit of a move: its cause, its place, and the time behind it.
 //!
 //! Must not know: how that is found out.
 

@@ -1,4 +1,4 @@
-//! What a job does at the moment, as progress tells it.
+//! The phase of a job, as progress shows it.
 //!
 //! Must not know: who does it.
 

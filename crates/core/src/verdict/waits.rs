@@ -1,4 +1,4 @@
-//! Where the time of a move went: each stage that was waited for, and the CPU.
+//! The time of a move by stage: each that was waited for, and the CPU.
 //!
 //! Must not know: how the time is taken.
 

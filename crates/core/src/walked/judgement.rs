@@ -1,4 +1,4 @@
-//! What becomes of one name of the target, by what is recorded of the source.
+//! Decides about one name of the target, by what is recorded of the source.
 //!
 //! Must not know: how names are removed, patterns, paths.
 

@@ -1,4 +1,4 @@
-//! Frames: what stands before each message and each block.
+//! Frames: the head of each message and each block.
 //!
 //! A head is 24 bytes, numbers little-endian: `kind` (1 byte: 1 message, 2 block), three bytes of zero, `length` (4
 //! bytes: what follows the head), `number` (8 bytes: which asking it answers, 0 where nothing was asked), `check` (4

@@ -1,4 +1,4 @@
-//! The first line of a far end that was started over ssh: its version, where it listens, and a ticket for one session.
+//! The first line of a far end that was started over ssh: version, address, and the ticket of one session.
 //!
 //! Login scripts print what they like before it, so the line is looked for behind its first word, not expected first.
 //! Fields are separated by spaces: version of the protocol, version of the program, ticket, address or `-`. Later

@@ -1,4 +1,4 @@
-//! What the side that writes asks of the side that reads: names, attributes, and blocks of files.
+//! Requests of the side that writes to the side that reads: names, attributes, and blocks of files.
 //!
 //! Each asking has a number, and answers come in the order of the asking. Folders and files that are opened get a
 //! number from who asks.

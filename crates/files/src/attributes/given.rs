@@ -1,4 +1,4 @@
-//! What copies get instead of what the source has: permissions, an owner, a group.
+//! Attributes that the user gives to copies in place of the source's: permissions, owner, group.
 //!
 //! Must not know: how attributes are set, who asked.
 

@@ -1,4 +1,4 @@
-//! What of a file could not be kept although its content was, and whose limit that is.
+//! Attributes that could not be kept although the content was, and whose limit that is.
 //!
 //! Must not know: how attributes are set, who is told.
 

@@ -1,4 +1,4 @@
-//! Gives a file to an owner and a group, or to the group alone, and tells what of that it did not take.
+//! Sets the owner and group of a file, or the group alone, and reports what was not accepted.
 //!
 //! Must not know: modes, times, whose owner it is to be.
 

@@ -1,4 +1,4 @@
-//! Whether what is written to a file is compressed: by the file system, its mount, the folder, or the file.
+//! Finds out whether the content of a file is compressed: by the file system, its mount, the folder, or the file.
 //!
 //! Compressed data take less room than they have bytes, and where room is reserved they may not be compressed any more
 //! (btrfs). So nothing is reserved there, and no number of free bytes refuses a copy.

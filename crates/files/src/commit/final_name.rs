@@ -1,4 +1,4 @@
-//! Whether a file can get its final name, found out before its bytes are moved.
+//! Finds out before the bytes are moved whether a file can get its final name.
 //!
 //! A temporary name is taken whatever the final one is. A name that is too long for the file system, has a character
 //! that it refuses, or may not be replaced, would be refused when all is written: EPERM where it is append-only or

@@ -1,5 +1,5 @@
-//! Makes sure that what stands under a name is what this run has just made there: whoever may write to the folder may
-//! have put something else in its place. From then on the handle alone counts, never the name.
+//! Checks that an existing name is what this run has just made there. A user who may write to the folder may have put
+//! something else in its place. From then on the handle alone counts, never the name.
 //!
 //! Must not know: what is made, what it is given.
 

@@ -1,5 +1,5 @@
-//! Whether what stands under a name is the copy that is about to get that name: a session that was lost, or a run of
-//! the same command that was cut or failed, put it there. Then it is no older state, of which a backup is kept.
+//! Recognises an existing entry that is this command's own copy of the same file. A lost session, or a run of the same
+//! command that was interrupted or failed, put it there. Then it is no older state, of which a backup is kept.
 //!
 //! The size says what may be the copy, the content says what is. The time says nothing of that where a note says that
 //! the name was put: the first attempt may have lost it. Without a note a file is read only if it has the time of the

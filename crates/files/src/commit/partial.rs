@@ -1,5 +1,5 @@
-//! What of a folder is unfinished work of a pump: partial files, their journals, the list of a copy, the note of what a
-//! copy with backups put.
+//! Recognises unfinished work of a pump in a folder: partial files, journals, the list of a copy, the note about
+//! backups.
 //!
 //! Must not know: what such a list says, who writes it.
 

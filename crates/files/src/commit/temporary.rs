@@ -1,4 +1,4 @@
-//! Temporary names: which one a file gets, and what of that stands there already may be removed.
+//! Temporary names: the one of a file, and which existing entries of that name may be removed.
 //!
 //! A file that a later run may resume or must clean up gets `.pump-` and 16 hexadecimal digits made from its final
 //! name. It is locked while in use. What stands there is removed only if it is a leftover: unlocked, of this user, no

@@ -1,5 +1,5 @@
-//! What has attributes: an open file or folder, or a handle of what cannot be opened to read (symbolic links, pipes,
-//! devices, files that their mode closes). The same calls for both; none takes a name, so that nobody can swap what it
+//! Holders of attributes: an open file or folder, or a handle of what cannot be opened to read: symbolic links, pipes,
+//! devices, files that their mode closes. The same calls for both; none takes a name, so that nobody can swap what it
 //! means between two calls.
 //!
 //! Must not know: which attributes are kept, in which order they are set.

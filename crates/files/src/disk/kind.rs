@@ -1,4 +1,4 @@
-//! Facts about file systems by their `statfs(2)` types (linux/magic.h), where no call tells them.
+//! Facts about file systems by their `statfs(2)` types (linux/magic.h), where no call reports them.
 //!
 //! Lists are closed: what is not on them is taken for the worse.
 //!

@@ -1,5 +1,5 @@
-//! Whether a list or journal of an earlier run may be believed: nobody else can have made it, put it there, or written
-//! into it.
+//! Decides whether a list or journal of an earlier run is trusted: nobody else can have made it, put it there, or
+//! written into it.
 //!
 //! Modes say who may write where the file system keeps them. Where all files show one owner and mode, whatever chmod
 //! says (FAT, ntfs-3g), what they show is what the mount grants to everybody: it is taken at its word, but for the mode

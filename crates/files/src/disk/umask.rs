@@ -1,4 +1,4 @@
-//! What a new file gets of this process and this moment: permissions that it does not get, and the time.
+//! The umask of this process and the present time, as a new file gets them.
 //!
 //! Must not know: what is made.
 

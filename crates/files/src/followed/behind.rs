@@ -1,4 +1,4 @@
-//! Where a symbolic link leads, name by name: the links on the way, and what stands at its end.
+//! Follows a symbolic link name by name: the links on the way, and what is at its end.
 //!
 //! The kernel follows a link and says what it found, not by which names. A link on the way that is replaced leads
 //! elsewhere afterwards, as does a name at its end.

@@ -1,5 +1,5 @@
-//! Files that hold more than the size that they tell, as some file systems in user space have: 0, or what they knew
-//! last. They are read until they end, never cut at that size without a word.
+//! Files that hold more than their reported size, as on some file systems in user space: 0, or an old size. They are
+//! read until they end, never cut at that size without a word.
 //!
 //! Must not know: where the copy goes.
 

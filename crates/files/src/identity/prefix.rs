@@ -1,4 +1,4 @@
-//! Whether two files hold the same bytes: one that became longer and what was copied of it, or two names of one number.
+//! Compares the bytes of two files: one that became longer and its copy, or two names of one number.
 //!
 //! Must not know: how it was copied, what follows.
 

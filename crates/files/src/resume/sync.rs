@@ -1,6 +1,6 @@
-//! Puts a file's data on stable storage while it is copied, and tells so in its journal: what went through the cache
-//! counts after a kill only behind a good sync, one each 5 s or 256 MiB, and what comes from another host is to cost no
-//! more than a second or 256 MiB when the power fails.
+//! Puts a file's data on stable storage while it is copied, and records that in its journal. What went through the
+//! cache counts after a kill only after a good sync, one each 5 s or 256 MiB. A power failure costs at most a second or
+//! 256 MiB of what comes from another host.
 //!
 //! A thread of its own does it: a sync may take as long as the device likes, and no lane waits for it. First the data,
 //! then the record that tells of them, so that nothing is told that is not so.

@@ -1,4 +1,4 @@
-//! Whether B differs from A, cell by cell and overall: two files of rows of one study, run by two versions.
+//! Decides whether B differs from A, cell by cell and overall: two files of rows of one study, run by two versions.
 //!
 //! The logarithms of A's value over B's, round by round, have a trimmed mean and an interval of Student's t
 //! ([`Estimate`]). All intervals hold together with 95 % confidence: Bonferroni's correction, because with it, unlike

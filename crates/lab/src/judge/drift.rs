@@ -1,4 +1,4 @@
-//! Whether times drift from the first round of a study to its last: a disk that fills, a clock that falls.
+//! Detects times that drift from the first round of a study to its last: a disk that fills, a clock that falls.
 //!
 //! Each round visits every cell, so that a drift hits all alike and ratios within a round are free of it; medians are
 //! not. The time of a run is taken as its logarithm over the mean of its cell, the mean of a round is one point, and a

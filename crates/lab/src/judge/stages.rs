@@ -1,4 +1,5 @@
-//! Whether two stages of a program differ: not if their means are less than two standard deviations apart (statement S43).
+//! Decides whether two stages of a program differ: not if their means are less than two standard deviations apart
+//! (statement S43).
 //!
 //! Must not know: files, how the verdict is shown.
 

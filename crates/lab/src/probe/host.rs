@@ -1,4 +1,4 @@
-//! What the host is: read once for a study, except its load.
+//! Facts about the host: read once for a study, except its load.
 //!
 //! What cannot be read is `unknown`, never guessed. Must not know: studies, rows.
 

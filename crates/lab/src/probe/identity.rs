@@ -1,4 +1,4 @@
-//! What tells rows apart that say the same of their host: the machine, and the call of the program.
+//! Identity of the machine and of the program's call: tells rows apart that name the same host.
 //!
 //! Must not know: rows.
 

@@ -1,4 +1,4 @@
-//! What keeps this program from all of the machine's processors, and what the processors did besides running programs.
+//! Limits that keep this program from all of the machine's processors, and what these did besides running programs.
 //!
 //! Must not know: what the answers are used for.
 

@@ -1,4 +1,4 @@
-//! Which sockets a process and what it started hold, and where the kernel is asked about them.
+//! Finds the sockets of a process and its children, and where the kernel is asked about them.
 //!
 //! Must not know: what is done with them.
 

@@ -1,4 +1,4 @@
-//! What a run cost the CPUs: the meters around it, and how their figures stand in its row.
+//! CPU cost of a run: the meters around it, and their figures in its row.
 //!
 //! Must not know: what is run, where rows are kept.
 

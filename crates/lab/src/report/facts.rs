@@ -1,4 +1,4 @@
-//! What stands behind the figures of a study: machines, versions, commands, and the runs that failed.
+//! Facts behind the figures of a study: machines, versions, commands, and the runs that failed.
 //!
 //! Must not know: medians, charts.
 

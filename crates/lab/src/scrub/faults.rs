@@ -1,4 +1,4 @@
-//! What the sectors of a file add up to: runs of one judgement, and faults of them.
+//! Adds up the sectors of a file: runs of one judgement, and faults of them.
 //!
 //! Must not know: how sectors are judged, how they are read.
 

@@ -1,4 +1,4 @@
-//! Which files are scrubbed and how long each is.
+//! The files to scrub, and the length of each.
 //!
 //! Must not know: whether they are there, what is in them.
 

@@ -1,4 +1,4 @@
-//! Whether the rows of a study are enough, by its own rule.
+//! Decides by a study's own rule whether its rows are enough.
 //!
 //! The same rows give the same answer, so a study that was interrupted ends where it would have ended. Must not know:
 //! how runs are made.

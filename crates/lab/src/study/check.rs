@@ -1,4 +1,4 @@
-//! What must hold of a study before its first run, so that a wrong level is found now and not after an hour.
+//! Checks a study before its first run, so that a wrong level is found at once and not after an hour.
 //!
 //! Must not know: the machine the study will run on.
 

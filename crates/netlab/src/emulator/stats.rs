@@ -1,4 +1,4 @@
-//! What went over a path, and how near to its settings.
+//! Counts of a path, and how near it was to its settings.
 //!
 //! Must not know: devices, links.
 

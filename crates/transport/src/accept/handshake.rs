@@ -1,5 +1,5 @@
-//! A connection on its way to its greeting: takes what came, answers what the handshake has to say, and never waits.
-//! A caller that sends nothing, or a byte now and then, costs an open file and a few kilobytes; no thread.
+//! A connection on its way to its greeting: takes what was received, answers the handshake, and never waits. A caller
+//! that sends nothing, or a byte now and then, costs an open file and a few kilobytes; no thread.
 //!
 //! Must not know: who may connect, how many may wait, what follows the greeting.
 

@@ -1,4 +1,4 @@
-//! What connections for blocks did: the time that it took, and what the kernel tells of them.
+//! Statistics of connections for blocks: their time, and the kernel's counts.
 //!
 //! Must not know: what was sent, who judges it.
 

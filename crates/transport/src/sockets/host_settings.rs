@@ -1,4 +1,4 @@
-//! What this host's kernel says of its network settings, and of the device that a connection goes through. Nothing is
+//! Network settings of this host, and of the device that a connection uses, as the kernel reports them. Nothing is
 //! changed, and nobody needs a privilege to ask.
 //!
 //! Must not know: sessions, who asks, what is good or bad about a setting.

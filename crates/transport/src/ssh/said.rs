@@ -1,4 +1,4 @@
-//! What ssh says on standard error: passed on as it comes, and looked at when ssh has ended without an answer.
+//! Standard error of ssh: passed on at once, and examined when ssh has ended without an answer.
 //!
 //! Must not know: why ssh was started.
 

@@ -1,4 +1,4 @@
-//! What an answer says: which part of which file comes, or why none.
+//! Reads an HTTP answer: which part of which file it holds, or why none.
 //!
 //! Must not know: connections.
 

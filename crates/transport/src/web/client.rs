@@ -1,4 +1,4 @@
-//! Requests to one server: TLS, redirects, and who is told the login.
+//! Requests to one server: TLS, redirects, and which server gets the login.
 //!
 //! Must not know: what is read of an answer.
 

@@ -1,4 +1,4 @@
-//! What tells a file from another, and from itself when it has changed: its length and its validators (RFC 9110 §8.8).
+//! Identity of a file on the web: its length and its validators (RFC 9110 §8.8).
 //!
 //! Must not know: parts, requests.
 

@@ -1,4 +1,4 @@
-//! What a server may want to know of who asks: the value of the Authorization header, from the environment or `.netrc`.
+//! The login for a server: the value of the Authorization header, from the environment or `.netrc`.
 //!
 //! Must not know: requests, what the file looks like.
 

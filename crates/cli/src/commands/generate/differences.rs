@@ -1,4 +1,4 @@
-//! What cp, rsync and scp do otherwise, and why pump does not: a section of the page of `pump copy`. Checked by
+//! The manual's table of differences from cp, rsync and scp, with their reasons. Checked by
 //! `tests/ordinary/differences.rs`; lists by given.rs, pipes by copies.rs, two hosts by hosts_relayed.rs.
 //!
 //! Must not know: how a copy is made.

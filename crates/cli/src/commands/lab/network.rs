@@ -1,4 +1,4 @@
-//! What the lab does with networks: sampling connections, laying paths.
+//! `pump lab` for networks: sampling connections, laying paths.
 //!
 //! Must not know: how.
 

@@ -1,6 +1,5 @@
-//! Whether the greatest socket buffers of both hosts hold what a path holds: the bandwidth-delay product at the
-//! measured round trip. A host receives into its receive buffer and sends from its send buffer; the smaller of the two
-//! that a transfer uses limits it.
+//! Finding: are the greatest socket buffers of both hosts as large as the bandwidth-delay product? A host receives into
+//! its receive buffer and sends from its send buffer; the smaller of the two that a transfer uses limits it.
 //!
 //! Must not know: how settings are found.
 

@@ -1,5 +1,5 @@
-//! What the network settings of a host mean: of this one and, with the words of a stranger, of the other one. Words are
-//! escaped before they are shown, and none of them becomes a part of a command unless it is a plain name.
+//! Findings from the network settings of this host and, as reported by a stranger, of the other one. Words are escaped
+//! before they are shown, and none of them becomes a part of a command unless it is a plain name.
 //!
 //! Must not know: how settings are found, what the path does.
 

@@ -1,4 +1,4 @@
-//! What was found of a path to another host means, and of the two hosts at its ends.
+//! Findings about the path to another host and the two hosts at its ends.
 //!
 //! Must not know: how a path is looked at, how findings are shown.
 

@@ -1,5 +1,5 @@
-//! What a host says of its network settings when it is asked: numbers, flags and short words. No paths, no users, and
-//! nothing of what it serves.
+//! Network settings of a host, as it reports them: numbers, flags and short words. No paths, no users, and nothing of
+//! what it serves.
 //!
 //! Every field may be missing: where a system does not tell it, and where the other side is older. Words are bounded
 //! where they are read, and are words of a stranger: who shows them escapes them.

@@ -1,4 +1,4 @@
-//! How far a job is, as the side that writes tells it while it runs.
+//! Progress of a job, as the side that writes reports it.
 //!
 //! Must not know: messages, whose turn it is, how it is shown.
 

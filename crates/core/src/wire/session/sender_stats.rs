@@ -1,4 +1,4 @@
-//! What the side that reads did in a session, and what its kernel tells of the connections.
+//! Statistics of the side that reads: what it did in a session, and its kernel's counts of the connections.
 //!
 //! Must not know: messages, whose turn it is.
 

@@ -1,4 +1,4 @@
-//! What the kernel still holds of an open file: pages that are not written yet, errors that only a close tells.
+//! Asks the kernel about an open file: pages that are not written yet, errors that only a close reports.
 //!
 //! Must not know: names of files, why somebody asks.
 

@@ -1,4 +1,4 @@
-//! What the file system says of the blocks of an open file: FIEMAP.
+//! The extents of an open file, as the file system reports them: FIEMAP.
 //!
 //! Must not know: names of files, why somebody asks.
 

@@ -1,4 +1,4 @@
-//! The handle by which a file system tells a file from all others, also from one that had its inode number before.
+//! The handle that identifies a file in its file system, also against an earlier file of the same inode number.
 //!
 //! Must not know: why somebody asks.
 

@@ -1,4 +1,4 @@
-//! What a file, its device and this process may do here, as the kernel tells it.
+//! What a file, its device and this process permit, as the kernel reports it.
 //!
 //! Must not know: requests, slots, names of files, what the answers are used for.
 

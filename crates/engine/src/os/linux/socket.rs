@@ -1,4 +1,4 @@
-//! What the kernel tells of a TCP connection, and parameters of sockets that no safe wrapper sets.
+//! TCP_INFO of a connection, and socket options that no safe wrapper sets.
 //!
 //! Must not know: what is sent over a connection, why a parameter is wanted.
 

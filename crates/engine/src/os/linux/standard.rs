@@ -1,4 +1,4 @@
-//! Which of the standard descriptors were closed when the program started.
+//! The standard descriptors that were closed when the program started.
 //!
 //! The standard library opens /dev/null in place of those that were closed, before `main` runs: a copy from a closed
 //! standard input would look like a copy of nothing, and one to a closed standard output like a success.

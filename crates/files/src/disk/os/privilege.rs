@@ -1,4 +1,4 @@
-//! What this process may do with files of other users: capabilities(7), in its user namespace.
+//! Permissions of this process for files of other users: capabilities(7), in its user namespace.
 //!
 //! A capability covers a file only if that namespace has numbers for its owner and its group: user_namespaces(7). Owners
 //! without a number are shown as nobody (65534), which may be a number of the namespace as well: then they may be covered.

@@ -1,4 +1,4 @@
-//! What parts allow together, and what limited a copy, given that and its own account.
+//! The speed that the parts allow together, and the limit of a copy, given that and its own account.
 //!
 //! A chain is as fast as its slowest part; ends that share a device or a machine are not parts of that
 //! law, and are measured as one. Costs of others add up. Must not know: how parts are measured, what helps.

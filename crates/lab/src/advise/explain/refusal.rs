@@ -1,4 +1,4 @@
-//! Whether a copy would be refused: then nothing is measured, and the copy itself says why.
+//! Checks whether a copy would be refused: then nothing is measured, and the copy itself says why.
 //!
 //! Only what is certain counts: what is overlooked here is told by the copy all the same, after its parts were
 //! measured. Must not know: how parts are measured, what is told.

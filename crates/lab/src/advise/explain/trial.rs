@@ -1,4 +1,4 @@
-//! Whether something helps: the part that limits, with and without it, in turns.
+//! Tries one change on the limiting part, with and without it, in turns.
 //!
 //! Must not know: why it limits, how the gain is told.
 

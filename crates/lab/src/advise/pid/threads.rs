@@ -1,4 +1,4 @@
-//! What the threads of a process do, looked at again and again.
+//! Samples what the threads of a process do.
 //!
 //! Must not know: what is open, beyond what the kind of a descriptor says; what the counts amount to.
 

@@ -1,4 +1,4 @@
-//! What a thread does at one moment: its state, and where in the kernel it waits.
+//! One look at a thread: its state, and where in the kernel it waits.
 //!
 //! The kernel's stack tells most (root may read it), then the number of the system call and what its file is, then the
 //! one function that it sleeps in. Must not know: files of /proc, what the waits amount to.

@@ -1,4 +1,4 @@
-//! What was seen of a process while it was watched: numbers, and nothing that is made of them.
+//! Numbers that were collected of a process, and nothing that is derived from them.
 //!
 //! Must not know: where the numbers came from, what they mean.
 

@@ -1,4 +1,4 @@
-//! What a chain of a profile's components will cost and how fast it will be.
+//! Predicts cost and speed of a chain of a profile's components.
 //!
 //! Must not know: how components were measured.
 

@@ -1,4 +1,4 @@
-//! What a search found.
+//! The result of a search.
 //!
 //! Must not know: how it searched.
 

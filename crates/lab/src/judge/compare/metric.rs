@@ -1,4 +1,4 @@
-//! What of a row is compared. The less the better, for all of them.
+//! The figures of a row that are compared. The less the better, for all of them.
 //!
 //! Must not know: how two rows are compared.
 

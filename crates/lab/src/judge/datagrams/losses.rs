@@ -1,4 +1,4 @@
-//! Where losses come from, by how far they lie apart.
+//! Finds the cause of losses by the distances between them.
 //!
 //! A queue that is always full drops one datagram in so many: gaps are nearly equal. Losses by chance have geometric
 //! gaps, whose deviation is about their mean.

@@ -1,4 +1,4 @@
-//! Which files a made tree has: the name and the size of each, from its number and the seed.
+//! The files of a made tree: name and size of each, from its number and the seed.
 //!
 //! Must not know: file systems.
 

@@ -1,4 +1,4 @@
-//! `pump lab tcp-read`: what a time series of TCP connections came to.
+//! `pump lab tcp-read`: sums up a time series of TCP connections.
 //!
 //! Must not know: how it was sampled, how it is judged.
 

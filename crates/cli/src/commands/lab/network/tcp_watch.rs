@@ -1,4 +1,4 @@
-//! `pump lab tcp-watch`: a time series of TCP connections, and what it came to.
+//! `pump lab tcp-watch`: records a time series of TCP connections and sums it up.
 //!
 //! Must not know: how connections are found and sampled.
 

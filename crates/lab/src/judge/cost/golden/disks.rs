@@ -1,4 +1,4 @@
-//! What disks of 2003 did alone and six of them as a stripe (Hughes-Jones).
+//! Published figures of disks of 2003, alone and six as a stripe (Hughes-Jones).
 //!
 //! Must not know: which statements there are.
 

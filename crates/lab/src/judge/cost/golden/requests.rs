@@ -1,5 +1,4 @@
-//! What sequential requests cost at each size (the study of two NT versions), and what a disk loses beside a network
-//! (Hughes-Jones).
+//! Published costs of sequential requests by size (two NT versions), and of a disk beside a network (Hughes-Jones).
 //!
 //! Must not know: which statements there are.
 

@@ -1,4 +1,4 @@
-//! What applications get of a path, in words.
+//! Rates of applications on a path, in words.
 //!
 //! Must not know: how it was computed.
 
