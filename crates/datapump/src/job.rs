@@ -53,7 +53,7 @@ use crate::run::rate::Rate;
 use crate::run::{Shared, Work};
 use crate::target::other_names;
 use crate::target::place::{Fill, Place};
-use crate::target::{self, Hosts, Item};
+use crate::target::{self, Hosts, Item, NamedWork};
 use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::{self, Trees, count_ahead};
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
@@ -362,9 +362,19 @@ impl Job {
         self.report(&shared, results, self.around((waits, time), (before_ns, until_ns)), began)
     }
 
+    /// How many items are dealt with as names of folders.
+    fn names_wanted(&self, items: &[Item]) -> usize {
+        items.iter().filter(|item| target::is_name(item, &self.options)).count()
+    }
+
     /// Finishes trees, and removes sources, when all blocks have landed.
     fn finish_names(&self, shared: &Shared<'_>, waits: &mut Waits) {
+        report_unused_list(shared);
         let is_complete = shared.plan.is_exhausted();
+        tree::names::named::finish(shared, waits, shared.settings.has_trees && is_complete);
+        if is_complete {
+            tree::names::named::report_unfinished(shared);
+        }
         if shared.settings.has_trees {
             tree::finish::finish_trees(shared, waits, is_complete);
         } else if self.options.remove_sources && shared.settings.writes && is_complete {
@@ -403,10 +413,10 @@ impl Job {
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let settings = self.settings(&items, shape, total, trees.flags.may_compare());
-        let is_journalled = settings.has_trees && settings.writes;
+        let is_full_told = (settings.has_trees || settings.names_wanted > 1) && settings.writes;
         Shared {
             settings,
-            ledger: self.ledger(events, is_journalled),
+            ledger: self.ledger(events, is_full_told),
             remote_host: self.remote_host.clone(),
             stop: Arc::clone(&self.stop),
             rates: self.rates(),
@@ -446,6 +456,7 @@ impl Job {
             is_confined: self.is_confined,
             has_one_source: self.sources.len() == 1,
             files_wanted: names().filter(|item| !item.is_entry()).count(),
+            names_wanted: self.names_wanted(items),
             tells_files: self.tells_files,
             shape,
             reads_the_web: items.iter().any(|item| matches!(item.source, Place::Web(_))),
@@ -471,7 +482,11 @@ impl Job {
     }
 
     fn pieces_of(&self, items: Vec<Item>, request_bytes: u32) -> Plan<Work> {
-        let plan = Plan::new(items.into_iter().map(Box::new).map(Work::Item), request_bytes, self.is_far());
+        let works = target::named_groups(items, &self.options).into_iter().map(|work| match work {
+            NamedWork::Item(item) => Work::Item(item),
+            NamedWork::Names(group) => Work::Names(group),
+        });
+        let plan = Plan::new(works, request_bytes, self.is_far());
         if self.target_disk.in_order.is_some() { plan.of_whole_files() } else { plan }
     }
 
@@ -497,5 +512,13 @@ impl Job {
     /// The source comes over a long path.
     fn is_far(&self) -> bool {
         self.remote_host.as_ref().is_some_and(|host| is_far(host.round_trip_ns()))
+    }
+}
+
+/// Notes that a list of names selects nothing where no source is a folder.
+fn report_unused_list(shared: &Shared<'_>) {
+    if shared.trees.select.is_list() && !shared.settings.has_trees {
+        let words = "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder";
+        shared.ledger.note(|| words.into());
     }
 }

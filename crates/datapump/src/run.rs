@@ -32,17 +32,20 @@ use crate::report::AskedAndGot;
 use crate::run::ledger::Ledger;
 use crate::run::plan::Plan;
 use crate::run::rate::Rate;
-use crate::target::Item;
+use crate::target::{Item, NamedGroup};
 use crate::tree::Trees;
 use crate::tree::folder::directory::{Batch, Directory};
+use crate::tree::root::Root;
 use datapump_files::commit::compressed::Compressions;
-use datapump_files::disk::{FileCalls, FileKind};
+use datapump_files::disk::{FileCalls, FileKind, Meta};
 
 /// What a lane does between blocks.
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Opens a source that the user named.
     Item(Box<Item>),
+    /// Puts up names that the user gave, of one folder.
+    Names(NamedGroup),
     /// Reads names of a folder.
     List(Arc<Directory>),
     /// Deals with names of a folder, one after the other.
@@ -105,6 +108,13 @@ impl Shared<'_> {
         done
     }
 
+    /// Nothing is moved of a file that the user named. Where all was known before, there is so much less to do.
+    pub(crate) fn skip_named(&self, root: &Root, meta: &Meta) {
+        if root.is_named() && !self.settings.has_trees && meta.kind == FileKind::Regular {
+            self.ledger.watch.skipped(meta.size_bytes);
+        }
+    }
+
     /// A hash is taken of each file: it was asked for, or its blocks are hashed for the way over the network.
     pub(crate) fn hashes_files(&self) -> bool {
         self.settings.hashes || (self.remote_host.is_some() && !self.settings.options.unhashed)
@@ -129,7 +139,7 @@ impl Shared<'_> {
         self.live().insert(task.number, Arc::clone(task));
         self.ledger.watch.opened(&task.target_name, task.expected_bytes());
         let mut tally = self.ledger.tally();
-        if task.tree_file.is_some() {
+        if !task.is_named() {
             return; // its tree has told
         }
         tally.source_is_pipe |= matches!(&task.source, Source::Stream(handle) if is_pipe(handle));

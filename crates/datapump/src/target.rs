@@ -39,6 +39,7 @@ use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
 pub(crate) use items::backup_dir::may_replace as may_replace_backups;
+pub(crate) use items::named_groups::{NamedGroup, NamedItem, NamedWork, gathered as named_groups, is_name};
 pub(crate) use items::{called_as_backups, items, like_backups, names_of, refuse_target, source_files};
 pub(crate) use within::UNSAFE_LINK;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";

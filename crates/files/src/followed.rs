@@ -4,13 +4,14 @@
 
 pub mod behind;
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use datapump_engine::Errno;
+use datapump_engine::{Errno, Handle};
 use rustix::io::Errno as System;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,7 @@ use crate::disk::names::HeldName;
 use crate::disk::retried::{self as fs, Mode, OFlags};
 use crate::disk::{
     DirEntry, FileKind, Meta, Outcome, file_meta, folder_of, is_descriptor, metadata_of_name, names,
+    open_with_identity,
 };
 
 use behind::{PlaceBehind, places_behind};
@@ -34,6 +36,20 @@ pub enum FollowLinks {
     Outwards,
 }
 
+/// What the user named, by the name that it gets at the target.
+pub type GivenNames = HashMap<OsString, GivenName>;
+
+/// A name that the user gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenName {
+    /// The name in the source's folder.
+    pub own: OsString,
+    /// It is a symbolic link that stands for what it leads to.
+    pub follows: bool,
+    /// How many names the file counts as having; `None`: those of its inode.
+    pub links: Option<u64>,
+}
+
 /// An open folder of a source.
 #[derive(Clone, Debug)]
 pub struct OriginFolder {
@@ -43,14 +59,14 @@ pub struct OriginFolder {
     pub follow: FollowLinks,
     /// So many folders lie above it in its tree.
     pub depth: u32,
-    /// What has the first of these names where it is copied to has the second one here.
-    pub renamed: Option<Arc<[OsString; 2]>>,
+    /// Names that the user gave, where that makes a difference.
+    pub given: Option<Arc<GivenNames>>,
 }
 
 impl OriginFolder {
     /// A folder in which links are links.
     pub fn of(file: Arc<File>) -> OriginFolder {
-        OriginFolder { file, follow: FollowLinks::Never, depth: 0, renamed: None }
+        OriginFolder { file, follow: FollowLinks::Never, depth: 0, given: None }
     }
 
     /// The next names: [`names::list`]. What a link is that may be followed is not known from its listing.
@@ -66,33 +82,51 @@ impl OriginFolder {
 
     /// The name that it has in this folder.
     pub fn own<'name>(&'name self, name: &'name OsStr) -> &'name OsStr {
-        own_name(self.renamed.as_deref(), name)
+        own_name(self.given.as_deref(), name)
+    }
+
+    fn given(&self, name: &OsStr) -> Option<&GivenName> {
+        self.given.as_ref()?.get(name)
     }
 
     /// Whether a name is a link that is followed.
-    fn follows(&self, name: &OsStr) -> bool {
+    pub fn follows(&self, name: &OsStr) -> bool {
+        if self.given(name).is_some_and(|given| given.follows) {
+            return true;
+        }
         self.follow != FollowLinks::Never
-            && names::read_symlink(&self.file, name)
+            && names::read_symlink(&self.file, self.own(name))
                 .is_ok_and(|to| self.follow == FollowLinks::Always || leads_out(self.depth, &to))
     }
 
     /// The places that a name leads to, if it is a link that is followed.
     pub fn places_behind(&self, name: &OsStr) -> Vec<PlaceBehind> {
-        if self.follows(name) { places_behind(&self.file, name) } else { Vec::new() }
+        if self.follows(name) { places_behind(&self.file, self.own(name)) } else { Vec::new() }
     }
 
-    /// What a name is. Two names that lead to one file are two files.
+    /// What a name is. Two names that lead to one file are two files, unless the user gave both.
     pub fn metadata(&self, name: &OsStr) -> Outcome<Meta> {
-        if self.follows(name) {
-            Ok(Meta { links: 1, ..file_meta(&*self.hold_behind(name)?)? })
+        let found = if self.follows(name) {
+            file_meta(&*self.hold_behind(name)?)
         } else {
             names::metadata(&self.file, self.own(name))
-        }
+        };
+        found.map(|meta| self.opened(name, meta))
     }
 
     /// The same of what was opened under a name.
     pub fn opened(&self, name: &OsStr, meta: Meta) -> Meta {
-        if self.follows(name) { Meta { links: 1, ..meta } } else { meta }
+        let given = self.given(name).and_then(|given| given.links);
+        let one = || self.follows(name).then_some(1);
+        Meta { links: given.or_else(one).unwrap_or(meta.links), ..meta }
+    }
+
+    /// With what tells a name's file from all that have or had its inode number: [`names::with_identity`].
+    pub fn with_identity(&self, meta: Meta, name: &OsStr) -> Meta {
+        if !self.follows(name) {
+            return names::with_identity(meta, &self.file, self.own(name));
+        }
+        self.open_source(name).map_or(meta, |file| open_with_identity(meta, &Handle::Os(file)))
     }
 
     /// Whether a name is a link that is followed and leads to nothing.
@@ -116,7 +150,7 @@ impl OriginFolder {
                 opened => opened,
             }
         } else {
-            names::open_source(&self.file, name, true)
+            names::open_source(&self.file, self.own(name), true)
         }
     }
 
@@ -130,18 +164,18 @@ impl OriginFolder {
 
     /// What a name leads to, or has under another name, held; `None` if it is no link that is followed.
     pub fn followed(&self, name: &OsStr) -> Outcome<Option<HeldName>> {
-        if self.own(name) != name {
-            return names::hold(&self.file, self.own(name)).map(Some);
+        if self.follows(name) {
+            return self.hold_behind(name).map(Some);
         }
-        self.follows(name).then(|| self.hold_behind(name)).transpose()
+        (self.own(name) != name).then(|| names::hold(&self.file, self.own(name))).transpose()
     }
 
     fn hold_behind(&self, name: &OsStr) -> Outcome<HeldName> {
-        HeldName::open(&*self.file, name, true)
+        HeldName::open(&*self.file, self.own(name), true)
     }
 
     fn open_behind(&self, name: &OsStr, flags: OFlags) -> Outcome<File> {
-        let opened = fs::openat(&*self.file, name, flags, Mode::empty());
+        let opened = fs::openat(&*self.file, self.own(name), flags, Mode::empty());
         opened.map(File::from).map_err(|error| Errno(error.raw_os_error()))
     }
 
@@ -151,12 +185,9 @@ impl OriginFolder {
     }
 }
 
-/// The name that something has, of which the other one is asked for.
-pub fn own_name<'name>(renamed: Option<&'name [OsString; 2]>, name: &'name OsStr) -> &'name OsStr {
-    match renamed {
-        Some([other, own]) if other == name => own,
-        _ => name,
-    }
+/// The name in the source's folder of what has this one at the target.
+pub fn own_name<'name>(given: Option<&'name GivenNames>, name: &'name OsStr) -> &'name OsStr {
+    given.and_then(|given| given.get(name)).map_or(name, |given| &given.own)
 }
 
 /// What a path names, if that is a symbolic link; with a slash at its end it names what the link leads to, and a

@@ -30,7 +30,7 @@ use datapump_files::disk::{
     AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, names, umask,
 };
 use datapump_files::holes::sizes;
-use datapump_files::identity::{SourceChange, changed, id};
+use datapump_files::identity::{SourceChange, changed};
 use datapump_files::resume::Journal;
 
 fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<SourceCheck, Problem> {
@@ -129,7 +129,7 @@ pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
         }
         Some(TreeFile { entry, .. }) => backup::of_new_entry(shared, &entry.directory, taken, publish),
         None if !staged.replaces() => backup::of_new_file(shared, taken, publish),
-        None => backup::of_file(shared, taken, (&task.target_name, source.map(id)), publish),
+        None => backup::of_file(shared, taken, &task.target_name, publish),
     }
 }
 

@@ -56,7 +56,10 @@ fn syncs_data(shared: &Shared<'_>, tree_file: Option<&TreeFile>, staged: &Staged
     match (shared.settings.options.sync, tree_file) {
         (Sync::None, _) => false,
         (Sync::Each, _) | (Sync::End, None) => true,
-        (Sync::End, Some(tree_file)) => staged.replaces() || syncs_alone(shared, &tree_file.entry.directory),
+        (Sync::End, Some(tree_file)) => {
+            let replaces = staged.replaces() && !tree_file.is_new;
+            replaces || syncs_alone(shared, &tree_file.entry.directory)
+        }
     }
 }
 
@@ -64,13 +67,16 @@ fn syncs_data(shared: &Shared<'_>, tree_file: Option<&TreeFile>, staged: &Staged
 /// tell that it failed.
 pub(crate) fn syncs_alone(shared: &Shared<'_>, directory: &Directory) -> bool {
     shared.settings.options.sync == Sync::End
-        && (!directory.traits.syncs_whole || directory.root.list.is_lacking())
+        && (!directory.traits.syncs_whole || directory.root.syncs_each())
 }
 
 /// Whether a new name is made durable at once.
 fn syncs_name(shared: &Shared<'_>, tree_file: Option<&TreeFile>) -> bool {
     match (shared.settings.options.sync, tree_file) {
-        (Sync::None, _) | (Sync::End, Some(_)) => false,
+        (Sync::None, _) => false,
+        (Sync::End, Some(tree_file)) => {
+            tree_file.entry.directory.root.named.is_some_and(|named| named.is_alone)
+        }
         (Sync::Each, _) | (Sync::End, None) => true,
     }
 }

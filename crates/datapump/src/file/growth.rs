@@ -35,12 +35,12 @@ pub(crate) fn accept(
             (Some(false), _) => return change(REWRITTEN),
             (Some(true), _) => cut_off(staged, task.length())
                 .map_err(|errno| Problem::system(Operation::SetLength, &task.target_name, errno.0))?,
-            (None, None) => return change(words),
-            (None, Some(tree_file)) => {
+            (None, Some(tree_file)) if !task.is_named() => {
                 let root = &tree_file.entry.directory.root;
                 root.report(&shared.ledger, may_be_mixed(&original.path, task.length()));
                 return Ok(());
             }
+            (None, _) => return change(words),
         }
     }
     shared.ledger.report_grown(cut_short(&original.path, words, task.length()));

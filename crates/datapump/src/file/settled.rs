@@ -13,7 +13,7 @@ use crate::tree;
 /// A file is complete and, where that was asked, committed.
 pub(crate) fn done(shared: &Shared<'_>, task: &Task) {
     let bytes = task.length();
-    let is_told = shared.settings.tells_files || task.tree_file.is_none();
+    let is_told = shared.settings.tells_files || task.is_named();
     let root = task.hash.as_ref().filter(|_| is_told).and_then(|hash| hash.root(bytes));
     let blake3 = root.map(|root| root.to_hex().to_string());
     let mut tally = shared.ledger.tally();

@@ -65,6 +65,8 @@ pub(crate) struct TreeFile {
     pub(crate) change: Option<Box<Change>>,
     /// Another name of the same file was compared before: this one counts as a hard link.
     pub(crate) is_other_name: bool,
+    /// Nothing had its name when that was looked at.
+    pub(crate) is_new: bool,
     /// A folder is in its place, which is removed when all else of the file is done.
     pub(crate) replaces_folder: bool,
 }
@@ -284,6 +286,11 @@ impl Task {
     /// The ranges that are moved; `None` until the end of data.
     pub(crate) fn ranges(&self) -> Option<&[(u64, u64)]> {
         self.ranges.as_deref()
+    }
+
+    /// The user named it, and no folder that it lies in.
+    pub(crate) fn is_named(&self) -> bool {
+        self.tree_file.as_ref().is_none_or(|tree_file| tree_file.entry.directory.root.is_named())
     }
 
     /// One lane moves it: a small file of a tree.

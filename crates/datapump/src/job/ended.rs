@@ -151,7 +151,7 @@ impl Job {
 
     /// All that was asked for is done; of trees, all that could be.
     fn is_complete(&self, tally: &Tally, shared: &Shared<'_>) -> bool {
-        match shared.settings.has_trees {
+        match shared.settings.has_trees || shared.settings.names_wanted > 0 {
             true => shared.plan.is_exhausted(),
             false => {
                 (tally.files + tally.files_left + tally.skipped) as usize >= shared.settings.files_wanted

@@ -59,6 +59,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) has_one_source: bool,
     /// Files that the user named, but for those that a pattern excludes.
     pub(crate) files_wanted: usize,
+    /// Those of them that are dealt with as names of a folder, and links, pipes and devices.
+    pub(crate) names_wanted: usize,
     /// The client wants an event for each file and each change.
     pub(crate) tells_files: bool,
     pub(crate) shape: Shape,

@@ -94,11 +94,6 @@ pub(crate) fn pass_by(shared: &Shared<'_>, item: &Item) {
 
 /// The work that is left for a file.
 pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem> {
-    if item.number == 0 && shared.trees.select.is_list() && !shared.settings.has_trees {
-        shared
-            .ledger
-            .note(|| "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder".into());
-    }
     let rules = &shared.trees.rules;
     let decides = rules.leaves_some() || rules.passes_some() || !shared.settings.options.link_dest.is_empty();
     let at =

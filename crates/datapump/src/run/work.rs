@@ -37,6 +37,7 @@ impl Worker {
     pub(crate) fn perform(&mut self, shared: &Shared<'_>, waits: &mut Waits, work: Work) -> Option<Ready> {
         match work {
             Work::Item(item) => tree::names::items::open_item(shared, waits, &item),
+            Work::Names(group) => tree::names::named::begin(shared, &group),
             Work::List(directory) => {
                 charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &directory))
             }

@@ -5,6 +5,7 @@
 pub(super) mod backup_dir;
 mod foreign_link;
 pub(super) mod given_up;
+pub(super) mod named_groups;
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};

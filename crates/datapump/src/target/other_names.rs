@@ -16,7 +16,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::place::Place;
-use crate::target::{Item, Target};
+use crate::target::{Item, Target, is_name};
 use crate::tree::links::FileState;
 use crate::tree::links::linking;
 use crate::tree::rules::decide::Action;
@@ -35,7 +35,8 @@ pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
     let mut firsts: BTreeMap<FileState, Vec<usize>> = BTreeMap::new();
     let mut all: Vec<Item> = Vec::with_capacity(items.len());
     for item in items {
-        let known = state(&item).filter(|_| acceptor && !is_apart(&item, options));
+        let known =
+            state(&item).filter(|_| acceptor && !is_name(&item, options) && !is_apart(&item, options));
         let mut of_state = known.map(|state| firsts.entry(state).or_default());
         let first =
             of_state.iter().flat_map(|firsts| firsts.iter()).find(|first| are_one(&all[**first], &item));

@@ -181,7 +181,7 @@ pub(crate) fn close_folders(shared: &Shared<'_>) {
     }
 }
 
-fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {
+pub(in crate::tree) fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {
     shared.ledger.watch.enter(Phase::Syncing);
     let (devices, mut said) = (shared.trees.devices(), Ok(()));
     for (path, folder) in devices.values() {

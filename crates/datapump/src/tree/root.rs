@@ -16,7 +16,6 @@ use crate::tree::folder::visited::{FolderKey, Visited};
 use crate::tree::list::List;
 use crate::tree::list::journal::TreeJournal;
 use datapump_files::disk::Meta;
-use datapump_files::identity::FileId;
 
 /// A folder at the target in whose place a name of the source is to be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +36,13 @@ pub(crate) enum StayCause {
     NotAllCopied,
     /// The source was not quiet.
     Restless,
+}
+
+/// The root of names that the user gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NamedRoot {
+    /// The one file of the command: it is synced by itself, not with all of its file system.
+    pub(crate) is_alone: bool,
 }
 
 /// A tree.
@@ -67,8 +73,8 @@ pub(crate) struct Root {
     pub(crate) patterns_above: PathBuf,
     /// The number of its source among those that the user named.
     pub(crate) number: u32,
-    /// The source of an entry that the user named. The root is then no tree: the folder around that one name.
-    pub(crate) named: Option<FileId>,
+    /// Names that the user gave, where the root is no tree but the folder that holds them.
+    pub(crate) named: Option<NamedRoot>,
     failed: AtomicBool,
 }
 
@@ -125,6 +131,17 @@ impl Root {
     pub(crate) fn report_missed(&self, ledger: &Ledger<'_>, problem: Problem) {
         ledger.tally().walked_again += 1;
         self.report(ledger, problem);
+    }
+
+    /// Whether it is no tree, but the folder that holds names which the user gave.
+    pub(crate) fn is_named(&self) -> bool {
+        self.named.is_some()
+    }
+
+    /// Whether no list will tell a later run what the disk may not have, and each file is synced by itself for that.
+    /// Names that the user gave have no list in any case: all of them are synced at the end.
+    pub(crate) fn syncs_each(&self) -> bool {
+        self.named.map_or_else(|| self.list.is_lacking(), |named| named.is_alone)
     }
 
     pub(crate) fn fail(&self) {

@@ -22,7 +22,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::target::Item;
 use crate::tree::delete::in_the_way::NameWaiting;
-use crate::tree::folder::directory::Directory;
+use crate::tree::folder::directory::{Directory, NamedFolder};
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
 use crate::tree::links::written_places::WrittenPlaces;
@@ -68,6 +68,10 @@ pub(crate) struct Trees {
     roots: Mutex<Vec<Weak<Root>>>,
     /// Roots of which everything but the root itself is done.
     pub(crate) trees_done: Mutex<Vec<Arc<Directory>>>,
+    /// Folders that names go to which the user gave.
+    named_folders: Mutex<BTreeMap<FileId, NamedFolder>>,
+    /// Groups of such names that were begun and are not done.
+    pub(crate) names_begun: AtomicUsize,
     /// A folder on each device that is written to, to sync it at the end.
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Folders that were made for backups.
@@ -150,6 +154,8 @@ impl Trees {
             walking: AtomicUsize::new(0),
             roots: Mutex::default(),
             trees_done: Mutex::default(),
+            named_folders: Mutex::default(),
+            names_begun: AtomicUsize::new(0),
             devices: Mutex::default(),
             backup_folders: BackupFolders::default(),
             opened_folders: Arc::new(OpenedFolders::of_run(options.dry_run)),
@@ -250,6 +256,10 @@ impl Trees {
 
     pub(crate) fn devices(&self) -> MutexGuard<'_, BTreeMap<u64, (PathBuf, Arc<File>)>> {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn named_folders(&self) -> MutexGuard<'_, BTreeMap<FileId, NamedFolder>> {
+        self.named_folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn waiting(&self) -> MutexGuard<'_, Vec<NameWaiting>> {

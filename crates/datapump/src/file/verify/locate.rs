@@ -22,7 +22,14 @@ pub(crate) fn locate(shared: &Shared<'_>, task: &Arc<Task>, at: u64) -> bool {
     let tree_file = task.tree_file.as_ref().map(|TreeFile { entry, .. }| {
         entry.directory.hold();
         let entry = entry.clone();
-        TreeFile { entry, links: None, change: None, is_other_name: false, replaces_folder: false }
+        TreeFile {
+            entry,
+            links: None,
+            change: None,
+            is_other_name: false,
+            replaces_folder: false,
+            is_new: false,
+        }
     });
     let ranges = vec![block_at(task, at, shared.settings.shape.request_bytes.into())];
     let pass = Arc::new(Task::new(Parts {

@@ -149,7 +149,7 @@ pub(in crate::tree) fn source_of(
 
 /// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the
 /// target, so that a source which goes below that is looked for below this, as with rsync.
-fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Vec<LinkDest>, Problem> {
+pub(in crate::tree) fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Vec<LinkDest>, Problem> {
     let paths = shared.settings.options.link_dest.iter();
     paths.filter_map(|path| one_link_dest(shared, to, path).transpose()).collect()
 }

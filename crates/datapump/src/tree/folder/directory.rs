@@ -7,6 +7,7 @@
 //! Must not know: what is done with a name, who does it.
 
 mod missed;
+mod named_folder;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -34,6 +35,7 @@ use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{Meta, names};
 use datapump_files::identity::id;
 pub(crate) use missed::NotCopied;
+pub(crate) use named_folder::NamedFolder;
 
 /// A folder on its way.
 #[derive(Debug)]
@@ -150,6 +152,17 @@ impl Directory {
         }
         let found = self.source.origin()?.if_there(name, || self.source.path_of(name))?;
         Ok(found.is_some())
+    }
+
+    /// Whether the folder of what the user named has this name, too; `None` where it is the existing entry itself, because
+    /// the two folders are one, and where nobody can tell.
+    fn has_beside_named(&self, name: &OsStr, there: &Meta) -> Option<bool> {
+        let origin = self.source.origin().ok().filter(|_| self.source.is_here())?;
+        match origin.if_there(name, || self.source.path_of(name)) {
+            Ok(Some(found)) if id(&found) == id(there) => None,
+            // What cannot be looked at may be there.
+            found => Some(!matches!(found, Ok(None))),
+        }
     }
 
     /// Lets this user change what the target folder holds: [`PumpSide::open_up`].
@@ -342,7 +355,10 @@ pub(crate) struct Beside<'tree_file> {
 }
 
 impl Siblings for Beside<'_> {
-    fn has(&self, name: &OsStr, _there: &Meta) -> Option<bool> {
+    fn has(&self, name: &OsStr, there: &Meta) -> Option<bool> {
+        if self.directory.root.is_named() {
+            return self.directory.has_beside_named(name, there);
+        }
         // What cannot be looked at may be there.
         Some(self.directory.root.shares_target || !matches!(self.directory.source_has(name), Ok(false)))
     }
@@ -352,7 +368,7 @@ impl Siblings for Beside<'_> {
     }
 
     fn is_tree(&self) -> bool {
-        true
+        !self.directory.root.is_named()
     }
 }
 

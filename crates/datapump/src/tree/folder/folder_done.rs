@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::file::goal::syncs_alone;
 use crate::job::options::Sync;
@@ -30,6 +31,10 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
     while done.release() {
         if let Some(name) = done.next_put_off() {
             return deal_with_put_off(shared, &done, name);
+        }
+        if done.root.is_named() {
+            shared.trees.names_begun.fetch_sub(1, Ordering::Relaxed);
+            return;
         }
         let Some(parent) = done.parent.clone() else {
             return shared.trees.trees_done().push(done);
@@ -70,9 +75,12 @@ fn deal_with_put_off(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name
 /// The turn of a name that was put off has come.
 pub(crate) fn put_off_batch(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name) -> Work {
     directory.hold();
-    shared.trees.walk(1);
+    let walks = shared.settings.has_trees;
+    if walks {
+        shared.trees.walk(1);
+    }
     let directory = Arc::clone(directory);
-    Work::Batch(Batch { directory, names: vec![name], looked: Looked::NotYet, walks: true })
+    Work::Batch(Batch { directory, names: vec![name], looked: Looked::NotYet, walks })
 }
 
 /// Puts a name off until all else in its folder is done; false if its turn has come.

@@ -148,7 +148,9 @@ impl Origin {
     /// Whether a name is that of a file that a pump uses or can resume, or of a list.
     pub(crate) fn is_pumps(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
         match self {
-            Origin::Here(folder) => Ok(datapump_files::commit::partial::is_pumps_in(&folder.file, name)),
+            Origin::Here(folder) => {
+                Ok(datapump_files::commit::partial::is_pumps_in(&folder.file, folder.own(name)))
+            }
             Origin::There(folder) => Ok(folder.look_at(name, &path())?.is_partial),
         }
     }
@@ -213,21 +215,13 @@ impl Origin {
         }
     }
 
-    /// The open folder of this host.
-    pub(crate) fn here(&self) -> Option<&File> {
+    /// The folder of a name, to see later whether it still means the same file there.
+    pub(crate) fn folder_of(&self, name: &OsStr) -> Option<Folder> {
         match self {
-            Origin::Here(folder) => Some(&folder.file),
-            Origin::There(_) => None,
-        }
-    }
-
-    /// The folder, to see later whether a name in it still means the same file.
-    pub(crate) fn folder(&self) -> Option<Folder> {
-        match self {
-            Origin::Here(folder) if folder.follow == FollowLinks::Never => {
+            // A name that leads to a file elsewhere is no name of that file.
+            Origin::Here(folder) if folder.follow == FollowLinks::Never && !folder.follows(name) => {
                 Some(Folder::Os(Arc::clone(&folder.file)))
             }
-            // A name that leads to a file elsewhere is no name of that file.
             Origin::Here(_) | Origin::There(_) => None,
         }
     }

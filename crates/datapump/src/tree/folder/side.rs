@@ -28,7 +28,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
 use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{Meta, file_meta, magic, names};
-use datapump_files::followed::{FollowLinks, OriginFolder, own_name};
+use datapump_files::followed::{FollowLinks, GivenNames, OriginFolder, own_name};
 use datapump_files::identity::tick;
 use datapump_files::opened_folders::OpenedFolders;
 
@@ -49,8 +49,8 @@ pub(crate) struct FolderSide {
     opened_up: Mutex<Option<bool>>,
     /// Of a folder that is open for another host: what it takes of the session's part.
     charge: Option<Charge>,
-    /// What has the first of these names at the target has the second one here.
-    renamed: Option<Arc<[OsString; 2]>>,
+    /// Names that the user gave, where that makes a difference.
+    given: Option<Arc<GivenNames>>,
 }
 
 /// Where the folder lies.
@@ -137,7 +137,7 @@ impl FolderSide {
             },
             opened_up: Mutex::default(),
             charge: None,
-            renamed: None,
+            given: None,
         }))
     }
 
@@ -155,7 +155,7 @@ impl FolderSide {
             place: SidePlace::There(folder),
             opened_up: Mutex::default(),
             charge: None,
-            renamed: None,
+            given: None,
         })
     }
 
@@ -208,7 +208,7 @@ impl FolderSide {
             },
             opened_up: Mutex::new(was_closed.then_some(true)),
             charge: None,
-            renamed: None,
+            given: None,
         });
         if was_closed {
             below.owe_mode();
@@ -225,16 +225,16 @@ impl FolderSide {
         self
     }
 
-    /// The same folder, just opened, of which a name gets another one at the target.
-    pub(crate) fn renaming(mut self: Arc<FolderSide>, own: &OsStr, other: &OsStr) -> Arc<FolderSide> {
+    /// The same folder, just opened, with the names that the user gave in it.
+    pub(crate) fn with_given(mut self: Arc<FolderSide>, given: GivenNames) -> Arc<FolderSide> {
         let side = Arc::get_mut(&mut self).expect("it was just opened");
-        side.renamed = (own != other).then(|| Arc::new([other.to_owned(), own.to_owned()]));
+        side.given = Some(Arc::new(given));
         self
     }
 
     /// The name here of what has this one at the target.
     pub(crate) fn own<'name>(&'name self, name: &'name OsStr) -> &'name OsStr {
-        own_name(self.renamed.as_deref(), name)
+        own_name(self.given.as_deref(), name)
     }
 
     /// The same folder, just opened, with what it takes of a session's part for as long as it lives: also after its
@@ -342,7 +342,7 @@ impl FolderSide {
             FollowLinks::Outwards => self.depth(),
             FollowLinks::Never | FollowLinks::Always => 0,
         };
-        OriginFolder { file: open.0, follow, depth, renamed: self.renamed.clone() }
+        OriginFolder { file: open.0, follow, depth, given: self.given.clone() }
     }
 
     fn if_open(&self) -> Option<OpenedFolder> {

@@ -83,7 +83,7 @@ fn with_identity(
     let told = match held {
         _ if !entry.directory.source.is_here() => *meta,
         Some(Held::Here(handle)) => disk::open_with_identity(*meta, handle),
-        _ => names::with_identity(*meta, &entry.directory.source.file()?.0, &entry.name),
+        _ => entry.directory.source.origin_folder()?.with_identity(*meta, &entry.name),
     };
     Ok(match shared.settings.options.dry_run {
         true => Meta { handle: 1, ..told },
@@ -204,7 +204,7 @@ fn link(
         false => link_change(shared, entry, (meta, stood.as_ref()), there),
     };
     match linked(shared, copied, entry, (meta, change))? {
-        Ok(()) => {}
+        Ok(()) => shared.skip_named(&entry.directory.root, meta),
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
         Err(Errno::EMLINK) => copy_instead(shared, there, entry, file),
         // Between mounts or projects (quotas) of one file system; others can be linked.
@@ -388,7 +388,7 @@ pub(crate) fn link_file(
             let meta = file_meta(held).ok();
             let link =
                 || replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, path, errno.0));
-            let linked = backup::of_file(shared, taken(meta.as_ref()), (path, meta.as_ref().map(id)), link);
+            let linked = backup::of_file(shared, taken(meta.as_ref()), path, link);
             linked.map_err(|problem| errno_of(&problem))
         }
         linked => linked,

@@ -43,6 +43,8 @@ pub(crate) struct TakenName<'run> {
     pub(crate) name: &'run OsStr,
     /// What takes it; none where it goes.
     pub(crate) by: Option<Incoming<'run>>,
+    /// The source that it is copied from: no backup replaces that.
+    source: Option<FileId>,
     /// It is one of several of its file, and may be given once more.
     has_others: bool,
 }
@@ -50,7 +52,7 @@ pub(crate) struct TakenName<'run> {
 impl<'run> TakenName<'run> {
     /// The name goes, or what takes it is no file, link, pipe or device.
     pub(crate) fn gone(folder: &'run File, name: &'run OsStr) -> TakenName<'run> {
-        TakenName { folder, name, by: None, has_others: false }
+        TakenName { folder, name, by: None, source: None, has_others: false }
     }
 
     /// What takes the name was made, but for that, of a source with these attributes.
@@ -63,7 +65,8 @@ impl<'run> TakenName<'run> {
         let source_mtime_ns =
             source.filter(|_| shared.settings.options.keep.times).map(|source| source.mtime_ns);
         let has_others = source.is_some_and(|source| source.links > 1);
-        TakenName { folder, name, by: Some(Incoming { made, source_mtime_ns }), has_others }
+        let by = Some(Incoming { made, source_mtime_ns });
+        TakenName { folder, name, by, source: source.map(id), has_others }
     }
 
     /// What takes the name is a file that has, or had, another one.
@@ -339,9 +342,9 @@ pub(crate) fn of_entry<T>(
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let Some(target) = &directory.target else { return replace() };
-    if directory.root.named.is_some() {
+    if directory.root.is_named() {
         let path = target.path_of(taken.name);
-        return of_file(shared, taken, (&*path, directory.root.named), replace);
+        return of_file(shared, taken, &path, replace);
     }
     let lists = |name: &OsStr| listing::source_lists(shared, directory, name);
     let open = || Some(Arc::clone(&directory.source));
@@ -360,9 +363,9 @@ pub(crate) fn of_new_entry<T, E>(
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.options.backup.is_some()) else {
         return make();
     };
-    match directory.root.named {
-        Some(_) => shared.trees.put_names.put(taken.folder, taken.name),
-        None => was_put(shared, target, taken.name),
+    match directory.root.is_named() {
+        true => shared.trees.put_names.put(taken.folder, taken.name),
+        false => was_put(shared, target, taken.name),
     };
     make().inspect(|_| taken.is_put(shared))
 }
@@ -379,24 +382,20 @@ pub(crate) fn of_new_file<T, E>(
     make().inspect(|_| taken.is_put(shared))
 }
 
-/// The same of what the user named, and of this source. Its folder is the one that is copied to.
+/// The same of what the user named. Its folder is the one that is copied to.
 pub(crate) fn of_file<T>(
     shared: &Shared<'_>,
     taken: TakenName<'_>,
-    (path, source): (&Path, Option<FileId>),
+    path: &Path,
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let aside = aside_of_file(shared, taken, (path, source));
+    let aside = aside_of_file(shared, taken, path);
     let at = (taken.folder, taken.name, path);
     let aside = aside.map_err(|errno| not_set_aside(&shared.settings, at, errno))?;
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
 }
 
-fn aside_of_file(
-    shared: &Shared<'_>,
-    taken: TakenName<'_>,
-    (path, source): (&Path, Option<FileId>),
-) -> Outcome<UndoRename> {
+fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outcome<UndoRename> {
     let TakenName { folder, name, .. } = taken;
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     // A place that takes no backups is refused, whether one is needed or not.
@@ -410,7 +409,7 @@ fn aside_of_file(
     let to = folder_of_file(shared, backup, folder)?;
     let (into, at) = (to.as_deref().unwrap_or(folder), (folder, name, &stood));
     let may_replace = |backup: &OsStr, there: &Meta| {
-        let is_source = Some(id(there)) == source || shared.settings.source_files.contains(&id(there));
+        let is_source = Some(id(there)) == taken.source || shared.settings.source_files.contains(&id(there));
         let is_certain = shared.settings.replaces_backups && is_other && !was_put && !is_source;
         is_certain
             && is_of_another(shared, backup, at) == Some(false)

@@ -126,7 +126,12 @@ impl BatchCursor {
         // What a folder lists was there, also where another host lists it without a kind, because it was gone when it
         // was looked at. What a list names may never have been.
         let was_listed = name.kind.is_some() || name.told.is_some();
-        found.map_err(|problem| if was_listed { problem.vanished() } else { problem })
+        let meta = found.map_err(|problem| if was_listed { problem.vanished() } else { problem })?;
+        // What the user named went to its place for what it was.
+        if self.directory.root.is_named() && name.kind.is_some_and(|kind| kind != meta.kind) {
+            return Err(was_replaced(&self.source_path(&name.name)));
+        }
+        Ok(meta)
     }
 
     /// A name that cannot be opened, as if it were not there, and that a look finds there, has not vanished.
@@ -152,4 +157,10 @@ impl BatchCursor {
         }
         opened
     }
+}
+
+/// The problem of a name of the source that is of another kind than it was.
+pub(crate) fn was_replaced(path: &Path) -> Problem {
+    let words = "was replaced while it was copied; copy again";
+    Problem::new(Class::Changed, Operation::Open, path, words)
 }

@@ -81,12 +81,19 @@ impl BatchCursor {
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
         let how = copy_method::decide(&facts, shared.settings.options);
         let watched = !self.directory.traits.made_up;
-        let folder = self.source().folder();
+        let folder = self.source().folder_of(&name.name);
         let original = Original { folder, watched, ..Original::new(path.clone(), (one, meta, look)) };
         let opened = Opened::file(original, ranges);
         let ends = open::ends(shared, (&path, &other_path), opened, how, &mut OpenTarget::Compare(other))?;
         let entry = self.entry(&name.name);
-        let tree_file = TreeFile { entry, links: None, change: None, is_other_name, replaces_folder: false };
+        let tree_file = TreeFile {
+            entry,
+            links: None,
+            change: None,
+            is_other_name,
+            replaces_folder: false,
+            is_new: false,
+        };
         let task = open::task(shared, (path, other_path), ends, finish, tree_file);
         self.hand_on(shared, waits, Arc::new(task), how)
     }

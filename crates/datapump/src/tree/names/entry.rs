@@ -23,14 +23,14 @@ use crate::open::{self, OpenTarget};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
-use crate::tree::folder::directory::{Batch, Beside};
+use crate::tree::folder::directory::{Batch, Beside, Traits};
 use crate::tree::folder::origin::SmallRead;
 use crate::tree::links::followed_links;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::findings;
 use datapump_engine::Handle;
 use datapump_files::commit::{Before, FinalName, StagedFile};
-use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
+use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, kind};
 use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::resume::ResumeRequest;
 
@@ -82,7 +82,9 @@ impl BatchCursor {
             return false;
         }
         self.directory.hold();
-        shared.ledger.watch.found(meta.size_bytes);
+        if self.walks || !self.directory.root.is_named() {
+            shared.ledger.watch.found(meta.size_bytes);
+        }
         let (directory, names) = (Arc::clone(&self.directory), vec![name.clone()]);
         shared.plan.add_later(Work::Batch(Batch { directory, names, looked: self.looked, walks: false }));
         true
@@ -135,13 +137,13 @@ impl BatchCursor {
         tree_file: TreeFile,
     ) -> Result<(Arc<Task>, How), Problem> {
         let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
-        let traits = self.directory.traits;
+        let traits = self.traits_of(&held, &meta);
         let ranges = sizes::ranges(shared, (&held, &meta), traits, &source_path)?;
         let small = meta.size_bytes <= u64::from(shared.settings.shape.request_bytes);
         let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
         let how = copy_method::decide(&facts, shared.settings.options);
         let watched = !traits.made_up;
-        let (folder, found) = (self.source.folder(), (held, meta, look));
+        let (folder, found) = (self.source.folder_of(&name.name), (held, meta, look));
         let original = Original { folder, watched, ..Original::new(source_path.clone(), found) };
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
@@ -161,7 +163,25 @@ impl BatchCursor {
         Ok((Arc::new(task), how))
     }
 
+    /// What holds for the files of the folder, or for one that a link leads to elsewhere.
+    fn traits_of(&self, held: &Held, meta: &Meta) -> Traits {
+        let traits = self.directory.traits;
+        let Held::Here(handle) = held else { return traits };
+        if meta.device == self.directory.source.meta.device {
+            return traits;
+        }
+        let magic = handle.room().magic;
+        let target = self.directory.target.as_ref().map(|target| target.meta.device);
+        Traits {
+            made_up: kind::is_made_up(magic),
+            source_magic: magic,
+            same_file_system: target == Some(meta.device),
+            ..traits
+        }
+    }
+
     pub(crate) fn facts(&self, shared: &Shared<'_>, held: &Held, meta: &Meta, small: bool) -> Facts {
+        let traits = self.traits_of(held, meta);
         Facts {
             size_bytes: meta.size_bytes,
             // Small files are read where the cache is, cold or not.
@@ -173,8 +193,8 @@ impl BatchCursor {
             source_is_file: true,
             sink_is_file: true,
             bytes_are_looked_at: shared.settings.hashes || shared.settings.compares || held.here().is_none(),
-            same_file_system: self.directory.traits.same_file_system,
-            whole_file: !self.directory.traits.made_up,
+            same_file_system: traits.same_file_system,
+            whole_file: !traits.made_up,
             in_order: shared.settings.in_order.is_some(),
             synced_alone: shared.settings.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,
         }
@@ -209,13 +229,19 @@ impl BatchCursor {
         let keep = shared.settings.options.keep;
         let meta = &keep.given.of(&original.meta);
         let mode = meta.mode & 0o777 | WRITABLE;
+        let siblings = Beside { directory: &self.directory, source: meta };
         let device = || self.directory.target.as_ref().map(|target| target.meta.device);
         if let Some(takes) = shared.settings.in_order_on(device) {
             let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
-            let beside = Beside { directory: &self.directory, source: meta };
             let stays_open =
                 |existing: &Handle| confidential::cannot_be_closed(existing, Some(original), keep);
-            return StagedFile::in_order(at, before, takes, &stays_open, &beside);
+            return StagedFile::in_order(at, before, takes, &stays_open, &siblings);
+        }
+        // Another pump that copies to the name that the user gave finds the temporary file and leaves it alone; what
+        // takes the name meanwhile is replaced.
+        if self.directory.root.is_named() {
+            let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
+            return StagedFile::checked(at, Before::Anything, wish, &siblings);
         }
         // A name that replaces another is a temporary one for a moment.
         let keeps_names = self.directory.traits.append_only() && before == Before::Anything;
@@ -226,7 +252,6 @@ impl BatchCursor {
             return Ok(staged);
         }
         let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
-        let siblings = Beside { directory: &self.directory, source: meta };
         match small && !self.directory.traits.append_only() {
             // One that cannot get its name has cost little.
             true => StagedFile::temporary(at, before, wish, &siblings),

@@ -13,7 +13,6 @@ use crate::run::Shared;
 use crate::target::other_names;
 use crate::target::{Item, Target, refuse_target};
 use crate::tree::folder::begin_tree;
-use crate::tree::names::entry_argument;
 use datapump_core::verdict::Waits;
 use datapump_engine::Errno;
 use datapump_files::commit::partial;
@@ -33,10 +32,6 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         return;
     }
     item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
-    if let (Some(from), Target::Entry(to)) = (item.source.path(), &item.target) {
-        let made = entry_argument::make(shared, waits, (item.number, from), to);
-        return made.unwrap_or_else(|problem| shared.ledger.report(problem));
-    }
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return open_file(shared, waits, item);
     };
@@ -51,9 +46,9 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     shared.trees.walked(&shared.ledger.watch);
 }
 
-/// A folder, or an entry, that is none of those that are asked for. What cannot be looked at stands there.
+/// A folder that is none of those that are asked for. What cannot be looked at stands there.
 fn passed_by<'item>(shared: &Shared<'_>, item: &'item Item) -> Option<(&'item PathAt, &'static str)> {
-    let (Target::Tree(to) | Target::Entry(to)) = &item.target else { return None };
+    let Target::Tree(to) = &item.target else { return None };
     if shared.settings.compares || !shared.trees.rules.passes_some() {
         return None;
     }

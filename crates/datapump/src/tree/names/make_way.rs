@@ -49,7 +49,7 @@ pub(crate) fn is_copied_first(shared: &Shared<'_>, cursor: &BatchCursor, name: &
         root.in_the_way().get(&cursor.directory.key_of(&name.name)).is_some_and(|it| *it != InTheWay::Waits);
     if !options.delete
         || options.dry_run
-        || root.named.is_some()
+        || root.is_named()
         || has_links
         || !cursor.directory.link_dest.is_empty()
         || waits_no_more
@@ -99,7 +99,7 @@ pub(crate) fn folder_in_place(
 
 /// The same of one in which something is. An entry that was named lies in no tree from which something is removed.
 pub(crate) fn full_folder(cursor: &BatchCursor, wait_end: Option<InTheWay>) -> FolderInPlace {
-    let stays = wait_end.is_some() || cursor.directory.root.named.is_some();
+    let stays = wait_end.is_some() || cursor.directory.root.is_named();
     if stays { FolderInPlace::Stays } else { FolderInPlace::Full }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn refusal(
     name: &Name,
     wait_end: Option<InTheWay>,
 ) -> Problem {
-    let (class, words) = why_it_stays(shared, cursor.directory.root.named.is_some(), wait_end);
+    let (class, words) = why_it_stays(shared, cursor.directory.root.is_named(), wait_end);
     Problem::new(class, Operation::Replace, &cursor.target_path(&name.name), words)
 }
 

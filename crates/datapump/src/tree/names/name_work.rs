@@ -19,6 +19,7 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Looked, NotCopied};
 use crate::tree::folder::folder_done;
+use crate::tree::folder::origin::Origin;
 use crate::tree::folder::walk::{self, OpenedSource};
 use crate::tree::links::followed_links;
 use crate::tree::links::link_dest;
@@ -101,29 +102,20 @@ fn deal_with(
     waits: &mut Waits,
     name: &Name,
 ) -> Result<Option<Ready>, Problem> {
+    let is_named = cursor.directory.root.is_named();
     let form = Form {
         may_be_temporary: may_be_temporary(&name.name),
         may_be_pumps: may_be_pumps(&name.name),
-        is_list: cursor.directory.parent.is_none() && name.name == LIST_NAME,
+        is_list: cursor.directory.parent.is_none() && !is_named && name.name == LIST_NAME,
         is_withheld: name.is_withheld,
     };
-    run(shared, cursor, waits, name, KnownFacts { form, ..KnownFacts::default() })
-}
-
-/// Deals with a link, pipe or device that the user named: it was selected by that.
-pub(super) fn deal_with_named(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    waits: &mut Waits,
-    name: &Name,
-) -> Result<Option<Ready>, Problem> {
+    let facts = KnownFacts { form, ..KnownFacts::default() };
+    if !is_named {
+        return run(shared, cursor, waits, name, facts);
+    }
+    // It was selected when its place was found.
     let yes = Some(true);
-    let facts = KnownFacts {
-        is_listed_below: Some(false),
-        is_selected: yes,
-        is_unwritten: yes,
-        ..KnownFacts::default()
-    };
+    let facts = KnownFacts { is_listed_below: Some(false), is_selected: yes, is_unwritten: yes, ..facts };
     run(shared, cursor, waits, name, facts)
 }
 
@@ -141,7 +133,8 @@ fn run(
         Looked::EqualsOlder => (Content::Other, Content::Equal),
         Looked::DiffersFromOlder => (Content::Other, Content::Other),
     };
-    if let Some(target) = cursor.target.as_ref().filter(|_| cursor.directory.root.named.is_some()) {
+    let is_named_entry = cursor.directory.root.is_named() && name.kind != Some(FileKind::Regular);
+    if let Some(target) = cursor.target.as_ref().filter(|_| is_named_entry) {
         backup::deals_with(shared, (target, &name.name));
     }
     let mut work = NameWork {
@@ -332,10 +325,10 @@ impl NameWork<'_> {
         let (Some(meta), Some(existing)) = (self.meta, self.machine.facts.existing.flatten()) else {
             return false;
         };
-        let (Some(source), Ok(target)) = (self.cursor.source.here(), self.cursor.target()) else {
+        let (Origin::Here(source), Ok(target)) = (&self.cursor.source, self.cursor.target()) else {
             return false;
         };
-        let source = names::with_identity(meta, source, self.cursor.directory.source.own(&self.name.name));
+        let source = source.with_identity(meta, &self.name.name);
         let existing = names::with_identity(existing, target, &self.name.name);
         source.handle != 0 && source.handle == existing.handle && source.generation == existing.generation
     }
@@ -455,6 +448,7 @@ impl NameWork<'_> {
             SkipReason::NotExisting => leave("does not exist at the target (--existing)"),
             _ => left_out::report(shared, &cursor.source_path(&name.name), reason),
         }
+        self.meta.iter().for_each(|meta| shared.skip_named(&cursor.directory.root, meta));
         Ok(())
     }
 
@@ -509,6 +503,7 @@ impl NameWork<'_> {
         let (entry, meta) = (self.entry(), self.meta()?);
         match link_dest::link_unchanged(self.shared, &entry, (self.name, &meta))? {
             Some(file) => {
+                self.shared.skip_named(&entry.directory.root, &meta);
                 linking::stands(self.shared, &entry, self.links.take(), Some(file));
                 ENDED
             }
@@ -527,7 +522,7 @@ impl NameWork<'_> {
         let change = findings::change(shared, directory, ChangeKind::Copy, name, &meta, existing.as_ref());
         let Some(OpenedFile { held, look }) = self.open.take() else {
             // Of a free name the look before has reported what the folder refuses.
-            if let Some(target) = cursor.target.as_ref().filter(|_| replaces) {
+            if let Some(target) = cursor.target.as_ref().filter(|_| replaces || directory.root.is_named()) {
                 let (above, path) = (&directory.traits.target_flags, cursor.target_path(&name.name));
                 final_name::check_name(target, above, &name.name, &path)?;
             }
@@ -545,6 +540,7 @@ impl NameWork<'_> {
             change,
             is_other_name: false,
             replaces_folder: awaits_deletion,
+            is_new: existing.is_none(),
         };
         let (task, how) = cursor.prepare(shared, name, (held, meta, look), before, tree_file)?;
         // From now on the task has them.

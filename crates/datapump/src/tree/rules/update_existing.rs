@@ -14,6 +14,7 @@ use crate::target::listed::{ListedEntry, Name};
 use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::own_attributes;
+use crate::tree::names::backup;
 use crate::tree::rules::findings;
 use crate::tree::rules::findings::hidden_differ;
 use datapump_files::attributes;
@@ -33,14 +34,23 @@ pub(crate) fn tell_kept(shared: &Shared<'_>, entry: &TreeEntry, why: &str) {
 /// What stands at the target stays although it is not as the source. Other names of the file are dealt with without it.
 pub(crate) fn kept(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, why: &str) {
     tell_kept(shared, entry, why);
-    count(shared, meta);
+    count(shared, entry, meta);
     if meta.kind == FileKind::Regular {
         shared.ledger.count_kept(shared.trees.flags.newer_by_ns().is_some());
     }
 }
 
-fn count(shared: &Shared<'_>, meta: &Meta) {
+fn count(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
+    let root = &entry.directory.root;
+    if let Some(Ok(folder)) = entry.directory.target.as_ref().filter(|_| root.is_named()).map(|it| it.file())
+    {
+        backup::deals_with(shared, (&folder.0, &entry.name));
+    }
     match meta.kind {
+        FileKind::Regular if root.is_named() && !shared.settings.has_trees => {
+            shared.ledger.unchanged(0);
+            shared.skip_named(root, meta);
+        }
         FileKind::Regular => shared.ledger.unchanged(meta.size_bytes),
         FileKind::Symlink => shared.ledger.tally().links_unchanged += 1,
         _ => {}
@@ -60,7 +70,7 @@ pub(crate) fn left(
 
 fn stays(shared: &Shared<'_>, entry: &TreeEntry, (meta, there): (&Meta, &Meta)) -> Result<(), Problem> {
     if let Met::First(links) = linking::meet(shared, entry, meta, None)? {
-        count(shared, meta);
+        count(shared, entry, meta);
         linking::stands(shared, entry, links, Some(id(there)));
     }
     Ok(())

@@ -1,0 +1,123 @@
+//! What the user named one by one and goes to names in folders: gathered by the folder that holds it and the folder that
+//! it goes to. Each such group is dealt with as names of one folder of a tree.
+//!
+//! Must not know: what becomes of a name, how folders are opened.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::job::options::{FollowLinks, Options};
+use crate::target::place::Place;
+use crate::target::{Item, Target};
+use datapump_files::disk::{FileKind, Folder, PathAt, folder_of, metadata_of_name};
+use datapump_files::identity::{FileId, id};
+
+/// What the user named and is a name of a folder.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedItem {
+    pub(crate) item: Item,
+    /// It is a symbolic link that stands for what it leads to.
+    pub(crate) follows: bool,
+    /// How many names the file counts as having; `None`: those of its inode.
+    pub(crate) links: Option<u64>,
+}
+
+/// Names that lie in one folder and go to one folder.
+pub(crate) type NamedGroup = Vec<NamedItem>;
+
+/// A piece of the work of a command.
+pub(crate) enum NamedWork {
+    Item(Box<Item>),
+    Names(NamedGroup),
+}
+
+/// Whether it goes to a name in a folder: a file, or what is never read. Written where it is, measured, or read from
+/// elsewhere it is a place of its own.
+pub(crate) fn is_name(item: &Item, options: &Options) -> bool {
+    let is_place = options.inplace || options.rehearsal_bytes.is_some();
+    let is_file = item.meta.is_some_and(|meta| meta.kind == FileKind::Regular);
+    match (&item.source, &item.target) {
+        _ if item.is_left_out => false,
+        (_, Target::Entry(_)) => true,
+        (Place::Path(_), Target::File(at)) => {
+            is_file && !is_place && !matches!(at.folder(), Ok(Folder::Sim(_)))
+        }
+        _ => false,
+    }
+}
+
+/// The work of a command in the order of its sources; a group comes where its first name does.
+pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<NamedWork> {
+    let mut works = Vec::with_capacity(items.len());
+    let (by_link, mut groups) = (files_by_link(&items, options), HashMap::new());
+    for item in items {
+        let place = is_name(&item, options).then(|| folders_of(&item)).flatten();
+        let Some((source, target)) = place else {
+            works.push(NamedWork::Item(Box::new(item)));
+            continue;
+        };
+        let named = named(item, &by_link, options);
+        let group = target.and_then(|target| groups.get(&(source.clone(), target)).copied());
+        match group.map(|group: usize| &mut works[group]) {
+            Some(NamedWork::Names(group)) => group.push(named),
+            _ => {
+                target.and_then(|target| groups.insert((source, target), works.len()));
+                works.push(NamedWork::Names(vec![named]));
+            }
+        }
+    }
+    works
+}
+
+/// The path of the folder that holds it and, where it is open, which folder it goes to.
+fn folders_of(item: &Item) -> Option<(PathBuf, Option<usize>)> {
+    let (from, at) = (item.source.path()?, place_of(item)?);
+    let target = match at.folder() {
+        // Another host knows a link by its place alone.
+        Ok(Folder::Os(folder)) if item.source.local_path().is_some() => Some(Arc::as_ptr(folder).addr()),
+        _ => None,
+    };
+    Some((folder_of(from).to_path_buf(), target))
+}
+
+fn place_of(item: &Item) -> Option<&PathAt> {
+    match &item.target {
+        Target::File(at) | Target::Entry(at) => Some(at),
+        _ => None,
+    }
+}
+
+/// `by_link`: how many names of each file are symbolic links that the user named.
+fn named(item: Item, by_link: &HashMap<FileId, u64>, options: &Options) -> NamedItem {
+    let follows = is_followed(&item);
+    let more = file_of(&item).and_then(|file| by_link.get(&file));
+    let is_apart = follows && options.follow == FollowLinks::Always;
+    let links = item.meta.zip(more.filter(|_| !is_apart)).map(|(meta, more)| meta.links + more);
+    NamedItem { item, follows, links }
+}
+
+/// Whether it is a symbolic link that stands for what it leads to.
+fn is_followed(item: &Item) -> bool {
+    let path = item.source.local_path().filter(|_| !item.is_entry());
+    let is_link = |path: &Path| metadata_of_name(path).is_ok_and(|meta| meta.kind == FileKind::Symlink);
+    path.is_some_and(is_link)
+}
+
+/// Files that the user named by symbolic links, each of which counts as one more name of its file. With -L each is a
+/// file of its own, as in a folder.
+fn files_by_link(items: &[Item], options: &Options) -> HashMap<FileId, u64> {
+    let mut files = HashMap::new();
+    if items.len() < 2 {
+        return files;
+    }
+    let counts = |item: &&Item| options.follow != FollowLinks::Always && is_name(item, options);
+    for file in items.iter().filter(counts).filter(|item| is_followed(item)).filter_map(file_of) {
+        *files.entry(file).or_default() += 1;
+    }
+    files
+}
+
+fn file_of(item: &Item) -> Option<FileId> {
+    item.meta.as_ref().map(id)
+}

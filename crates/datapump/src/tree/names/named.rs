@@ -1,0 +1,284 @@
+//! What the user named: a tree of those names alone, in the folder that holds them. Nothing else in that folder is
+//! looked at, it gets no attributes and no list, and nothing is removed from it.
+//!
+//! A command that names one file syncs that file and its name; of more the file systems are synced at the end, as for
+//! trees.
+//!
+//! Must not know: how a name is dealt with (`entry`, `special`), where a source goes (`target`).
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_core::verdict::Waits;
+use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
+
+use crate::job::options::Sync;
+use crate::net::folder::remote_host::RemoteFolder;
+use crate::problem::{Class, Operation, Problem};
+use crate::run::{Shared, Work};
+use crate::target::listed::Name;
+use crate::target::{Item, NamedGroup, NamedItem, Target};
+use crate::tree::finish::sync_devices;
+use crate::tree::folder::begin_tree::link_dest;
+use crate::tree::folder::directory::{Batch, Directory, Looked, NamedFolder, Traits};
+use crate::tree::folder::folder_done;
+use crate::tree::folder::origin::Origin;
+use crate::tree::folder::side::FolderSide;
+use crate::tree::list::List;
+use crate::tree::list::doubts;
+use crate::tree::names::batch_cursor::was_replaced;
+use crate::tree::root::{NamedRoot, Root};
+use datapump_engine::Errno;
+use datapump_files::disk::{self, FileKind, Folder, PathAt, file_meta, folder_of, kind, names};
+use datapump_files::followed::GivenName;
+use datapump_files::identity::id;
+
+/// Puts up the names of a group, or reports of each why that cannot be.
+pub(crate) fn begin(shared: &Shared<'_>, group: &NamedGroup) {
+    for named in group {
+        named.item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
+    }
+    let begun = directory(shared, group).and_then(|directory| {
+        let names: Result<Vec<Name>, Problem> = group.iter().map(|named| name(&directory, named)).collect();
+        match names {
+            Ok(names) => Ok((directory, names)),
+            Err(problem) => {
+                folder_done::release(shared, &directory);
+                Err(NotBegun::Alone(problem))
+            }
+        }
+    });
+    match begun {
+        Ok((directory, names)) => put_up(shared, &directory, names),
+        Err(why) => {
+            group.iter().for_each(|named| shared.ledger.report(why.problem_of(&named.item)));
+        }
+    }
+}
+
+/// Why a group was not begun.
+enum NotBegun {
+    /// The folder that holds its names.
+    Source(Errno),
+    /// The folder that they go to.
+    Target(Errno),
+    Alone(Problem),
+}
+
+impl NotBegun {
+    fn problem_of(&self, item: &Item) -> Problem {
+        let from = item.source.path().unwrap_or("".as_ref());
+        match (self, &item.target) {
+            (NotBegun::Source(errno), _) => Problem::system(Operation::Open, from, errno.0),
+            (NotBegun::Target(errno), Target::Entry(at)) => {
+                Problem::system(Operation::Open, folder_of(&at.path), errno.0).of_folder_above()
+            }
+            (NotBegun::Target(errno), target) => {
+                let path = target.path().unwrap_or(from);
+                Problem::system(Operation::OpenFolder, path, errno.0).of_folder_above()
+            }
+            (NotBegun::Alone(problem), _) => problem.clone(),
+        }
+    }
+}
+
+fn place_of(item: &Item) -> Option<&PathAt> {
+    match &item.target {
+        Target::File(at) | Target::Entry(at) => Some(at),
+        _ => None,
+    }
+}
+
+/// The folder that the names lie in, with the one that they go to.
+fn directory(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<Directory>, NotBegun> {
+    let first = &group[0].item;
+    let (source, at) = (source_of(shared, group)?, place_of(first).expect("a name goes to a folder"));
+    let target = match at.folder_to_sync() {
+        Ok(Folder::Os(folder)) => Some(target_of(shared, at, folder)?),
+        Ok(Folder::Sim(_)) => return Err(NotBegun::Alone(Problem::usage("the simulation has no folders"))),
+        // It would be made.
+        Err(Errno::ENOENT) if shared.settings.options.dry_run && at.is_promised() => None,
+        Err(errno) => return Err(NotBegun::Target(errno)),
+    };
+    let origin = source.origin().map_err(NotBegun::Alone)?;
+    let target_meta = target.as_ref().map(|target| target.side.meta);
+    let side = target.as_ref().map(|target| Arc::clone(&target.side));
+    let source_magic = origin.magic();
+    let made_up = if source.is_here() { kind::is_made_up(source_magic) } else { origin.is_made_up() };
+    let traits = Traits {
+        made_up,
+        source_magic,
+        same_file_system: source.is_here()
+            && target_meta.is_some_and(|meta| meta.device == source.meta.device),
+        fresh: target.is_none(),
+        ..target.as_ref().map(|target| target.traits).unwrap_or_default()
+    };
+    if shared.settings.writes && group.iter().any(|named| is_file(&named.item)) {
+        put_on_devices(shared, side.as_deref());
+    }
+    let target_path = (shown_folder_of(&at.path), target_meta.as_ref());
+    let mut root = Root::new(&source.meta, target_path, List::begun(None));
+    root.named = Some(NamedRoot { is_alone: is_alone(shared) });
+    root.shares_target = shared.trees.targets_overlap;
+    root.number = first.number;
+    let link_dest = target.map(|target| target.link_dest).unwrap_or_default();
+    shared.trees.names_begun.fetch_add(1, Ordering::Relaxed);
+    Ok(Directory::new(None, &Arc::new(root), (source, side), traits, link_dest))
+}
+
+fn is_file(item: &Item) -> bool {
+    matches!(item.target, Target::File(_))
+}
+
+/// The command names one file, which is synced by itself.
+fn is_alone(shared: &Shared<'_>) -> bool {
+    !shared.settings.has_trees && shared.settings.names_wanted == 1
+}
+
+/// The folder of the source, which is known by its names alone. Of another host a link alone comes so.
+fn source_of(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<FolderSide>, NotBegun> {
+    let first = &group[0].item;
+    let from = first.source.path().expect("a name lies in a folder");
+    let path = shown_folder_of(from);
+    let source = match &shared.remote_host {
+        Some(remote_host) if first.source.local_path().is_none() => {
+            RemoteFolder::of_link(remote_host, first.number, from)
+                .map(|folder| FolderSide::remote_root(path, folder))
+                .map_err(NotBegun::Alone)?
+        }
+        _ => {
+            let folder = names::find_folder(folder_of(from)).map_err(NotBegun::Source)?;
+            FolderSide::root(path, folder, &shared.trees.keeper).map_err(NotBegun::Alone)?
+        }
+    };
+    let differs = |named: &&NamedItem| {
+        named.follows
+            || named.links.is_some()
+            || named.item.source.path().and_then(|from| from.file_name()) != name_at(&named.item)
+    };
+    let given = group.iter().filter(differs).filter_map(given);
+    let given: HashMap<_, _> = given.collect();
+    Ok(if given.is_empty() { source } else { source.with_given(given) })
+}
+
+fn name_at(item: &Item) -> Option<&OsStr> {
+    place_of(item)?.name()
+}
+
+fn given(named: &NamedItem) -> Option<(OsString, GivenName)> {
+    let own = named.item.source.path()?.file_name()?.to_owned();
+    Some((name_at(&named.item)?.to_owned(), GivenName { own, follows: named.follows, links: named.links }))
+}
+
+/// The folder of a path, as far as the user wrote it.
+fn shown_folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// The folder of the target, looked at once.
+fn target_of(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result<NamedFolder, NotBegun> {
+    let path = shown_folder_of(&at.path);
+    let file = id(&file_meta(&folder).map_err(NotBegun::Target)?);
+    let mut known = shared.trees.named_folders();
+    if let Some(known) = known.get(&file) {
+        return Ok(known.clone());
+    }
+    let side =
+        FolderSide::root_of(path, Arc::clone(&folder), &shared.trees.keeper).map_err(NotBegun::Alone)?;
+    let magic = shared.settings.target_magic.unwrap_or_else(|| disk::magic(&folder));
+    let traits = Traits {
+        target_flags: side.flags(),
+        syncs_whole: kind::syncs_whole(magic),
+        handed_down: disk::handed_down(&folder),
+        doubt: doubts::of_root(shared, None, &folder, path),
+        ..Traits::default()
+    };
+    let link_dest = link_dest(shared, path).map_err(NotBegun::Alone)?;
+    let folder = NamedFolder { side, traits, link_dest };
+    known.insert(file, folder.clone());
+    Ok(folder)
+}
+
+/// Its file system is synced at the end.
+fn put_on_devices(shared: &Shared<'_>, target: Option<&FolderSide>) {
+    if let Some(Ok(folder)) = target.filter(|_| !is_alone(shared)).map(FolderSide::file) {
+        let (device, path) = target.map(|target| (target.meta.device, target.path())).unwrap_or_default();
+        shared.trees.devices().entry(device).or_insert_with(|| (path, folder.0));
+    }
+}
+
+/// A name as a folder lists it. What is at another host is looked at once more.
+fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
+    let (from, to) = (named.item.source.path().unwrap_or("".as_ref()), name_at(&named.item));
+    let to = to.or(from.file_name()).unwrap_or_default().to_owned();
+    let kind = named.item.meta.map(|meta| meta.kind);
+    match directory.source.origin()? {
+        Origin::Here(_) => Ok(Name::here(to, kind)),
+        Origin::There(folder) => {
+            let told = folder.look_at(from.file_name().unwrap_or_default(), from)?;
+            match told.meta {
+                Ok(meta) if meta.kind != FileKind::Symlink => Err(was_replaced(from)),
+                _ => Ok(Name::there(to, kind, told)),
+            }
+        }
+    }
+}
+
+fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
+    let mut names = names.into_iter();
+    let walks = shared.settings.has_trees;
+    let batch = || {
+        let names: Vec<Name> = names.by_ref().take(BATCH_NAMES).collect();
+        (!names.is_empty()).then(|| {
+            directory.hold();
+            Work::Batch(Batch { directory: Arc::clone(directory), names, looked: Looked::NotYet, walks })
+        })
+    };
+    let batches: Vec<Work> = std::iter::from_fn(batch).collect();
+    if walks {
+        shared.trees.walk(batches.len());
+    }
+    shared.plan.add_first(batches.into_iter());
+    folder_done::release(shared, directory);
+}
+
+/// All names are dealt with, or the run was cut: what was written is put on stable storage. `is_synced_later`: the file
+/// systems are, with trees.
+pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bool) {
+    let folders = std::mem::take(&mut *shared.trees.named_folders());
+    if folders.is_empty() || !shared.settings.writes || !shared.settings.syncs_names() {
+        return;
+    }
+    let start_ns = shared.settings.platform.clock.now_ns();
+    let sync = shared.settings.options.sync;
+    for NamedFolder { side, traits, link_dest } in folders.into_values() {
+        let is_file_alone = is_alone(shared) && shared.settings.files_wanted == 1;
+        let is_whole =
+            sync == Sync::End && traits.syncs_whole && shared.trees.devices().contains_key(&side.meta.device);
+        if is_whole || (is_file_alone && link_dest.is_empty()) {
+            continue;
+        }
+        let synced = side.file().and_then(|folder| {
+            let synced = folder.0.sync_all();
+            synced.map_err(|error| Problem::system(Operation::SyncFolder, &side.path(), Errno::of(&error).0))
+        });
+        synced.unwrap_or_else(|problem| shared.ledger.report(problem));
+    }
+    if sync == Sync::End && !is_synced_later {
+        sync_devices(shared, &[]);
+    }
+    waits.sync += shared.settings.platform.clock.now_ns() - start_ns;
+}
+
+/// Reports groups of which nobody finished the last name: a mistake of this program that status 0 must not hide.
+pub(crate) fn report_unfinished(shared: &Shared<'_>) {
+    let lost = shared.trees.names_begun.load(Ordering::Relaxed);
+    if lost > 0 {
+        let words = format!("{lost} of the groups of names could not be finished; copy again");
+        shared.ledger.report(Problem::of(Class::Io, Operation::Finish, words));
+    }
+}
