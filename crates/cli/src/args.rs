@@ -13,7 +13,9 @@ mod trace;
 mod tune;
 mod watch;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::output::version::LONG_VERSION;
 
@@ -83,26 +85,39 @@ typed several times the last one counts, except flags that take a list.";
 #[derive(Debug, Parser)]
 #[command(name = "pump", version, long_version = LONG_VERSION, after_long_help = STATUSES)]
 #[command(max_term_width = 110, color = clap::ColorChoice::Never, infer_long_args = false, args_override_self = true)]
-pub struct Arguments {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Command,
+#[command(subcommand_required = true, arg_required_else_help = true)]
+struct RootArguments {}
+
+macro_rules! commands {
+    ($($name:literal $variant:ident($arguments:ty)),+) => {
+        /// The commands.
+        #[derive(Debug, Subcommand)]
+        pub enum Command {
+            $(#[command(name = $name)] $variant($arguments)),+
+        }
+
+        /// The flags of the command that has this name.
+        fn single_command(name: &str) -> Option<clap::Command> {
+            match name {
+                $($name => Some(<$arguments>::augment_args(clap::Command::new($name))),)+
+                _ => None,
+            }
+        }
+    };
 }
 
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    Copy(Box<CopyArguments>),
-    Mirror(Box<MirrorArguments>),
-    Serve(ServeArguments),
-    Verify(Box<VerifyArguments>),
-    Hash(HashArguments),
-    Explain(Box<ExplainArguments>),
-    Doctor(DoctorArguments),
-    Demo(DemoArguments),
-    Lab(LabArguments),
-    Completions(CompletionsArguments),
-    Man(ManArguments),
+commands! {
+    "copy" Copy(Box<CopyArguments>),
+    "mirror" Mirror(Box<MirrorArguments>),
+    "serve" Serve(ServeArguments),
+    "verify" Verify(Box<VerifyArguments>),
+    "hash" Hash(HashArguments),
+    "explain" Explain(Box<ExplainArguments>),
+    "doctor" Doctor(DoctorArguments),
+    "demo" Demo(DemoArguments),
+    "lab" Lab(LabArguments),
+    "completions" Completions(CompletionsArguments),
+    "man" Man(ManArguments)
 }
 
 impl Command {
@@ -124,7 +139,16 @@ impl Command {
 
 /// The whole list as clap has it.
 pub fn command() -> clap::Command {
-    with_hidden_values(Arguments::command())
+    with_hidden_values(Command::augment_subcommands(RootArguments::command()))
+}
+
+/// The list without the commands that the first word does not name: making them all costs as much as copying a small file.
+pub fn command_of_words(words: &[OsString]) -> clap::Command {
+    let first = words.get(1).and_then(|word| word.to_str());
+    match first.and_then(single_command) {
+        Some(named) => with_hidden_values(RootArguments::command().subcommand(named)),
+        None => command(),
+    }
 }
 
 /// Help must not change with the environment it is read in.

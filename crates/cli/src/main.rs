@@ -60,9 +60,9 @@ fn read_and_perform() -> i32 {
         None => {}
     }
     match args::read(words) {
-        Ok(arguments) => {
-            guard::quiet_panics(arguments.command.json());
-            perform(&arguments.command)
+        Ok(command) => {
+            guard::quiet_panics(command.json());
+            perform(&command)
         }
         Err(error) => {
             let printed = error.print();

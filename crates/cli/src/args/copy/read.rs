@@ -18,12 +18,11 @@ use clap::{Arg, ArgMatches, Command, Error, FromArgMatches};
 
 use crate::args::copy::read::behind_words::dashed_file;
 use crate::args::copy::read::rsync_words::has_value_behind;
-use crate::args::hints;
-use crate::args::{Arguments, command};
+use crate::args::{self, hints};
 
 /// Reads what was typed. An error is also what `--help` and `--version` give: print it and end with its status.
-pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
-    let command = command();
+pub fn read(words: Vec<OsString>) -> Result<args::Command, Error> {
+    let command = args::command_of_words(&words);
     let mut command = if is_far_end(&words) { without_variables(command) } else { command };
     if let Some(rule) = rsync_words::filter_behind_letter(&words) {
         let text = format!(
@@ -35,7 +34,7 @@ pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
     }
     let typed = words.clone();
     let words = rsync_words::in_own_flags(&command, words);
-    command.try_get_matches_from_mut(&words).and_then(|matches| arguments(&matches)).map_err(|error| {
+    command.try_get_matches_from_mut(&words).and_then(|matches| typed_arguments(&matches)).map_err(|error| {
         let mut error = in_other_words(error, &mut command, &words);
         // A name that is a file here was hardly meant as a flag.
         if error.kind() == ErrorKind::UnknownArgument
@@ -58,15 +57,15 @@ fn without_variables(command: Command) -> Command {
     command.mut_args(argument).mut_subcommands(without_variables)
 }
 
-fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
-    let mut arguments = Arguments::from_arg_matches(matches)?;
-    match (&mut arguments.command, matches.subcommand()) {
-        (crate::args::Command::Copy(copy), Some((_, matches))) => copy.take_typed(matches),
-        (crate::args::Command::Verify(verify), Some((_, matches))) => verify.patterns.take_order(matches),
-        (crate::args::Command::Mirror(mirror), Some((_, matches))) => mirror.0.take_typed(matches),
+fn typed_arguments(matches: &ArgMatches) -> Result<args::Command, Error> {
+    let mut command = args::Command::from_arg_matches(matches)?;
+    match (&mut command, matches.subcommand()) {
+        (args::Command::Copy(copy), Some((_, matches))) => copy.take_typed(matches),
+        (args::Command::Verify(verify), Some((_, matches))) => verify.patterns.take_order(matches),
+        (args::Command::Mirror(mirror), Some((_, matches))) => mirror.0.take_typed(matches),
         _ => {}
     }
-    Ok(arguments)
+    Ok(command)
 }
 
 fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -> Error {

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::{is_typed, typed_command};
-use crate::args::command;
+use crate::args::command_of_words;
 
 /// How to write the first word that is taken for flags and is the name of a file here.
 pub fn dashed_file(words: &[OsString]) -> Option<String> {
@@ -21,7 +21,8 @@ pub fn dashed_file(words: &[OsString]) -> Option<String> {
 
 /// `; PUMP_LINK_DEST is set`: the variables that set flags which a message is about, and which were not typed.
 pub fn variables_behind(message: &str) -> Option<String> {
-    let (words, command) = (std::env::args_os().collect::<Vec<_>>(), command());
+    let words: Vec<_> = std::env::args_os().collect();
+    let command = command_of_words(&words);
     let flags = typed_command(&command, &words).get_arguments();
     let flags = flags.filter_map(|argument| Some((argument.get_long()?, argument.get_env()?)));
     let is_part = |letter: char| letter == '-' || letter.is_ascii_alphanumeric();
