@@ -8,6 +8,7 @@ mod commands;
 mod output;
 mod run;
 
+use std::convert::Infallible;
 use std::io::{ErrorKind, Write, stderr, stdout};
 use std::thread;
 
@@ -33,21 +34,29 @@ fn main() {
             signal_hook::low_level::exit(datapump::Status::Failed as i32);
         }
     }
-    let status = in_own_thread(read_and_perform);
-    // Standard output is written by here, or its failure told; what is left is a line that has no end.
-    let _ = stdout().flush();
-    // No destructors: threads that still dial would find the cryptographic library's locks gone, and abort.
-    signal_hook::low_level::exit(one_byte(status))
+    in_own_thread(read_perform_and_end)
 }
 
 /// A command has a stack that no limit of the shell cuts. The first thread of a process handles its signals, and one that
 /// hangs in a call handles none. Without a thread for it the first one performs it.
-fn in_own_thread(perform: fn() -> i32) -> i32 {
+fn in_own_thread(perform: fn() -> !) {
     let command = thread::Builder::new().name("command".into()).stack_size(COMMAND_STACK_BYTES);
-    match command.spawn(perform) {
-        Ok(command) => command.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+    match command.spawn(move || -> Infallible { perform() }) {
+        Ok(command) => match command.join() {
+            Ok(never) => match never {},
+            Err(panic) => std::panic::resume_unwind(panic),
+        },
         Err(_) => perform(),
     }
+}
+
+/// Ends the process from the thread of the command: nothing is taken down that the kernel takes down anyway.
+fn read_perform_and_end() -> ! {
+    let status = read_and_perform();
+    // Standard output is written by here, or its failure told; what is left is a line that has no end.
+    let _ = stdout().flush();
+    // No destructors: threads that still dial would find the cryptographic library's locks gone, and abort.
+    signal_hook::low_level::exit(one_byte(status))
 }
 
 fn read_and_perform() -> i32 {
