@@ -105,6 +105,8 @@ struct State {
     is_stuck: bool,
     /// Nothing more comes.
     is_over: bool,
+    /// Bytes were left here.
+    has_said: bool,
     out: StdoutOutcome,
     /// Something was left out, because the user wanted to stop.
     has_left_out: bool,
@@ -155,9 +157,11 @@ impl Printer {
         }
     }
 
-    /// Removes the bar.
+    /// Removes the bar. Without a thread nobody drew one.
     pub(crate) fn remove_bar(&self) {
-        self.add(locked(&self.shared.state), PrintWork::RemoveBar);
+        if self.has_thread.get().is_some() {
+            self.add(locked(&self.shared.state), PrintWork::RemoveBar);
+        }
     }
 
     /// Standard output cannot be written.
@@ -184,8 +188,15 @@ impl Printer {
         self.shared.changed.wait_timeout(state, LOOK_EACH).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    fn add(&self, mut state: MutexGuard<'_, State>, work: PrintWork) {
-        if let PrintWork::Write(_, bytes) = &work {
+    fn add(&self, mut state: MutexGuard<'_, State>, mut work: PrintWork) {
+        if let PrintWork::Write(to, bytes) = &mut work {
+            // A run that says one thing needs no thread for it.
+            if self.has_thread.get().is_none() && !std::mem::replace(&mut state.has_said, true) {
+                bytes.drain(..written_at_once(to, bytes));
+                if bytes.is_empty() {
+                    return;
+                }
+            }
             state.waiting_bytes += bytes.len();
         }
         state.works.push_back(work);
@@ -397,6 +408,20 @@ fn stderr() -> BorrowedFd<'static> {
 
 fn is_file(to: BorrowedFd<'_>) -> bool {
     fstat(to).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+}
+
+/// How many bytes a stream takes without a wait: all that a pipe with room takes, nothing where a disk may hang. What is
+/// wrong with the stream is seen when the rest is written.
+fn written_at_once(to: &OutputStream, bytes: &[u8]) -> usize {
+    let to = match to {
+        OutputStream::Out => stdout(),
+        OutputStream::Err => stderr(),
+        OutputStream::Log(_) | OutputStream::Whole(_) => return 0,
+    };
+    if bytes.len() > PIPE_BYTES || is_file(to) || !is_ready(to) {
+        return 0;
+    }
+    rustix::io::write(to, bytes).unwrap_or(0)
 }
 
 fn is_ready(to: BorrowedFd<'_>) -> bool {
