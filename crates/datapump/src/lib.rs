@@ -48,8 +48,8 @@ pub mod host {
     pub use datapump_engine::os::linux::{
         ChildUsage, KernelCall, Lowest, MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor,
         TcpInfo, WORD_BYTES, allowed_cpus, cached_fraction, device_with_address, fill_words, help_libraries,
-        lowest_priority, memlock_limit_bytes, open_files_limit, pin_to, process_cpu_ns, stop_flag, sum_words,
-        thread_cpu_ns, timer_slack, wait_with_usage, was_closed,
+        is_ignored, lowest_priority, memlock_limit_bytes, open_files_limit, pin_to, process_cpu_ns,
+        stop_flag, sum_words, thread_cpu_ns, timer_slack, wait_with_usage, was_closed,
     };
     pub use datapump_files::disk::names::{find_folder, list_path, rename};
     pub use datapump_files::disk::{FileKind, MountEntry};

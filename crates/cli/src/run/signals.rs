@@ -44,7 +44,7 @@ pub fn signal_flags() -> io::Result<SignalFlags> {
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     flag::register(SIGUSR1, Arc::clone(&asked))?;
     // A dropped connection ends a run as Ctrl-C does, but `nohup pump` goes on.
-    let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    let hang_up = (!datapump::host::is_ignored(SIGHUP)).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM, SIGXCPU].into_iter().chain(hang_up) {
         flag::register(signal, Arc::clone(&stop))?;
         // Words that nobody reads are not waited for.
@@ -71,12 +71,4 @@ pub fn end_unanswered() -> io::Result<()> {
         }
     };
     thread::Builder::new().name("signals".into()).stack_size(STACK_BYTES).spawn(await_first).map(drop)
-}
-
-/// Whether whoever started us had the signal ignored: proc_pid_status(5), SigIgn, a bit for each signal from 1.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0);
-    mask & (1 << (signal - 1)) != 0
 }

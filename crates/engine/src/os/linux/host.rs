@@ -50,6 +50,15 @@ pub fn timer_slack(ns: u64) -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(ns))?)
 }
 
+/// Whether a signal has no effect on this process, as nohup(1) starts one: sigaction(2).
+pub fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: changes nothing; the kernel fills the structure, which lives in this frame, and keeps no reference to it.
+    unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: all fields are integers or optional, for which zeros are a value, should the call have failed.
+    unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
+}
+
 /// CPU time of the calling thread in nanoseconds, user and system: `RUSAGE_THREAD`, getrusage(2).
 pub fn thread_cpu_ns() -> (u64, u64) {
     cpu_ns(libc::RUSAGE_THREAD)
