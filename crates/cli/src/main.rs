@@ -8,22 +8,17 @@ mod commands;
 mod output;
 mod run;
 
-use std::convert::Infallible;
 use std::io::{ErrorKind, Write, stderr, stdout};
-use std::thread;
 
 use args::Command;
 use commands::{copy, demo, doctor, explain, generate, hash, lab, serve, verify};
 use output::json;
-use run::guard;
+use run::{first_thread, guard};
 
 /// musl's allocator has one lock for all threads.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// The usual limit of a first thread's stack; 64 KiB (`ulimit -s 64`) end while flags are read.
-const COMMAND_STACK_BYTES: usize = 8 << 20;
 
 fn main() {
     // Before any thread, and before anything random: libraries would start none, or panic.
@@ -34,20 +29,7 @@ fn main() {
             signal_hook::low_level::exit(datapump::Status::Failed as i32);
         }
     }
-    in_own_thread(read_perform_and_end)
-}
-
-/// A command has a stack that no limit of the shell cuts. The first thread of a process handles its signals, and one that
-/// hangs in a call handles none. Without a thread for it the first one performs it.
-fn in_own_thread(perform: fn() -> !) {
-    let command = thread::Builder::new().name("command".into()).stack_size(COMMAND_STACK_BYTES);
-    match command.spawn(move || -> Infallible { perform() }) {
-        Ok(command) => match command.join() {
-            Ok(never) => match never {},
-            Err(panic) => std::panic::resume_unwind(panic),
-        },
-        Err(_) => perform(),
-    }
+    first_thread::perform_beside(read_perform_and_end)
 }
 
 /// Ends the process from the thread of the command: nothing is taken down that the kernel takes down anyway.

@@ -20,7 +20,7 @@ pub(crate) mod version;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump::units::number_of;
 use datapump::{
@@ -68,7 +68,7 @@ pub struct Output {
     /// A line for each thing that is done is written here.
     log_file: Option<LogFile>,
     failures: Mutex<Failures>,
-    printer: Printer,
+    printer: Arc<Printer>,
 }
 
 impl Output {
@@ -179,7 +179,13 @@ impl Output {
 
     /// A line that holds for the moment alone: dropped while nobody reads.
     pub fn line_of_moment(&self, line: &str) {
-        self.printer.write_if_read(OutputStream::Err, format!("{line}\n").into());
+        line_of_moment(&self.printer, line);
+    }
+
+    /// The same, for a thread that may outlive this.
+    pub fn lines_of_moment(&self) -> impl Fn(&str) + Send + 'static {
+        let printer = Arc::clone(&self.printer);
+        move |line| line_of_moment(&printer, line)
     }
 
     /// An event that holds for the moment alone, on standard output: dropped while nobody reads.
@@ -471,6 +477,10 @@ impl Output {
             status
         }
     }
+}
+
+fn line_of_moment(printer: &Printer, line: &str) {
+    printer.write_if_read(OutputStream::Err, format!("{line}\n").into());
 }
 
 /// A report of which only the status is known.

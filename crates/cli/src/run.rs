@@ -2,6 +2,7 @@
 //!
 //! Must not know: which command it is for.
 
+pub(crate) mod first_thread;
 pub(crate) mod guard;
 pub(crate) mod inspection;
 pub(crate) mod mover;
@@ -19,9 +20,9 @@ use std::thread;
 use datapump::{Job, Place, PlaceError, Report, Status, Watch};
 
 use crate::output::Output;
-use crate::output::progress::{Shown, show};
+use crate::output::progress::{Shown, answer_requests, show};
 use crate::output::version::VERSION;
-use crate::run::signals::{SignalFlags, end_unanswered, signal_flags};
+use crate::run::signals::{ProgressAnswer, SignalFlags, signal_flags, wait_for_signals};
 
 /// The means of a command that runs jobs.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub struct Runner<'out> {
     stop: Arc<AtomicBool>,
     /// Somebody wants to know how far it is.
     asked: Arc<AtomicBool>,
+    /// Answers that where no progress is shown.
+    answer: ProgressAnswer,
 }
 
 impl<'out> Runner<'out> {
@@ -41,9 +44,10 @@ impl<'out> Runner<'out> {
             output.line(&format!("pump: warning: signals end this copy at once: {error}"));
             SignalFlags::default()
         });
+        let answer = ProgressAnswer::default();
         // Without it a run that hangs has SIGKILL.
-        let _ = end_unanswered();
-        Runner { output, shown, stop: flags.stop, asked: flags.asked }
+        let _ = wait_for_signals(answer.clone());
+        Runner { output, shown, stop: flags.stop, asked: flags.asked, answer }
     }
 
     /// Runs a job; its events go to the output.
@@ -60,10 +64,14 @@ impl<'out> Runner<'out> {
     pub fn watched(&self, run: impl FnOnce(Arc<Watch>, Arc<AtomicBool>) -> Report) -> Report {
         let watch = Arc::new(Watch::default());
         let (counted, stop) = (Arc::clone(&watch), Arc::clone(&self.stop));
-        let (end, ended) = mpsc::channel();
-        if self.shown != Shown::Nothing {
-            watch.show_progress();
+        if self.shown == Shown::Nothing {
+            self.answer.set(Some(answer_requests(watch, self.output, Arc::clone(&self.asked))));
+            let report = run(counted, stop);
+            self.answer.set(None);
+            return report;
         }
+        watch.show_progress();
+        let (end, ended) = mpsc::channel();
         thread::scope(|scope| {
             let (output, shown, asked) = (self.output, self.shown, &self.asked);
             // Without a thread for it there is no progress, and the job goes on.

@@ -4,7 +4,8 @@
 
 use std::io::{IsTerminal, stderr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -81,27 +82,19 @@ fn choose(progress: Choice, json: bool, quiet: bool, reader: MessageReader) -> S
 /// Shows progress until the other side of `ended` is dropped, and a line whenever somebody `asked` (SIGUSR1).
 pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ended: &Receiver<()>) {
     let period = match how {
-        Shown::Nothing => Duration::MAX,
-        Shown::Bar => Duration::ZERO,
+        Shown::Bar | Shown::Nothing => Duration::ZERO,
         Shown::Lines(period) | Shown::Events(period) => period,
     };
     let (start, mut shown) = (Instant::now(), Duration::ZERO);
     let mut meter = ProgressMeter::default();
     meter.read(0, &watch.snapshot());
     while ended.recv_timeout(BAR_PERIOD) == Err(RecvTimeoutError::Timeout) {
-        let is_asked = asked.swap(false, Ordering::Relaxed);
-        if how == Shown::Nothing && !is_asked {
-            continue;
-        }
         let elapsed = start.elapsed();
         let snapshot = watch.snapshot();
         let reading = meter.read(elapsed.as_nanos() as u64, &snapshot);
-        // Of a single file the name was typed.
-        let at_hand = watch.at_hand().filter(|_| reading.found.1 > 0 && reading.phase.shown().is_none());
-        let line =
-            || format!("{}{}", words(&reading), at_hand.as_deref().map(name_words).unwrap_or_default());
-        if is_asked {
-            output.line_of_moment(&line());
+        let at_hand = name_at_hand(watch, &reading);
+        if asked.swap(false, Ordering::Relaxed) {
+            output.line_of_moment(&line(&reading, at_hand.as_deref()));
         }
         if elapsed.saturating_sub(shown) < period {
             continue;
@@ -112,11 +105,37 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, asked: &AtomicBool, ende
             Shown::Bar if !has_begun(&snapshot) => {}
             Shown::Bar => output.draw_bar(move || bar_line(&reading, at_hand.as_deref(), columns())),
             Shown::Events(_) => output.result_of_moment(&json::progress(&reading, at_hand.as_deref())),
-            Shown::Lines(_) => output.line_of_moment(&line()),
+            Shown::Lines(_) => output.line_of_moment(&line(&reading, at_hand.as_deref())),
             Shown::Nothing => {}
         }
     }
     output.remove_bar();
+}
+
+/// A line whenever it is called after somebody `asked` (SIGUSR1), where no progress is shown.
+pub fn answer_requests(
+    watch: Arc<Watch>,
+    output: &Output,
+    asked: Arc<AtomicBool>,
+) -> Box<dyn FnMut() + Send> {
+    let (start, print) = (Instant::now(), output.lines_of_moment());
+    let mut meter = ProgressMeter::default();
+    meter.read(0, &watch.snapshot());
+    Box::new(move || {
+        if asked.swap(false, Ordering::Relaxed) {
+            let reading = meter.read(start.elapsed().as_nanos() as u64, &watch.snapshot());
+            print(&line(&reading, name_at_hand(&watch, &reading).as_deref()));
+        }
+    })
+}
+
+/// Of a single file the name was typed.
+fn name_at_hand(watch: &Watch, reading: &MeterReading) -> Option<PathBuf> {
+    watch.at_hand().filter(|_| reading.found.1 > 0 && reading.phase.shown().is_none())
+}
+
+fn line(reading: &MeterReading, at_hand: Option<&Path>) -> String {
+    format!("{}{}", words(reading), at_hand.map(name_words).unwrap_or_default())
 }
 
 /// Something is known of the copy: the other host has answered, and a file is open. What is counted ahead here is known

@@ -6,8 +6,8 @@
 //! Must not know: what the job does when it is told to stop.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,11 +17,10 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::output::printer;
+use crate::run::first_thread::wait_beside;
 
 /// A run answers its first signal within this time, if its calls return.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
-/// The thread that waits for the first signal does nothing else.
-const STACK_BYTES: usize = 64 << 10;
 
 /// The flags that signals set.
 #[derive(Debug, Default)]
@@ -55,20 +54,55 @@ pub fn signal_flags() -> io::Result<SignalFlags> {
     Ok(SignalFlags { stop, asked })
 }
 
-/// From now on Ctrl-C or SIGTERM ends a run at once that has not answered the first of them in time.
-pub fn end_unanswered() -> io::Result<()> {
+/// Says how far a run is, if somebody asked.
+pub type AnswerRequest = Box<dyn FnMut() + Send>;
+
+/// The answer to SIGUSR1, as long as something runs.
+#[derive(Clone, Default)]
+pub struct ProgressAnswer(Arc<Mutex<Option<AnswerRequest>>>);
+
+impl std::fmt::Debug for ProgressAnswer {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("ProgressAnswer")
+    }
+}
+
+impl ProgressAnswer {
+    /// Has this called from now on, and now for a signal that came before.
+    pub fn set(&self, answer: Option<AnswerRequest>) {
+        *self.locked() = answer;
+        self.call();
+    }
+
+    fn call(&self) {
+        if let Some(answer) = &mut *self.locked() {
+            answer();
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<AnswerRequest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// From now on SIGUSR1 is answered, and Ctrl-C or SIGTERM ends a run at once that has not answered the first of them in
+/// time.
+pub fn wait_for_signals(answer: ProgressAnswer) -> io::Result<()> {
     let is_unanswered = Arc::new(AtomicBool::new(false));
     let signals = [SIGINT, SIGTERM];
     for signal in signals {
         let status = Status::Interrupted as i32;
         flag::register_conditional_shutdown(signal, status, Arc::clone(&is_unanswered))?;
     }
-    let mut first = Signals::new(signals)?;
-    let await_first = move || {
-        if first.forever().next().is_some() {
-            thread::sleep(ANSWER_MAX);
-            is_unanswered.store(true, Ordering::Relaxed);
+    let mut received = Signals::new(signals.into_iter().chain([SIGUSR1]))?;
+    wait_beside("signals", move || {
+        for signal in received.forever() {
+            if signal == SIGUSR1 {
+                answer.call();
+            } else {
+                thread::sleep(ANSWER_MAX);
+                is_unanswered.store(true, Ordering::Relaxed);
+            }
         }
-    };
-    thread::Builder::new().name("signals".into()).stack_size(STACK_BYTES).spawn(await_first).map(drop)
+    })
 }
