@@ -71,19 +71,20 @@ impl BoxSettings {
         let (left, right, link) = (&self.left, &self.right, &self.link);
         [left, right].into_iter().try_for_each(|end| spaces::check(&end.space))?;
         link.check()?;
-        match () {
-            () if left.space == right.space => asked("both ends are in one network namespace; name two"),
-            () if left.address.is_ipv4() != right.address.is_ipv4() => {
-                asked("one address is of version 4 of IP and one of version 6; give two of one version")
-            }
-            () if left.address == right.address => asked("both ends have one address; give two"),
-            () if left.network() != right.network() => asked(
+        if left.space == right.space {
+            asked("both ends are in one network namespace; name two")
+        } else if left.address.is_ipv4() != right.address.is_ipv4() {
+            asked("one address is of version 4 of IP and one of version 6; give two of one version")
+        } else if left.address == right.address {
+            asked("both ends have one address; give two")
+        } else if left.network() != right.network() {
+            asked(
                 "the ends are not in one network; give two addresses of one, such as 10.9.0.1/24 and 10.9.0.2/24",
-            ),
-            () if left.address.is_ipv6() && self.mtu < IP6_MTU_MIN => {
-                asked("version 6 of IP needs packets of 1280 bytes; give --mtu 1280 or more")
-            }
-            () => Ok(()),
+            )
+        } else if left.address.is_ipv6() && self.mtu < IP6_MTU_MIN {
+            asked("version 6 of IP needs packets of 1280 bytes; give --mtu 1280 or more")
+        } else {
+            Ok(())
         }
     }
 }

@@ -214,9 +214,10 @@ impl RelayLoop {
     fn wait(&self) -> io::Result<ReadySockets> {
         let now = self.clock.now();
         let idle = || PollFd::new(&self.wake, PollFlags::empty());
-        let listens = match self.connections.len() < CONNECTIONS_MAX {
-            true => PollFd::new(&self.listener, PollFlags::IN),
-            false => idle(),
+        let listens = if self.connections.len() < CONNECTIONS_MAX {
+            PollFd::new(&self.listener, PollFlags::IN)
+        } else {
+            idle()
         };
         let mut sockets = vec![PollFd::new(&self.wake, PollFlags::IN), listens];
         for connection in self.connections.values() {

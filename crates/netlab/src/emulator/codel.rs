@@ -25,22 +25,20 @@ impl Codel {
     /// packet behind it stands for nobody.
     pub fn drops(&mut self, now_ns: u64, wait_ns: u64, is_short: bool) -> bool {
         let stands = self.stands(now_ns, if is_short { 0 } else { wait_ns });
-        match self.is_dropping {
-            true if !stands => {
-                self.is_dropping = false;
-                false
-            }
-            true if now_ns >= self.next_drop_ns => {
-                self.drops += 1;
-                self.next_drop_ns = next_drop_ns(self.next_drop_ns, self.drops);
-                true
-            }
-            false if stands => {
-                self.begin(now_ns);
-                true
-            }
-            _ => false,
+        if !stands {
+            self.is_dropping = false;
+            return false;
         }
+        if !self.is_dropping {
+            self.begin(now_ns);
+            return true;
+        }
+        if now_ns < self.next_drop_ns {
+            return false;
+        }
+        self.drops += 1;
+        self.next_drop_ns = next_drop_ns(self.next_drop_ns, self.drops);
+        true
     }
 
     /// Whether packets have waited too long for an interval.

@@ -152,12 +152,11 @@ impl<'a> OneWay<'a> {
         {
             let WaitingPiece { at_ns: due_ns, bytes, taken_bytes, has_waited, frame, .. } = next;
             self.waiting_bytes -= frame.len() as u64;
-            match self.to.write(&frame) {
-                true => {
-                    let now_ns = self.now_ns();
-                    self.tally.handed_over(HandedOver { bytes, taken_bytes, due_ns, now_ns, has_waited });
-                }
-                false => self.tally.refused(),
+            if self.to.write(&frame) {
+                let now_ns = self.now_ns();
+                self.tally.handed_over(HandedOver { bytes, taken_bytes, due_ns, now_ns, has_waited });
+            } else {
+                self.tally.refused();
             }
             if self.spare.len() < SPARE_MAX {
                 self.spare.push(frame);

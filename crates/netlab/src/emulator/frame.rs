@@ -110,7 +110,7 @@ pub fn cut(frame: &[u8], part: &Range<u32>, out: &mut Vec<u8>) {
     if layout.is_udp {
         set_udp(cut, &layout);
     } else {
-        set_tcp(cut, &layout, from as u32, (part.start == 0, part.end == count));
+        set_tcp(cut, &layout, from as u32, part.start == 0, part.end == count);
     }
 }
 
@@ -131,7 +131,7 @@ fn set_network(cut: &mut [u8], layout: &FrameLayout, packets_before: u16) {
 }
 
 /// Sequence number, flags and the sum of the pseudo header.
-fn set_tcp(cut: &mut [u8], layout: &FrameLayout, bytes_before: u32, (is_first, is_last): (bool, bool)) {
+fn set_tcp(cut: &mut [u8], layout: &FrameLayout, bytes_before: u32, is_first: bool, is_last: bool) {
     let pseudo = pseudo_sum(cut, layout, TCP);
     let tcp = &mut cut[layout.transport..];
     let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(bytes_before);

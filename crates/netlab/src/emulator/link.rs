@@ -72,21 +72,18 @@ impl LinkSettings {
     pub fn check(&self) -> Result<(), SettingsError> {
         let asked = |words: &str| Err(SettingsError::new(words));
         let is_rate = |rate: f64| (RATE_MIN_BYTES_PER_S..=RATE_MAX_BYTES_PER_S).contains(&rate);
-        match () {
-            () if !self.rate_bytes_per_s.is_none_or(is_rate) => {
-                asked("a rate must be from 1kbit to 1000Gbit")
-            }
-            () if self.delay_ns > DELAY_MAX_NS => asked("a round trip must be at most 60s"),
-            () if self.jitter_ns > self.delay_ns => {
-                asked("a way takes half of the round trip: jitter must be at most that")
-            }
-            () if self.reorder > 0.0 && self.delay_ns == 0 => {
-                asked("without a round trip time there is nothing to overtake; give --rtt")
-            }
-            () if self.aqm == Aqm::Codel && self.rate_bytes_per_s.is_none() => {
-                asked("without a rate nothing waits that CoDel could drop; give --rate")
-            }
-            () => Ok(()),
+        if !self.rate_bytes_per_s.is_none_or(is_rate) {
+            asked("a rate must be from 1kbit to 1000Gbit")
+        } else if self.delay_ns > DELAY_MAX_NS {
+            asked("a round trip must be at most 60s")
+        } else if self.jitter_ns > self.delay_ns {
+            asked("a way takes half of the round trip: jitter must be at most that")
+        } else if self.reorder > 0.0 && self.delay_ns == 0 {
+            asked("without a round trip time there is nothing to overtake; give --rtt")
+        } else if self.aqm == Aqm::Codel && self.rate_bytes_per_s.is_none() {
+            asked("without a rate nothing waits that CoDel could drop; give --rate")
+        } else {
+            Ok(())
         }
     }
 }
@@ -204,8 +201,7 @@ impl EmulatedLink {
             self.counts.overtook += 1;
             return now_ns;
         }
-        let delay_ns =
-            self.wander.delay_ns(gone_ns, (self.set.delay_ns, self.set.jitter_ns), &mut self.random);
+        let delay_ns = self.wander.delay_ns(gone_ns, self.set.delay_ns, self.set.jitter_ns, &mut self.random);
         self.last_ns = self.last_ns.max(gone_ns + delay_ns);
         self.last_ns
     }
@@ -242,7 +238,7 @@ struct Wander {
 }
 
 impl Wander {
-    fn delay_ns(&mut self, now_ns: u64, (delay_ns, jitter_ns): (u64, u64), random: &mut Random) -> u64 {
+    fn delay_ns(&mut self, now_ns: u64, delay_ns: u64, jitter_ns: u64, random: &mut Random) -> u64 {
         if jitter_ns == 0 {
             return delay_ns;
         }

@@ -156,10 +156,12 @@ fn is_noted(name: &str) -> bool {
 
 /// Removes the namespace that a note is of, or what stands there instead of any.
 fn clear(name: &str) -> io::Result<()> {
-    match is_space(&space(name)) {
-        true if is_noted(name) => absent_is_fine(remove_net_space(&space(name))),
-        true => Ok(()),
-        false => absent_is_fine(fs::remove_file(space(name))),
+    if !is_space(&space(name)) {
+        absent_is_fine(fs::remove_file(space(name)))
+    } else if is_noted(name) {
+        absent_is_fine(remove_net_space(&space(name)))
+    } else {
+        Ok(())
     }
 }
 

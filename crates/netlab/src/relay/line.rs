@@ -110,9 +110,10 @@ impl DelayLine {
     /// Queues the first `len` bytes of the space, which were received `now` and are delayed by `delay`.
     pub fn push(&mut self, len: usize, now: Duration, delay: Duration) {
         let due = self.due(len, now, delay);
-        let bytes = match len * SPARSE < self.space.len() {
-            true => self.space[..len].to_vec(),
-            false => std::mem::take(&mut self.space),
+        let bytes = if len * SPARSE < self.space.len() {
+            self.space[..len].to_vec()
+        } else {
+            std::mem::take(&mut self.space)
         };
         self.queued_bytes += bytes.len() + CHUNK_COST_BYTES;
         self.chunks.push_back(DelayedChunk { due, bytes, left: 0..len });
