@@ -19,9 +19,10 @@ fuzz_target!(|input: (Vec<u8>, bool, Vec<(bool, u16, u8)>)| {
     let mut journal = JournalMachine::read(&file, LIFE).expect("its head is whole");
     for (syncs, at, len) in steps {
         let (start, len) = (u64::from(at) << 12, (u64::from(len) + 1) << 12);
-        let entries = match syncs {
-            true => journal.add_synced(&journal.written().clone()),
-            false => journal.add_written(start, start + len).into_iter().collect(),
+        let entries = if syncs {
+            journal.add_synced(&journal.written().clone())
+        } else {
+            journal.add_written(start, start + len).into_iter().collect()
         };
         for (at, record) in entries {
             let at = at as usize;

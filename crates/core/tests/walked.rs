@@ -123,17 +123,15 @@ impl Mirror {
         for name in now.names().iter().filter(|name| !before.has_same(**name)) {
             let is_written = source.is_written(name.inode);
             source.step(chance);
-            match source.names(folder).has_same(*name) {
-                true if !is_written => {
-                    self.target.insert((folder, name.key), name.inode);
-                }
-                has_name => {
-                    let now = if has_name { NameNow::SameFile } else { NameNow::Gone };
-                    let missed = judge_missed(now, self.target.contains_key(&(folder, name.key)));
-                    self.missed.entry(folder).or_default().insert(name.key, missed);
-                    self.walked.get_mut(&folder).expect("it was walked").1.miss(name.key);
-                }
+            let has_name = source.names(folder).has_same(*name);
+            if has_name && !is_written {
+                self.target.insert((folder, name.key), name.inode);
+                continue;
             }
+            let now = if has_name { NameNow::SameFile } else { NameNow::Gone };
+            let missed = judge_missed(now, self.target.contains_key(&(folder, name.key)));
+            self.missed.entry(folder).or_default().insert(name.key, missed);
+            self.walked.get_mut(&folder).expect("it was walked").1.miss(name.key);
         }
         (before, now)
     }

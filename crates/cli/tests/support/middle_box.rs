@@ -171,10 +171,10 @@ impl Way {
             }
         }
         let is_forgotten = self.is_forgotten.load(Ordering::Relaxed);
-        match self.stops() {
-            true => drop((self.from.shutdown(Shutdown::Both), self.to.shutdown(Shutdown::Both))),
-            false if !is_forgotten => drop(self.to.shutdown(Shutdown::Write)),
-            false => {}
+        if self.stops() {
+            drop((self.from.shutdown(Shutdown::Both), self.to.shutdown(Shutdown::Both)));
+        } else if !is_forgotten {
+            drop(self.to.shutdown(Shutdown::Write));
         }
     }
 

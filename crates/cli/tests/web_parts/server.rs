@@ -167,10 +167,12 @@ fn read_request(reader: &mut impl BufRead) -> Option<Request> {
 fn send(mut stream: &TcpStream, answer: Answer) -> Option<()> {
     let mut head = format!("{}HTTP/1.1 {} Test\r\n", answer.before, answer.status);
     answer.headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
-    match answer.is_chunked {
-        _ if answer.is_unframed => head.push_str("\r\n"),
-        true => head.push_str("Transfer-Encoding: chunked\r\n\r\n"),
-        false => head.push_str(&format!("Content-Length: {}\r\n\r\n", answer.body.len())),
+    if answer.is_unframed {
+        head.push_str("\r\n");
+    } else if answer.is_chunked {
+        head.push_str("Transfer-Encoding: chunked\r\n\r\n");
+    } else {
+        head.push_str(&format!("Content-Length: {}\r\n\r\n", answer.body.len()));
     }
     stream.write_all(head.as_bytes()).ok()?;
     let end = [answer.cut_at, answer.silent_at].into_iter().flatten().min().unwrap_or(answer.body.len());

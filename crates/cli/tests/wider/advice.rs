@@ -123,9 +123,10 @@ fn advised(words: &[&str], flag: &str) -> Vec<String> {
     let mut advised = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        match *word == name {
-            true => drop(words.next()),
-            false => advised.push((*word).to_owned()),
+        if *word == name {
+            words.next();
+        } else {
+            advised.push((*word).to_owned());
         }
     }
     value

@@ -74,7 +74,7 @@ const TRAITS: [Trait; 14] = [
         }
     }),
     ("large attribute", |path| {
-        drop(program(&["setfattr", "-n", "user.large", "-v", &"x".repeat(3000), path]))
+        drop(program(&["setfattr", "-n", "user.large", "-v", &"x".repeat(3000), path]));
     }),
     ("capability", |path| drop(program(&["setcap", "cap_net_raw,cap_net_admin+ep", path]))),
     ("capability and owner", |path| {

@@ -99,12 +99,11 @@ fn below_a_folder_that_was_swapped_or_emptied_nothing_is_removed() {
         fs::write(home.path("copy/one/deep/er/old"), "old").expect("room");
         fs::write(home.path("copy/one/deep/old"), "old").expect("room");
         let row = format!("swaps {swaps}");
-        let run = copy_around(&home.path(""), &options, || match swaps {
-            true => {
+        let run = copy_around(&home.path(""), &options, || {
+            if swaps {
                 fs::rename(home.path("one/deep"), home.path("elsewhere")).expect("one file system");
                 fs::create_dir(home.path("one/deep")).expect("room");
-            }
-            false => {
+            } else {
                 fs::rename(home.path("one/deep/er"), home.path("elsewhere")).expect("one file system");
             }
         });
@@ -130,14 +129,13 @@ fn below_a_source_that_was_replaced_or_covered_nothing_is_removed() {
         let (one, row) = (home.path("one"), format!("covered {is_covered}"));
         fs::create_dir(home.path("new")).expect("room");
         let mut bind = None;
-        let run = copy_around(&home.path(""), &["--update", "--delete"], || match is_covered {
-            false => {
-                fs::rename(&one, home.path("was one")).expect("one file system");
-                fs::rename(home.path("new"), &one).expect("one file system");
-            }
-            true => {
+        let run = copy_around(&home.path(""), &["--update", "--delete"], || {
+            if is_covered {
                 let [new, one] = [home.path("new"), one.clone()].map(|path| path.display().to_string());
                 bind = Some(Bind::new(&new, &one));
+            } else {
+                fs::rename(&one, home.path("was one")).expect("one file system");
+                fs::rename(home.path("new"), &one).expect("one file system");
             }
         });
         expect(&run, 24, &["one': changed while it was copied", "nothing was removed in it"], &row);
@@ -178,24 +176,22 @@ fn what_has_the_number_of_a_removed_file_and_is_a_folder_or_another_link_is_copi
         mirrored(&folder);
         let [new, old] = ["one/anew", "two/moved"].map(|name| folder.join(name));
         fs::write(folder.join("outside"), "backed up").expect("room");
-        match follows {
-            false => fs::write(&new, "a file").expect("room"),
-            true => symlink("../two/moved", &new).expect("room"),
+        if follows {
+            symlink("../two/moved", &new).expect("room");
+        } else {
+            fs::write(&new, "a file").expect("room");
         }
         let number = || fs::symlink_metadata(&new).expect("it is there").ino();
         let flags = [&["--update=differs", "--delete"][..], if follows { &["-L"] } else { &[] }].concat();
         let run = copy_around(&folder, &flags, || {
             let before = number();
             fs::remove_file(&new).expect("it was there");
-            match follows {
-                true => {
-                    symlink("../outside", &new).expect("room");
-                    fs::remove_file(&old).expect("it was there");
-                }
-                false => {
-                    fs::create_dir(&new).expect("room");
-                    fs::rename(&old, new.join("moved")).expect("one file system");
-                }
+            if follows {
+                symlink("../outside", &new).expect("room");
+                fs::remove_file(&old).expect("it was there");
+            } else {
+                fs::create_dir(&new).expect("room");
+                fs::rename(&old, new.join("moved")).expect("one file system");
             }
             assert_eq!(number(), before, "the number is used again");
         });
@@ -250,9 +246,10 @@ fn what_is_mounted_in_a_mirror_from_the_same_file_system_stays() {
                 let row = format!("{words:?} {in_the_way}");
                 let run = Running::start(pump_command(&words)).end();
                 let said = ["mounted' is not in the source, but it is a mount point: left alone"];
-                match in_the_way {
-                    false => expect(&run, 0, &said, &row),
-                    true => assert!(run.status != 0, "{row}: {run:?}"),
+                if in_the_way {
+                    assert!(run.status != 0, "{row}: {run:?}");
+                } else {
+                    expect(&run, 0, &said, &row);
                 }
                 has_content(&home.path("precious/file"), b"precious", &row);
             }

@@ -59,10 +59,8 @@ impl Distant {
 
     /// Starts a copy to the name `new`.
     fn start(&self, (what, push): (&str, bool), more: &[&str]) -> Running {
-        let (source, target) = match push {
-            true => (what.to_owned(), self.at("new")),
-            false => (self.at(what), "new".to_owned()),
-        };
+        let (source, target) =
+            if push { (what.to_owned(), self.at("new")) } else { (self.at(what), "new".to_owned()) };
         let words = ["copy", "--ticket-file=ticket", "-T", &source, &target];
         Running::start(self.home.command(&[&words[..], more].concat()))
     }

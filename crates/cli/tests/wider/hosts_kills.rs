@@ -314,9 +314,10 @@ fn killed_again_and_again_it_still_arrives() {
                 break;
             }
         }
-        match ground.is_over(way) {
-            true => same_tree(&ground.home.path("client/tree"), &ground.lands(way), &row),
-            false => ground.goes_on(&ground.serve(), way, &Files::new(), &mut Tally::default(), &row),
+        if ground.is_over(way) {
+            same_tree(&ground.home.path("client/tree"), &ground.lands(way), &row);
+        } else {
+            ground.goes_on(&ground.serve(), way, &Files::new(), &mut Tally::default(), &row);
         }
         ground.is_clean(&row);
     }

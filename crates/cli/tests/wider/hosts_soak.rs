@@ -142,9 +142,10 @@ impl Ground {
         let serving = if choice.is_sealed { &self.sealed } else { &self.open };
         let middle = MiddleBox::new(&serving.address, &choice.spoiled);
         let (name, source) = (seed.to_string(), choice.source.to_owned());
-        let (from, to, lands) = match choice.is_push {
-            true => (source, middle.at(&name), self.home.path(format!("served/{name}"))),
-            false => (middle.at(&source), format!("pulled/{name}"), self.home.path(format!("pulled/{name}"))),
+        let (from, to, lands) = if choice.is_push {
+            (source, middle.at(&name), self.home.path(format!("served/{name}")))
+        } else {
+            (middle.at(&source), format!("pulled/{name}"), self.home.path(format!("pulled/{name}")))
         };
         let way_in = if choice.is_sealed { "--ticket-file=ticket" } else { "--insecure" };
         let times = [

@@ -125,11 +125,10 @@ fn mirror_both_ways(many: ManyNames) {
             let watched = watch(command, server, below);
             eprintln!("{row}: {} MiB", watched.memory_bytes >> 20);
             expect(&watched.outcome, 0, &[], &row);
-            let said = match dry {
-                true => watched.outcome.out.matches("\"how\":\"*deleting").count(),
-                false => {
-                    usize::from(watched.outcome.out.contains(&format!("\"deleted\":{too_much},"))) * too_much
-                }
+            let said = if dry {
+                watched.outcome.out.matches("\"how\":\"*deleting").count()
+            } else {
+                usize::from(watched.outcome.out.contains(&format!("\"deleted\":{too_much},"))) * too_much
             };
             assert_eq!(said, too_much, "{row}");
             assert!(watched.wrote, "{row}: it was to write names");

@@ -212,7 +212,7 @@ const CHANGES: [Change; 10] = [
         name: "mtime of a link",
         perform: |copy, random| {
             change(copy, random, is_symlink, |path, meta| {
-                set_times(path, meta.mtime() + 1, meta.mtime_nsec())
+                set_times(path, meta.mtime() + 1, meta.mtime_nsec());
             })
         },
     },

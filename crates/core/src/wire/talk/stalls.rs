@@ -88,11 +88,13 @@ impl Stalls {
         let is_still = now.arrived == last.arrived;
         let (has_looked, needs) = (now.looked != last.looked, now.needed != last.needed);
         let is_in_vain = is_still && self.waits_in_vain(&now, needs);
-        let stalled_ns = match is_in_vain {
-            // An owner that does not look has something else to do: what came may lie there.
-            true if before.was_in_vain && has_looked => before.stalled_ns.saturating_add(elapsed_ns),
-            true => before.stalled_ns,
-            false => 0,
+        let stalled_ns = if !is_in_vain {
+            0
+        } else if before.was_in_vain && has_looked {
+            before.stalled_ns.saturating_add(elapsed_ns)
+        } else {
+            // An owner that does not look has something else to do: what was received may wait for it.
+            before.stalled_ns
         };
         let is_idle = is_still && has_looked && !needs && !now.relays;
         (
