@@ -107,7 +107,7 @@ fn model(source: &Tree, target: &Tree, asked: &Asked) -> (Tree, bool) {
                 kept.push(path.clone());
             }
             (Node::File(..) | Node::Link(_), Some(Node::Folder)) if holds_some() => {
-                waiting.push(path.clone())
+                waiting.push(path.clone());
             }
             (Node::Folder, _) | (_, None) => drop(after.insert(path.clone(), node.clone())),
             (_, Some(_)) if asked.ignore_existing => {}
