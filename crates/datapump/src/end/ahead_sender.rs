@@ -1,4 +1,4 @@
-//! What a lane sends before it is requested: the walk of the places, within the credit of the other side.
+//! Sends blocks and names before they are requested: the walk of the places, within the credit of the other side.
 //!
 //! Must not know: connections, how what it meets is read and answered.
 

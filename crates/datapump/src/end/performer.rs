@@ -1,5 +1,5 @@
-//! What performs a lane's requests: an engine with slots for what the system does, a connection for what another host
-//! does. Charges the time of each to its end.
+//! Performs a lane's requests: an engine with slots for system calls, a connection for another host. Charges the time
+//! of each to its end.
 //!
 //! Must not know: which block comes next, what a task is, what follows from a block.
 

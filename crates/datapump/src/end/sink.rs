@@ -1,4 +1,4 @@
-//! Where blocks go.
+//! Sinks: the ends that blocks go to.
 //!
 //! Must not know: where they come from.
 

@@ -1,4 +1,4 @@
-//! Where blocks come from.
+//! Sources: the ends that blocks come from.
 //!
 //! Must not know: where they go.
 

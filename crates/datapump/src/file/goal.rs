@@ -1,4 +1,4 @@
-//! What a file needs before it counts as done: which syncs, whether it is read back.
+//! The goal of a file: which syncs it needs before it counts as done, and whether it is read back.
 //!
 //! Must not know: how a step is performed, when it comes (`core::file_life`).
 

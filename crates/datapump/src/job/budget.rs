@@ -1,4 +1,4 @@
-//! What the sessions of a server may hold together: bytes of memory, and open files.
+//! The budget of a server's sessions together: bytes of memory, and open files.
 //!
 //! Slots for blocks are reserved when a session begins. What a peer makes a session hold besides (open folders and
 //! files) is charged as it comes, and given back when it goes. A session has at most half of what the rest leaves, so

@@ -1,4 +1,4 @@
-//! What a run does where the user says nothing: sizes, depths and lanes, each measured, by what is read.
+//! Defaults of a run: sizes, depths and lanes, each measured, by what is read.
 //!
 //! Must not know: what the user asked, how a job is performed.
 

@@ -1,4 +1,4 @@
-//! How a run ended: its report, and the exit status of the contract.
+//! The end of a run: its report, and the exit status of the contract.
 //!
 //! Must not know: how a run is driven.
 

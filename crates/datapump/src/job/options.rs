@@ -1,4 +1,4 @@
-//! What a user may ask of a job. Every field has a default that was measured or is the safe choice.
+//! Options of a job: what its user may ask for. Every field has a default that was measured or is the safe choice.
 //!
 //! Must not know: flags' names, how they were typed.
 

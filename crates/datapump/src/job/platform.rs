@@ -1,4 +1,4 @@
-//! What a job needs from outside: a file system, engines, a clock, a seed. Real, or simulated for tests.
+//! The platform of a job: a file system, engines, a clock, a seed. Real, or simulated for tests.
 //!
 //! Must not know: jobs, plans, what is copied.
 

@@ -1,4 +1,4 @@
-//! How large requests are and how many are under way: what was asked, else the defaults, as the ends of a job allow.
+//! Plans the size of requests and how many are in flight: as requested, else the defaults, as the ends allow.
 //!
 //! Must not know: the loop, plans, how ends are opened.
 

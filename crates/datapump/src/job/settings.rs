@@ -1,4 +1,4 @@
-//! What holds for a whole run: what was asked, and what was decided before it began. Nothing of it changes.
+//! Settings of a whole run: what was requested, and what was decided before it began. Nothing of it changes.
 //!
 //! Must not know: what is done with it.
 

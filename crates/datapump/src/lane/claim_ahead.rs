@@ -1,4 +1,4 @@
-//! What a lane claims. Where another host lies far away, pieces of files are claimed and requested before the pump has
+//! Claims work for a lane. Where another host lies far away, pieces of files are claimed and requested before the pump has
 //! slots for them: what is under way fills the path, and not this side's memory. What comes too early waits in the
 //! sockets.
 //!

@@ -1,4 +1,4 @@
-//! What follows from a block that was read or written: it is hashed, counted, told to its file, which may be complete.
+//! Handles a block that was read or written: it is hashed, counted, and reported to its file, which may be complete.
 //!
 //! Must not know: how requests are posted.
 

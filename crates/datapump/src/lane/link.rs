@@ -1,4 +1,4 @@
-//! What a lane does over its connection to another host, and what becomes of it when that is lost.
+//! A lane's connection to another host: its use, and what follows when it is lost.
 //!
 //! Must not know: messages, how blocks are requested and sent.
 

@@ -1,4 +1,4 @@
-//! What a peer gets that holds a ticket and means harm: refusals, and never more than its session.
+//! Plays a hostile peer with a ticket: it gets refusals, and never more than its session.
 //!
 //! Must not know: how honest peers are served; other tests hold that.
 

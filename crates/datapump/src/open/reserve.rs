@@ -1,4 +1,4 @@
-//! Whether room for a target is reserved before its first byte is written.
+//! Decides whether room for a target is reserved before its first byte is written.
 //!
 //! Must not know: how room is reserved (`commit`).
 

@@ -1,4 +1,4 @@
-//! Which files a later run can resume, and what of one an earlier run has written.
+//! Decides which files a later run can resume, and what an earlier run has written of one.
 //!
 //! Must not know: what a journal holds (`resume`).
 

@@ -1,4 +1,4 @@
-//! What a lane's time went to: waits, CPU time, nothing to do, no CPU to run on. Each nanosecond once.
+//! Charges a lane's time: waits, CPU time, nothing to do, no CPU to run on. Each nanosecond once.
 //!
 //! A lane charges the time that its calls took; inside of these its thread computes, too. How long is known for the
 //! whole lane only, from the clock of its thread: it is taken out of the calls in proportion. (The call that tells the

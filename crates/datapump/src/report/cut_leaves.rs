@@ -1,4 +1,4 @@
-//! What a copy that was cut leaves at its target, and so what the same command does next.
+//! The remains of an interrupted copy at its target, and so what the same command does next.
 //!
 //! Must not know: how it is kept, how it is printed.
 

@@ -1,4 +1,4 @@
-//! What a target cannot keep of what a copy promises, because its file system takes each file in order and once.
+//! Promises that a target cannot keep because its file system takes each file in order and once.
 //!
 //! Must not know: how that is found out, how files are written there.
 

@@ -1,4 +1,4 @@
-//! Live counters of a running job, for whoever shows progress.
+//! Live counters of a running job, for progress.
 //!
 //! Each lane writes its own counter with a plain store; readers add them up. Nothing is locked on the data path.
 //!

@@ -1,4 +1,4 @@
-//! What a job tells while it runs.
+//! Events of a running job.
 //!
 //! Must not know: who hears it.
 

@@ -1,4 +1,4 @@
-//! A folder that goes below one that may be meant as its copy: what is told of that.
+//! Warns of a folder that is copied below one that may be meant as its copy.
 //!
 //! Must not know: how targets are resolved, how folders are walked.
 

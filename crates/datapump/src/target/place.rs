@@ -1,4 +1,4 @@
-//! Where a job reads from or writes to, as the user names it.
+//! A place that a job reads from or writes to, as the user names it.
 //!
 //! Must not know: whether the place exists, what kind of file it is.
 

@@ -1,4 +1,4 @@
-//! What a message means that comes before a block, or instead of it.
+//! Messages that precede a block, or replace it.
 //!
 //! Must not know: requests, connections.
 

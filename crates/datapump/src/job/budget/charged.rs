@@ -1,4 +1,4 @@
-//! What a peer made this side keep, together with the charge for it.
+//! A value that a peer made this side keep, together with the charge for it.
 //!
 //! Whatever lives longer than the message that brought it is one of these: a value with its size in memory
 //! ([`ChargedValue`]), a table that is charged by its room ([`ChargedMap`]), or room in a table of others

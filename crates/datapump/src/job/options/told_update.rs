@@ -1,4 +1,5 @@
-//! `--update` as another host is told. Versions that know nothing but yes and no understand those, and refuse the rest.
+//! `--update` in the form in which it is sent to another host. Versions that know nothing but yes and no understand
+//! those, and refuse the rest.
 //!
 //! Must not know: what it decides.
 

@@ -1,4 +1,4 @@
-//! What a server serves, open.
+//! The open root of what a server serves.
 //!
 //! Must not know: sessions, who asks.
 

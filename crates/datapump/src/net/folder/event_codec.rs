@@ -1,4 +1,4 @@
-//! Events of a job as they are told to the other side of a session, and as they were told.
+//! Events of a job in the form in which they cross between hosts.
 //!
 //! Must not know: sessions, who listens.
 

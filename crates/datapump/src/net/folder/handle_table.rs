@@ -1,4 +1,4 @@
-//! What the reading side of a session has taken out: its places, and the folders and files that were opened in them.
+//! The handles of a session on the reading side: its places, and the folders and files that were opened in them.
 //! Answers what is asked of names and attributes.
 //!
 //! The other side can ask for nothing that does not lie in one of the session's places: folders are opened by one name

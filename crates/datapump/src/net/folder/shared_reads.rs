@@ -1,4 +1,4 @@
-//! Which files several clients of a server read at the same time, so that the disk is read once for all of them.
+//! Finds files that several clients of a server read at the same time, so that the disk is read once for all.
 //!
 //! A large file that is not in the page cache is read past it, for one client (copy_method.rs). Several clients would
 //! read it from the disk several times. So a file that a second client opens is read through the cache from then on, by

@@ -1,4 +1,4 @@
-//! How much memory an answer of the other side takes here: that is charged to the session's part.
+//! Memory that an answer of the other side takes here, which is charged to the session.
 //!
 //! Must not know: what is done with answers.
 

@@ -1,4 +1,4 @@
-//! What a caller chooses, within what a server bears: how its memory, threads and CPUs are used is its own choice.
+//! Bounds of what a caller may choose: a server's memory, threads and CPUs are its own.
 //!
 //! Must not know: places, what is copied.
 

@@ -1,4 +1,4 @@
-//! What a server offers.
+//! Options of a server.
 //!
 //! Must not know: how it serves.
 

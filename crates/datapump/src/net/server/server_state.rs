@@ -1,4 +1,4 @@
-//! What the threads of a server share: its sessions, and what they may hold together.
+//! State that the threads of a server share: its sessions, and their common budget.
 //!
 //! Must not know: who is let in, what sessions do.
 

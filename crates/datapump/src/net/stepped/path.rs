@@ -1,4 +1,4 @@
-//! What lies between the two hosts: a long path, ssh alone, a short one, or a client that forwards frames between both.
+//! The path between two stepped hosts: a long one, ssh alone, a short one, or a client that forwards frames.
 //!
 //! Must not know: what is copied.
 

@@ -1,4 +1,4 @@
-//! What cannot be meant with a stripe: refused before anything is written.
+//! Refuses stripes that make no sense, before anything is written.
 //!
 //! Must not know: how members are opened and written.
 

@@ -1,4 +1,4 @@
-//! What a session that this side begins asks of the other.
+//! Requests that a session which this side begins sends to the other.
 //!
 //! Must not know: how the other side is reached, what follows from its answer.
 

@@ -1,4 +1,4 @@
-//! What a session takes of its server's memory, and to how many connections it may grow with that.
+//! Reserves the memory of a session, and so the number of its connections.
 //!
 //! Must not know: what the session moves, who asks for it.
 

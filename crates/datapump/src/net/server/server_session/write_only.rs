@@ -1,4 +1,4 @@
-//! What a client that may only write does not learn: names, times and equality of what it did not write itself.
+//! Hides from a client that may only write: names, times and equality of what it did not write itself.
 //!
 //! | it is told | closed by |
 //! |---|---|
