@@ -84,6 +84,19 @@ fn files_that_are_named_stay_names_of_one_file_on_one_host_and_between_two() {
 }
 
 #[test]
+fn a_file_that_is_named_and_one_in_a_folder_that_is_named_are_one_file() {
+    for sources in [["d", "e"], ["e", "d"]] {
+        let home = Home::new();
+        ["d", "into"].iter().for_each(|folder| make_folder(&home, folder));
+        file(&home, "d/f", "some", SOURCE);
+        link(&home, "d/f", "e");
+        let words = [&["copy", "-i"], &sources[..], &["into"]].concat();
+        assert!(pump(&home, &words).contains("hf+++++++++ "), "{sources:?}");
+        assert_eq!(inodes(&home, &["into/e", "into/d/f"]).len(), 1, "{sources:?}");
+    }
+}
+
+#[test]
 fn what_stands_at_the_target_stays_and_the_other_names_are_one_file() {
     let home = Home::new();
     make_folder(&home, "into");

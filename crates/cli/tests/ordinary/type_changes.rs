@@ -179,6 +179,21 @@ fn what_stands_there_stays_whatever_it_is_with_ignore_existing() {
     assert_eq!(listing(&home.path("to")).into_keys().collect::<Vec<_>>(), left);
 }
 
+#[test]
+fn every_kind_that_stays_with_ignore_existing_is_printed_and_links_are_counted() {
+    let home = Home::new();
+    ["s", "into"].iter().for_each(|folder| make_folder(&home, folder));
+    noise_file(&home, "s/f", 10, 1);
+    make_symlink(&home, "f", "s/l");
+    make_fifo(&home.path("s/p"));
+    for words in [&["-T", "s", "into"][..], &["-d", "s/f", "s/l", "s/p", "into"]] {
+        let copy = |flags: &[&str]| home.pump(&[&["copy", "-v"], flags, words].concat());
+        expect(&copy(&[]), 0, &[], "copied");
+        let stays = ["'into/f': not changed: ", "'into/l': not changed: ", "'into/p': not changed: "];
+        expect(&copy(&["--ignore-existing"]), 0, &stays, &format!("{words:?}"));
+    }
+}
+
 /// A file that is not copied may be what is too much, under a new name.
 #[test]
 fn where_a_folder_in_the_way_holds_what_is_excluded_nothing_is_removed() {
