@@ -90,7 +90,7 @@ struct RootArguments {}
 
 macro_rules! commands {
     ($($name:literal $variant:ident($arguments:ty)),+) => {
-        /// The commands.
+        // No doc comment: clap would take it for what the program says of itself.
         #[derive(Debug, Subcommand)]
         pub enum Command {
             $(#[command(name = $name)] $variant($arguments)),+
@@ -144,8 +144,8 @@ pub fn command() -> clap::Command {
 
 /// The list without the commands that the first word does not name: making them all costs as much as copying a small file.
 pub fn command_of_words(words: &[OsString]) -> clap::Command {
-    let first = words.get(1).and_then(|word| word.to_str());
-    match first.and_then(single_command) {
+    let first = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    match single_command(first) {
         Some(named) => with_hidden_values(RootArguments::command().subcommand(named)),
         None => command(),
     }

@@ -39,6 +39,12 @@ fn clap_finds_no_contradiction() {
 }
 
 #[test]
+fn the_program_says_what_it_does() {
+    let about = command().get_about().map(ToString::to_string).unwrap_or_default();
+    assert!(about.starts_with("Moves data between disks"), "{about}");
+}
+
+#[test]
 fn every_argument_has_help_and_a_heading() {
     each_argument(&mut |command, argument| {
         let name = argument.get_id();
