@@ -145,6 +145,9 @@ pub fn command() -> clap::Command {
 /// The list without the commands that the first word does not name: making them all costs as much as copying a small file.
 pub fn command_of_words(words: &[OsString]) -> clap::Command {
     let first = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    if ["-V", "--version"].contains(&first) {
+        return RootArguments::command();
+    }
     match single_command(first) {
         Some(named) => with_hidden_values(RootArguments::command().subcommand(named)),
         None => command(),
