@@ -26,4 +26,6 @@ pub use times::{coarse_grain_ns, is_same_time};
 pub use unverified::Unverified;
 
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod tests;
