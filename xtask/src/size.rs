@@ -35,15 +35,15 @@ pub fn print(root: &Path) -> Result<()> {
     println!("{}", row(&header.map(String::from)));
     let mut total = Counts::default();
     for source in sources(root)? {
-        let counts = of_crate(&source)?;
-        println!("{}", words(&name_of(root, &source), counts));
+        let counts = counts_of_crate(&source)?;
+        println!("{}", counts_row(&name_of(root, &source), counts));
         total = total.plus(counts);
     }
-    println!("{}", words("all", total));
+    println!("{}", counts_row("all", total));
     Ok(())
 }
 
-fn words(name: &str, counts: Counts) -> String {
+fn counts_row(name: &str, counts: Counts) -> String {
     let Counts { code_lines, functions, refusing, tuple_parameters, unit_matches } = counts;
     let numbers = [code_lines, functions, refusing, tuple_parameters, unit_matches];
     let cells: Vec<String> =
@@ -73,12 +73,12 @@ fn name_of(root: &Path, source: &Path) -> String {
     below.iter().next().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn of_crate(first: &Path) -> Result<Counts> {
+fn counts_of_crate(first: &Path) -> Result<Counts> {
     let mut total = Counts::default();
     let mut files = vec![(first.to_path_buf(), first.parent().unwrap_or(first).to_path_buf())];
     while let Some((path, folder)) = files.pop() {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let (counts, modules) = of_text(&text).with_context(|| path.display().to_string())?;
+        let (counts, modules) = counts_of_text(&text).with_context(|| path.display().to_string())?;
         total = total.plus(counts);
         for module in modules {
             let below = folder.join(&module);
@@ -90,7 +90,7 @@ fn of_crate(first: &Path) -> Result<Counts> {
 }
 
 /// The counts of a file, and the modules that have files of their own, as paths below it.
-fn of_text(text: &str) -> Result<(Counts, Vec<PathBuf>)> {
+fn counts_of_text(text: &str) -> Result<(Counts, Vec<PathBuf>)> {
     let mut file: File = syn::parse_file(text)?;
     let mut visitor = Counting::default();
     visitor.visit_file_mut(&mut file);
@@ -259,7 +259,7 @@ mod tests {
     fn refuse_none((a, b): (u8, u8)) {}
 }
 ";
-        let (counts, modules) = of_text(text).expect("it is Rust");
+        let (counts, modules) = counts_of_text(text).expect("it is Rust");
         let expected =
             Counts { code_lines: 15, functions: 2, refusing: 1, tuple_parameters: 2, unit_matches: 1 };
         assert_eq!((counts, modules), (expected, vec![PathBuf::from("inner/file")]));
@@ -271,7 +271,7 @@ mod tests {
         let sources = sources(&root).expect("the crates");
         assert!(sources.len() >= 7, "{sources:?}");
         for source in sources {
-            let counts = of_crate(&source).expect("all its files");
+            let counts = counts_of_crate(&source).expect("all its files");
             assert!(counts.code_lines > 100 && counts.functions > 0, "{source:?}: {counts:?}");
         }
     }

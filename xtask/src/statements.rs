@@ -83,7 +83,7 @@ fn violations(list: &[ListedStatement], root: &Path) -> Vec<String> {
         if statement.id != format!("S{}", at + 1) {
             tell(format!("S{} should stand here: each once, in order", at + 1));
         }
-        words(statement).into_iter().for_each(&mut tell);
+        table_cells(statement).into_iter().for_each(&mut tell);
         statement.tests.iter().filter_map(|test| files.without_test(test)).for_each(&mut tell);
         statement.studies.iter().filter_map(|study| without_study(study, root)).for_each(&mut tell);
         statement.rows.iter().filter_map(|rows| without_rows(rows, root)).for_each(&mut tell);
@@ -95,7 +95,7 @@ fn violations(list: &[ListedStatement], root: &Path) -> Vec<String> {
 }
 
 /// What a statement lacks in itself.
-fn words(statement: &ListedStatement) -> Vec<String> {
+fn table_cells(statement: &ListedStatement) -> Vec<String> {
     let ListedStatement { says, kinds, tests, studies, result, pending, reason, .. } = statement;
     let is_shown = !tests.is_empty() || !studies.is_empty();
     let is_explained = pending.is_some() || reason.is_some();

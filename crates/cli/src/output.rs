@@ -265,7 +265,7 @@ impl Output {
         if is_file && !(self.itemize && self.json) {
             return;
         }
-        let (words, event) = (DoneWords::of(change), || json::change(change, self.itemize));
+        let (words, event) = (DoneWords::from_change(change), || json::change(change, self.itemize));
         if !is_file {
             self.log(|| words.name_last(), event);
         }

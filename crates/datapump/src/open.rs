@@ -92,7 +92,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
             shared.begin(&task);
             match task.expected_bytes() {
                 0 => finish::finish(shared, waits, task),
-                _ => shared.put_up(task, ranges, BlockRoute::of(in_kernel)),
+                _ => shared.put_up(task, ranges, BlockRoute::from_in_kernel(in_kernel)),
             }
         }
         // What cannot be opened because the run is stopping is not the file's fault.

@@ -17,7 +17,7 @@ pub struct Refused {
 
 impl Errno {
     /// The number in an I/O error of the standard library; `EIO` where it carries none.
-    pub fn of(error: &std::io::Error) -> Errno {
+    pub fn from_io_error(error: &std::io::Error) -> Errno {
         error.raw_os_error().map_or(Errno::EIO, Errno)
     }
 }

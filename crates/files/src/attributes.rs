@@ -141,7 +141,7 @@ pub fn copy_times(meta: &Meta, to: AttributeHolder<'_>) -> Outcome<()> {
 
 /// Gives a folder its times back, whatever it was opened for.
 pub fn give_back_times(before: &Meta, folder: &File) -> Outcome<()> {
-    let held = HeldName::from(folder.try_clone().map_err(|error| Errno::of(&error))?);
+    let held = HeldName::from(folder.try_clone().map_err(|error| Errno::from_io_error(&error))?);
     copy_times(before, AttributeHolder::Held(&held))
 }
 

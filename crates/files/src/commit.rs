@@ -303,7 +303,7 @@ impl StagedFile {
 
     /// What the file system says about itself where the target is written.
     pub fn rooms(&self) -> Rooms {
-        Rooms::of(&self.folder, &self.handle)
+        Rooms::measured(&self.folder, &self.handle)
     }
 
     /// Rooms where nothing is reserved: one question to the file system.

@@ -65,7 +65,7 @@ pub struct OriginFolder {
 
 impl OriginFolder {
     /// A folder in which links are links.
-    pub fn of(file: Arc<File>) -> OriginFolder {
+    pub fn from_file(file: Arc<File>) -> OriginFolder {
         OriginFolder { file, follow: FollowLinks::Never, depth: 0, given: None }
     }
 

@@ -115,7 +115,7 @@ fn look_at(above: &File, name: Option<&OsStr>) -> Outcome<(File, Meta, bool)> {
 fn hold_closed(above: &File, name: Option<&OsStr>) -> Outcome<(HeldName, Meta)> {
     let held = match name {
         Some(name) => names::hold(above, name)?,
-        None => above.try_clone().map_err(|error| Errno::of(&error))?.into(),
+        None => above.try_clone().map_err(|error| Errno::from_io_error(&error))?.into(),
     };
     let meta = file_meta(&held)?;
     if meta.kind == FileKind::Folder && is_owners(&meta) { Ok((held, meta)) } else { Err(Errno::EACCES) }

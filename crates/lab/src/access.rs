@@ -252,7 +252,7 @@ impl<'run> AccessPlan<'run> {
 
 /// Differs in all bytes from what a file holds by chance.
 fn value(seed: u64) -> u64 {
-    Random::of(seed, "access value").next_u64()
+    Random::seeded(seed, "access value").next_u64()
 }
 
 /// The length of a regular file that is not empty.

@@ -120,7 +120,7 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<Summary> {
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.jsonl", study.name)));
     StudySession::open(&study, &out, &arguments, arguments.this_program()?)?.run()?;
     let rows = read_rows(&out)?.into_iter().filter(|row| row.study == study.name).collect();
-    Ok(Summary::of(&[rows]))
+    Ok(Summary::from_rows(&[rows]))
 }
 
 /// Sums up files of rows.
@@ -131,7 +131,7 @@ pub fn view(paths: &[PathBuf]) -> anyhow::Result<Summary> {
     if files.iter().all(Vec::is_empty) {
         bail!("there are no rows; `pump lab run STUDY --out FILE` makes some");
     }
-    Ok(Summary::of(&files))
+    Ok(Summary::from_rows(&files))
 }
 
 fn load(arguments: &RunArguments) -> anyhow::Result<Study> {

@@ -100,7 +100,7 @@ impl Gathered {
     }
 
     fn page(&self) -> Page {
-        let summary = Summary::of(&self.files);
+        let summary = Summary::from_rows(&self.files);
         let names: Vec<&str> = summary.studies.iter().map(|study| study.study.as_str()).collect();
         let title = if names.is_empty() { "TCP connections".into() } else { names.join(", ") };
         let runs = self.files.iter().map(Vec::len).sum();

@@ -122,7 +122,7 @@ impl Rig {
         if !folder.is_dir() {
             bail!("{} is not a directory; name one on the disk in question", folder.display());
         }
-        let disk = QuietDisk::of(&folder)?;
+        let disk = QuietDisk::containing(&folder)?;
         Ok(Rig {
             targets: Targets::new(&folder),
             folder,
@@ -323,7 +323,7 @@ impl Rig {
 
     fn write_source(&self, path: &Path, size: u64) -> anyhow::Result<()> {
         let mut file = File::create(path)?;
-        let mut random = Random::of(self.seed, &format!("source {size}"));
+        let mut random = Random::seeded(self.seed, &format!("source {size}"));
         let mut bytes = vec![0; CHUNK_BYTES];
         let mut left = size;
         while left > 0 {
@@ -368,7 +368,7 @@ impl Rig {
             template.filled(&value).map_err(|(key, wrong)| anyhow::anyhow!("new_path.{key}: {wrong}"))?;
         if let PathKind::Box(settings) = &mut kind {
             // Random losses are others in each run.
-            settings.link.seed = Random::of(self.seed, &format!("path {}", self.hosts)).next_u64();
+            settings.link.seed = Random::seeded(self.seed, &format!("path {}", self.hosts)).next_u64();
         }
         self.host.as_mut().context("there is no host for a path")?.lay_path(kind, self.hosts)
     }

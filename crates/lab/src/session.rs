@@ -83,7 +83,7 @@ impl<'study> StudySession<'study> {
         let text = study.to_text()?;
         let last = done.iter().rev().find_map(|row| row.study_text.as_deref());
         let text = Some(text).filter(|text| last != Some(text));
-        let (host, meters) = (HostFacts::of(rig.folder()), HostMeters::find());
+        let (host, meters) = (HostFacts::read(rig.folder()), HostMeters::find());
         let wants_tcp = study.probes.contains(&Probe::Tcp);
         let tcp = wants_tcp.then(|| TcpSeries::beside(out)).transpose()?;
         let stop = Arc::clone(&arguments.stop);

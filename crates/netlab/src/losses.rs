@@ -55,7 +55,7 @@ pub struct Losses {
 impl Losses {
     /// From the first packet on; equal seeds lose the same ones.
     pub fn new(rule: LossRule, seed: u64) -> Losses {
-        let mut losses = Losses { rule, random: Random::of(seed, "losses"), until: 0 };
+        let mut losses = Losses { rule, random: Random::seeded(seed, "losses"), until: 0 };
         losses.until = losses.draw();
         losses
     }

@@ -199,7 +199,7 @@ impl Channel {
 
     /// Looks at it from beside, if it is one of TCP.
     pub fn probe(&self) -> Option<ConnectionProbe> {
-        self.timed.link.tcp().and_then(ConnectionProbe::of)
+        self.timed.link.tcp().and_then(ConnectionProbe::from_socket)
     }
 
     /// The ends of the connection and what its kernel says of it, if it is one of TCP.

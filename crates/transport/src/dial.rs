@@ -86,7 +86,7 @@ impl Welcome {
     /// What the reply to the greeting of a control connection said.
     ///
     /// Errors: it made no session.
-    pub fn of(reply: Option<Reply>) -> Result<Welcome, NetFault> {
+    pub fn from_reply(reply: Option<Reply>) -> Result<Welcome, NetFault> {
         let Some(Reply::Welcome { session: Some(session), connections_max, boot, .. }) = reply else {
             return Err(NetFault::Protocol("the other side made no session".into()));
         };

@@ -67,7 +67,7 @@ impl SocketOptions {
             return Ok(());
         }
         let tried = socket(AddressFamily::INET, SocketType::STREAM, None)
-            .map_err(|errno| format!("make a socket: {}", words(errno)))?;
+            .map_err(|errno| format!("make a socket: {}", error_message(errno)))?;
         self.apply(tried.as_fd())?;
         self.check_buffers(tried.as_fd())
     }
@@ -80,7 +80,7 @@ impl SocketOptions {
         if let Some(bytes) = self.buffer_bytes {
             let set = sockopt::set_socket_send_buffer_size(socket, bytes as usize)
                 .and_then(|()| sockopt::set_socket_recv_buffer_size(socket, bytes as usize));
-            set.map_err(|errno| format!("--socket-buffer: {}", words(errno)))?;
+            set.map_err(|errno| format!("--socket-buffer: {}", error_message(errno)))?;
         }
         if let Some(time) = self.busy_poll {
             let us = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
@@ -102,7 +102,7 @@ impl SocketOptions {
             ("rmem_max", sockopt::socket_recv_buffer_size(socket)),
         ];
         for (limit, size) in sizes {
-            let got = size.map_err(|errno| format!("--socket-buffer: {}", words(errno)))? / 2;
+            let got = size.map_err(|errno| format!("--socket-buffer: {}", error_message(errno)))? / 2;
             if got < asked as usize {
                 return Err(format!(
                     "--socket-buffer: the system gives {got} bytes at most and {asked} were asked for; ask for less, \
@@ -126,12 +126,12 @@ fn unknown_congestion(name: &str, errno: Errno) -> String {
     format!(
         "--congestion {}: {}; available: {} ({advice})",
         datapump_core::problem::shown(name.as_bytes()),
-        words(errno),
+        error_message(errno),
         datapump_core::problem::shown(names.trim().as_bytes())
     )
 }
 
-fn words(errno: Errno) -> String {
+fn error_message(errno: Errno) -> String {
     datapump_core::problem::system_words(errno.raw_os_error())
 }
 
@@ -177,14 +177,14 @@ mod tests {
 
     #[test]
     fn what_the_kernel_refuses_is_told_with_what_it_has() {
-        let words = |options: SocketOptions| options.check().expect_err("nobody has that");
+        let refusal = |options: SocketOptions| options.check().expect_err("nobody has that");
         let named = |name: &str| SocketOptions { congestion: Some(name.into()), ..SocketOptions::default() };
         for name in ["no-such-control", "", "a\nname that is far longer than any that the kernel knows"] {
-            let said = words(named(name));
+            let said = refusal(named(name));
             assert!(said.contains("available: ") && said.contains("reno") && !said.contains('\n'), "{said}");
         }
         let huge = SocketOptions { buffer_bytes: Some(1 << 30), ..SocketOptions::default() };
-        assert!(words(huge).contains("sysctl -w net.core."));
+        assert!(refusal(huge).contains("sysctl -w net.core."));
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Shell {
     ///
     /// Errors: words for the user: no command, an open quote, what would be taken for an option.
     pub fn new(command: &str, remote_bin: &str) -> Result<Shell, String> {
-        let command = words(command)?;
+        let command = split_words(command)?;
         if command.first().is_none_or(String::is_empty) {
             return Err("no command to reach other hosts with: write for example --ssh 'ssh -p 2222'".into());
         }
@@ -118,7 +118,7 @@ impl Shell {
 }
 
 /// Words as a shell parts them (POSIX, Shell Command Language, 2.2), without expansions.
-fn words(line: &str) -> Result<Vec<String>, String> {
+fn split_words(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut letters) = (Vec::new(), None::<String>, line.chars());
     let open = || format!("a quote is left open in '{}'", datapump_core::problem::shown(line.as_bytes()));
     while let Some(letter) = letters.next() {
@@ -409,7 +409,7 @@ mod tests {
             ("a '' b\"c\"'d'", &["a", "", "bcd"]),
             ("a $HOME `b`", &["a", "$HOME", "`b`"]),
         ] {
-            assert_eq!(words(line).expect(line), expected, "{line}");
+            assert_eq!(split_words(line).expect(line), expected, "{line}");
         }
         for (line, remote_bin) in
             [("", "pump"), ("''", "pump"), ("a 'b", "pump"), ("a \\", "pump"), ("ssh", "-x")]

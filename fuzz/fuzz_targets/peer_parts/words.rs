@@ -13,7 +13,7 @@ pub fn host(says: &Says) -> Option<HostSettings> {
     let Some(Say::Host(number, words)) = says.front() else { return None };
     let (number, words) = (number.value(), String::from_utf8_lossy(words).into_owned());
     says.pop_front();
-    let text = || Some(ShortText::of(&words));
+    let text = || Some(ShortText::shortened(&words));
     let link = LinkFacts {
         name: text(),
         mtu_bytes: Some(number as u32),

@@ -81,7 +81,7 @@ impl Trace {
     pub fn settle(self, report: &mut Report, output: &Output) {
         let Some(asked) = self.asked else { return };
         match self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(Ok(traced)) if !output.quiet => output.line(&format!("pump: {}", words(&asked, &traced))),
+            Some(Ok(traced)) if !output.quiet => output.line(&format!("pump: {}", message(&asked, &traced))),
             Some(Ok(_)) | None => {}
             Some(Err(error)) => {
                 let message = format!("no time series of the connections: {error:#}");
@@ -95,7 +95,7 @@ impl Trace {
     }
 }
 
-fn words(asked: &TraceAsked, traced: &TcpTraced) -> String {
+fn message(asked: &TraceAsked, traced: &TcpTraced) -> String {
     let path = datapump::shown(asked.path.as_os_str().as_encoded_bytes());
     let (samples, seconds) = (traced.samples, traced.elapsed_ns as f64 / 1e9);
     match (traced.connections.len(), asked.is_over_ssh) {

@@ -218,7 +218,7 @@ pub enum DoneKind {
 
 impl DoneKind {
     /// Of a change of such a thing.
-    pub fn of(kind: ChangeKind, what: &str) -> DoneKind {
+    pub fn from_change(kind: ChangeKind, what: &str) -> DoneKind {
         match kind {
             ChangeKind::Copy if what == "file" => DoneKind::Copied,
             ChangeKind::Copy => DoneKind::Made,

@@ -112,7 +112,7 @@ pub fn change(change: &Change, is_itemized: bool) -> String {
     let (to, to_bytes) = to.map_or((None, None), |to| (Some(to.path), to.path_bytes));
     line(&EventLine::Change(ChangeLine {
         name: name(if is_source { &change.source } else { &change.target }),
-        kind: DoneKind::of(change.kind, change.what),
+        kind: DoneKind::from_change(change.kind, change.what),
         what: change.what,
         to,
         to_bytes,

@@ -446,7 +446,7 @@ mod tests {
     use std::io::Read;
 
     fn file_of(end: std::io::PipeWriter) -> Arc<WrittenFile> {
-        Arc::new(WrittenFile::of(File::from(std::os::fd::OwnedFd::from(end))))
+        Arc::new(WrittenFile::from_file(File::from(std::os::fd::OwnedFd::from(end))))
     }
 
     fn is_stuck(printer: &Printer) -> bool {

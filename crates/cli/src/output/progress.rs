@@ -135,7 +135,7 @@ fn name_at_hand(watch: &Watch, reading: &MeterReading) -> Option<PathBuf> {
 }
 
 fn line(reading: &MeterReading, at_hand: Option<&Path>) -> String {
-    format!("{}{}", words(reading), at_hand.map(name_words).unwrap_or_default())
+    format!("{}{}", message(reading), at_hand.map(name_words).unwrap_or_default())
 }
 
 /// Something is known of the copy: the other host has answered, and a file is open. What is counted ahead here is known
@@ -172,7 +172,7 @@ fn bar_line(reading: &MeterReading, at_hand: Option<&Path>, columns: usize) -> S
 fn fitting(reading: &MeterReading, columns: usize) -> String {
     let narrower = [Some(bytes_words(reading.bytes)), None];
     let narrower = narrower.into_iter().map(|amount| words_beside(reading, amount, true));
-    let mut all = std::iter::once(words(reading)).chain(narrower);
+    let mut all = std::iter::once(message(reading)).chain(narrower);
     let least = || cut(&words_beside(reading, None, true), columns);
     all.find(|words| words.width() <= columns).unwrap_or_else(least)
 }
@@ -211,7 +211,7 @@ fn name_words(name: &Path) -> String {
 }
 
 /// `42.0 %, 1.0 GiB, 340 MiB/s, 12 s to 15 s left`; behind the bytes the phase: `deleting 1,204 of 30,000`.
-fn words(reading: &MeterReading) -> String {
+fn message(reading: &MeterReading) -> String {
     words_beside(reading, Some(amount_words(reading)), false)
 }
 
@@ -350,25 +350,25 @@ mod tests {
             time_left_s: Some((11.6, 15.2)),
             ..MeterReading::default()
         };
-        assert_eq!(words(&reading), "50.0 %, 1.0 GiB, 1.27 GiB/s, 12 s to 15 s left");
+        assert_eq!(message(&reading), "50.0 %, 1.0 GiB, 1.27 GiB/s, 12 s to 15 s left");
         let unknown = MeterReading { bytes_total: None, percent: None, time_left_s: None, ..reading };
-        assert_eq!(words(&unknown), "1.0 GiB, 1.27 GiB/s");
+        assert_eq!(message(&unknown), "1.0 GiB, 1.27 GiB/s");
         let walked = MeterReading { found: (3 << 30, 1200), files: 7, ..unknown };
-        assert_eq!(words(&walked), "1.0 GiB of at least 3.0 GiB, 7 of at least 1,200 files, 1.27 GiB/s");
+        assert_eq!(message(&walked), "1.0 GiB of at least 3.0 GiB, 7 of at least 1,200 files, 1.27 GiB/s");
         let deleting =
             MeterReading { phase: Phase::Deleting, deleted: (1204, 30_000), ..MeterReading::default() };
-        assert_eq!(words(&deleting), "0 B, deleting 1,204 of 30,000");
+        assert_eq!(message(&deleting), "0 B, deleting 1,204 of 30,000");
         let compared =
             MeterReading { bytes: 3 << 29, names: 12_400, only_compares: true, ..MeterReading::default() };
-        assert_eq!(words(&compared), "1.5 GiB compared, 12,400 names");
+        assert_eq!(message(&compared), "1.5 GiB compared, 12,400 names");
         let of_all = MeterReading { names_total: Some(46_700), percent: Some(26.5), ..compared.clone() };
-        assert_eq!(words(&of_all), "26.5 %, 1.5 GiB compared, 12,400 of 46,700 names");
+        assert_eq!(message(&of_all), "26.5 %, 1.5 GiB compared, 12,400 of 46,700 names");
         let looks = MeterReading { phase: Phase::Deleting, ..of_all.clone() };
-        assert_eq!(words(&looks), "1.5 GiB compared, 12,400 of 46,700 names, nothing removed yet");
+        assert_eq!(message(&looks), "1.5 GiB compared, 12,400 of 46,700 names, nothing removed yet");
         let removes = MeterReading { names: 46_700, deleted: (1204, 30_000), ..looks };
-        assert_eq!(words(&removes), "1.5 GiB compared, 46,700 names, deleting 1,204 of 30,000");
+        assert_eq!(message(&removes), "1.5 GiB compared, 46,700 names, deleting 1,204 of 30,000");
         let syncing = MeterReading { phase: Phase::Syncing, bytes: 1 << 20, ..MeterReading::default() };
-        assert_eq!(words(&syncing), "1.0 MiB, syncing");
+        assert_eq!(message(&syncing), "1.0 MiB, syncing");
         for (reading, columns, expected) in [
             (&reading, 46, "50.0 %, 1.0 GiB, 1.27 GiB/s, 12 s to 15 s left"),
             (&reading, 44, "50.0 %, 1.0 GiB, 1.27 GiB/s, 12 to 15 s left"),

@@ -11,7 +11,7 @@ use crate::output::json;
 pub fn quiet_panics(json: bool) {
     panic::set_hook(Box::new(move |info| {
         // Past the streams of the standard library: the thread that panics may hold their locks.
-        write_raw(rustix::stdio::stderr(), &words(info));
+        write_raw(rustix::stdio::stderr(), &message(info));
         if json {
             write_raw(rustix::stdio::stdout(), &format!("{}\n", json::report(&empty_report(1, None), None)));
         }
@@ -21,10 +21,10 @@ pub fn quiet_panics(json: bool) {
 
 /// The same for a server, which goes on: a mistake in a session is told in a line, and the server ends that session.
 pub fn log_panics() {
-    panic::set_hook(Box::new(|info| write_raw(rustix::stdio::stderr(), &words(info))));
+    panic::set_hook(Box::new(|info| write_raw(rustix::stdio::stderr(), &message(info))));
 }
 
-fn words(info: &PanicHookInfo<'_>) -> String {
+fn message(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
     let message = info.payload_as_str().unwrap_or("no message");
     let message = datapump::shown(message.as_bytes());

@@ -256,7 +256,7 @@ fn converse(stream: TcpStream, host: Option<HostSettings>, peer: Peer) -> Option
 
 #[test]
 fn words_of_a_stranger_move_no_cursor_and_are_no_command() {
-    let text = |words: &str| Some(ShortText::of(words));
+    let text = |words: &str| Some(ShortText::shortened(words));
     let link = LinkFacts { name: text("x; touch HARM"), tso: Some(false), ..LinkFacts::default() };
     let host = HostSettings {
         kernel: text("6\x1b[2J\nok      all is good"),
@@ -284,7 +284,7 @@ fn words_of_a_stranger_move_no_cursor_and_are_no_command() {
 #[test]
 fn a_peer_that_is_older_goes_away_or_talks_nonsense_leaves_what_was_found() {
     let home = Home::new();
-    let settings = HostSettings { kernel: Some(ShortText::of("9.9")), ..HostSettings::default() };
+    let settings = HostSettings { kernel: Some(ShortText::shortened("9.9")), ..HostSettings::default() };
     for (row, host, peer, status) in [
         ("older", None, Peer::Serves, 0),
         ("gone", Some(settings.clone()), Peer::Gone, 10),

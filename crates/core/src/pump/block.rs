@@ -36,7 +36,7 @@ pub enum BlockRoute {
 
 impl BlockRoute {
     /// The way of blocks that are copied inside the kernel, or not.
-    pub fn of(in_kernel: bool) -> BlockRoute {
+    pub fn from_in_kernel(in_kernel: bool) -> BlockRoute {
         if in_kernel { BlockRoute::InKernel } else { BlockRoute::Slots }
     }
 }

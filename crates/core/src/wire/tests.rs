@@ -52,8 +52,11 @@ impl Talker {
 }
 
 pub(super) fn session_answer() -> Message {
-    let host =
-        HostSettings { mtu_probing: Some(1), kernel: Some(ShortText::of("6.1")), ..HostSettings::default() };
+    let host = HostSettings {
+        mtu_probing: Some(1),
+        kernel: Some(ShortText::shortened("6.1")),
+        ..HostSettings::default()
+    };
     let (receives, reads_on, sends_ahead) = (Some(true), Some(true), Some(true));
     let grant = DatagramGrant { port: 4000, token: [9; 16], bytes_per_second: 7, buffer_bytes: 8 };
     let (host, datagrams) = (Some(Box::new(host)), Some(grant));

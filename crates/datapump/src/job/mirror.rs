@@ -95,7 +95,7 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &Path
 fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
     match open_target(at, open_plain) {
         Ok((folder, _)) => {
-            has_names(&Origin::Here(OriginFolder::of(folder)), &at.path, |name| may_go(shared, name))
+            has_names(&Origin::Here(OriginFolder::from_file(folder)), &at.path, |name| may_go(shared, name))
         }
         Err(problem) if problem.class == Class::Missing => Ok(false),
         Err(problem) => Err(problem),

@@ -123,7 +123,7 @@ fn welcomed(dialer: &Dialer) -> Result<(Channel, Welcome), NetFault> {
     let (mut control, _) = dialer.control(random(), &|| ())?;
     control.flush()?;
     control.within(dialer.patience, Channel::receive_reply)?;
-    let welcome = Welcome::of(control.take_reply())?;
+    let welcome = Welcome::from_reply(control.take_reply())?;
     Ok((control, welcome))
 }
 

@@ -212,7 +212,9 @@ impl Server {
         let Some(listener) = &self.listener else { return };
         for _ in 0..CALLERS_MAX {
             match listener.accept() {
-                Ok((stream, address)) => self.admit(waiting, Caller::of(address.ip()), Socket::Tcp(stream)),
+                Ok((stream, address)) => {
+                    self.admit(waiting, Caller::from_address(address.ip()), Socket::Tcp(stream))
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // No more open files: one of those that have not greeted gives up its place.
                 Err(error) if lacks_room(&error) && waiting.give_way() => {}

@@ -258,7 +258,7 @@ impl<'items> LocalSources<'items> {
         let comes_by = |item: &Item, meta: &Meta| comes_by((meta, &item.patterns_above), (at, false), job);
         let deals = |item: &&Item| item.meta.is_some_and(|meta| comes_by(item, &meta));
         let around = |(device, inode): (u64, u64)| self.folders.get(&(false, device, inode)).copied();
-        FoldersAbove::of(at).ids().filter_map(around).find(deals)
+        FoldersAbove::from_path_at(at).ids().filter_map(around).find(deals)
     }
 }
 

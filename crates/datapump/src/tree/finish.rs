@@ -164,9 +164,9 @@ pub(crate) fn close_folders(shared: &Shared<'_>) {
     let mut devices = BTreeMap::new();
     let done = |folder: &File, meta: &Meta| match shared.settings.options.sync {
         Sync::None => Ok(()),
-        Sync::Each => folder.sync_all().map_err(|error| Errno::of(&error)),
+        Sync::Each => folder.sync_all().map_err(|error| Errno::from_io_error(&error)),
         Sync::End => {
-            let own = || folder.try_clone().map_err(|error| Errno::of(&error));
+            let own = || folder.try_clone().map_err(|error| Errno::from_io_error(&error));
             devices.entry(meta.device).or_insert(own()?);
             Ok(())
         }
@@ -221,7 +221,7 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     }
     let _stage = within(CpuStage::Sync);
     let synced = [Some(&folder), directory.root.made_in.as_ref()].into_iter().flatten();
-    let sync = |synced: &Arc<File>| synced.sync_all().map_err(|error| wrong(Errno::of(&error)));
+    let sync = |synced: &Arc<File>| synced.sync_all().map_err(|error| wrong(Errno::from_io_error(&error)));
     done.and(synced.into_iter().try_for_each(sync))
 }
 

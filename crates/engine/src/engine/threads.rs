@@ -99,7 +99,10 @@ impl Threads {
         let (interrupt, waiter) = (self.interrupt.clone(), self.waiter.clone());
         let name = format!("request-{}", self.workers.len());
         let work = move || work(&jobs, &completions, &interrupt, &waiter);
-        let worker = std::thread::Builder::new().name(name).spawn(work).map_err(|error| Errno::of(&error))?;
+        let worker = std::thread::Builder::new()
+            .name(name)
+            .spawn(work)
+            .map_err(|error| Errno::from_io_error(&error))?;
         self.workers.push(worker);
         Ok(())
     }

@@ -146,7 +146,7 @@ impl Uring {
         }
         drop(submission);
         loop {
-            match self.ring.submit().map_err(|error| Errno::of(&error)) {
+            match self.ring.submit().map_err(|error| Errno::from_io_error(&error)) {
                 Ok(_) => return Ok(()),
                 Err(Errno(libc::EINTR)) => {}
                 Err(Errno(libc::EAGAIN | libc::EBUSY)) => self.make_room(),
@@ -184,7 +184,7 @@ impl Uring {
     /// One system call.
     fn wait_inside(&mut self, limit: Duration) -> Result<(), Errno> {
         let entered = if self.has_timeout { self.enter(limit) } else { self.enter_and_poll(limit) };
-        match entered.map_err(|error| Errno::of(&error)) {
+        match entered.map_err(|error| Errno::from_io_error(&error)) {
             Ok(()) | Err(Errno(libc::ETIME | libc::EINTR)) => Ok(()),
             Err(Errno(libc::EAGAIN | libc::EBUSY)) => {
                 self.make_room();
@@ -267,7 +267,7 @@ fn set_up(requests: u32, wait: Wait) -> io::Result<IoUring> {
 }
 
 fn refused(call: &'static str) -> impl Fn(io::Error) -> Refused {
-    move |error| Refused { call, errno: Errno::of(&error) }
+    move |error| Refused { call, errno: Errno::from_io_error(&error) }
 }
 
 #[inline]

@@ -19,7 +19,7 @@ pub const ECANCELED: Errno = Errno(995);
 pub const ENOSYS: Errno = Errno(120);
 
 fn checked(result: std::io::Result<usize>) -> Result<usize, Errno> {
-    result.map_err(|error| Errno::of(&error))
+    result.map_err(|error| Errno::from_io_error(&error))
 }
 
 /// Reads at an offset in bytes: `ReadFile` with an `OVERLAPPED` offset. 0 is the end.

@@ -14,7 +14,7 @@ impl Random {
     }
 
     /// The stream of this seed for one purpose, so that two uses of one seed differ.
-    pub fn of(seed: u64, purpose: &str) -> Random {
+    pub fn seeded(seed: u64, purpose: &str) -> Random {
         let mut random = Random::new(seed);
         for byte in purpose.bytes() {
             random.0 = random.0.wrapping_add(u64::from(byte));
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn each_purpose_has_a_stream_of_its_own() {
-        let first = |seed, purpose: &str| Random::of(seed, purpose).next_u64();
+        let first = |seed, purpose: &str| Random::seeded(seed, purpose).next_u64();
         assert_eq!(first(7, "order"), first(7, "order"));
         assert_ne!(first(7, "order"), first(8, "order"));
         assert_ne!(first(7, "order"), first(7, "bytes"));

@@ -142,7 +142,7 @@ fn sum_of(name: &OsStr) -> u64 {
 
 impl PutNames {
     /// Of a command, by a sum of its sources and of what is chosen of them.
-    pub fn of(command: u64) -> PutNames {
+    pub fn for_command(command: u64) -> PutNames {
         PutNames { command, ..PutNames::default() }
     }
 
@@ -245,7 +245,7 @@ impl Notes {
             };
             let Handle::Os(file) = made else { return Err(Errno::EOPNOTSUPP) };
             // A file system without locks is no reason to keep none.
-            let _ = Handle::Os(file.try_clone().map_err(|error| Errno::of(&error))?).try_lock();
+            let _ = Handle::Os(file.try_clone().map_err(|error| Errno::from_io_error(&error))?).try_lock();
             if let Err(errno) = self.write_head(&file) {
                 let _ = self.open().remove(&name);
                 return Err(errno);
@@ -267,7 +267,7 @@ impl Notes {
         if meta.kind != FileKind::Regular || meta.links != 1 {
             return Ok(());
         }
-        let lock = Handle::Os(file.try_clone().map_err(|error| Errno::of(&error))?);
+        let lock = Handle::Os(file.try_clone().map_err(|error| Errno::from_io_error(&error))?);
         let is_free = lock.try_lock()?;
         if begins(&file)? == NoteHead::Other {
             return Ok(());
@@ -299,7 +299,7 @@ impl Notes {
             self.knows_all &= *sums <= SUMS_MAX;
             if !self.knows_all {
                 // What this run writes goes behind all of it.
-                let length = file.metadata().map_err(|error| Errno::of(&error))?.len();
+                let length = file.metadata().map_err(|error| Errno::from_io_error(&error))?.len();
                 return Ok(length - (length - NAMES_AT) % SUM_BYTES as u64);
             }
             for sum in read {

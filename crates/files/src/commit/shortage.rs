@@ -25,7 +25,7 @@ pub struct Rooms {
 
 impl Rooms {
     /// Those of an open file and its folder.
-    pub fn of(folder: &Folder, file: &Handle) -> Rooms {
+    pub fn measured(folder: &Folder, file: &Handle) -> Rooms {
         Rooms { folder: folder.room(), file: file.room() }
     }
 

@@ -54,7 +54,7 @@ pub struct FoldersAbove {
 
 impl FoldersAbove {
     /// Those of what stands under a name, or will; or of a folder, which is the first of them.
-    pub fn of(at: &PathAt) -> FoldersAbove {
+    pub fn from_path_at(at: &PathAt) -> FoldersAbove {
         let of = |(folder, promised): (_, &[OsString])| FoldersAbove {
             steps: way_up(folder),
             promised: promised.to_vec(),

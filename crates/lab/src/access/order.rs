@@ -56,7 +56,7 @@ impl AccessOrder {
                 .collect(),
             AccessPattern::Random => {
                 let mut pages: Vec<u64> = (0..self.pages).collect();
-                Random::of(self.seed, "access").shuffle(&mut pages);
+                Random::seeded(self.seed, "access").shuffle(&mut pages);
                 pages
             }
         }

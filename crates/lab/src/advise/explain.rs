@@ -97,7 +97,7 @@ pub struct Explained {
 /// nothing is measured, and of one that fails nothing is explained.
 pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained {
     let start = Instant::now();
-    let ends = CopyEnds::of(case);
+    let ends = CopyEnds::from_case(case);
     let bench = isolate::Bench { case, ends: &ends, mover };
     let (parts, unmeasured) = if refusal::is_foreseen(case, &ends, mover) {
         (Vec::new(), vec!["nothing was measured: the copy was expected to be refused".into()])
@@ -114,7 +114,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     let before_ns = start.elapsed().as_nanos() as u64;
     let report = copy(case, mover);
     let after = Instant::now();
-    let seen = law::Seen::of(&report, prediction.as_ref());
+    let seen = law::Seen::from_report(&report, prediction.as_ref());
     let (limited_by, limited_detail) =
         law::decide(prediction.as_ref(), law::is_partial(&parts, &ends), &report, &seen);
     let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));

@@ -218,7 +218,7 @@ fn of_rows(rows: &[Row], folder: &Path) -> anyhow::Result<Profile> {
         v: VERSION,
         time: jiff::Timestamp::now().round(jiff::Unit::Second)?.to_string(),
         version: env!("CARGO_PKG_VERSION").into(),
-        machine: Machine::of(folder),
+        machine: Machine::with_folder(folder),
         components: components.collect::<anyhow::Result<_>>()?,
     })
 }
@@ -284,15 +284,15 @@ fn bytes_per_second(row: &Row) -> f64 {
 
 impl Machine {
     /// This one, with the disk below a folder.
-    pub fn of(folder: &Path) -> Machine {
-        let host = HostFacts::of(folder);
+    pub fn with_folder(folder: &Path) -> Machine {
+        let host = HostFacts::read(folder);
         Machine {
             host: host.name,
             cpu_model: host.cpu_model,
             cpus: host.cpus,
             kernel: host.kernel,
             file_system: host.file_system,
-            disk: QuietDisk::of(folder).ok().and_then(|disk| disk.name()),
+            disk: QuietDisk::containing(folder).ok().and_then(|disk| disk.name()),
         }
     }
 
@@ -328,7 +328,7 @@ impl Profile {
         let profile: Profile = serde_json::from_str(&text)
             .with_context(|| format!("{} is no profile; `pump lab profile` makes one", path.display()))?;
         profile.check().map_err(|wrong| anyhow::anyhow!("{}: {wrong}; make it anew", path.display()))?;
-        match profile.machine.difference(&Machine::of(Path::new("."))) {
+        match profile.machine.difference(&Machine::with_folder(Path::new("."))) {
             Some(difference) if !from_other => bail!(
                 "{} is the profile of another machine: {difference}; make one here, or say --other-machine",
                 path.display()

@@ -66,12 +66,12 @@ pub fn tune(case: &Case, wish: &TuneWish, mover: Mover<'_>, tell: &dyn Fn(&str))
     let lanes = if bench.is_far { LANES_MAX } else { LANES_MAX.min(2 * host::cpus()) };
     let bounds = Bounds { memory_bytes, lanes };
     let first = bench.rehearse(&bench.first_options(bounds), FIRST_BYTES)?;
-    let start = Point::of(&first).within(bounds);
+    let start = Point::from_report(&first).within(bounds);
     bench.size(&first);
     let hint = bench.depth_hint(start, bounds);
     tell(&format!("tuning from {} in {} of memory", start.words(), bytes_words(memory_bytes)));
     let tried = search(start, hint, bounds, &mut |point, bytes| bench.speed(point, bytes, TIME));
-    tried.iter().for_each(|tried| tell(&words(tried)));
+    tried.iter().for_each(|tried| tell(&tried_message(tried)));
     // What a search that was cut short had not tried may be the best.
     if case.stop.load(Ordering::Relaxed) {
         return Err(INTERRUPTED.into());
@@ -79,7 +79,7 @@ pub fn tune(case: &Case, wish: &TuneWish, mover: Mover<'_>, tell: &dyn Fn(&str))
     let tuned = bench.tuned(start, tried);
     tell(&summary(&tuned));
     match memory {
-        Some(memory) => memory.keep(&Remembered::of(&tuned)).unwrap_or_else(|why| tell(&why)),
+        Some(memory) => memory.keep(&Remembered::from_tuned(&tuned)).unwrap_or_else(|why| tell(&why)),
         None => tell(NOT_REMEMBERED),
     }
     Ok(tuned)
@@ -92,7 +92,7 @@ fn recalled(
     memory_bytes: u64,
     tell: &dyn Fn(&str),
 ) -> (Option<Memory>, Option<Remembered>) {
-    let Some(memory) = Memory::of(case, memory_bytes) else { return (None, None) };
+    let Some(memory) = Memory::for_case(case, memory_bytes) else { return (None, None) };
     if wish.again {
         return (Some(memory), None);
     }
@@ -105,7 +105,7 @@ fn recalled(
     }
 }
 
-fn words(tried: &Tried) -> String {
+fn tried_message(tried: &Tried) -> String {
     let taken = if tried.is_taken { "taken" } else { "not taken" };
     format!("tried {}: {:.2} times as fast, {taken}", tried.point.words(), tried.times)
 }
@@ -304,7 +304,7 @@ mod tests {
         let most = AtomicU64::new(0);
         let mover = |wanted: Move| {
             let report = report_of(&wanted.options);
-            most.fetch_max(Point::of(&report).memory_bytes(), Ordering::Relaxed);
+            most.fetch_max(Point::from_report(&report).memory_bytes(), Ordering::Relaxed);
             MoveOutcome { report, problem: None }
         };
         for memory_bytes in [256 << 10, 1 << 20, 4 << 20, 8 << 20, 64 << 20] {

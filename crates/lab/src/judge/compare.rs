@@ -164,7 +164,7 @@ impl Comparison {
     /// Errors: as [`compare`], but for reading.
     pub fn by(files: [String; 2], rows: [&[Row]; 2], by: Yardstick) -> anyhow::Result<Comparison> {
         let Some(normalise) = by.normalise else {
-            let mut comparison = Comparison::of(files, rows, by.metric)?;
+            let mut comparison = Comparison::from_files(files, rows, by.metric)?;
             if warnings::are_of_other_machines(rows) {
                 comparison.judge_nothing(OTHER_MACHINE);
             }
@@ -172,7 +172,7 @@ impl Comparison {
         };
         normalise.check(by.metric)?;
         let ([a, b], note) = normalise.rows(rows)?;
-        let mut comparison = Comparison::of(files, [&a, &b], by.metric)?;
+        let mut comparison = Comparison::from_files(files, [&a, &b], by.metric)?;
         comparison.normalise = Some(normalise);
         comparison.notes.push(note);
         Ok(comparison)
@@ -185,14 +185,18 @@ impl Comparison {
     }
 
     /// Compares rows; the names stand for the files.
-    pub fn of(files: [String; 2], rows: [&[Row]; 2], metric: Metric) -> Result<Comparison, NothingInCommon> {
+    pub fn from_files(
+        files: [String; 2],
+        rows: [&[Row]; 2],
+        metric: Metric,
+    ) -> Result<Comparison, NothingInCommon> {
         let sides = rows.map(by_cell);
         let both = sides[0].iter().filter_map(|(cell, ours)| Some((*cell, [ours, sides[1].get(cell)?])));
         let mut found: Vec<FoundCell<'_>> =
-            both.map(|(cell, rows)| FoundCell::of(cell, rows, metric)).collect();
+            both.map(|(cell, rows)| FoundCell::from_rows(cell, rows, metric)).collect();
         found.sort_by(|one, other| by_levels(one.cell, other.cell));
         if found.is_empty() {
-            return Err(NothingInCommon::of(&files, &sides));
+            return Err(NothingInCommon::from_files(&files, &sides));
         }
         let judged = found.iter().filter(|found| found.estimate.is_some()).count();
         let at_once = if judged > 1 { judged + 1 } else { judged };
@@ -231,7 +235,7 @@ fn by_levels(one: ComparedCell<'_>, other: ComparedCell<'_>) -> Ordering {
 }
 
 impl Values {
-    fn of(rows: &[&Row], metric: Metric) -> Values {
+    fn from_rows(rows: &[&Row], metric: Metric) -> Values {
         let mut values = Values::default();
         for row in rows.iter().filter(|row| row.is_completed()) {
             if let Some(value) = metric.of(row) {
@@ -260,14 +264,14 @@ impl Values {
 }
 
 impl<'rows> FoundCell<'rows> {
-    fn of(cell: ComparedCell<'rows>, rows: [&Vec<&'rows Row>; 2], metric: Metric) -> FoundCell<'rows> {
-        let values = rows.map(|rows| Values::of(rows, metric));
+    fn from_rows(cell: ComparedCell<'rows>, rows: [&Vec<&'rows Row>; 2], metric: Metric) -> FoundCell<'rows> {
+        let values = rows.map(|rows| Values::from_rows(rows, metric));
         let pairs = pairs(&values);
         let [a, b] = values.each_ref().map(Values::logarithms);
         let estimate = if pairs.is_empty() {
-            Estimate::of(&a).zip(Estimate::of(&b)).map(|(a, b)| a.minus(b))
+            Estimate::from_values(&a).zip(Estimate::from_values(&b)).map(|(a, b)| a.minus(b))
         } else {
-            Estimate::of(&pairs)
+            Estimate::from_values(&pairs)
         };
         let runs = match pairs.len() {
             0 => 2.0 / (1.0 / a.len() as f64 + 1.0 / b.len() as f64),
@@ -282,7 +286,7 @@ impl<'rows> FoundCell<'rows> {
         let [a, b] = &self.values;
         let medians = [a.median(), b.median()];
         let judged = match (self.estimate, medians) {
-            (Some(estimate), _) => Judged::of(estimate, self.noise, doubt),
+            (Some(estimate), _) => Judged::from_estimate(estimate, self.noise, doubt),
             (None, [Some(a), Some(b)]) => Judged::none(Some(a / b), TOO_FEW),
             (None, _) => Judged::none(None, NOT_MEASURED),
         };
@@ -312,7 +316,7 @@ fn pairs([a, b]: &[Values; 2]) -> Vec<f64> {
 /// The uncertainty of a file compared with itself by so many pairs of runs.
 fn noise(values: &[Values; 2], runs: f64) -> Option<Estimate> {
     let steps: Vec<f64> = values.iter().flat_map(Values::steps).collect();
-    let of_all = Estimate::of(&steps)?;
+    let of_all = Estimate::from_values(&steps)?;
     Some(Estimate { center: 0.0, variance: of_all.variance * steps.len() as f64 / runs, ..of_all })
 }
 
@@ -320,7 +324,7 @@ fn overall(found: &[FoundCell<'_>], doubt: f64) -> Judged {
     let estimates: Vec<Estimate> = found.iter().filter_map(|found| found.estimate).collect();
     let noises: Vec<Estimate> = found.iter().filter_map(|found| found.noise).collect();
     if let Some(estimate) = Estimate::mean(&estimates) {
-        return Judged::of(estimate, Estimate::mean(&noises), doubt);
+        return Judged::from_estimate(estimate, Estimate::mean(&noises), doubt);
     }
     let plain = |[a, b]: &[Values; 2]| Some((a.median()? / b.median()?).ln());
     let ratios: Vec<f64> = found.iter().filter_map(|found| plain(&found.values)).collect();
@@ -329,7 +333,7 @@ fn overall(found: &[FoundCell<'_>], doubt: f64) -> Judged {
 }
 
 impl Judged {
-    fn of(estimate: Estimate, noise: Option<Estimate>, doubt: f64) -> Judged {
+    fn from_estimate(estimate: Estimate, noise: Option<Estimate>, doubt: f64) -> Judged {
         let ratio = estimate.center.exp();
         let Interval { low, high } = estimate.interval(doubt);
         let band = noise.map(|noise| noise.half_width(DOUBT));

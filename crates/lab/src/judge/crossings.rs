@@ -88,7 +88,7 @@ fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
     let runs: Vec<CrossingRuns> =
         cells.iter().filter_map(|((moves, way), rows)| runs_of(moves, way, rows)).collect();
     let memory = runs.iter().find(|runs| runs.way == MEMORY);
-    let memory = memory.and_then(|runs| MeanInterval::of(&runs.rates));
+    let memory = memory.and_then(|runs| MeanInterval::from_values(&runs.rates));
     let memory = memory.ok_or("no completed run has copied memory; run the study crossings")?;
     let memory = memory.over(CROSSINGS_OF_A_COPY.recip());
     Ok(runs.iter().filter_map(|one| way(one, memory, &runs)).collect())
@@ -100,7 +100,7 @@ fn runs_of(moves: &str, way: &str, rows: &[&Row]) -> Option<CrossingRuns> {
     let timed = rows.iter().filter(|row| row.soaked_ns.is_none());
     let cpu = |by: CpuBy| {
         let per_byte = |row: &&Row| Some(cpu_ns(row, by)? / moved_bytes(row));
-        MeanInterval::of(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())
+        MeanInterval::from_values(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())
     };
     Some(CrossingRuns {
         way: way.to_owned(),
@@ -123,7 +123,7 @@ fn rate(row: &Row) -> f64 {
 }
 
 fn way(one: &CrossingRuns, memory: MeanInterval, all: &[CrossingRuns]) -> Option<CrossingWay> {
-    let (rate, ceiling) = (MeanInterval::of(&one.rates)?, memory.over(one.crossings));
+    let (rate, ceiling) = (MeanInterval::from_values(&one.rates)?, memory.over(one.crossings));
     let more = all.iter().filter(|other| other.moves == one.moves && other.crossings > one.crossings);
     Some(CrossingWay {
         way: one.way.clone(),
@@ -134,11 +134,13 @@ fn way(one: &CrossingRuns, memory: MeanInterval, all: &[CrossingRuns]) -> Option
         bytes_per_second_interval: rate.ends(),
         ceiling_bytes_per_second: ceiling.value,
         ceiling_interval: ceiling.ends(),
-        beside_ceiling: IntervalVerdict::of(rate.interval, ceiling.interval),
+        beside_ceiling: IntervalVerdict::from_intervals(rate.interval, ceiling.interval),
         cpu_ns_per_byte: one.cpu.value,
         cpu_ns_per_byte_interval: one.cpu.ends(),
         cpu_beside_more: more
-            .map(|other| (other.way.clone(), IntervalVerdict::of(one.cpu.interval, other.cpu.interval)))
+            .map(|other| {
+                (other.way.clone(), IntervalVerdict::from_intervals(one.cpu.interval, other.cpu.interval))
+            })
             .collect(),
     })
 }

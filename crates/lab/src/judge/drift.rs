@@ -28,7 +28,7 @@ pub struct Drift {
 
 impl Drift {
     /// The drift of the completed runs of one study. `None` below four rounds.
-    pub fn of<'rows>(rows: impl IntoIterator<Item = &'rows Row>) -> Option<Drift> {
+    pub fn from_rows<'rows>(rows: impl IntoIterator<Item = &'rows Row>) -> Option<Drift> {
         let mut cells: BTreeMap<&BTreeMap<String, Level>, Vec<(u32, f64)>> = BTreeMap::new();
         for row in rows.into_iter().filter(|row| row.is_completed() && row.elapsed_ns > 0) {
             cells.entry(&row.asked).or_default().push((row.repeat, (row.elapsed_ns as f64).ln()));
@@ -79,7 +79,7 @@ mod tests {
 
     /// Two cells, the other three times as slow; each round so many per cent slower than the one before, with noise.
     fn rows(rounds: u32, percent: f64, seed: u64) -> Vec<Row> {
-        let mut random = Random::of(seed, "drift");
+        let mut random = Random::seeded(seed, "drift");
         let mut noise = || 1.0 + 0.02 * (random.next_u64() as f64 / u64::MAX as f64 - 0.5);
         let mut run = |cell: u32, repeat: u32| Row {
             asked: [("size".to_string(), Level::from(cell.to_string().as_str()))].into(),
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_drift_is_found_and_its_size() {
         for percent in [-2.0, 1.0, 3.0_f64] {
-            let drift = Drift::of(&rows(10, percent, 7)).expect("ten rounds");
+            let drift = Drift::from_rows(&rows(10, percent, 7)).expect("ten rounds");
             let known = (1.0 + percent / 100.0).powi(9);
             assert!((drift.factor / known - 1.0).abs() < 0.03, "{drift:?}, {known}");
             let words = drift.words().expect("it is shown");
@@ -105,15 +105,15 @@ mod tests {
 
     #[test]
     fn without_one_it_is_seldom_told() {
-        let told =
-            (0..200).filter(|&seed| Drift::of(&rows(6, 0.0, seed)).and_then(|it| it.words()).is_some());
+        let told = (0..200)
+            .filter(|&seed| Drift::from_rows(&rows(6, 0.0, seed)).and_then(|it| it.words()).is_some());
         assert!(told.count() <= 20, "one in twenty is meant");
     }
 
     #[test]
     fn few_rounds_and_failed_runs_say_nothing() {
-        assert_eq!(Drift::of(&rows(3, 5.0, 1)), None);
+        assert_eq!(Drift::from_rows(&rows(3, 5.0, 1)), None);
         let failed = rows(10, 5.0, 1).into_iter().map(|row| Row { outcome: "failed".into(), ..row });
-        assert_eq!(Drift::of(&failed.collect::<Vec<_>>()), None);
+        assert_eq!(Drift::from_rows(&failed.collect::<Vec<_>>()), None);
     }
 }

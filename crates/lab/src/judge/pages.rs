@@ -139,15 +139,19 @@ fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> V
             levels: levels(points),
             kernel_ns_per_touched_byte: slope.map(|slope| slope.value),
             kernel_ns_per_touched_byte_interval: slope.and_then(MeanInterval::ends),
-            slope_beside_quarter_of_stream: (is_other && stream.is_some())
-                .then(|| IntervalVerdict::of(interval(slope), interval(stream_slope).map(quarter))),
+            slope_beside_quarter_of_stream: (is_other && stream.is_some()).then(|| {
+                IntervalVerdict::from_intervals(interval(slope), interval(stream_slope).map(quarter))
+            }),
             dense_beside_stream: (is_other && stream.is_some())
-                .then(|| IntervalVerdict::of(interval(dense(points)), interval(stream_dense))),
+                .then(|| IntervalVerdict::from_intervals(interval(dense(points)), interval(stream_dense))),
             sparse_ratio_to_stream: sparse(points)
                 .zip(stream_sparse)
                 .filter(|_| is_other)
                 .map(|(one, other)| one.value / other.value),
-            dense_beside_sparse: IntervalVerdict::of(interval(dense(points)), interval(sparse(points))),
+            dense_beside_sparse: IntervalVerdict::from_intervals(
+                interval(dense(points)),
+                interval(sparse(points)),
+            ),
         }
     };
     interfaces.iter().map(curve).collect()
@@ -187,7 +191,7 @@ fn sparse(points: &[PagePoint]) -> Option<MeanInterval> {
 fn bandwidth(points: &[PagePoint], touched_bytes: f64) -> Option<MeanInterval> {
     let of_touch = points.iter().filter(|point| point.touched_bytes == touched_bytes);
     let rates: Vec<f64> = of_touch.filter_map(|point| point.bytes_per_second).collect();
-    MeanInterval::of(&rates)
+    MeanInterval::from_values(&rates)
 }
 
 fn levels(points: &[PagePoint]) -> Vec<PageLevel> {

@@ -64,7 +64,7 @@ pub struct StagePair {
 
 impl StageSpread {
     /// Of the samples of these runs. `None` without any.
-    pub fn of(runs: &[Vec<f64>]) -> Option<StageSpread> {
+    pub fn from_runs(runs: &[Vec<f64>]) -> Option<StageSpread> {
         let values = runs.concat();
         let standard_deviation = stats::standard_deviation(&values);
         Some(StageSpread { n: runs.len(), mean: stats::mean(&values)?, standard_deviation })
@@ -103,7 +103,7 @@ pub fn stage_pairs<'rows>(rows: impl IntoIterator<Item = &'rows Row>) -> Vec<Sta
 }
 
 fn pairs_of_cell(asked: &BTreeMap<String, Level>, stages: &BTreeMap<Level, StageRuns>) -> Vec<StagePair> {
-    let spreads = stages.iter().filter_map(|(stage, runs)| Some((stage, StageSpread::of(runs)?)));
+    let spreads = stages.iter().filter_map(|(stage, runs)| Some((stage, StageSpread::from_runs(runs)?)));
     let spreads: Vec<(&Level, StageSpread)> = spreads.collect();
     let pair = |one: &(&Level, StageSpread), other: &(&Level, StageSpread)| {
         let (deviations_apart, verdict) = separate(&one.1, &other.1);

@@ -53,7 +53,7 @@ pub enum IntervalVerdict {
 
 impl IntervalVerdict {
     /// Where the first lies beside the other.
-    pub fn of(one: Option<Interval>, other: Option<Interval>) -> IntervalVerdict {
+    pub fn from_intervals(one: Option<Interval>, other: Option<Interval>) -> IntervalVerdict {
         match one.zip(other) {
             Some((one, other)) if one.high < other.low => IntervalVerdict::Below,
             Some((one, other)) if one.low > other.high => IntervalVerdict::Above,
@@ -114,7 +114,7 @@ pub fn median_interval(values: &[f64], seed: u64) -> Option<Interval> {
     if values.len() < VALUES_MIN {
         return None;
     }
-    let mut random = Random::of(seed, "bootstrap");
+    let mut random = Random::seeded(seed, "bootstrap");
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let mut medians: Vec<f64> = (0..RESAMPLES).map(|_| resampled_median(&sorted, &mut random)).collect();
@@ -234,7 +234,7 @@ pub(crate) mod tests {
     /// an interval made of order statistics moves along with every monotonic change of the values.
     fn covered(count: usize) -> usize {
         let covers = |seed| {
-            let mut random = Random::of(seed, "coverage");
+            let mut random = Random::seeded(seed, "coverage");
             let values: Vec<f64> = (0..count).map(|_| deviate(&mut random)).collect();
             median_interval(&values, seed).expect("enough values").contains(0.0)
         };
@@ -252,7 +252,7 @@ pub(crate) mod tests {
     /// How many of 1000 seeded comparisons of 10 pairs, with 3 % noise, show a difference.
     fn flagged(true_ratio: f64) -> usize {
         let shows = |seed| {
-            let mut random = Random::of(seed, "pairs");
+            let mut random = Random::seeded(seed, "pairs");
             let mut time = |level: f64| level * (1.0 + 0.03 * deviate(&mut random));
             let pairs: Vec<(f64, f64)> = (0..10).map(|_| (time(1.0), time(true_ratio))).collect();
             paired_ratio(&pairs, seed).expect("pairs").verdict != ComparisonVerdict::NoDifferenceShown

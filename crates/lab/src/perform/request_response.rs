@@ -79,7 +79,7 @@ impl RequestResponse {
         let segment_bytes = info.map(|info| u64::from(info.segment_bytes)).filter(|bytes| *bytes > 0);
         let events: Vec<AnswerEvent> = (1..)
             .zip(&timed.answers_ns)
-            .map(|(event, elapsed_ns)| AnswerEvent::of(event, *elapsed_ns, rtt_us))
+            .map(|(event, elapsed_ns)| AnswerEvent::from_times(event, *elapsed_ns, rtt_us))
             .collect();
         let later: Vec<f64> =
             events.iter().skip(1).filter_map(|it| it.rounds).map(|rounds| rounds as f64).collect();
@@ -105,7 +105,7 @@ impl RequestResponse {
 }
 
 impl AnswerEvent {
-    fn of(event: u64, elapsed_ns: u64, rtt_us: Option<u64>) -> AnswerEvent {
+    fn from_times(event: u64, elapsed_ns: u64, rtt_us: Option<u64>) -> AnswerEvent {
         let round_trips = rtt_us.map(|us| elapsed_ns as f64 / 1e3 / us as f64);
         let rounds = round_trips.map(|trips| (trips.round() as u64).max(1));
         AnswerEvent { event, elapsed_ns, round_trips, rounds }

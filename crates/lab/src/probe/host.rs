@@ -31,7 +31,7 @@ pub struct HostFacts {
 
 impl HostFacts {
     /// This host, with the file system of `folder`.
-    pub fn of(folder: &Path) -> HostFacts {
+    pub fn read(folder: &Path) -> HostFacts {
         let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         HostFacts {
             name: name(),
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn this_host_has_processors_and_a_kernel() {
-        let host = HostFacts::of(Path::new("."));
+        let host = HostFacts::read(Path::new("."));
         assert!(host.cpus > 0 && !host.kernel.is_empty() && !host.file_system.is_empty(), "{host:?}");
         assert!(load() >= 0.0);
     }

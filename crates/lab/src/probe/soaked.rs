@@ -123,11 +123,11 @@ pub struct Calibrated {
 
 impl Calibrated {
     /// The background is the mean of the calibrations.
-    pub fn of(windows: &[Window]) -> Calibrated {
+    pub fn from_windows(windows: &[Window]) -> Calibrated {
         let sum = |of: fn(&Window) -> i64| windows.iter().map(of).sum::<i64>() as f64;
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         Calibrated {
-            calibrations: windows.iter().map(Calibration::of).collect(),
+            calibrations: windows.iter().map(Calibration::from_window).collect(),
             iterations_per_cpu_s: 1e9 * share(sum(Window::iterations), sum(Window::clock_ns)),
             background: share(sum(Window::used_ns), sum(|window| window.elapsed_ns as i64)),
         }
@@ -223,7 +223,7 @@ impl Conditions {
 }
 
 impl Calibration {
-    fn of(window: &Window) -> Calibration {
+    fn from_window(window: &Window) -> Calibration {
         Calibration {
             elapsed_ns: window.elapsed_ns,
             soaked_ns: window.soaked_ns() as u64,
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn calibrated(first: f64, second_one: f64) -> Calibrated {
-        Calibrated::of(&[second([first, 0.0]), second([0.0, second_one])])
+        Calibrated::from_windows(&[second([first, 0.0]), second([0.0, second_one])])
     }
 
     fn quiet() -> Conditions {
@@ -331,9 +331,11 @@ mod tests {
 
     #[test]
     fn what_had_nothing_before_the_run_is_not_calibrated() {
-        let (_, soaked) = Calibrated::of(&[second([1.0, 1.0])]).soaked(&second([0.0, 0.0]), &quiet());
+        let (_, soaked) =
+            Calibrated::from_windows(&[second([1.0, 1.0])]).soaked(&second([0.0, 0.0]), &quiet());
         assert!(soaked.why.concat().contains("others used all CPUs"), "{:?}", soaked.why);
-        let (_, soaked) = Calibrated::of(&[second([1.0, 0.9])]).soaked(&second([0.0, 0.0]), &quiet());
+        let (_, soaked) =
+            Calibrated::from_windows(&[second([1.0, 0.9])]).soaked(&second([0.0, 0.0]), &quiet());
         assert!(!soaked.why.concat().contains("others used all CPUs"), "{:?}", soaked.why);
     }
 
@@ -454,7 +456,7 @@ mod tests {
         let one =
             Window { threads: second([0.25, 0.0]).threads[..1].to_vec(), elapsed_ns: S, ..Window::default() };
         let idle = Window { threads: second([0.0, 0.0]).threads[..1].to_vec(), ..one.clone() };
-        let known = Calibrated::of(&[idle.clone(), idle]);
+        let known = Calibrated::from_windows(&[idle.clone(), idle]);
         for (allowed, cpu_ns) in [(1, Some(S as i64 / 4)), (2, None)] {
             let conditions = Conditions { allowed, online: allowed, ..Conditions::default() };
             let (soaked_ns, soaked) = known.soaked(&one, &conditions);

@@ -105,7 +105,7 @@ impl Soaker {
         let (threads, fallback) = SoakerThreads::start(cpus)?;
         sleep(SETTLE);
         let windows = [threads.calibrate(), threads.calibrate()];
-        let calibrated = Calibrated::of(&windows);
+        let calibrated = Calibrated::from_windows(&windows);
         let conditions =
             Conditions { allowed: allowed.len(), online: online_cpus(), quota_cpus: quota_cpus(), fallback };
         Ok(Soaker { begin: threads.now(), threads, conditions, calibrated })

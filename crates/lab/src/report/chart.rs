@@ -63,7 +63,7 @@ pub struct ChartPoint {
 
 impl Chart {
     /// Puts lines over one axis; none if there is nothing to draw.
-    pub fn of(
+    pub fn from_lines(
         title: &str,
         x_label: &str,
         y_label: &str,
@@ -158,7 +158,7 @@ fn of_factor(study: &StudySummary, factor: &str, measure: ChartMeasure) -> Optio
         Some(words.collect::<Vec<_>>().join(", ")).filter(|it| !it.is_empty()).unwrap_or(study.study.clone())
     };
     let lines = lines.into_iter().map(|(key, points)| (label(key), points)).collect();
-    let chart = Chart::of(&format!("{title} against {factor}"), factor, unit, lines)?;
+    let chart = Chart::from_lines(&format!("{title} against {factor}"), factor, unit, lines)?;
     let is_size = study.cells.iter().any(|cell| cell.asked.get(factor).is_some_and(Level::is_size));
     Some(Chart { x_kind: if is_size { "bytes" } else { "number" }, ..chart })
 }

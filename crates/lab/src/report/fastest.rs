@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn lines(rows: &[Row]) -> Vec<String> {
-        fastest_lines(&Summary::of(&[rows.to_vec()]).studies[0])
+        fastest_lines(&Summary::from_rows(&[rows.to_vec()]).studies[0])
     }
 
     #[test]

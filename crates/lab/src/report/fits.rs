@@ -37,7 +37,7 @@ pub fn add(html: &mut Html, rows: &[Row]) -> Option<Chart> {
     }
     html.list(fits.refused.iter().map(|refused| format!("no fit of {}: {}", refused.group, refused.why)));
     let lines = groups.iter().flat_map(|(group, fit)| lines(group, fit)).collect();
-    let chart = Chart::of("CPU time for a byte and its fit", "request_size", "ns/byte", lines)?;
+    let chart = Chart::from_lines("CPU time for a byte and its fit", "request_size", "ns/byte", lines)?;
     Some(Chart { x_kind: "bytes", ..chart })
 }
 

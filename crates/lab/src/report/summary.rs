@@ -129,14 +129,14 @@ type FoundRow<'rows> = (usize, &'rows Row);
 
 impl Summary {
     /// Sums up files of rows.
-    pub fn of(files: &[Vec<Row>]) -> Summary {
+    pub fn from_rows(files: &[Vec<Row>]) -> Summary {
         let mut studies: BTreeMap<&str, Vec<FoundRow<'_>>> = BTreeMap::new();
         for (file, row) in
             files.iter().enumerate().flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)))
         {
             studies.entry(&row.study).or_default().push((file, row));
         }
-        let studies = studies.into_iter().map(|(name, rows)| StudySummary::of(name, &rows)).collect();
+        let studies = studies.into_iter().map(|(name, rows)| StudySummary::from_rows(name, &rows)).collect();
         Summary { v: 1, studies }
     }
 
@@ -147,7 +147,7 @@ impl Summary {
 }
 
 impl StudySummary {
-    fn of(name: &str, rows: &[FoundRow<'_>]) -> StudySummary {
+    fn from_rows(name: &str, rows: &[FoundRow<'_>]) -> StudySummary {
         let mut cells: BTreeMap<&Levels, Vec<FoundRow<'_>>> = BTreeMap::new();
         rows.iter().for_each(|&(file, row)| cells.entry(&row.asked).or_default().push((file, row)));
         let baselines: BTreeSet<&Levels> = rows.iter().flat_map(|(_, row)| &row.baselines).collect();
@@ -157,7 +157,7 @@ impl StudySummary {
         };
         let mut summaries: Vec<CellSummary> = cells
             .iter()
-            .map(|(asked, rows)| CellSummary { ratios: ratios(asked), ..CellSummary::of(asked, rows) })
+            .map(|(asked, rows)| CellSummary { ratios: ratios(asked), ..CellSummary::from_rows(asked, rows) })
             .collect();
         summaries.sort_by(CellSummary::by_levels);
         StudySummary {
@@ -174,7 +174,7 @@ impl StudySummary {
 }
 
 impl CellSummary {
-    fn of(asked: &Levels, rows: &[FoundRow<'_>]) -> CellSummary {
+    fn from_rows(asked: &Levels, rows: &[FoundRow<'_>]) -> CellSummary {
         let completed: Vec<&Row> =
             rows.iter().map(|(_, row)| *row).filter(|row| row.is_completed()).collect();
         let mut failed = BTreeMap::new();
@@ -331,7 +331,7 @@ fn drift_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     let files: BTreeSet<(usize, u64)> = rows.iter().map(|(file, row)| (*file, row.seed)).collect();
     let of = |(at, seed): (usize, u64)| {
         let these = rows.iter().filter(|(file, row)| (*file, row.seed) == (at, seed));
-        Drift::of(these.map(|(_, row)| *row))?.words()
+        Drift::from_rows(these.map(|(_, row)| *row))?.words()
     };
     files.into_iter().filter_map(of).collect()
 }
@@ -386,7 +386,7 @@ mod tests {
     }
 
     fn study(files: &[Vec<Row>]) -> StudySummary {
-        Summary::of(files).studies.remove(0)
+        Summary::from_rows(files).studies.remove(0)
     }
 
     #[test]

@@ -256,7 +256,7 @@ times as fast, median of the rounds' ratios [95 % interval]:
 
 note: cp 1GiB: failed runs: 1 io (exit status: 1)
 ";
-        assert_eq!(Summary::of(&[rows]).to_string(), expected);
+        assert_eq!(Summary::from_rows(&[rows]).to_string(), expected);
     }
 
     /// The study `disks` printed no ratio at all: each of its cells is the baseline of some factor.
@@ -275,7 +275,7 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
                 [case("sequential", "here", round, 1_000_000), case("random", "here", round, 2_000_000)];
             here.into_iter().chain([case("random", "xfs", round, 8_000_000)])
         };
-        let text = Summary::of(&[(0..5).flat_map(round).collect()]).to_string();
+        let text = Summary::from_rows(&[(0..5).flat_map(round).collect()]).to_string();
         let ratios: Vec<&str> = text.lines().filter(|line| line.contains(" / ")).map(str::trim).collect();
         assert_eq!(ratios.len(), 2, "{text}");
         for words in ["here random / sequential: 0.50", "xfs random / here: 0.25"] {
@@ -307,7 +307,7 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
             beside.into_iter().chain([of("none", "a", 1735.0), of("none", "b", 1735.0)])
         };
         let rows: Vec<Row> = (0..5).flat_map(round).collect();
-        let text = Summary::of(&[rows]).to_string();
+        let text = Summary::from_rows(&[rows]).to_string();
         for words in [
             "a 1500 / a none: 0.70 [0.70..0.70], n = 5; a drop of 29.8 % [29.8..29.8]",
             "a 9000 / a none: 0.81 [0.81..0.81], n = 5; a drop of 19.3 % [19.3..19.3]",
@@ -324,19 +324,19 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
             ..row("pump", 0, 1_000_000_000)
         };
         let rows = [100_000, 300_000, 200_000].map(read).to_vec();
-        let text = Summary::of(&[rows]).to_string();
+        let text = Summary::from_rows(&[rows]).to_string();
         let [head, figures] = ["read's median", "200"].map(|word| {
             let line = text.lines().find(|line| line.contains(word));
             line.unwrap_or_else(|| panic!("{word}: {text}"))
         });
         assert!(head.contains("99 %") && figures.contains("4.00 ms"), "{text}");
-        assert!(!Summary::of(&[vec![row("cp", 0, 1)]]).to_string().contains("read's median"));
+        assert!(!Summary::from_rows(&[vec![row("cp", 0, 1)]]).to_string().contains("read's median"));
     }
 
     #[test]
     fn few_rounds_show_no_difference() {
-        let text =
-            Summary::of(&[vec![row("cp", 0, 2_000_000_000), row("pump", 0, 1_000_000_000)]]).to_string();
+        let text = Summary::from_rows(&[vec![row("cp", 0, 2_000_000_000), row("pump", 0, 1_000_000_000)]])
+            .to_string();
         assert!(
             text.contains("pump / cp: 2.00 (n = 1, too few for an interval), cannot be judged"),
             "{text}"

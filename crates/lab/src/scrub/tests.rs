@@ -31,7 +31,7 @@ type Inject<'a> = &'a dyn Fn(&SectorForm, (u32, u64), &mut Sector, &mut Random) 
 /// Injects into every second sector of two files, judges all in a random order by blocks, and compares. Gives how many
 /// clean sectors there were.
 fn inject_everywhere(inject: Inject<'_>) -> u64 {
-    let (form, mut random) = (SectorForm::new(SEED), Random::of(SEED, "plant"));
+    let (form, mut random) = (SectorForm::new(SEED), Random::seeded(SEED, "plant"));
     let each = INJECTED / 2;
     let mut clean = 0;
     for file in [0, 1] {

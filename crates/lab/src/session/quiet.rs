@@ -33,7 +33,7 @@ struct Activity {
 
 impl QuietDisk {
     /// The disk under the folder.
-    pub fn of(folder: &Path) -> std::io::Result<QuietDisk> {
+    pub fn containing(folder: &Path) -> std::io::Result<QuietDisk> {
         let device = std::fs::metadata(folder)?.dev();
         let name = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
         let stat = std::fs::canonicalize(name).ok().map(|device| whole_disk(device).join("stat"));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_stop_ends_the_wait() {
         let folder = tempfile::tempdir().expect("a folder");
-        let disk = QuietDisk::of(folder.path()).expect("a folder");
+        let disk = QuietDisk::containing(folder.path()).expect("a folder");
         let quiet = disk.wait_quiet(&AtomicBool::new(true));
         assert!(!quiet || disk.stat.is_none());
     }

@@ -49,7 +49,7 @@ pub fn rerun(arguments: &RerunArguments) -> anyhow::Result<Summary> {
         .try_for_each(|study| StudySession::open(study, &out, &asked, asked.this_program()?)?.run())?;
     let names: BTreeSet<&str> = studies.iter().map(|study| study.name.as_str()).collect();
     let rows = read_rows(&out)?.into_iter().filter(|row| names.contains(row.study.as_str())).collect();
-    Ok(Summary::of(&[rows]))
+    Ok(Summary::from_rows(&[rows]))
 }
 
 /// The studies that rows hold, in their order, each as often as it was changed.

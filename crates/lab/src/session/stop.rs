@@ -23,7 +23,7 @@ pub fn is_enough(rule: &StopRule, cells: &[&BTreeMap<String, Level>], rows: &[Ro
     if runs.len() < cells.len() * rounds as usize {
         return false;
     }
-    let summary = Summary::of(&[rows]);
+    let summary = Summary::from_rows(&[rows]);
     summary.studies.iter().flat_map(|study| &study.cells).all(|cell| is_narrow(rule, cell))
 }
 

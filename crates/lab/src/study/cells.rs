@@ -87,7 +87,7 @@ impl Study {
     ) -> Vec<usize> {
         let mut order: Vec<Vec<usize>> = self.side_by_side(cells.len());
         match self.order {
-            Order::Interleaved => Random::of(self.seed, &format!("{kind} {round}")).shuffle(&mut order),
+            Order::Interleaved => Random::seeded(self.seed, &format!("{kind} {round}")).shuffle(&mut order),
         }
         if round % 2 == 1 {
             order.iter_mut().for_each(|cells| cells.reverse());

@@ -27,7 +27,7 @@ pub fn complaint(error: &toml::de::Error, text: &str) -> String {
     let at = error.span().map(|span| span.start.min(text.len()));
     let message = error.message().replace('\n', ", ");
     let key = at.and_then(|at| key_before(text, at));
-    let words = words(&message, key);
+    let words = message_with_key(&message, key);
     match at {
         // A field that is missing in the whole file is missing in no line of it.
         Some(0) | None if message.starts_with("missing field") => words,
@@ -47,7 +47,7 @@ fn key_before(text: &str, at: usize) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-fn words(message: &str, key: Option<&str>) -> String {
+fn message_with_key(message: &str, key: Option<&str>) -> String {
     let lacks = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
     let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     let unknown = message

@@ -142,7 +142,7 @@ pub struct EmulatedLink {
 
 impl EmulatedLink {
     pub fn new(set: LinkSettings) -> EmulatedLink {
-        let random = Random::of(set.seed, "a link");
+        let random = Random::seeded(set.seed, "a link");
         let losses = Losses::new(set.loss, set.seed);
         EmulatedLink {
             set,

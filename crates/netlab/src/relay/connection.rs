@@ -74,7 +74,7 @@ impl RelayConnection {
     ) -> io::Result<RelayConnection> {
         prepare(&client)?;
         let (now, delay) = (clock.now(), options.delay);
-        let random = |way: &str| Random::of(seed.0, &format!("relay {} {way}", seed.1));
+        let random = |way: &str| Random::seeded(seed.0, &format!("relay {} {way}", seed.1));
         Ok(RelayConnection {
             sides: [RelaySide { stream: Some(client), is_blocked: false }, RelaySide::default()],
             lines: [

@@ -32,7 +32,7 @@ impl Caller {
     pub const OWN: Caller = Caller(None);
 
     /// A caller from an address.
-    pub fn of(address: IpAddr) -> Caller {
+    pub fn from_address(address: IpAddr) -> Caller {
         const HOST_BITS: u32 = 64;
         Caller(Some(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> HOST_BITS << HOST_BITS).into()),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn caller(address: &str) -> Caller {
-        Caller::of(address.parse().expect("an address"))
+        Caller::from_address(address.parse().expect("an address"))
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub struct ConnectionLook {
 }
 
 impl ConnectionProbe {
-    pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<ConnectionProbe> {
+    pub(crate) fn from_socket(socket: BorrowedFd<'_>) -> Option<ConnectionProbe> {
         socket.try_clone_to_owned().ok().map(ConnectionProbe)
     }
 

@@ -20,8 +20,8 @@ pub fn host_settings(version: &str, socket: Option<&SocketFacts>) -> HostSetting
     let facts = SettingsTree::of_system().facts();
     let congestion = socket.and_then(|socket| socket.congestion.as_deref());
     HostSettings {
-        version: Some(ShortText::of(version)),
-        congestion: congestion.map(ShortText::of).or(facts.congestion.clone()),
+        version: Some(ShortText::shortened(version)),
+        congestion: congestion.map(ShortText::shortened).or(facts.congestion.clone()),
         link: socket.and_then(|socket| link_facts(socket.local.ip())),
         ..facts
     }
@@ -38,7 +38,7 @@ fn link_facts(address: IpAddr) -> Option<LinkFacts> {
     ] {
         match has_offload(&name, offload) {
             Ok(is_on) => *state = Some(is_on),
-            Err(error) => link.offloads_unknown = Some(ShortText::of(&error.to_string())),
+            Err(error) => link.offloads_unknown = Some(ShortText::shortened(&error.to_string())),
         }
     }
     Some(link)
@@ -61,7 +61,7 @@ impl SettingsTree {
     }
 
     fn words(&self, path: &str) -> Option<ShortText> {
-        self.text(path).filter(|text| !text.is_empty()).map(|text| ShortText::of(&text))
+        self.text(path).filter(|text| !text.is_empty()).map(|text| ShortText::shortened(&text))
     }
 
     fn tcp(&self, name: &str) -> String {
@@ -102,7 +102,7 @@ impl SettingsTree {
         let device = self.0.join(&folder).join("device").canonicalize().ok();
         let interrupts = device.as_deref().map(interrupts).filter(|numbers| !numbers.is_empty());
         LinkFacts {
-            name: Some(ShortText::of(name)),
+            name: Some(ShortText::shortened(name)),
             mtu_bytes: self.number(folder.join("mtu")),
             // A device that does not know its speed says -1.
             mbit_per_s: self.number::<i64>(folder.join("speed")).and_then(|speed| u32::try_from(speed).ok()),
@@ -187,7 +187,7 @@ mod tests {
         let facts = tree.facts();
         assert_eq!(facts.receive_buffer, Some([4096, 131_072, 6_291_456]));
         assert_eq!((facts.slow_start_after_idle, facts.smt, facts.cpus), (Some(true), Some(false), Some(5)));
-        assert_eq!(facts.congestion_available, Some(ShortText::of("reno cubic")));
+        assert_eq!(facts.congestion_available, Some(ShortText::shortened("reno cubic")));
         assert_eq!(facts.window_scaling, Some(false));
         assert_eq!((facts.send_buffer, facts.kernel, facts.mtu_probing), (None, None, None));
     }

@@ -243,7 +243,7 @@ fn agent(forwarder: Option<&Proxy>, url: &WebUrl, silence: Duration, stop: &Arc<
         .max_idle_connections(BODIES_MAX)
         .max_idle_connections_per_host(BODIES_MAX)
         .build();
-    let (forwarder, stop) = (forwarder.map(Forwarder::of), Arc::clone(stop));
+    let (forwarder, stop) = (forwarder.map(Forwarder::to_proxy), Arc::clone(stop));
     let zoned = url.zone().map(|(address, zone)| (address.to_owned(), zone.to_owned()));
     let addresses = AddressesOf { silence, forwarder: forwarder.clone(), zoned, stop: Arc::clone(&stop) };
     let connector =

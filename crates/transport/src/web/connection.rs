@@ -42,7 +42,7 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    pub(super) fn of(proxy: &Proxy) -> Forwarder {
+    pub(super) fn to_proxy(proxy: &Proxy) -> Forwarder {
         let login = match (proxy.username(), proxy.password()) {
             (None, None) => String::new(),
             (user, word) => {

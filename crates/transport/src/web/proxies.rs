@@ -36,10 +36,10 @@ pub(super) enum Way<'proxy> {
 
 impl Proxies {
     pub(super) fn of_environment() -> Proxies {
-        Proxies::of(&|name| std::env::var(name).ok())
+        Proxies::from_variables(&|name| std::env::var(name).ok())
     }
 
-    fn of(variable: &dyn Fn(&str) -> Option<String>) -> Proxies {
+    fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Proxies {
         let first = |names: &[&'static str]| {
             let mut told = names.iter().filter_map(|name| Some((*name, variable(name)?)));
             told.find(|(_, value)| !value.is_empty())
@@ -118,7 +118,7 @@ mod tests {
     fn way(set: &[(&str, &str)], url: &str) -> String {
         let find = |name: &str| set.iter().find(|(it, _)| *it == name).map(|(_, value)| (*value).to_owned());
         let url = WebUrl::parse(url.as_bytes()).expect("a URL");
-        match Proxies::of(&find).way(&url) {
+        match Proxies::from_variables(&find).way(&url) {
             Ok(Way::Direct) => "direct".into(),
             Ok(Way::Forwarded(proxy)) => format!("forwarded by {}:{}", proxy.host(), proxy.port()),
             Ok(Way::Tunnel(proxy)) => format!("tunnel of {}:{}", proxy.host(), proxy.port()),

@@ -223,7 +223,7 @@ pub struct Typed {
 }
 
 impl Typed {
-    fn of(matches: &ArgMatches) -> Typed {
+    fn from_matches(matches: &ArgMatches) -> Typed {
         let typed = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         Typed {
             update: typed("update"),
@@ -243,7 +243,7 @@ impl TreeArguments {
     /// Takes the order of the flags from what clap found.
     pub fn take_order(&mut self, matches: &ArgMatches) {
         self.patterns.take_order(matches);
-        self.typed = Typed::of(matches);
+        self.typed = Typed::from_matches(matches);
     }
 
     /// What was typed and would not be heeded, in words.

@@ -23,14 +23,14 @@ pub fn report(arguments: &LabReportArguments, output: &Output) -> i32 {
     };
     match page.write(out) {
         Ok(()) => {
-            output.line(&format!("pump: {}", words(&page, out)));
+            output.line(&format!("pump: {}", message(&page, out)));
             Status::Done as i32
         }
         Err(error) => refuse(&error, Status::Failed, output),
     }
 }
 
-fn words(page: &Page, out: &Path) -> String {
+fn message(page: &Page, out: &Path) -> String {
     let out = datapump::shown(out.as_os_str().as_encoded_bytes());
     let Page { studies, runs, failed_runs, samples, charts, torn_lines, .. } = page;
     let series = if *samples > 0 { format!(", {samples} samples of TCP") } else { String::new() };

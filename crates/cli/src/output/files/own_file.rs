@@ -155,7 +155,7 @@ impl WrittenFile {
     }
 
     #[cfg(test)]
-    pub fn of(file: File) -> WrittenFile {
+    pub fn from_file(file: File) -> WrittenFile {
         WrittenFile { path: PathBuf::new(), file, failed: Mutex::default() }
     }
 

@@ -22,26 +22,26 @@ const BBR: &str = "sudo sysctl -w net.ipv4.tcp_congestion_control=bbr";
 
 /// The findings about a host.
 pub(super) fn host_findings(facts: &HostSettings, needs: PathNeeds) -> Vec<Finding> {
-    let plain = |name, text: &Option<ShortText>| words(text).map(|value| Finding::good(name, value));
+    let plain = |name, text: &Option<ShortText>| shown_text(text).map(|value| Finding::good(name, value));
     let device = facts.link.as_ref().and_then(|link| plain_name(link.name.as_ref()));
     let found = [
         plain("pump", &facts.version),
         plain("kernel", &facts.kernel),
-        words(&facts.congestion).map(|name| congestion(&name, facts, needs)),
+        shown_text(&facts.congestion).map(|name| congestion(&name, facts, needs)),
         facts.slow_start_after_idle.map(|is_on| slow_start(is_on, needs)),
         facts.mtu_probing.map(|mode| mtu_probing(mode, needs)),
-        words(&facts.default_qdisc).map(|name| qdisc(&name, facts)),
+        shown_text(&facts.default_qdisc).map(|name| qdisc(&name, facts)),
         facts.link.as_ref().map(link_words),
         facts.link.as_ref().map(|link| offloads(link, device)),
         facts.link.as_ref().map(|link| interrupts(link, facts.cpus)),
         facts.link.as_ref().map(|link| numa(link, facts.numa_nodes)),
-        Some(words(&facts.governor).map_or_else(no_governor, |name| governor(&name))),
+        Some(shown_text(&facts.governor).map_or_else(no_governor, |name| governor(&name))),
         facts.smt.map(|is_on| smt(is_on, facts.cpus)),
     ];
     found.into_iter().flatten().collect()
 }
 
-fn words(text: &Option<ShortText>) -> Option<String> {
+fn shown_text(text: &Option<ShortText>) -> Option<String> {
     text.as_ref().map(|text| shown(text.as_str().as_bytes()))
 }
 
@@ -53,7 +53,7 @@ pub(super) fn plain_name(name: Option<&ShortText>) -> Option<&str> {
 }
 
 fn congestion(name: &str, facts: &HostSettings, needs: PathNeeds) -> Finding {
-    let available = words(&facts.congestion_available).unwrap_or_else(|| "unknown".into());
+    let available = shown_text(&facts.congestion_available).unwrap_or_else(|| "unknown".into());
     let value = format!("{name} (available: {available})");
     let has = |wanted: &str| available.split_whitespace().any(|one| one == wanted);
     let load = if has("bbr") { "" } else { "sudo modprobe tcp_bbr && " };
@@ -100,7 +100,7 @@ fn mtu_probing(mode: u8, needs: PathNeeds) -> Finding {
 }
 
 fn qdisc(name: &str, facts: &HostSettings) -> Finding {
-    let is_paced = words(&facts.congestion).is_some_and(|name| name.starts_with("bbr"));
+    let is_paced = shown_text(&facts.congestion).is_some_and(|name| name.starts_with("bbr"));
     // Loopback and tunnels have no queue of their own.
     let is_virtual = facts.link.as_ref().is_some_and(|link| link.is_virtual == Some(true));
     match (is_paced && !is_virtual, name) {
@@ -117,7 +117,7 @@ fn qdisc(name: &str, facts: &HostSettings) -> Finding {
 }
 
 fn name_of(link: &LinkFacts) -> String {
-    words(&link.name).unwrap_or_else(|| "unnamed".into())
+    shown_text(&link.name).unwrap_or_else(|| "unnamed".into())
 }
 
 fn link_words(link: &LinkFacts) -> Finding {
@@ -138,7 +138,7 @@ fn offloads(link: &LinkFacts, device: Option<&str>) -> Finding {
         .filter_map(|(name, state)| Some(format!("{name} {}", if (*state)? { "on" } else { "off" })))
         .collect();
     if states.is_empty() {
-        let why = words(&link.offloads_unknown).unwrap_or_else(|| "the device does not tell".into());
+        let why = shown_text(&link.offloads_unknown).unwrap_or_else(|| "the device does not tell".into());
         return Finding::good("offloads", format!("unavailable: {why}"));
     }
     let value = states.join(", ");
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     fn text(words: &str) -> Option<ShortText> {
-        Some(ShortText::of(words))
+        Some(ShortText::shortened(words))
     }
 
     fn one(facts: &HostSettings, needs: PathNeeds, name: &str) -> Finding {

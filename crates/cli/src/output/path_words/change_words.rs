@@ -16,7 +16,7 @@ pub struct DoneWords {
 
 impl DoneWords {
     /// Of a change that was made.
-    pub fn of(change: &Change) -> DoneWords {
+    pub fn from_change(change: &Change) -> DoneWords {
         let done = match (change.kind, change.what) {
             (ChangeKind::Delete, _) => "deleted",
             (ChangeKind::Adjust, _) => "attributes set",

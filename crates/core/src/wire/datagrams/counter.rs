@@ -89,7 +89,7 @@ impl DatagramCounter {
         let lost = (0..sent).filter(|sequence| !self.has(*sequence));
         DatagramCounts {
             lost: sent - self.counts.unique,
-            gaps: LossGaps::of(lost),
+            gaps: LossGaps::from_lost(lost),
             // What another side says may be any number; a jitter of nine years is one.
             jitter_ns: (self.jitter_ns as u64).min(crate::wire::bounds::COUNT_MAX),
             ..self.counts.clone()

@@ -23,7 +23,7 @@ pub struct LossGaps {
 
 impl LossGaps {
     /// Of lost sequence numbers in their order.
-    pub fn of(lost: impl Iterator<Item = u64>) -> LossGaps {
+    pub fn from_lost(lost: impl Iterator<Item = u64>) -> LossGaps {
         let (mut last, mut gaps) = (None, LossGaps::default());
         // Welford's sums: numbers are added up to 2^26 times.
         let (mut mean, mut squares) = (0.0, 0.0);

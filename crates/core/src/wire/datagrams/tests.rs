@@ -77,7 +77,7 @@ proptest! {
         prop_assert_eq!(sent, counted.unique + counted.lost);
         prop_assert_eq!(counted.duplicates, (arrivals.len() - unique.len()) as u64);
         let lost = (0..sent).filter(|number| !unique.contains(number));
-        prop_assert_eq!(counted.gaps, LossGaps::of(lost));
+        prop_assert_eq!(counted.gaps, LossGaps::from_lost(lost));
     }
 
     #[test]
@@ -143,7 +143,7 @@ fn no_clock_is_compared_with_another() {
 
 #[test]
 fn gaps_of_losses_by_hand() {
-    let of = |lost: &[u64]| LossGaps::of(lost.iter().copied());
+    let of = |lost: &[u64]| LossGaps::from_lost(lost.iter().copied());
     assert_eq!(of(&[]), LossGaps::default());
     assert_eq!(of(&[5]), LossGaps::default());
     let periodic = LossGaps { gaps: 3, mean_thousandths: 10_000, variation_thousandths: 0, longest: 10 };

@@ -161,7 +161,7 @@ impl WalkAhead {
         }
         let step = self.current.pop_front()?;
         self.names_bytes -= bytes_of(&step);
-        if let Some(asked) = Unanswered::of(&step.1) {
+        if let Some(asked) = Unanswered::from_request(&step.1) {
             self.asked.insert(step.0, asked);
         }
         Some(step)
@@ -342,7 +342,7 @@ impl WalkAhead {
 }
 
 impl Unanswered {
-    fn of(request: &PeerRequest) -> Option<Unanswered> {
+    fn from_request(request: &PeerRequest) -> Option<Unanswered> {
         match request {
             PeerRequest::Look(place) => Some(Unanswered::Look(*place)),
             PeerRequest::OpenPlace { .. } => Some(Unanswered::File),

@@ -19,7 +19,7 @@ impl ShortText {
     pub const BYTES_MAX: usize = 256;
 
     /// These words, as far as they fit.
-    pub fn of(words: &str) -> ShortText {
+    pub fn shortened(words: &str) -> ShortText {
         let mut end = words.len().min(ShortText::BYTES_MAX);
         while !words.is_char_boundary(end) {
             end -= 1;
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn words_are_cut_where_they_are_told_and_refused_where_they_come() {
         let long = "ä".repeat(ShortText::BYTES_MAX);
-        let facts = HostSettings { kernel: Some(ShortText::of(&long)), ..HostSettings::default() };
+        let facts = HostSettings { kernel: Some(ShortText::shortened(&long)), ..HostSettings::default() };
         assert_eq!(facts.kernel.as_ref().map(|words| words.as_str().len()), Some(ShortText::BYTES_MAX));
         assert_eq!(decode::<HostSettings>(&encode(&facts)), Ok(facts));
         let longer = HostSettings { kernel: Some(ShortText(long)), ..HostSettings::default() };

@@ -226,7 +226,7 @@ impl RemoteCopy {
         let asked = control.say(Message::Begin(begin)).and_then(|()| control.hear());
         let answer = asked.inspect_err(|fault| dialer.distrust(fault))?;
         let round_trip_ns = self.taken_for(shorter(round_trip_ns, start.elapsed()));
-        let welcome = Welcome::of(control.take_reply())?;
+        let welcome = Welcome::from_reply(control.take_reply())?;
         let connecting = dialer.round_trips();
         connections.know(dialer, welcome.session);
         let lanes = self.lanes().clamp(1, welcome.connections_max.max(1));

@@ -111,7 +111,7 @@ impl HandlePlace {
     pub(crate) fn told(&self, name: &OsStr) -> PlaceOutcome<Entry> {
         let name = Name::here(name.to_owned(), None);
         match self.path().file_name() == Some(&*name.name) {
-            true => Ok(listing::one(&OriginFolder::of(Arc::new(self.above()?.0)), name, false)),
+            true => Ok(listing::one(&OriginFolder::from_file(Arc::new(self.above()?.0)), name, false)),
             false => Ok(listing::missing(name)),
         }
     }

@@ -297,7 +297,7 @@ impl BackupFolder {
         let Some(Backup { folder: Some(path), .. }) = &job.0.backup else { return Ok(()) };
         let Ok(at) = PathAt::find_beneath(&self.stands, Path::new(".")) else { return Ok(()) };
         // Of many sources those above it are found at once.
-        let above = FoldersAbove::of(&at);
+        let above = FoldersAbove::from_path_at(&at);
         let mut around = above.ids().filter_map(|folder| trees.get(&folder)).flatten();
         match around.find(|(item, source)| self.is_copied_by((source, &item.patterns_above), &at, job)) {
             None => Ok(()),

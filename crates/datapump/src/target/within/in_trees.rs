@@ -85,13 +85,13 @@ impl<'items> TreeTargets<'items> {
     /// Sources that lie side by side have the same folders above.
     fn above(&self, at: &PathAt) -> Rc<FoldersAbove> {
         let Some(folder) = at.name().and_then(|_| at.path.parent()) else {
-            return Rc::new(FoldersAbove::of(at));
+            return Rc::new(FoldersAbove::from_path_at(at));
         };
         let mut known = self.above.borrow_mut();
         match known.get(folder) {
             Some(above) => Rc::clone(above),
             None => {
-                let above = Rc::new(FoldersAbove::of(at));
+                let above = Rc::new(FoldersAbove::from_path_at(at));
                 known.insert(folder.to_path_buf(), Rc::clone(&above));
                 above
             }

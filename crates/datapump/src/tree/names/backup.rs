@@ -150,7 +150,7 @@ impl UndoRename {
 
 /// What a command puts, which is told from others by its sources and by what is chosen of them.
 pub(crate) fn put_names(sources_sum: u64, options: &Options) -> PutNames {
-    PutNames::of(fnv(selected(options), &sources_sum.to_le_bytes()))
+    PutNames::for_command(fnv(selected(options), &sources_sum.to_le_bytes()))
 }
 
 /// A sum of sources of this host. The same words mean others in another working directory.
@@ -445,7 +445,7 @@ fn folder_of_file(shared: &Shared<'_>, backup: &Backup, folder: &File) -> Outcom
 pub(crate) fn finish_folders(shared: &Shared<'_>) {
     let is_synced = shared.settings.options.sync != Sync::None && !shared.settings.has_trees;
     let done = |folder: &File| match is_synced {
-        true => folder.sync_all().map_err(|error| Errno::of(&error)),
+        true => folder.sync_all().map_err(|error| Errno::from_io_error(&error)),
         false => Ok(()),
     };
     if let Err(errno) = shared.trees.backup_folders.finish(done) {
@@ -482,7 +482,7 @@ fn made_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
     match to.filter(|_| is_due) {
         Some(to) => {
             let to = names::open_folder(to, OsStr::new("."))?;
-            to.sync_all().map_err(|error| Errno::of(&error))
+            to.sync_all().map_err(|error| Errno::from_io_error(&error))
         }
         None => Ok(()),
     }

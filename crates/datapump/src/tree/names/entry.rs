@@ -275,7 +275,7 @@ impl BatchCursor {
         }
         shared.begin(&task);
         let bytes = task.expected_bytes();
-        let way = BlockRoute::of(how.in_kernel);
+        let way = BlockRoute::from_in_kernel(how.in_kernel);
         match task.ranges() {
             _ if bytes == 0 => finish::finish(shared, waits, task),
             Some(&[(at, end)]) if end - at <= shared.settings.shape.request_bytes.into() => {

@@ -264,7 +264,9 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bo
         }
         let synced = side.file().and_then(|folder| {
             let synced = folder.0.sync_all();
-            synced.map_err(|error| Problem::system(Operation::SyncFolder, &side.path(), Errno::of(&error).0))
+            synced.map_err(|error| {
+                Problem::system(Operation::SyncFolder, &side.path(), Errno::from_io_error(&error).0)
+            })
         });
         synced.unwrap_or_else(|problem| shared.ledger.report(problem));
     }

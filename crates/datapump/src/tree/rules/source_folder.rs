@@ -48,7 +48,7 @@ impl<'job> RuledFolder<'job> {
         job: (&'job Options, &'job Select),
     ) -> Outcome<RuledFolder<'job>> {
         let device = file_meta(&file)?.device;
-        let folder = OriginFolder { follow: job.0.follow, ..OriginFolder::of(Arc::new(file)) };
+        let folder = OriginFolder { follow: job.0.follow, ..OriginFolder::from_file(Arc::new(file)) };
         Ok(RuledFolder { folder, path: PathBuf::new(), above, device, job })
     }
 

@@ -29,12 +29,12 @@ pub fn has_dirty_pages(file: &File, at: u64, len: u64) -> bool {
 /// descriptor, NFS and CIFS write what they hold. An interrupted close has failed, and the next one does not know of it:
 /// a store that gave the upload up (goofys) answers with success then.
 pub fn flush(file: &File) -> Result<(), Errno> {
-    let twin = file.try_clone().map_err(|error| Errno::of(&error))?.into_raw_fd();
+    let twin = file.try_clone().map_err(|error| Errno::from_io_error(&error))?.into_raw_fd();
     // SAFETY: the descriptor was made one line above, nobody else knows it, and it is not used after this: Linux frees it
     // whatever close(2) answers.
     match unsafe { libc::close(twin) } {
         0 => Ok(()),
-        _ => Err(Errno::of(&std::io::Error::last_os_error())),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error())),
     }
 }
 

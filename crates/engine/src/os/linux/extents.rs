@@ -88,7 +88,7 @@ fn map_from(file: &File, start: u64) -> Result<Box<Map>, Errno> {
     let result = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP as _, &raw mut *map) };
     match result {
         0 => Ok(map),
-        _ => Err(Errno::of(&std::io::Error::last_os_error())),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error())),
     }
 }
 

@@ -161,7 +161,9 @@ impl MappedFile {
                 Err(MappedFault { at: meta.len(), cause: MappedCause::Cut(meta.len()) })
             }
             Ok(_) => Ok(()),
-            Err(error) => Err(MappedFault { at: 0, cause: MappedCause::System(Errno::of(&error)) }),
+            Err(error) => {
+                Err(MappedFault { at: 0, cause: MappedCause::System(Errno::from_io_error(&error)) })
+            }
         }
     }
 

@@ -15,7 +15,7 @@ fn what_a_run_put_that_did_not_end_well_is_known_to_the_next() {
     assert_eq!((put(&beside, "c"), put(&beside, "a")), (false, true));
     beside.finish();
     drop(first);
-    let second = PutNames::of(2);
+    let second = PutNames::for_command(2);
     assert_eq!((put(&second, "a"), put(&second, "d")), (true, false));
     second.finish();
     assert_eq!(count(), 1, "b is still to be dealt with");
@@ -26,14 +26,14 @@ fn what_a_run_put_that_did_not_end_well_is_known_to_the_next() {
     let cut = PutNames::default();
     put(&cut, "e");
     drop(cut);
-    let well = PutNames::of(2);
+    let well = PutNames::for_command(2);
     well.stays(&folder, OsStr::new("e"));
     well.finish();
     assert_eq!(count(), 0, "e is right");
     let fourth = PutNames::default();
     put(&fourth, "in/a");
     drop(fourth);
-    let other = PutNames::of(2);
+    let other = PutNames::for_command(2);
     other.look_in(&folder);
     other.finish();
     assert_eq!(count(), 1, "another command says nothing of it");
@@ -50,14 +50,14 @@ fn each_command_has_its_own_note() {
     let put = |run: &PutNames, name: &str| run.put(&folder, OsStr::new(name));
     let count = || std::fs::read_dir(home.path()).expect("a folder").count();
     for (command, name) in [(1, "a"), (2, "b"), (2, "c")] {
-        assert!(!put(&PutNames::of(command), name));
+        assert!(!put(&PutNames::for_command(command), name));
     }
     assert_eq!(count(), 2);
-    let first = PutNames::of(1);
+    let first = PutNames::for_command(1);
     assert!(put(&first, "b"));
     first.finish();
     assert_eq!(count(), 1);
-    let second = PutNames::of(2);
+    let second = PutNames::for_command(2);
     let has = ["a", "b", "c"].map(|name| second.has_earlier(&folder, OsStr::new(name)));
     assert_eq!(has, [false, false, true]);
     second.finish();

@@ -97,7 +97,7 @@ fn mean_bytes(report: &Report) -> u64 {
 }
 
 fn by_table(cause: Cause, options: &Options, report: &Report, gains: &[Gain]) -> (String, Option<String>) {
-    match Flag::of(cause, options, report).filter(|flag| flag.is_new(options)) {
+    match Flag::for_cause(cause, options, report).filter(|flag| flag.is_new(options)) {
         Some(flag) if gains.iter().any(|gain| gain.flag == flag.typed) => {
             ("Nothing that was tried helped".into(), None)
         }
@@ -128,7 +128,7 @@ struct Flag {
 
 impl Flag {
     /// The flag of a cause, if the copy leaves room for one.
-    fn of(cause: Cause, options: &Options, report: &Report) -> Option<Flag> {
+    fn for_cause(cause: Cause, options: &Options, report: &Report) -> Option<Flag> {
         let flag = |words, typed, options| Some(Flag { words, typed, options });
         let used = options.clone();
         match cause {

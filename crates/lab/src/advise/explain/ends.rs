@@ -54,14 +54,16 @@ pub(super) struct CopyEnds {
 }
 
 impl CopyEnds {
-    pub(super) fn of(case: &Case) -> CopyEnds {
+    pub(super) fn from_case(case: &Case) -> CopyEnds {
         let source = match &case.sources[..] {
             [one] => source_of(one),
             _ => End::Folder,
         };
         let sink = sink_of(&case.target);
         let disk = |end, place: Option<&Place>| match (end, place) {
-            (End::File(_) | End::Folder, Some(Place::Path(path))) => QuietDisk::of(nearest_there(path)).ok(),
+            (End::File(_) | End::Folder, Some(Place::Path(path))) => {
+                QuietDisk::containing(nearest_there(path)).ok()
+            }
             _ => None,
         };
         let (from, to) = (disk(source, case.sources.first()), disk(sink, Some(&case.target)));
@@ -176,17 +178,17 @@ mod tests {
             stop: Arc::default(),
         };
         assert!(
-            CopyEnds::of(&case(path(&folder.path().join("a/b")))).is_shared
-                || QuietDisk::of(folder.path()).is_err()
+            CopyEnds::from_case(&case(path(&folder.path().join("a/b")))).is_shared
+                || QuietDisk::containing(folder.path()).is_err()
         );
-        assert!(!CopyEnds::of(&case(Place::Stream)).is_shared);
+        assert!(!CopyEnds::from_case(&case(Place::Stream)).is_shared);
         assert!(!is_memory(Path::new("/proc/self")));
         // A container may have none.
         if Path::new("/dev/shm").is_dir() {
-            let into_memory = CopyEnds::of(&case(path(Path::new("/dev/shm/new"))));
+            let into_memory = CopyEnds::from_case(&case(path(Path::new("/dev/shm/new"))));
             assert!(
                 into_memory.is_into_memory
-                    || QuietDisk::of(folder.path()).is_ok_and(|disk| disk.name().is_none())
+                    || QuietDisk::containing(folder.path()).is_ok_and(|disk| disk.name().is_none())
             );
         }
     }

@@ -320,7 +320,7 @@ impl Bench<'_> {
 
 /// A part that failed says why; one that was stopped at its limit did what it should.
 fn measured(name: PartName, moved: &MoveOutcome) -> Result<Part, String> {
-    let part = Part::of(name, &moved.report);
+    let part = Part::from_report(name, &moved.report);
     let is_done = [Status::Done as i32, Status::Interrupted as i32].contains(&moved.report.exit_status);
     if is_done && part.bytes > 0 {
         Ok(part)

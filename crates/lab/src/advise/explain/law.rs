@@ -160,7 +160,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn of(report: &Report, prediction: Option<&Prediction>) -> Seen {
+    pub(super) fn from_report(report: &Report, prediction: Option<&Prediction>) -> Seen {
         let bytes_per_second = moved_bytes_per_s(report);
         let error = |prediction: &Prediction| {
             relative_error_percent(bytes_per_second, prediction.predicted_bytes_per_second)
@@ -338,18 +338,18 @@ mod tests {
             ("the copy knows, parts do not", 2000e6, report(Balanced, 980, 70), Sink),
         ] {
             let prediction = prediction(next);
-            let seen = Seen::of(&report, Some(&prediction));
+            let seen = Seen::from_report(&report, Some(&prediction));
             let (limited_by, detail) = decide(Some(&prediction), false, &report, &seen);
             assert_eq!(limited_by, expected, "{what}: {detail:?}");
         }
         // A small file: half of the time it takes to begin, and that is no lead of the sink.
         let small = Prediction { predicted_bytes_per_second: 500e6, ..prediction(1050e6) };
         let copy = report(Cpu, 500, 30);
-        let seen = Seen::of(&copy, Some(&small));
+        let seen = Seen::from_report(&copy, Some(&small));
         assert_eq!(decide(Some(&small), false, &copy, &seen).0, Balanced);
         // The sink's share of the room was too small for it to be measured: 7.64 MB/s where 307 were "predicted".
         let report = report(Source, 8, 45);
-        let seen = Seen::of(&report, Some(&prediction(2000e6)));
+        let seen = Seen::from_report(&report, Some(&prediction(2000e6)));
         for (is_partial, expected) in [(true, Source), (false, Unknown)] {
             assert_eq!(decide(Some(&prediction(2000e6)), is_partial, &report, &seen).0, expected);
         }

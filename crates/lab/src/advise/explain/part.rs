@@ -122,7 +122,7 @@ impl Part {
         }
     }
 
-    pub(super) fn of(name: PartName, report: &Report) -> Part {
+    pub(super) fn from_report(name: PartName, report: &Report) -> Part {
         let (bytes, elapsed_ns) = (report.bytes_moved, report.elapsed_ns);
         Part {
             bytes,
@@ -137,7 +137,7 @@ impl Part {
 
     /// From a short run and a long one.
     pub(super) fn between(name: PartName, short: &Report, long: &Report) -> Part {
-        let whole = Part::of(name, long);
+        let whole = Part::from_report(name, long);
         let bytes = long.bytes_moved.saturating_sub(short.bytes_moved) as f64;
         let ns = long.elapsed_ns.saturating_sub(short.elapsed_ns) as f64;
         let speed = bytes * 1e9 / ns.max(1.0);

@@ -115,7 +115,7 @@ mod tests {
                 problem: None,
             }
         };
-        is_foreseen(&case, &CopyEnds::of(&case), &mover)
+        is_foreseen(&case, &CopyEnds::from_case(&case), &mover)
     }
 
     #[test]

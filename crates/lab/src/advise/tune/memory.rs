@@ -52,7 +52,7 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    pub(super) fn of(tuned: &Tuned) -> Remembered {
+    pub(super) fn from_tuned(tuned: &Tuned) -> Remembered {
         let time = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_default().to_string();
         Remembered { point: tuned.chosen, start: tuned.start, gain: tuned.gain, time }
     }
@@ -82,11 +82,11 @@ pub(super) struct Memory {
 
 impl Memory {
     /// None where the user has no folder for that, or an end has no name that stays.
-    pub(super) fn of(case: &Case, memory_bytes: u64) -> Option<Memory> {
+    pub(super) fn for_case(case: &Case, memory_bytes: u64) -> Option<Memory> {
         let [source] = &case.sources[..] else { return None };
         let path = crate::state_folder(&|name| std::env::var_os(name))?.join("tuned.jsonl");
         let (source, target) = (name_of(source)?, name_of(&case.target)?);
-        let machine = host::HostFacts::of(Path::new("/"));
+        let machine = host::HostFacts::read(Path::new("/"));
         let machine = format!("{}, {} x {}", machine.name, machine.cpus, machine.cpu_model);
         Some(Memory { path, machine, source, target, memory_bytes })
     }
@@ -200,7 +200,7 @@ fn is_torn(file: &File) -> io::Result<bool> {
 /// The device below a path, or the host; null is null anywhere.
 fn name_of(place: &Place) -> Option<String> {
     match place {
-        Place::Path(path) => QuietDisk::of(nearest_there(path)).ok()?.name(),
+        Place::Path(path) => QuietDisk::containing(nearest_there(path)).ok()?.name(),
         Place::Remote(Remote { host: Host::Served(address), .. }) => Some(address.clone()),
         Place::Remote(Remote { host: host @ Host::Ssh(_), .. }) => Some(host.to_string()),
         Place::Null { .. } => Some("null:".into()),

@@ -49,7 +49,7 @@ const DEPTH_MAX: u32 = 64;
 
 impl Point {
     /// What a copy used.
-    pub fn of(report: &Report) -> Point {
+    pub fn from_report(report: &Report) -> Point {
         Point {
             request_bytes: report.request_bytes,
             source_depth: report.source_depth,

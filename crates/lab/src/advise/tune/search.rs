@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn found(latency_us: f64, gb_per_s: f64, lanes: u32, noise: f64, seed: u64) -> (Point, f64, usize) {
-        let mut random = Random::of(seed, "search");
+        let mut random = Random::seeded(seed, "search");
         let mut noisy = |point: &Point, _: u64| {
             let swing = 1.0 + noise * ((random.index(1_000_001) as f64 / 1e6) * 2.0 - 1.0);
             Some(speed(point, latency_us, gb_per_s, lanes) * swing)
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn where_nothing_helps_nothing_is_changed() {
         for seed in 0..200 {
-            let mut random = Random::of(seed, "flat");
+            let mut random = Random::seeded(seed, "flat");
             let mut unit = || random.index(1_000_001) as f64 / 1e6;
             let mut flat = |_: &Point, _: u64| Some(1e9 * (1.0 + 0.03 * (unit() * 2.0 - 1.0)));
             let tried = search(START, None, BOUNDS, &mut flat);

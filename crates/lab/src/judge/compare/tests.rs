@@ -30,7 +30,7 @@ fn file(cells: usize, rounds: u32, random: &mut Random, factor: impl Fn(usize) -
 }
 
 fn compared(a: &[Row], b: &[Row]) -> Comparison {
-    Comparison::of(["a".into(), "b".into()], [a, b], Metric::Elapsed).expect("cells in common")
+    Comparison::from_files(["a".into(), "b".into()], [a, b], Metric::Elapsed).expect("cells in common")
 }
 
 /// A level without a word and no such factor look alike, and are two cells.
@@ -59,7 +59,7 @@ fn flags(comparison: &Comparison) -> bool {
 fn a_against_a_is_flagged_in_at_most_7_percent() {
     for (cells, rounds, draws) in [(1, ROUNDS, 1000), (1, 3, 1000), (12, ROUNDS, 300), (6, 5, 300)] {
         let flagged = (0..draws).filter(|&seed| {
-            let mut random = Random::of(seed, "a/a");
+            let mut random = Random::seeded(seed, "a/a");
             let [a, b] = [(); 2].map(|()| file(cells, rounds, &mut random, |_| 1.0));
             flags(&compared(&a, &b))
         });
@@ -72,7 +72,7 @@ fn a_against_a_is_flagged_in_at_most_7_percent() {
 fn a_change_of_10_percent_is_flagged_in_at_least_95_percent() {
     for (factor, verdict) in [(0.9, ComparisonVerdict::Faster), (1.1, ComparisonVerdict::Slower)] {
         let flagged = (0..1000).filter(|&seed| {
-            let mut random = Random::of(seed, "change");
+            let mut random = Random::seeded(seed, "change");
             let a = file(1, ROUNDS, &mut random, |_| 1.0);
             let b = file(1, ROUNDS, &mut random, |_| factor);
             compared(&a, &b).overall.verdict == verdict
@@ -87,7 +87,7 @@ fn a_halved_cell_of_a_grid_is_flagged_and_hardly_another() {
     const CELLS: usize = 24;
     let (mut found, mut others) = (0, 0);
     for seed in 0..50 {
-        let mut random = Random::of(seed, "halved");
+        let mut random = Random::seeded(seed, "halved");
         let halved = random.index(CELLS);
         let a = file(CELLS, ROUNDS, &mut random, |_| 1.0);
         let b = file(CELLS, ROUNDS, &mut random, |cell| if cell == halved { 2.0 } else { 1.0 });
@@ -137,7 +137,7 @@ fn halves(rows: &[Row], random: &mut Random, paired: bool) -> [Vec<Row>; 2] {
 fn kept_rows_against_themselves_show_no_difference_in_93_percent() {
     let files = kept();
     assert!(files.len() >= 5, "{} files with enough rows", files.len());
-    let mut random = Random::of(1, "halves");
+    let mut random = Random::seeded(1, "halves");
     let shown = (0..200).filter(|draw| {
         let [a, b] = halves(&files[draw % files.len()], &mut random, (draw / files.len()).is_multiple_of(2));
         !flags(&compared(&a, &b))
@@ -191,7 +191,8 @@ fn fewer_than_three_runs_have_no_interval() {
         assert_eq!((overall.why, overall == comparison.cells[0].judged), (why, true), "{rounds}");
         assert!(overall.ratio.is_some_and(|ratio| (1.7..2.3).contains(&ratio)), "{rounds}: {overall:?}");
     }
-    let cpu = Comparison::of(["a".into(), "b".into()], [&[row(0, 0, 1.0)], &[row(0, 0, 1.0)]], Metric::Cpu);
+    let cpu =
+        Comparison::from_files(["a".into(), "b".into()], [&[row(0, 0, 1.0)], &[row(0, 0, 1.0)]], Metric::Cpu);
     let overall = cpu.expect("a cell").overall;
     assert_eq!((overall.why, overall.ratio), (Some(NOT_MEASURED), None));
 }
@@ -207,7 +208,8 @@ fn files_without_a_common_cell_are_refused_with_what_they_have() {
         (vec![row(77, 0, 1.0)], "grid (depth=5) and 3 more; b.jsonl has grid (depth=77). Give two files"),
     ] {
         let files = ["a.jsonl", "b.jsonl"].map(String::from);
-        let error = Comparison::of(files, [&many, &b], Metric::Elapsed).expect_err("refused").to_string();
+        let error =
+            Comparison::from_files(files, [&many, &b], Metric::Elapsed).expect_err("refused").to_string();
         assert!(
             error.starts_with("no cell stands in both files: a.jsonl has ") && error.contains(hint),
             "{error}"

@@ -24,7 +24,7 @@ impl fmt::Display for NothingInCommon {
 impl std::error::Error for NothingInCommon {}
 
 impl NothingInCommon {
-    pub(super) fn of(files: &[String; 2], sides: &[RowsSide<'_>; 2]) -> NothingInCommon {
+    pub(super) fn from_files(files: &[String; 2], sides: &[RowsSide<'_>; 2]) -> NothingInCommon {
         let has = |at: usize| {
             if sides[at].is_empty() {
                 format!("{} has no rows", files[at])
@@ -41,7 +41,7 @@ impl NothingInCommon {
 }
 
 fn listed<'rows>(cells: impl Iterator<Item = ComparedCell<'rows>>) -> String {
-    let words: Vec<String> = cells.map(words).collect();
+    let words: Vec<String> = cells.map(cell_message).collect();
     match words.len() {
         0..=LISTED_MAX => words.join(", "),
         all => format!("{} and {} more", words[..LISTED_MAX].join(", "), all - LISTED_MAX),
@@ -49,7 +49,7 @@ fn listed<'rows>(cells: impl Iterator<Item = ComparedCell<'rows>>) -> String {
 }
 
 /// A cell in words: `cpu (request_size=4KiB)`.
-fn words(cell: ComparedCell<'_>) -> String {
+fn cell_message(cell: ComparedCell<'_>) -> String {
     let ComparedCell { study, asked } = cell;
     let levels: Vec<String> = asked.iter().map(|(name, level)| format!("{name}={level}")).collect();
     datapump::shown(format!("{study} ({})", levels.join(" ")).as_bytes())
@@ -103,7 +103,12 @@ fn of_cell(cell: ComparedCell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec
     let differ =
         |sides: &[BTreeSet<String>; 2]| sides[0] != sides[1] && sides.iter().all(|side| !side.is_empty());
     let told = |what: &str, sides: &[BTreeSet<String>; 2], hint: &str| {
-        format!("{}: {what}: {} in A, {} in B{hint}", words(cell), joined(&sides[0]), joined(&sides[1]))
+        format!(
+            "{}: {what}: {} in A, {} in B{hint}",
+            cell_message(cell),
+            joined(&sides[0]),
+            joined(&sides[1])
+        )
     };
     let mut told_all = Vec::new();
     if differ(&cache) {

@@ -163,7 +163,7 @@ impl Runs {
             n: rates(size_bytes).count(),
             min_bytes_per_s: rates(size_bytes).fold(f64::INFINITY, f64::min),
             max_bytes_per_s: rates(size_bytes).fold(0.0, f64::max),
-            mean: MeanInterval::of(&rates(size_bytes).collect::<Vec<_>>()),
+            mean: MeanInterval::from_values(&rates(size_bytes).collect::<Vec<_>>()),
         };
         sizes.into_iter().map(of_size).collect()
     }
@@ -178,7 +178,7 @@ fn set_beside_probes(cells: &mut [ApplicationCell]) {
             continue;
         };
         cell.share_of_probe = Some(own.value / probe.value);
-        cell.beside_probe = Some(IntervalVerdict::of(own.interval, probe.interval));
+        cell.beside_probe = Some(IntervalVerdict::from_intervals(own.interval, probe.interval));
     }
 }
 

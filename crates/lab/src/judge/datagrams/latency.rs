@@ -42,7 +42,7 @@ pub struct LatencyCurve {
 
 impl LatencyCurve {
     /// Through points of payload bytes and microseconds, sorted by bytes, each size once. `None` of fewer than three.
-    pub fn of(points: &[(u64, f64)]) -> Option<LatencyCurve> {
+    pub fn from_points(points: &[(u64, f64)]) -> Option<LatencyCurve> {
         (points.len() >= SECTION_SIZES_MIN)
             .then(|| LatencyCurve { whole: section(points), sections: sections(points) })
     }
@@ -120,7 +120,7 @@ pub struct LatencyHistogram {
 impl LatencyHistogram {
     /// In bins of a fifth of the deviation, by the quantiles that lie one deviation from the median of a normal
     /// distribution, so that a few long times do not count. `None` without times.
-    pub fn of(times_us: &[f64]) -> Option<LatencyHistogram> {
+    pub fn from_times(times_us: &[f64]) -> Option<LatencyHistogram> {
         let mut sorted = times_us.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at =

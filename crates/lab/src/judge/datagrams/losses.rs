@@ -34,7 +34,7 @@ pub enum LossPattern {
 
 impl LossPattern {
     /// Of so many losses with these gaps.
-    pub fn of(lost: u64, gaps: &LossGaps) -> LossPattern {
+    pub fn from_gaps(lost: u64, gaps: &LossGaps) -> LossPattern {
         match gaps.variation_thousandths {
             _ if lost == 0 => LossPattern::None,
             _ if gaps.gaps < GAPS_MIN => LossPattern::TooFew,

@@ -66,7 +66,7 @@ pub fn simulate_stream(case: &StreamCase) -> StreamOutcome {
     let counts = counter.counts(case.datagrams);
     let unique = counts.unique.max(1);
     StreamOutcome {
-        rate: DatagramRate::of(unique - 1, case.payload_bytes, counts.elapsed_ns as f64 / 1e9),
+        rate: DatagramRate::from_datagrams(unique - 1, case.payload_bytes, counts.elapsed_ns as f64 / 1e9),
         wake_ups_per_datagram: card.wake_ups as f64 / unique as f64,
         added_latency_s: card.waited_s / unique as f64,
         counts,

@@ -42,7 +42,7 @@ fn the_slope_of_a_synthetic_path_is_recovered() {
     for (seed, (intercept, slope)) in
         [(1, (35.0, 0.0232)), (2, (18.0, 0.0118)), (3, (7.0, 0.0005)), (4, (900.0, 0.5))]
     {
-        let mut random = Random::of(seed, "latency");
+        let mut random = Random::seeded(seed, "latency");
         let mut time = |bytes: u64| {
             let late = if random.chance(50) { uniform(&mut random) * 20.0 } else { 0.0 };
             intercept + slope * bytes as f64 + normal(&mut random) * slope * 20.0 + late
@@ -52,7 +52,7 @@ fn the_slope_of_a_synthetic_path_is_recovered() {
             crate::judge::stats::median(&times).expect("there are some")
         };
         let points: Vec<(u64, f64)> = (64..=1400).step_by(64).map(|bytes| (bytes, median(bytes))).collect();
-        let curve = LatencyCurve::of(&points).expect("there are enough sizes");
+        let curve = LatencyCurve::from_points(&points).expect("there are enough sizes");
         let error = curve.whole.slope_us_per_byte / slope - 1.0;
         assert!(error.abs() < 0.03, "{seed}: {error}");
         assert_eq!(curve.sections.len(), 1, "{:?}", curve.sections);
@@ -63,12 +63,12 @@ fn the_slope_of_a_synthetic_path_is_recovered() {
 #[test]
 fn the_width_of_a_normal_distribution_is_2_355_deviations() {
     for seed in 0..20 {
-        let mut random = Random::of(seed, "width");
+        let mut random = Random::seeded(seed, "width");
         let (mean, deviation) = (40.0 + seed as f64, 0.3 + 0.2 * seed as f64);
         let times: Vec<f64> = (0..10_000).map(|_| mean + deviation * normal(&mut random)).collect();
         for histogram in [
             LatencyHistogram::in_bins(&times, deviation / 5.0).expect("there are times"),
-            LatencyHistogram::of(&times).expect("there are times"),
+            LatencyHistogram::from_times(&times).expect("there are times"),
         ] {
             let error = histogram.width_us / (2.355 * deviation) - 1.0;
             assert!(error.abs() < 0.12, "{seed}: {error}");
@@ -89,8 +89,8 @@ fn widths_by_hand() {
         let width = histogram.width_us;
         assert!((width - width_us).abs() < 1e-9, "{times:?}: {width}");
     }
-    assert_eq!(LatencyHistogram::of(&[]), None);
-    assert!(LatencyHistogram::of(&[3.0; 100]).is_some_and(|histogram| histogram.counts == [100]));
+    assert_eq!(LatencyHistogram::from_times(&[]), None);
+    assert!(LatencyHistogram::from_times(&[3.0; 100]).is_some_and(|histogram| histogram.counts == [100]));
 }
 
 /// Statement S51: steps where a frame takes one more buffer, with other slopes before and behind.
@@ -102,12 +102,12 @@ fn a_stepped_curve_is_reported_in_sections() {
         _ => 40.0 + 0.05 * bytes as f64,
     };
     for noise in [0.0, 0.05] {
-        let mut random = Random::of(7, "steps");
+        let mut random = Random::seeded(7, "steps");
         let points: Vec<(u64, f64)> = (60..=1440)
             .step_by(30)
             .map(|bytes| (bytes, stepped(bytes) + noise * normal(&mut random)))
             .collect();
-        let sections = LatencyCurve::of(&points).expect("there are enough sizes").sections;
+        let sections = LatencyCurve::from_points(&points).expect("there are enough sizes").sections;
         let ends: Vec<(u64, u64)> =
             sections.iter().map(|section| (section.from_bytes, section.to_bytes)).collect();
         assert_eq!(ends, [(60, 480), (510, 990), (1020, 1440)], "{noise}");
@@ -116,7 +116,7 @@ fn a_stepped_curve_is_reported_in_sections() {
             assert!(error.abs() < 0.05, "{noise}: {section:?}");
         }
     }
-    assert_eq!(LatencyCurve::of(&[(1, 1.0), (2, 2.0)]), None);
+    assert_eq!(LatencyCurve::from_points(&[(1, 1.0), (2, 2.0)]), None);
 }
 
 /// Statement S55: a link that is a little too slow has its queue always full.
@@ -124,7 +124,7 @@ fn a_stepped_curve_is_reported_in_sections() {
 fn a_queue_and_chance_are_told_apart() {
     let pattern = |case: &StreamCase| {
         let counts = simulate_stream(case).counts;
-        (LossPattern::of(counts.lost, &counts.gaps), counts.lost)
+        (LossPattern::from_gaps(counts.lost, &counts.gaps), counts.lost)
     };
     // Minimum spacing 12.3 us.
     for spacing_us in [12.2, 12.0, 11.5, 11.0, 10.0, 8.0, 4.0] {
@@ -151,7 +151,7 @@ fn a_queue_and_chance_are_told_apart() {
 #[test]
 fn bursts_are_neither() {
     let bursts = (0..50).flat_map(|burst| (0..5).map(move |at| burst * 1000 + at));
-    assert_eq!(LossPattern::of(250, &LossGaps::of(bursts)), LossPattern::Neither);
+    assert_eq!(LossPattern::from_gaps(250, &LossGaps::from_lost(bursts)), LossPattern::Neither);
 }
 
 /// S53, of a stream with losses by chance and by a queue.
@@ -221,17 +221,17 @@ fn a_rate_that_the_cpu_limits_grows_with_the_frame() {
 #[test]
 fn spacing_and_rates_follow_from_times() {
     let times: Vec<u64> = (0..1001).map(|at| at * 17_090).collect();
-    let spacing = Spacing::of(&times, 1).expect("there are enough");
+    let spacing = Spacing::from_batches(&times, 1).expect("there are enough");
     assert!((spacing.mean_us - 17.09).abs() < 1e-9 && (spacing.median_us - 17.09).abs() < 1e-9);
     assert!(spacing.deviation_us < 1e-9);
-    let rate = DatagramRate::of(1000, 1472, 0.01709);
+    let rate = DatagramRate::from_datagrams(1000, 1472, 0.01709);
     assert!((rate.wire_mbit_per_s - 720.0).abs() < 0.1, "{rate:?}");
     assert!((rate.user_mbit_per_s / rate.wire_mbit_per_s - 1472.0 / 1538.0).abs() < 1e-9);
     // Of batches.
-    let spacing = Spacing::of(&[0, 40_000, 80_000, 160_000], 4).expect("there are enough");
+    let spacing = Spacing::from_batches(&[0, 40_000, 80_000, 160_000], 4).expect("there are enough");
     assert_eq!((spacing.mean_us, spacing.median_us), (40.0 / 3.0, 10.0));
-    assert_eq!(Spacing::of(&[0, 1], 1), None);
-    assert_eq!(DatagramRate::of(0, 1472, 0.0).user_mbit_per_s, 0.0);
+    assert_eq!(Spacing::from_batches(&[0, 1], 1), None);
+    assert_eq!(DatagramRate::from_datagrams(0, 1472, 0.0).user_mbit_per_s, 0.0);
 }
 
 /// What a queue does to the counts is what the same script does.

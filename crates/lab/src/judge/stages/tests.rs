@@ -29,7 +29,7 @@ fn two_deviations_separate_and_less_do_not() {
         assert_eq!(got.is_some(), apart.is_some(), "{one:?} {other:?}");
         assert_eq!(separate(&other, &one), (got, shown), "the order does not matter");
     }
-    let of = StageSpread::of(&[vec![2.0, 4.0, 4.0, 4.0], vec![5.0, 5.0, 7.0, 9.0]]).expect("samples");
+    let of = StageSpread::from_runs(&[vec![2.0, 4.0, 4.0, 4.0], vec![5.0, 5.0, 7.0, 9.0]]).expect("samples");
     assert_eq!((of.n, of.mean, of.standard_deviation), (2, 5.0, Some((32.0_f64 / 7.0).sqrt())), "n - 1");
 }
 

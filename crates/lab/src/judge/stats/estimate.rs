@@ -41,8 +41,8 @@ pub struct MeanInterval {
 
 impl MeanInterval {
     /// Of these values. `None` without any.
-    pub fn of(values: &[f64]) -> Option<MeanInterval> {
-        match Estimate::of(values) {
+    pub fn from_values(values: &[f64]) -> Option<MeanInterval> {
+        match Estimate::from_values(values) {
             Some(estimate) => Some(MeanInterval::from(estimate)),
             None => Some(MeanInterval { value: super::mean(values)?, interval: None }),
         }
@@ -68,7 +68,7 @@ impl From<Estimate> for MeanInterval {
 
 impl Estimate {
     /// The trimmed mean of the values. `None` below [`ESTIMATE_VALUES_MIN`].
-    pub fn of(values: &[f64]) -> Option<Estimate> {
+    pub fn from_values(values: &[f64]) -> Option<Estimate> {
         if values.len() < ESTIMATE_VALUES_MIN {
             return None;
         }
@@ -181,13 +181,13 @@ mod tests {
             (ten(10.0), 5.5, 7.0),
             (ten(1e9), 5.5, 7.0),
         ] {
-            let got = Estimate::of(&values).expect("enough values");
+            let got = Estimate::from_values(&values).expect("enough values");
             assert_eq!((got.center, got.freedom), (center, freedom), "{values:?}");
         }
         // 2 2 3 4 5 6 7 8 9 9 about 5.5: twice 12.25 twice, and 6.25 + 2.25 + 0.25 twice.
-        let variance = Estimate::of(&ten(1e9)).expect("enough values").variance;
+        let variance = Estimate::from_values(&ten(1e9)).expect("enough values").variance;
         assert!((variance - 66.5 / 56.0).abs() < 1e-12, "{variance}");
-        assert_eq!(Estimate::of(&[1.0, 2.0]), None);
+        assert_eq!(Estimate::from_values(&[1.0, 2.0]), None);
         assert_eq!(Estimate::mean(&[]), None);
     }
 
@@ -207,10 +207,10 @@ mod tests {
     /// How many of 2000 seeded samples, one value in ten of them disturbed, have an interval without the true mean.
     fn missed(count: usize, doubt: f64) -> usize {
         let misses = |seed| {
-            let mut random = Random::of(seed, "estimates");
+            let mut random = Random::seeded(seed, "estimates");
             let mut noise = |_| deviate(&mut random) * if random.index(10) == 0 { 5.0 } else { 1.0 };
             let values: Vec<f64> = (0..count).map(&mut noise).collect();
-            !Estimate::of(&values).expect("enough values").interval(doubt).contains(0.0)
+            !Estimate::from_values(&values).expect("enough values").interval(doubt).contains(0.0)
         };
         (0..2000).filter(|&seed| misses(seed)).count()
     }

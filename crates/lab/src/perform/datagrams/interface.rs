@@ -33,7 +33,7 @@ impl InterfaceFacts {
     /// Of the interface for this address.
     pub fn to(address: SocketAddr) -> InterfaceFacts {
         match source_of(address).ok().and_then(|source| device_with_address(source.to_canonical())) {
-            Some(name) => InterfaceFacts::of(&name),
+            Some(name) => InterfaceFacts::read(&name),
             None => InterfaceFacts::unknown("unavailable: no route is known"),
         }
     }
@@ -42,7 +42,7 @@ impl InterfaceFacts {
         InterfaceFacts { coalescing: why.into(), ..InterfaceFacts::default() }
     }
 
-    fn of(name: &str) -> InterfaceFacts {
+    fn read(name: &str) -> InterfaceFacts {
         let folder = Path::new("/sys/class/net").join(name);
         let number = |file: &str| read_to_string(folder.join(file)).ok()?.trim().parse().ok();
         let coalescing = match (folder.exists(), folder.join("device").exists()) {

@@ -101,7 +101,7 @@ pub fn udp_latency(arguments: &LatencyArguments) -> Result<UdpLatency, Problem> 
     let all: u64 = frames.iter().map(|frame| frame.sent).sum();
     let each_us = |ns: u64| ns as f64 / 1e3 / all.max(1) as f64;
     Ok(UdpLatency {
-        curve: LatencyCurve::of(&points),
+        curve: LatencyCurve::from_points(&points),
         sender_cpu_us: each_us(trips.cpu_ns),
         receiver_cpu_us: each_us(counts.user_ns + counts.system_ns),
         frames,
@@ -159,7 +159,7 @@ impl TimedSize {
             mean_us: mean(times),
             min_us: times.iter().copied().min_by(f64::total_cmp),
             deviation_us: standard_deviation(times),
-            histogram: LatencyHistogram::of(times),
+            histogram: LatencyHistogram::from_times(times),
         }
     }
 }

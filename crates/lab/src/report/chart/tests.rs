@@ -24,7 +24,7 @@ fn charts(cells: &[&[(&str, &str)]]) -> Vec<Chart> {
         ..Row::default()
     };
     let rows = cells.iter().flat_map(|levels| (0..5).map(|repeat| row(levels, repeat))).collect();
-    of_study(&Summary::of(&[rows]).studies[0])
+    of_study(&Summary::from_rows(&[rows]).studies[0])
 }
 
 #[test]
@@ -76,10 +76,15 @@ fn soaked_runs_are_not_in_the_bandwidth() {
 fn lines_that_are_too_many_are_left_out_and_told() {
     let points = |x: f64| ChartPoint { x, y: 1.0, interval: None };
     let lines = (0..LINES_MAX + 3).map(|at| (at.to_string(), vec![points(0.0), points(1.0)])).collect();
-    let chart = Chart::of("t", "x", "y", lines).expect("a chart");
+    let chart = Chart::from_lines("t", "x", "y", lines).expect("a chart");
     assert_eq!((chart.lines.len(), chart.left_out), (LINES_MAX, 3));
     assert_eq!(
-        Chart::of("t", "x", "y", vec![("nan".into(), vec![ChartPoint { y: f64::NAN, ..points(1.0) }])]),
+        Chart::from_lines(
+            "t",
+            "x",
+            "y",
+            vec![("nan".into(), vec![ChartPoint { y: f64::NAN, ..points(1.0) }])]
+        ),
         None
     );
 }

@@ -64,7 +64,7 @@ impl ContentSample {
 impl TreeComparison<'_> {
     /// The first difference, if there is one.
     pub fn check(&self, stop: &AtomicBool) -> Result<(), Difference> {
-        let random = Random::of(self.seed, &format!("sample {}", self.target.display()));
+        let random = Random::seeded(self.seed, &format!("sample {}", self.target.display()));
         let mut sample = ContentSample { random, seen: 0, files: Vec::new(), large: Vec::new() };
         let entries = self.entries(&mut sample, stop)?;
         let found = facts(self.target, stop).map_err(trouble)?;

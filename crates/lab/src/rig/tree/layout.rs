@@ -36,7 +36,7 @@ impl Layout {
     /// All files, folder by folder, then the large ones.
     pub fn files(&self) -> impl Iterator<Item = (PathBuf, u64)> {
         let layout = *self;
-        let mut random = Random::of(self.seed, "sizes");
+        let mut random = Random::seeded(self.seed, "sizes");
         let small = (0..self.shape.files)
             .map(move |index| (layout.folder(index).join(format!("f{index:07}")), layout.size(&mut random)));
         let large = (0..self.shape.large_files)

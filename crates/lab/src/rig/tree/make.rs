@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Errors: what the system says; a stop.
 pub fn make(layout: &Layout, root: &Path, stop: &AtomicBool) -> anyhow::Result<()> {
     std::fs::create_dir(root).with_context(|| format!("make {}", root.display()))?;
-    let mut random = Random::of(layout.seed, "tree");
+    let mut random = Random::seeded(layout.seed, "tree");
     let mut bytes = vec![0; CHUNK_BYTES];
     let mut folder = root.to_path_buf();
     for (name, size) in layout.files() {

@@ -22,14 +22,14 @@ pub fn path(arguments: &LabPathArguments, output: &Output) -> i32 {
         || if output.json { output.result(&json::line(&EventLine::Ready)) } else { output.result("ready") };
     match emulator::carry(&arguments.settings(), &Arc::clone(&stop), ready) {
         Ok(stats) => {
-            let words = words(&stats);
+            let words = message(&stats);
             print_figures(&[EventLine::PathStats(&stats)], &words, Status::Done, output)
         }
         Err(error) => refuse_input(&error, Operation::Simulate, output),
     }
 }
 
-fn words(stats: &PathStats) -> String {
+fn message(stats: &PathStats) -> String {
     format!("left to right: {}\nright to left: {}", direction(&stats.there), direction(&stats.back))
 }
 

@@ -34,7 +34,7 @@ pub fn tcp_read(arguments: &TcpReadArguments, output: &Output) -> i32 {
     let life = judge_series(samples, arguments.after.as_secs_f64(), arguments.periods);
     let flows = life.flows.iter().map(EventLine::TcpFlow);
     let events: Vec<_> = flows.chain(life.periods.iter().map(EventLine::TcpPeriod)).collect();
-    print_figures(&events, &words(&life), Status::Done, output)
+    print_figures(&events, &message(&life), Status::Done, output)
 }
 
 /// Errors: no such file, a line that is no sample, no samples.
@@ -58,7 +58,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<TracedSample>> {
     Ok(samples)
 }
 
-fn words(life: &TracedLife) -> String {
+fn message(life: &TracedLife) -> String {
     let flows = life.flows.iter().map(flow_words);
     let periods = life.periods.iter().filter(|it| it.bytes_per_s.len() > 1).map(period_words);
     let mut words = flows.chain(periods).collect::<Vec<_>>().join("\n");

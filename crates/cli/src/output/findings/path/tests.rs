@@ -26,7 +26,10 @@ fn path(lost: u64, rtt_us: u64) -> PathFacts {
     let probed = Probed { bytes: 64 << 20, bytes_per_second: 1e8, ..Probed::default() };
     PathFacts {
         has_answered: true,
-        remote: Some(HostSettings { congestion: Some(ShortText::of("cubic")), ..HostSettings::default() }),
+        remote: Some(HostSettings {
+            congestion: Some(ShortText::shortened("cubic")),
+            ..HostSettings::default()
+        }),
         first: Some(socket(20_100)),
         sender: Some(sender),
         probed: Some(probed),

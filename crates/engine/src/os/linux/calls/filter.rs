@@ -52,7 +52,7 @@ pub fn answer_calls_with(numbers: &[i64], errno: Errno) -> Result<(), Errno> {
     }
     let steps = program(numbers, errno);
     let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_ptr().cast_mut() };
-    let last = || Err(Errno::of(&std::io::Error::last_os_error()));
+    let last = || Err(Errno::from_io_error(&std::io::Error::last_os_error()));
     // SAFETY: the program and its steps live through the call, which copies them.
     let install = || unsafe {
         libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER as libc::c_ulong, &raw const program)
@@ -105,7 +105,7 @@ mod tests {
             answer_calls_with(&[number], Errno::ENOSYS).ok()?;
             // SAFETY: fills no byte.
             let result = unsafe { libc::syscall(number, 0_usize, 0_usize, 0) };
-            Some((result, Errno::of(&std::io::Error::last_os_error())))
+            Some((result, Errno::from_io_error(&std::io::Error::last_os_error())))
         });
         match found.join().expect("no panic") {
             None => eprintln!("SKIPPED: no filter can be installed here"),

@@ -87,7 +87,7 @@ impl XattrName<'_> {
 /// Makes a call again where it is interrupted.
 fn repeated(mut call: impl FnMut() -> c_long) -> Result<usize, Errno> {
     again(|| match call() {
-        -1 => Err(Errno::of(&std::io::Error::last_os_error())),
+        -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error())),
         len => Ok(len as usize),
     })
 }

@@ -113,7 +113,7 @@ fn pair_squares(line: &FittedLine, groups: &[ValueGroup]) -> f64 {
 }
 
 impl Spread {
-    fn of(variances: [f64; 2], freedoms: [f64; 2]) -> Spread {
+    fn from_variances(variances: [f64; 2], freedoms: [f64; 2]) -> Spread {
         let standard_errors = variances.map(f64::sqrt);
         let half = |which: usize| {
             if standard_errors[which] > 0.0 {
@@ -143,7 +143,7 @@ fn of_repeats(line: &FittedLine, groups: &[ValueGroup]) -> Spread {
     };
     let variances = [0, 1].map(|which| groups.iter().map(|group| share(group, which)).sum());
     let fewest = groups.iter().map(|group| group.values.len()).min().unwrap_or(2);
-    Spread::of(variances, [(fewest - 1) as f64; 2])
+    Spread::from_variances(variances, [(fewest - 1) as f64; 2])
 }
 
 /// The means alone: a misfit is the same in all repeats, so that they add no knowledge of it.
@@ -181,7 +181,7 @@ fn of_noise(line: &FittedLine, x: &[f64], variances: &[f64]) -> Spread {
         let parts = x.iter().zip(variances).map(|(&x, own)| line.weights(x)[which].powi(2) * own);
         size * parts.sum::<f64>()
     };
-    Spread::of([variance(0), variance(1)], [moments.freedom; 2])
+    Spread::from_variances([variance(0), variance(1)], [moments.freedom; 2])
 }
 
 /// For noise of any kind: each point's own residual stands for its noise.
@@ -194,7 +194,7 @@ fn of_neither(line: &FittedLine, x: &[f64]) -> Spread {
             residuals.iter().zip(&factors).map(|(residual, factor)| factor * residual.powi(2)).sum();
         (variance, line.moments(&factors, &ones).freedom)
     });
-    Spread::of([intercept.0, slope.0], [intercept.1, slope.1])
+    Spread::from_variances([intercept.0, slope.0], [intercept.1, slope.1])
 }
 
 /// What a squared residual adds to the variance. The line goes through a point that alone decides where it lies there:
@@ -213,7 +213,7 @@ mod tests {
     /// In how many of 1000 seeded draws the test finds that values bend by this much in the middle, with 5 % noise.
     fn found_to_bend(bend: f64, proportional: bool) -> usize {
         let finds = |seed| {
-            let mut random = Random::of(seed, "bends");
+            let mut random = Random::seeded(seed, "bends");
             let group = |x: f64| {
                 let true_value = 2.0 + x + bend * (1.0 - (x - 1.0).powi(2));
                 let noise = if proportional { 0.05 * true_value } else { 0.15 };

@@ -21,7 +21,7 @@ fn samples(
     noise: impl Fn(f64) -> f64,
     seed: u64,
 ) -> Vec<FitPoint> {
-    let mut random = Random::of(seed, "planted");
+    let mut random = Random::seeded(seed, "planted");
     let each = sizes.iter().flat_map(|&size| std::iter::repeat_n(size, repeats));
     each.map(|request_size_bytes| {
         let exact = cb + cr * 1000.0 / request_size_bytes;
