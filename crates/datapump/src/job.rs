@@ -54,7 +54,6 @@ use crate::run::{Shared, Work};
 use crate::target::other_names;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, NamedWork};
-use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::{self, Trees, count_ahead};
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
@@ -312,11 +311,9 @@ impl Job {
         };
         let reads = request_plan::reads(&items, self.remote_host.is_some());
         let shape = self.shape(&items, reads);
-        trees.targets_overlap = neighbours::overlap(&items);
-        trees.written_places = WrittenPlaces::of(&items, &self.options);
+        trees.guard_sources(&items, &self.options, self.remote_host.as_deref());
         let sources_sum = self.sources_sum.unwrap_or_else(|| tree::names::backup::sum_of(&self.sources));
         trees.put_names = tree::names::backup::put_names(sources_sum, &self.options);
-        trees.know_sources(&items, &self.options, self.remote_host.as_deref());
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);
@@ -446,8 +443,7 @@ impl Job {
             target: self.target.local_path(),
             backup_names: target::called_as_backups(items, &self.options),
             like_backups: target::like_backups(items, &self.options),
-            replaces_backups: target::may_replace_backups(items, &self.options, self.is_confined),
-            source_files: target::source_files(items, &self.options),
+            replaces_backups: crate::guard::backups::may_replace(items, &self.options, self.is_confined),
             targets: target::names_of(items),
             began_ns: datapump_files::disk::coarse_now_ns(),
             moved: if self.options.remove_sources { tree::moved::named(items) } else { Vec::new() },

@@ -28,6 +28,7 @@
 
 mod end;
 mod file;
+mod guard;
 mod job;
 mod lane;
 mod net;

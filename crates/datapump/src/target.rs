@@ -7,7 +7,6 @@
 
 mod argument;
 pub(crate) mod change;
-mod deleting;
 mod items;
 pub(crate) mod listed;
 mod nesting;
@@ -16,7 +15,6 @@ pub(crate) mod place;
 pub(crate) mod stripe;
 pub(crate) mod target_names;
 pub(crate) mod web;
-mod within;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -38,10 +36,11 @@ use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
-pub(crate) use items::backup_dir::may_replace as may_replace_backups;
 pub(crate) use items::named_groups::{NamedGroup, NamedItem, NamedWork, gathered as named_groups, is_name};
-pub(crate) use items::{called_as_backups, items, like_backups, names_of, refuse_target, source_files};
-pub(crate) use within::UNSAFE_LINK;
+pub(crate) use items::{called_as_backups, items, like_backups, names_of, refuse_target};
+/// The words about a link that `--safe-links` does not let through.
+pub(crate) const UNSAFE_LINK: &str =
+    "is a symbolic link that leads out of its folder; leave out the link, or --safe-links";
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
@@ -340,7 +339,7 @@ fn resolve(
             usage(&folder.path, words)
         })?),
     };
-    if items::given_up::gives_way(&at, options) {
+    if is_set_aside(&at, options) {
         return Ok(Target::File(at.itself()));
     }
     match at.metadata() {
@@ -352,6 +351,19 @@ fn resolve(
         }
         Err(_) => Ok(Target::File(at)),
     }
+}
+
+/// Whether a symbolic link in the place of a target is the backup itself, as with cp and rsync, instead of leading to
+/// what is written. Names of open files stay what they are, and so does a link to a device that --devices overwrites.
+fn is_set_aside(at: &PathAt, options: &Options) -> bool {
+    let leads_to_device =
+        || at.metadata().is_ok_and(|meta| meta.kind == FileKind::BlockDevice) && options.devices;
+    options.backup.is_some()
+        && at.follows()
+        && at.name().is_some()
+        && at.is_symlink()
+        && !at.is_of_open_files()
+        && !leads_to_device()
 }
 
 /// Whether a folder was made by an earlier run of this copy that was cut; words if its list is not believed.

@@ -44,7 +44,6 @@ fn backups_behind_the_link_of_another_user_are_refused_before_anything_is_writte
         "../shared/theirs",
         "../shared/theirs/below",
         "../shared/theirs/none/deep",
-        "../shared/theirs/../none",
         // A link of one's own that leads over another's.
         "../hidden",
         &*absolute,

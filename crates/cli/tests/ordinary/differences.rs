@@ -14,7 +14,7 @@ use crate::support::{
 const ROWS: &[(&str, &str, i32, &str)] = &[
     ("cp, of a folder with a slash", "copy a/ into", 0, "a/ -> into"),
     ("rsync compares size and time", "copy --update=differs a/ a2", 0, "1 up to date"),
-    ("rsync mixes the contents", "copy a/ b/ into", 2, "two sources would be mixed"),
+    ("rsync keeps silent about a name", "copy a/ a2/ into", 23, "two of the sources would get this name"),
     ("cp warns of a source", "copy f f into", 0, "'f' is given twice: copied once"),
     ("rsync removes while it copies", "copy --delete-during none a/ into", 23, "nothing was removed"),
     ("rsync --delete empties", "mirror empty/ a2", 1, "--max-delete"),

@@ -40,7 +40,7 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("copy s/x f/y", 1, "open the folder of 'f/y': Not a directory"),
     ("copy -a s/link none/l", 1, "open 'none': No such file or directory"),
     ("copy --relative s/sub/y nod/e", 1, "open 'nod': No such file or directory"),
-    ("copy --backup-dir ../s/q s/ d", 2, "--backup-dir is the source 's/' or lies in it"),
+    ("copy --backup-dir ../s s/ d", 2, "--backup-dir is the source 's/'"),
     ("copy --mkpath s/x f/a/y", 1, "open the folder of 'f/a/y': Not a directory"),
     ("copy --mkpath s/x f/a/", 2, "'f/a/': not a directory; create it"),
     ("copy missing d", 1, "open 'missing': No such file or directory"),

@@ -70,12 +70,7 @@ const ROWS: &[Row] = &[
     ("copy one into", 0, "into/one", &[]),
     ("copy one/ into", 1, "", &["one/"]),
     ("copy photos/ one into", 0, "into/p into/sub into/sub/q into/one", &[]),
-    (
-        "copy photos/ old/ into",
-        2,
-        "",
-        &["'into': the contents of two sources would be mixed here", "drop their trailing slashes"],
-    ),
+    ("copy photos/ old/ into", 0, "into/p into/sub into/sub/q into/gone", &[]),
     ("copy --delete photos/ old", 0, "-old/gone old/p old/sub/q", &[]),
     ("copy --delete photos old", 0, "old/photos old/photos/p old/photos/sub old/photos/sub/q", &[]),
     ("mirror photos old", 0, "-old/gone old/p old/sub/q", &[]),

@@ -38,8 +38,12 @@ fn what_is_copied_from_is_never_removed() {
         make_folder(&home, name);
         fs::write(home.path(format!("{name}/file")), name).expect("room");
     }
-    pump(&home, "copy --delete a b/. to", 2, &["copy them one by one"]);
-    has_content(&home.path("to/file"), b"to", "nothing is written");
+    // What another source is copied to stays.
+    fs::write(home.path("to/gone"), "gone").expect("room");
+    pump(&home, "copy --delete a b/. to", 0, &[]);
+    has_content(&home.path("to/file"), b"b", "that of the second");
+    has_content(&home.path("to/a/file"), b"a", "that of the first");
+    assert!(!home.path("to/gone").exists());
 }
 
 #[test]

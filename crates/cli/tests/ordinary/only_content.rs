@@ -66,18 +66,6 @@ fn a_link_in_a_tree_does_not_replace_what_it_leads_to() {
     is_untouched(&home, "--relative");
 }
 
-#[test]
-fn a_link_that_is_pulled_does_not_become_one_to_itself() {
-    let home = home();
-    make_folder(&home, "served");
-    make_symlink(&home, "../dst/data", "served/data");
-    fs::write(home.path("served/other"), "other").expect("room");
-    let serving = Serving::new(&home, &[]);
-    let run = home.pump(&["copy", "-a", "--ticket-file", "ticket", &serving.at(""), "dst"]);
-    expect(&run, 23, &["would become a symbolic link to itself", "copy with -L"], "pulled");
-    is_untouched(&home, "pulled");
-}
-
 /// Names that only look like that: nothing is lost when they are replaced.
 #[test]
 fn links_that_change_places_with_files_are_copied() {

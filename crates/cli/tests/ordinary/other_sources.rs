@@ -1,8 +1,7 @@
-//! A copy writes onto none of its sources and removes none: refused before anything is written, and only then.
+//! A copy writes onto none of its sources and removes none: what is known at the start is refused before anything is
+//! written, the rest where it is met. Names that several sources have are those of the first.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use crate::support::listing::listing;
 use crate::support::{Home, expect, has_content, make_folder, make_symlink};
@@ -31,6 +30,19 @@ fn refused(home: &Home, flags: &[&str], operands: &str, parts: &[&str]) {
         let line = ["copy", flag, operands].map(str::trim).join(" ").replace("  ", " ");
         expect(&home.pump(&words(&line)), 2, parts, &line);
         assert_eq!(listing(&home.path("")), before, "{line}: nothing is written");
+    }
+}
+
+/// With each of these flags a name is refused where it is met, no source changes, and without -n these files hold that.
+fn met(paths: &[&str], flags: &[&str], operands: &str, parts: &[&str], files: &[(&str, &str)]) {
+    for flag in flags {
+        let home = home(paths);
+        let line = ["copy", flag, operands].map(str::trim).join(" ").replace("  ", " ");
+        expect(&home.pump(&words(&line)), 23, parts, &line);
+        let sources = paths.iter().filter(|path| !path.ends_with('/') && !path.starts_with("t/"));
+        sources.for_each(|path| has_content(&home.path(path), path.as_bytes(), &line));
+        let made = files.iter().filter(|_| !flag.contains("-n"));
+        made.for_each(|(file, content)| has_content(&home.path(file), content.as_bytes(), &line));
     }
 }
 
@@ -76,20 +88,48 @@ fn hard_links_at_the_target_are_one_file_only_where_that_is_written_to() {
 }
 
 #[test]
-fn a_name_of_a_tree_that_another_source_gets_is_refused() {
-    let parts = &["two of the sources would get this name, 's/' and 'u/B'", "copy them one by one"];
-    for paths in [&["s/B", "u/B", "t/"][..], &["s/B/x", "u/B/x", "t/"], &["s/B/x", "u/B", "t/"]] {
-        let home = home(paths);
-        for operands in ["s/ u/B t", "u/B s/ t"] {
-            refused(&home, &["", "-n", "-a", "--update", "--remove-source-files"], operands, parts);
-        }
-        refused(&home, &["--delete"], "s/ u/B t", &["copy them one by one"]);
+fn a_name_that_two_sources_have_is_that_of_the_first() {
+    let flags = ["", "-n", "-a", "--delete", "--lanes=3", "--remove-source-files"];
+    let parts = &["two of the sources would get this name", "copy them one by one"];
+    for (paths, first, second) in [
+        (&["s/B", "u/B", "t/"][..], ("t/B", "s/B"), ("t/B", "u/B")),
+        (&["s/B/x", "u/B/x", "t/"], ("t/B/x", "s/B/x"), ("t/B/x", "u/B/x")),
+        (&["s/B/x", "u/B", "t/"], ("t/B/x", "s/B/x"), ("t/B", "u/B")),
+    ] {
+        // A tree from which something is to be removed from the source, and another one: nothing is.
+        met(paths, &flags, "s/ u/B t", parts, &[first]);
+        met(paths, &flags, "u/B s/ t", parts, &[second]);
     }
     // A link leads from one to the other.
     let home = home(&["s/sub/y", "u/B", "t/sub/y"]);
     make_symlink(&home, home.path("t/sub/y").to_str().expect("a plain path"), "t/B");
-    refused(&home, &USUAL, "s/ u/B t", parts);
+    expect(&home.pump(&words("copy s/ u/B t")), 23, parts, "by a link");
+    has_content(&home.path("t/sub/y"), b"s/sub/y", "by a link");
     copied(&home, "copy --exclude /sub s/ u/B t", &[("t/sub/y", "u/B")]);
+}
+
+#[test]
+fn the_content_of_several_folders_is_merged() {
+    let paths = ["a/x", "a/sub/y", "a/both", "b/z", "b/sub/w", "b/both", "t/old", "t/sub/old"];
+    let merged = [("t/x", "a/x"), ("t/sub/y", "a/sub/y"), ("t/z", "b/z"), ("t/sub/w", "b/sub/w")];
+    let first = [&merged[..], &[("t/both", "a/both")]].concat();
+    let second = [&merged[..], &[("t/both", "b/both")]].concat();
+    let flags = ["", "-n", "-a", "--lanes=3", "--remove-source-files"];
+    let parts = &["'t/both': two of the sources would get this name, 'a/' and 'b/'"];
+    met(&paths, &flags, "a/ b/ t", parts, &[&first[..], &[("t/old", "t/old")]].concat());
+    met(&paths, &flags[..1], "b/ a/ t", &["'t/both'", "'b/' and 'a/'"], &second);
+    // What one of them has the other does not remove.
+    let home = home(&paths);
+    for run in ["the first run", "the second run"] {
+        copied(&home, "copy -a --delete --exclude=/both a/ b/ t", &merged);
+        assert!(!home.path("t/old").exists() && !home.path("t/sub/old").exists(), "{run}");
+    }
+    copied(
+        &home,
+        "copy -a --delete a sub/ t".replace("sub/", "b/z").as_str(),
+        &[("t/a/x", "a/x"), ("t/z", "b/z")],
+    );
+    assert!(home.path("t/x").exists(), "only trees remove");
 }
 
 /// With each of these flags a source that is named again, or that a tree has as well, is copied once.
@@ -124,9 +164,11 @@ fn a_source_that_is_given_twice_is_copied_once() {
 fn another_file_of_the_same_content_is_no_source_given_twice() {
     let home = home(&["a/f", "b/", "t/"]);
     fs::hard_link(home.path("a/f"), home.path("b/f")).expect("links");
-    let flags = ["", "-n", "-a", "--remove-source-files"];
-    for operands in ["a/f b/f t", "a/ b/f t", "b/f a/ t", "a/ b/ t"] {
-        refused(&home, &flags, operands, &["two "]);
+    refused(&home, &["", "-n", "-a", "--remove-source-files"], "a/f b/f t", &["two "]);
+    for operands in ["a/ b/f t", "b/f a/ t", "a/ b/ t"] {
+        let line = format!("copy --remove-source-files {operands}");
+        expect(&home.pump(&words(&line)), 23, &["two of the sources"], &line);
+        assert!(home.path("a/f").exists() && home.path("b/f").exists(), "{line}");
     }
 }
 
@@ -145,7 +187,8 @@ fn sources_with_names_of_their_own_are_copied_into_one_folder() {
         &[("t/B/sub/x", "s/B/sub/x"), ("t/B/sub/y", "u/B/sub/y"), ("t/B/z", "u/B/z")],
     );
     fs::write(home.path("u/B/sub/x"), "other").expect("room");
-    refused(&home, &USUAL, "s/ u/B t", &["two of the sources would get this name, 's/' and 'u/B'"]);
+    let run = home.pump(&words("copy s/ u/B t"));
+    expect(&run, 23, &["'t/B/sub/x': two of the sources would get this name, 's/' and 'u/B'"], "both");
 }
 
 #[test]
@@ -155,11 +198,15 @@ fn a_source_where_a_tree_would_write_is_refused() {
         if is_link {
             make_symlink(&home, "l/d/f", "link");
         }
-        let parts =
-            &["'l/d/f': is the source '", "and the copy of 'd' would write over it; copy that source first"];
-        for operands in [format!("d {source} l"), format!("{source} d l"), format!("./d ./{source} l/")] {
-            let parts = if operands.starts_with("./") { &parts[..1] } else { &parts[..] };
-            refused(&home, &["", "-n", "--update", "--lanes=3", "--remove-source-files"], &operands, parts);
+        let role =
+            if is_link { "is what the source 'link' leads to" } else { "is the same file as the source" };
+        for operands in [format!("d {source} l"), format!("{source} d l")] {
+            for flag in ["-n", "-v", "--update=differs", "--lanes=3", "--remove-source-files"] {
+                let line = format!("copy {flag} {operands}");
+                expect(&home.pump(&words(&line)), 23, &["'l/d/f': ", role], &line);
+                has_content(&home.path("l/d/f"), b"l/d/f", &line);
+                assert!(home.path("d/g").exists(), "{line}");
+            }
         }
         copied(&home, &format!("copy --exclude /d/f d {source} l"), &[("l/d/f", "l/d/f"), ("l/d/g", "d/g")]);
         copied(&home, &format!("copy --ignore-existing d {source} l"), &[("l/d/f", "l/d/f")]);
@@ -168,10 +215,16 @@ fn a_source_where_a_tree_would_write_is_refused() {
 
 #[test]
 fn a_folder_where_a_tree_would_write_is_no_source_beside_it() {
-    let home = home(&["d/sub/f", "l/d/sub/f", "l/d/own/f"]);
-    let part = "'l/d/sub': is the source 'l/d/sub', and the copy of 'd' would write over it";
-    refused(&home, &USUAL, "d l/d/sub l", &[part]);
-    refused(&home, &USUAL, "l/d/sub/f d l", &["'l/d/sub/f': is the source 'l/d/sub/f'"]);
+    let paths = ["d/sub/f", "l/d/sub/f", "l/d/own/f"];
+    met(
+        &paths,
+        &USUAL,
+        "d l/d/sub l",
+        &["'l/d/sub': is a folder that is copied from"],
+        &[("l/sub/f", "l/d/sub/f")],
+    );
+    met(&paths, &USUAL, "l/d/sub/f d l", &["'l/d/sub/f': is the same file as the source 'l/d/sub/f'"], &[]);
+    let home = home(&paths);
     refused(&home, &USUAL, "d l/d/. l", &["'l/d': is the source 'l/d/.', and the copy of 'd' goes there"]);
     copied(&home, "copy d l/d/own l", &[("l/own/f", "l/d/own/f"), ("l/d/sub/f", "d/sub/f")]);
 }
@@ -187,16 +240,12 @@ fn a_source_with_the_name_of_a_backup_stays() {
 
 #[test]
 fn a_folder_whose_names_would_land_in_itself_is_refused() {
-    let home = home(&["foo/foo/x", "foo/y", "z/other"]);
-    let part = "is the source 'foo/' itself, which has a name 'foo'";
+    let paths = ["foo/foo/x", "foo/y", "z/other"];
     for operands in ["foo/ .", "foo/ ./", "foo/ z/..", "foo/ z/other z/.."] {
-        refused(
-            &home,
-            &["", "-n", "-a", "--delete", "--update"],
-            operands,
-            &["foo': ", part, "exclude that name"],
-        );
+        met(&paths, &["", "-n", "-a", "--update"], operands, &["foo': is a folder that is copied from"], &[]);
+        refused(&home(&paths), &["--delete"], operands, &["--delete would remove 'foo/'"]);
     }
+    let home = home(&paths);
     copied(&home, "copy --exclude /foo foo/ z/other z/..", &[("y", "foo/y"), ("foo/foo/x", "foo/foo/x")]);
     fs::rename(home.path("foo/foo"), home.path("foo/bar")).expect("one folder");
     copied(&home, "copy foo/ .", &[("bar/x", "foo/foo/x")]);
@@ -205,7 +254,7 @@ fn a_folder_whose_names_would_land_in_itself_is_refused() {
 #[test]
 fn names_that_land_above_the_folder_itself_are_copied() {
     let home = home(&["a/b/a/b/x", "a/b/a/c", "p/q/p/x", "v/w/v"]);
-    refused(&home, &USUAL, "a/b/ .", &["'./a/b': is the source 'a/b/' itself, which has a name 'a/b'"]);
+    met(&["a/b/a/b/x", "a/b/a/c"], &USUAL, "a/b/ .", &["'./a/b': is a folder that is copied from"], &[]);
     copied(&home, "copy p/q/ .", &[("p/x", "p/q/p/x")]);
     // A file of the tree would take the place of the folder that it lies in.
     refused(&home, &["--delete"], "v/w/ .", &["--delete would remove 'v/w/'"]);
@@ -240,22 +289,13 @@ fn what_delete_would_remove_is_no_source() {
 }
 
 #[test]
-fn a_name_that_delete_leaves_alone_may_be_a_source() {
-    // A link that leads nowhere is no missing name: nothing is removed for it.
+fn a_source_in_the_target_of_delete_is_refused_whatever_the_tree_has() {
     let home = home(&["d/f", "l/d/gone/x"]);
     make_symlink(&home, "nowhere", "d/gone");
-    let line = "copy -L --delete d l/d/gone/x l";
-    expect(&home.pump(&words(line)), 23, &["d/gone' "], line);
-    assert!(home.path("l/d/gone/x").exists() && home.path("l/x").exists(), "{line}");
-    // Nor is what lies on a file system that is left out.
-    let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
-    let device = |path: &Path| path.metadata().expect("it is there").dev();
-    if device(other.path()) == device(&home.path("")) {
-        return;
-    }
-    let home = self::home(&["d/f", "l/d/m/keep"]);
-    make_symlink(&home, other.path().to_str().expect("a plain path"), "d/m");
-    let kept = [("l/keep", "l/d/m/keep"), ("l/d/m/keep", "l/d/m/keep")];
-    copied(&home, "copy -L --one-file-system --delete d l/d/m/keep l", &kept);
-    refused(&home, &["--delete"], "-L d l/d/m/keep l", &["--delete would remove 'l/d/m/keep'"]);
+    refused(&home, &["-L --delete"], "d l/d/gone/x l", &["--delete would remove 'l/d/gone/x'"]);
+    copied(
+        &home,
+        "copy --delete --exclude=/d/gone d l/d/gone/x l",
+        &[("l/x", "l/d/gone/x"), ("l/d/f", "d/f")],
+    );
 }

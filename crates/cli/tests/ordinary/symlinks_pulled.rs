@@ -121,9 +121,6 @@ fn a_link_is_not_pulled_over_what_would_be_lost() {
             // The other host is this one.
             (&["-a"][..], "alias", "served/plain", "leads to"),
             (&["-a"], "alias", "served", "is the same file"),
-            // Whatever it leads to where it stands.
-            (&["-a"], "out", "dir/plain", "leads to"),
-            (&["-a"], "alias", "into/plain", "symbolic link to itself"),
             (&["-a"], "latest", "/dev/null", "is a device"),
             (&["-a"], "latest", "new/", "not a directory"),
             (&["-a", "-T"], "latest", "backup", "is a folder, and -T"),

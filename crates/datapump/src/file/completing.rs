@@ -24,7 +24,7 @@ use datapump_files::attributes::given::Given;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
-use datapump_files::commit::StagedFile;
+use datapump_files::commit::{StagedFile, taken as name_taken};
 use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{
     AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, names, umask,
@@ -128,7 +128,9 @@ pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
             backup::of_entry(shared, &entry.directory, taken, publish)
         }
         Some(TreeFile { entry, .. }) => backup::of_new_entry(shared, &entry.directory, taken, publish),
-        None if !staged.replaces() => backup::of_new_file(shared, taken, publish),
+        None if !staged.replaces() => {
+            backup::of_new_file(shared, taken, || name_taken(&task.target_name), publish)
+        }
         None => backup::of_file(shared, taken, &task.target_name, publish),
     }
 }

@@ -4,19 +4,18 @@
 //! Must not know: how files are copied, trees.
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 
-use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
 use datapump_files::commit::partial;
 use datapump_files::commit::reserved;
 use datapump_files::commit::temporary::Siblings;
-use datapump_files::disk::{self, Meta, PathAt, folder_of, names};
+use datapump_files::disk::{self, Meta, folder_of, names};
 
 /// What lies beside a single file that is copied.
 #[derive(Clone, Copy, Debug)]
@@ -86,78 +85,37 @@ pub(crate) fn is_partial(hosts: &Hosts<'_>, number: u32, source: &Place) -> Resu
     }
 }
 
-/// Names of the job's targets that are temporary names of other targets, or may be of what lies in them: both would be
-/// written at the same time.
-pub(crate) fn refuse_clashes(items: &[Item], options: &Options) -> Result<(), Problem> {
-    if options.remove_sources && overlap(items) {
-        return Err(Problem::usage(
-            "two sources may have a file of one name for the target, and --remove-source-files would remove both: copy \
-             them one by one",
-        ));
-    }
-    if !items.iter().filter_map(named).any(|(_, name)| reserved::may_be_temporary(name)) {
+/// Refuses a target whose name is a temporary name of another target: both would be written at the same time.
+pub(crate) fn check_temporary_names(items: &[Item]) -> Result<(), Problem> {
+    let named =
+        || items.iter().filter_map(|item| Some((target_path(item)?, target_path(item)?.file_name()?)));
+    let mut clashing = named().filter(|(_, name)| reserved::may_be_temporary(name)).peekable();
+    if clashing.peek().is_none() {
         return Ok(());
     }
-    let taken = TakenNames::of(items);
-    match items.iter().filter_map(named).find(|target| taken.clash_with(*target)) {
+    let temporary = |(path, name): (&Path, &OsStr)| {
+        let folder = folder_of(path).to_path_buf();
+        reserved::names_of(name).map(move |temporary| folder.join(temporary)).collect::<Vec<_>>()
+    };
+    let taken: HashSet<PathBuf> = named().flat_map(temporary).collect();
+    let is_taken = |(path, name): &(&Path, &OsStr)| {
+        let name = name.to_ascii_lowercase();
+        taken.contains(&folder_of(path).join(reserved::temporary_of(&name).unwrap_or(&name)))
+    };
+    match clashing.find(is_taken) {
         None => Ok(()),
-        Some((at, _)) => {
+        Some((path, _)) => {
             let words =
                 "could be the name of a temporary file of another of the sources; copy them one by one";
-            Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words))
+            Err(Problem::new(Class::Usage, Operation::Copy, path, words))
         }
     }
 }
 
-/// What the targets of a command may take beside them, and in them.
-struct TakenNames<'items> {
-    trees: HashSet<&'items Path>,
-    /// The folder of each, and a temporary name.
-    temporary: HashSet<(&'items Path, OsString)>,
-}
-
-impl<'items> TakenNames<'items> {
-    fn of(items: &'items [Item]) -> TakenNames<'items> {
-        let trees = items.iter().filter(|item| item.is_tree()).filter_map(named);
-        let temporary = |(at, name): (&'items PathAt, &OsStr)| {
-            let folder = folder_of(&at.path);
-            reserved::names_of(name).map(move |temporary| (folder, temporary)).collect::<Vec<_>>()
-        };
-        TakenNames {
-            trees: trees.map(|(at, _)| &*at.path).collect(),
-            temporary: items.iter().filter_map(named).flat_map(temporary).collect(),
-        }
-    }
-
-    fn clash_with(&self, (at, name): (&PathAt, &OsStr)) -> bool {
-        if !reserved::may_be_temporary(name) {
-            return false;
-        }
-        let name = name.to_ascii_lowercase();
-        let temporary = reserved::temporary_of(&name).unwrap_or(&name).to_owned();
-        let is_in_tree = at.path.ancestors().skip(1).any(|above| self.trees.contains(above));
-        is_in_tree || self.temporary.contains(&(folder_of(&at.path), temporary))
-    }
-}
-
-fn named(item: &Item) -> Option<(&PathAt, &OsStr)> {
+/// Where a file or a tree goes.
+fn target_path(item: &Item) -> Option<&Path> {
     match &item.target {
-        Target::File(at) | Target::Tree(at) => Some((at, at.path.file_name()?)),
-        _ => None,
-    }
-}
-
-/// Whether the target of one source lies in that of another: then what stands there may be of either.
-pub(crate) fn overlap(items: &[Item]) -> bool {
-    let trees: HashSet<&Path> = items.iter().filter(|item| item.is_tree()).filter_map(target_path).collect();
-    let is_in_one = |path: &Path| path.ancestors().skip(1).any(|above| trees.contains(above));
-    !trees.is_empty() && items.iter().filter_map(target_path).any(is_in_one)
-}
-
-/// Where a file, a tree or a link goes.
-pub(crate) fn target_path(item: &Item) -> Option<&Path> {
-    match &item.target {
-        Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(&at.path),
+        Target::File(at) | Target::Tree(at) => Some(&at.path),
         _ => None,
     }
 }

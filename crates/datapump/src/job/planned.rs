@@ -150,7 +150,7 @@ impl Job {
         let items = target::items(&self.hosts(), &self.sources, target, job)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
-        neighbours::refuse_clashes(&items.0, &self.options)?;
+        neighbours::check_temporary_names(&items.0)?;
         mirror::refuse_home(&items.0, &self.options)?;
         Ok(items)
     }

@@ -20,7 +20,6 @@ use crate::target::Target;
 use crate::target::place::Fill;
 use crate::tree::names::backup::like_backups::LikeBackups;
 use datapump_files::commit::in_order::InOrder;
-use datapump_files::identity::FileId;
 
 /// Which null ends take the engine's queue instead of completing where they stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +40,6 @@ pub(crate) struct Settings<'run> {
     pub(crate) like_backups: LikeBackups,
     /// A backup may replace the one before it, unless something else speaks against it.
     pub(crate) replaces_backups: bool,
-    /// The files of this host that are copied by name: no backup replaces one.
-    pub(crate) source_files: HashSet<FileId>,
     /// The real name of each target, as far as the report has room.
     pub(crate) targets: Vec<String>,
     /// When the run began, by the clock of file systems.

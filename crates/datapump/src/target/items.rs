@@ -2,9 +2,7 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
-pub(super) mod backup_dir;
 mod foreign_link;
-pub(super) mod given_up;
 pub(super) mod named_groups;
 
 use std::collections::HashSet;
@@ -13,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 
+use crate::guard::GuardRules;
+use crate::guard::backups;
+use crate::guard::start::{CoveredSource, Start};
 use crate::job::neighbours;
 use crate::job::options::Options;
 use crate::open::existing;
@@ -21,16 +22,15 @@ use crate::run::event::Event;
 use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
-use crate::target::within::in_trees::{self, CoveredSource};
 use crate::tree::names::backup::like_backups::LikeBackups;
 use crate::tree::rules::select::Select;
 use datapump_files::commit::final_name;
 use datapump_files::disk::{FileKind, Folder, Meta, PathAt, folder_of};
-use datapump_files::identity::{FileId, id};
+use datapump_files::followed::leads_out;
 
 use super::{
-    Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
-    refuse_trees, resolve, resolve_tree, source_meta, target_folder, usage, within,
+    Hosts, Item, Target, UNSAFE_LINK, argument, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
+    refuse_trees, resolve, resolve_tree, source_meta, target_folder, usage,
 };
 
 /// A target that is no folder and has to be one. Where nobody may look there may be one: nothing is to be created.
@@ -52,11 +52,11 @@ pub(crate) fn items(
     let several = sources.len() > 1;
     let goal = Goal { hosts, target: (target, found), folder, options, select, several };
     let (mut items, mut problems, mut excluded) = (Vec::new(), Vec::new(), Vec::new());
-    let mut names = TargetNames::new(several, options.inplace);
+    let mut names = TargetNames::new(options.inplace);
     for (number, source) in (0..).zip(sources) {
         match goal.item(&mut names, number, source) {
             Ok(Some(item)) => items.push(item),
-            Ok(None) => excluded.push((number, source)),
+            Ok(None) => excluded.push(source),
             Err(Unfit::Alone(problem)) => problems.push(problem),
             Err(Unfit::All(problem)) => return Err(problem),
             Err(Unfit::Twice(path)) => {
@@ -65,26 +65,21 @@ pub(crate) fn items(
             }
         }
     }
-    within::refuse_other_sources(&items, folder, (options, select))?;
-    let lying = (&items[..], &excluded[..]);
-    let covered = in_trees::refuse_what_lies_in_trees(hosts.disk, lying, (options, select))?;
+    let rules = GuardRules { options, select };
+    let start = Start { hosts, items: &items, excluded: &excluded, target: found, folder, rules };
+    start.check()?;
+    let covered = start.covered();
     leave_to_trees(&mut items, covered);
     if problems.is_empty() {
         existing::refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
     foreign_link::refuse(&items, options)?;
-    backup_dir::refuse_misplaced(hosts, &items, (options, select))?;
-    given_up::refuse_sources(hosts, &items, options)?;
-    deleting::refuse_what_is_needed(hosts.disk, &items, (options, select))?;
-    // It makes folders for a moment: behind what is refused here by looking alone.
-    if let Some(folder) = folder.filter(|_| !options.dry_run) {
-        names.refuse_what_is_one(folder)?;
-    }
+    backups::check(&items, options, hosts.is_confined)?;
     Ok((items, problems))
 }
 
-/// What the tree copies as well is not copied beside it.
+/// What a tree copies as well is not copied beside it.
 fn leave_to_trees(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
     for CoveredSource { source, tree } in covered {
         let Some(at) = items.iter().position(|item| item.number == source) else { continue };
@@ -131,15 +126,6 @@ pub(crate) fn like_backups(items: &[Item], options: &Options) -> LikeBackups {
     LikeBackups::of(backup, names)
 }
 
-/// The files of this host that are copied by name, where backups are made.
-pub(crate) fn source_files(items: &[Item], options: &Options) -> HashSet<FileId> {
-    let names = items.iter().filter(|_| options.backup.is_some()).flat_map(Item::names);
-    names
-        .filter_map(|item| item.meta.filter(|_| item.source.local_path().is_some()))
-        .map(|meta| id(&meta))
-        .collect()
-}
-
 /// Why a source gives no item.
 enum Unfit {
     /// It is left out and told.
@@ -182,19 +168,15 @@ impl Goal<'_> {
         let Some(Resolved { target, told, patterns_above }) = self.resolved(source, meta.as_ref())? else {
             return Ok(None);
         };
-        let named = || self.named(source);
-        within::refuse_same_file((source, meta.as_ref()), &target, named).map_err(Unfit::All)?;
-        within::refuse_remote_link(hosts, (number, source), (meta.as_ref(), &target), options)
-            .map_err(Unfit::All)?;
+        unsafe_remote_link(hosts, (number, source), &target, options).map_err(Unfit::All)?;
         refusals::refuse_same(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }
-        let is_first = names.take(self.folder, &target, (source, meta.as_ref())).map_err(Unfit::All)?;
+        let is_first = names.take(&target, source, meta.as_ref()).map_err(Unfit::All)?;
         if let Some(path) = target.path().filter(|_| !is_first) {
             return Err(Unfit::Twice(path.to_path_buf()));
         }
-        names.take_place(&target, meta.as_ref()).map_err(Unfit::All)?;
         let is_partial = || neighbours::is_partial(hosts, number, source).map_err(Unfit::All);
         let is_left_out = is_copied(&target) && is_partial()?;
         let source = source.clone();
@@ -209,14 +191,6 @@ impl Goal<'_> {
             patterns_above,
             other_names: Vec::new(),
         }))
-    }
-
-    /// Where a source goes, before links are followed.
-    fn named(self, source: &Place) -> Option<PathAt> {
-        match self.folder {
-            Some(folder) => own_name(source).map(|name| folder.child(name)),
-            None => self.target.1.cloned(),
-        }
     }
 
     /// Where a source goes, and what is told of that; nothing if it is excluded.
@@ -239,7 +213,7 @@ impl Goal<'_> {
         let name = own_name(source).filter(|_| is_folder && begin_above);
         let patterns_above = name.map(PathBuf::from).unwrap_or_default();
         let resolved = match is_folder {
-            true => self.tree((source, goes_on), &patterns_above),
+            true => resolve_tree((source, goes_on), target, folder),
             false if meta.is_some_and(|meta| argument::is_entry(hosts, several, (source, meta), options)) => {
                 argument::as_entry(source, meta, (target.1, folder))
             }
@@ -251,19 +225,24 @@ impl Goal<'_> {
             _ => Unfit::Alone(problem),
         })
     }
+}
 
-    /// Where a folder goes, if the copy does not come by there itself.
-    fn tree(self, (source, goes_on): (&Place, bool), patterns_above: &Path) -> Result<Target, Problem> {
-        let Goal { hosts, target, folder, options, select, several } = self;
-        let resolved = resolve_tree((source, goes_on), target, folder)?;
-        if let (Place::Path(from), Target::Tree(at)) = (source, &resolved) {
-            within::refuse_into_itself(hosts.disk, (from, patterns_above, at), (options, select))?;
-            // A source that is copied beside it goes into the same folder.
-            if let Some(beside) = folder.filter(|_| several) {
-                within::refuse_into_itself(hosts.disk, (from, patterns_above, beside), (options, select))?;
-            }
+/// A link of another host that stays one is not made where `--safe-links` leaves it out.
+fn unsafe_remote_link(
+    hosts: &Hosts<'_>,
+    (number, source): (u32, &Place),
+    target: &Target,
+    options: &Options,
+) -> Result<(), Problem> {
+    let (Place::Remote(remote), Some(remote_host)) = (source, hosts.remote_host) else { return Ok(()) };
+    if !options.safe_links || !matches!(target, Target::Entry(_)) {
+        return Ok(());
+    }
+    match remote_host.link_target(number, &remote.path)? {
+        Some(to) if leads_out(0, &to) => {
+            Err(Problem::new(Class::Usage, Operation::Copy, &remote.path, UNSAFE_LINK))
         }
-        Ok(resolved)
+        _ => Ok(()),
     }
 }
 

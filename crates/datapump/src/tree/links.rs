@@ -16,12 +16,9 @@
 //! Must not know: how files are copied or linked.
 
 pub(crate) mod equal;
-pub(crate) mod followed_links;
 pub(crate) mod link_dest;
 pub(crate) mod linking;
-pub(crate) mod lost_content;
 pub(crate) mod own_attributes;
-pub(crate) mod written_places;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

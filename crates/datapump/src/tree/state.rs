@@ -3,7 +3,6 @@
 //! Must not know: how a folder is walked, how files are copied.
 
 pub(super) mod pruning;
-mod shown_sources;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
@@ -15,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use datapump_core::name::NameOptions;
 use rustix::process::{getegid, getgroups};
 
+use crate::guard::{Guard, GuardRules};
 use crate::job::budget::charged::ChargedRoom;
 use crate::job::options::Options;
 use crate::net::folder::remote_host::RemoteHost;
@@ -25,7 +25,6 @@ use crate::tree::delete::in_the_way::NameWaiting;
 use crate::tree::folder::directory::{Directory, NamedFolder};
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
-use crate::tree::links::written_places::WrittenPlaces;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::names::backup::like_backups::LikeBackupsOfFolders;
 use crate::tree::names::twins::Twins;
@@ -58,10 +57,8 @@ pub(crate) struct Trees {
     pub(crate) keeper: Arc<Keeper>,
     /// The target of one source lies in that of another.
     pub(crate) targets_overlap: bool,
-    /// Where the sources go, if links of theirs are followed.
-    pub(crate) written_places: WrittenPlaces,
-    /// Folders that are copied from, if they are of this host, by which a target may reach such: whatever path leads there.
-    sources: HashSet<FileId>,
+    /// What this command reads and keeps.
+    pub(crate) guard: Guard,
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
     /// The roots of all trees that were started.
@@ -149,8 +146,7 @@ impl Trees {
             opens_for_attributes: AtomicBool::new(false),
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
-            written_places: WrittenPlaces::default(),
-            sources: HashSet::default(),
+            guard: Guard::default(),
             walking: AtomicUsize::new(0),
             roots: Mutex::default(),
             trees_done: Mutex::default(),
@@ -172,18 +168,14 @@ impl Trees {
         })
     }
 
-    /// Learns what is copied from, and which folders below that a mount shows in a target.
-    pub(crate) fn know_sources(&mut self, items: &[Item], options: &Options, other: Option<&RemoteHost>) {
-        let is_here = other.is_some_and(|host| host.is_here);
-        let is_of_host = |item: &&Item| item.is_tree() && (is_here || item.source.local_path().is_some());
-        let roots = items.iter().filter(is_of_host).filter_map(|item| item.meta.as_ref()).map(id);
-        self.sources = roots.chain(shown_sources::in_targets(items, (options, &self.select))).collect();
+    /// Learns what this command reads and keeps.
+    pub(crate) fn guard_sources(&mut self, items: &[Item], options: &Options, other: Option<&RemoteHost>) {
+        self.guard = Guard::of_run(items, GuardRules { options, select: &self.select }, other);
+        self.targets_overlap = !self.guard.claims().are_apart();
     }
 
-    /// Whether this is a folder that is copied from: one that the user named, or the first one below it that a mount
-    /// shows in a target.
-    pub(crate) fn is_source(&self, there: &Meta) -> bool {
-        self.sources.contains(&id(there))
+    pub(crate) fn guard_rules<'run>(&'run self, options: &'run Options) -> GuardRules<'run> {
+        GuardRules { options, select: &self.select }
     }
 
     /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the

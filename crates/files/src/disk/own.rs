@@ -28,11 +28,11 @@ pub fn why_not_own(folder: &Folder, list: &Meta) -> Option<&'static str> {
     }
     let guard = guard(open);
     let is_closed = match guard {
-        Guard::Modes => list.mode & 0o777 == 0o600,
-        Guard::OneMode => list.mode & 0o022 == 0,
-        Guard::Mount | Guard::Nothing => true,
+        FolderGuard::Modes => list.mode & 0o777 == 0o600,
+        FolderGuard::OneMode => list.mode & 0o022 == 0,
+        FolderGuard::Mount | FolderGuard::Nothing => true,
     };
-    if !is_closed && guard == Guard::Modes {
+    if !is_closed && guard == FolderGuard::Modes {
         return Some("its mode is not 0600");
     }
     if !is_closed {
@@ -61,7 +61,7 @@ pub fn is_closed(folder: &File) -> bool {
 
 /// What keeps others out of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Guard {
+enum FolderGuard {
     /// Owner and mode.
     Modes,
     /// The same, but one mode for all files.
@@ -71,15 +71,15 @@ enum Guard {
     Nothing,
 }
 
-fn guard(folder: &File) -> Guard {
+fn guard(folder: &File) -> FolderGuard {
     match magic(folder) {
-        magic if WITHOUT_MODES.contains(&magic) => Guard::OneMode,
+        magic if WITHOUT_MODES.contains(&magic) => FolderGuard::OneMode,
         FUSE => guard_of_fuse(folder),
-        _ => Guard::Modes,
+        _ => FolderGuard::Modes,
     }
 }
 
-fn guard_of_fuse(folder: &File) -> Guard {
+fn guard_of_fuse(folder: &File) -> FolderGuard {
     let device = file_meta(folder).map_or(0, |meta| meta.device);
     let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
     guard_by_options(&MountEntry::list("self"), &device, geteuid().as_raw())
@@ -87,30 +87,32 @@ fn guard_of_fuse(folder: &File) -> Guard {
 
 /// What a FUSE mount's options say: without `allow_other` nobody but who mounted it gets in; with it the kernel looks
 /// at modes by `default_permissions` alone. virtiofs tells none of them, and always does.
-fn guard_by_options(mounts: &[MountEntry], device: &str, user: u32) -> Guard {
+fn guard_by_options(mounts: &[MountEntry], device: &str, user: u32) -> FolderGuard {
     let found = mounts.iter().find(|mount| mount.device == device);
-    let Some(mount) = found else { return Guard::Nothing };
+    let Some(mount) = found else { return FolderGuard::Nothing };
     let options: Vec<&str> = mount.file_system_options.split(',').collect();
     let mounted_by = options.iter().find_map(|option| option.strip_prefix("user_id="));
     match mounted_by {
-        None => Guard::Modes,
+        None => FolderGuard::Modes,
         Some(_) if options.contains(&"allow_other") => {
             if options.contains(&"default_permissions") {
-                Guard::OneMode
+                FolderGuard::OneMode
             } else {
-                Guard::Nothing
+                FolderGuard::Nothing
             }
         }
-        Some(by) if by.parse() == Ok(user) => Guard::Mount,
-        Some(_) => Guard::Nothing,
+        Some(by) if by.parse() == Ok(user) => FolderGuard::Mount,
+        Some(_) => FolderGuard::Nothing,
     }
 }
 
-fn is_closed_by(guard: Guard, folder: &File) -> bool {
+fn is_closed_by(guard: FolderGuard, folder: &File) -> bool {
     match guard {
-        Guard::Mount => true,
-        Guard::Nothing => false,
-        Guard::Modes | Guard::OneMode => file_meta(folder).is_ok_and(|meta| is_closed_by_mode(folder, &meta)),
+        FolderGuard::Mount => true,
+        FolderGuard::Nothing => false,
+        FolderGuard::Modes | FolderGuard::OneMode => {
+            file_meta(folder).is_ok_and(|meta| is_closed_by_mode(folder, &meta))
+        }
     }
 }
 
@@ -198,14 +200,14 @@ mod tests {
             MountEntry::parse(line.as_bytes())
         };
         for (options, guard) in [
-            ("user_id=1000,group_id=0", Guard::Mount),
-            ("user_id=7,group_id=0", Guard::Nothing),
-            ("user_id=1000,group_id=0,allow_other", Guard::Nothing),
-            ("user_id=0,group_id=0,default_permissions,allow_other,blksize=4096", Guard::OneMode),
-            ("dax", Guard::Modes),
+            ("user_id=1000,group_id=0", FolderGuard::Mount),
+            ("user_id=7,group_id=0", FolderGuard::Nothing),
+            ("user_id=1000,group_id=0,allow_other", FolderGuard::Nothing),
+            ("user_id=0,group_id=0,default_permissions,allow_other,blksize=4096", FolderGuard::OneMode),
+            ("dax", FolderGuard::Modes),
         ] {
             assert_eq!(guard_by_options(&line(options), "0:31", 1000), guard, "{options}");
-            assert_eq!(guard_by_options(&line(options), "0:32", 1000), Guard::Nothing, "{options}");
+            assert_eq!(guard_by_options(&line(options), "0:32", 1000), FolderGuard::Nothing, "{options}");
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, ValueEnum};
@@ -21,9 +21,9 @@ pub struct BackupArguments {
     /// never), numbered (or t; `.~1~`, `.~2~` and so on), existing (or nil; numbered where numbered ones exist), none
     /// (or off). The old file keeps its name until the new one replaces it. A simple backup replaces the one before
     /// it, as with cp and rsync; --backup=numbered keeps all of them. The new backup is numbered where a source has
-    /// its name, or may have it (SRC/ beside other sources), where it could replace what is read (links are followed,
-    /// or a source folder lies in --backup-dir), and where a cut copy is resumed; one that would replace what another
-    /// named source is or leads to is refused. What stands under a name and has the content of the copy (an earlier
+    /// its name, or may have it (SRC/ beside other sources), where it could replace what is read (a named source or a
+    /// link on the way to it, what followed links lead to, a source folder around or in --backup-dir), and where a cut
+    /// copy is resumed. What stands under a name and has the content of the copy (an earlier
     /// run of the command, which was cut or failed, put it there) has no backup. A small `.pump-` file in DST says
     /// what such a run put; the same command removes it. A symbolic link in the place of a named target becomes the
     /// backup itself, and what it leads to stays. With --delete, names that end as this run's backups do stay; a later
@@ -40,10 +40,10 @@ pub struct BackupArguments {
     ///
     /// Under the same path as below DST, and under its own name unless --suffix says otherwise. A relative DIR begins
     /// in DST, where --delete leaves it alone if the same DIR is given; a symbolic link in DST that leads to it is
-    /// removed, as with rsync. It must be on DST's file system, and neither be DST nor lie in a source, unless
-    /// --exclude leaves it out there, nor be named through the symbolic link of another user than you and root; behind
-    /// pump serve it is below DST, without `..`. Folders that are made get mode, owner and times of those in DST that
-    /// they stand for. Implies --backup. Default: beside the file.
+    /// removed, as with rsync. It must be on DST's file system, and neither be DST nor a source, nor be named through
+    /// the symbolic link of another user than you and root; behind pump serve it is below DST, without `..`. In a
+    /// source it is not copied: --exclude it there. Folders that are made get mode, owner and times of those in DST
+    /// that they stand for. Implies --backup. Default: beside the file.
     ///
     /// Example: pump mirror --backup-dir /backup/old-2026-11-26 photos/ /backup/photos
     #[arg(long, value_name = "DIR", env = "PUMP_BACKUP_DIR", help_heading = HOW)]
@@ -109,6 +109,19 @@ impl BackupArguments {
         };
         let default = if self.backup_dir.is_some() { "" } else { "~" };
         let suffix = self.suffix.clone().unwrap_or_else(|| default.into()).into_vec();
-        Some(Backup { suffix, folder: self.backup_dir.clone(), numbering })
+        Some(Backup { suffix, folder: self.backup_dir.as_deref().map(normal_path), numbering })
     }
+}
+
+/// A path without names that a `..` behind them takes back, as rsync has it: what is missing is not made for nothing.
+fn normal_path(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match (part, normal.components().next_back()) {
+            (Component::ParentDir, Some(Component::Normal(_))) => drop(normal.pop()),
+            (Component::CurDir, _) => {}
+            (part, _) => normal.push(part),
+        }
+    }
+    if normal.as_os_str().is_empty() { PathBuf::from(".") } else { normal }
 }

@@ -86,8 +86,8 @@ pub const DIFFERENCES: [(&str, &str); 47] = [
         "Both are refused: what a list does not name is not removed, and a move removes nothing at the target.",
     ),
     (
-        "rsync mixes the contents of several folders (a/ b/ into c)",
-        "Refused before anything is written: two files might have one name. Copy one after the other.",
+        "rsync keeps silent about a name that several sources have (a/ b/ into c)",
+        "Folders are merged as with rsync, and the name is that of the first source. The second is reported (status 23).",
     ),
     ("cp warns of a source that is named twice", "It is copied once, with a notice (status 0)."),
     (

@@ -11,10 +11,12 @@ use datapump_engine::Errno;
 
 use super::pass::{DeletePass, DeleteStep};
 use super::place::{DeletePlace, open};
+use crate::guard::claims::{ClaimedName, Rank};
+use crate::guard::{Destruction, ExistingEntry};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::moved::view::{self, ViewProbe};
-use datapump_files::disk::{self, file_meta, names};
+use datapump_files::disk::{self, FileKind, file_meta, names};
 use datapump_files::identity::{FileId, id};
 
 impl DeletePass<'_> {
@@ -95,11 +97,38 @@ impl DeletePass<'_> {
 
     /// Whether it is a folder that the user named as a source, or that a mount shows. Reported, if so.
     pub(super) fn is_source_root(&mut self, target: &FolderSide) -> bool {
-        let is_root = self.shared.trees.is_source(&target.meta);
+        let is_root = self.shared.trees.guard.is_source_folder(&target.meta);
         if is_root {
             self.refuse_source(&target.path());
         }
         is_root
+    }
+
+    /// Whether it stays for this very command: a name of another source that goes to this folder, too; no folder, but
+    /// something that is read, which is reported, or written beside the copy.
+    pub(super) fn is_needed(
+        &mut self,
+        here: &DeletePlace,
+        folder: &File,
+        (name, kind): (&OsStr, FileKind),
+    ) -> bool {
+        let (guard, is_folder) = (&self.shared.trees.guard, kind == FileKind::Folder);
+        let below = here.target.relative().join(name);
+        let claimed = ClaimedName { number: here.root.number, below: &below, is_folder };
+        let rules = self.shared.trees.guard_rules(self.shared.settings.options);
+        if here.root.shares_target && guard.claims().find(&claimed, Rank::Any, rules).is_some() {
+            return true;
+        }
+        if is_folder || !(guard.reads_files() || kind == FileKind::Symlink) {
+            return false;
+        }
+        let Ok(meta) = names::metadata(folder, name) else { return false };
+        let entry = ExistingEntry { folder: Some(folder), name, meta: &meta };
+        let is_needed = guard.why_kept(entry, Destruction::OfName).is_some();
+        if is_needed && !guard.is_own_file(&meta) {
+            self.refuse_source(&here.target.path_of(name));
+        }
+        is_needed
     }
 
     fn refuse_source(&mut self, path: &Path) {

@@ -303,6 +303,9 @@ impl<'run> DeletePass<'run> {
         (name, kind): (&Name, FileKind),
         key: FolderKey,
     ) -> Result<Fate, Problem> {
+        if self.is_needed(here, folder, (&name.name, kind)) {
+            return Ok(Fate::Kept);
+        }
         if kind == FileKind::Folder {
             let target = match here.target.child(&name.name) {
                 Err(problem)

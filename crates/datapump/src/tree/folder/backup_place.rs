@@ -4,20 +4,19 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_engine::Errno;
 
 use crate::job::options::Backup;
 use crate::job::settings::Settings;
-use crate::problem::{Class, Operation, Problem};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::folder::side::FolderSide;
-use crate::tree::rules::select::Select;
 use datapump_files::commit::backup_folders::{BackupFolders, Originals};
 use datapump_files::commit::final_name;
 use datapump_files::disk::names::NameAt;
-use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, file_meta, names, path_of, project_of_files};
+use datapump_files::disk::{Folder, Outcome, PathAt, file_meta, names, path_of, project_of_files};
 use datapump_files::identity::{FileId, id};
 
 /// Where the backups of a tree go, if they do not lie beside their files.
@@ -36,12 +35,8 @@ pub(crate) struct BackupPlace {
 impl BackupPlace {
     /// That of a tree which goes to this place.
     ///
-    /// Errors: the folder of backups is what is copied, or what is copied to.
-    pub(crate) fn of(
-        (settings, select): (&Settings<'_>, &Select),
-        (source, patterns_above): (&FolderSide, &Path),
-        at: &PathAt,
-    ) -> Result<BackupPlace, Problem> {
+    /// Errors: the folder of backups cannot be opened.
+    pub(crate) fn new(settings: &Settings<'_>, at: &PathAt) -> Result<BackupPlace, Problem> {
         let Some(Backup { folder: Some(folder), .. }) = &settings.options.backup else {
             return Ok(BackupPlace::default());
         };
@@ -49,32 +44,13 @@ impl BackupPlace {
         let base = (Arc::clone(base), PathBuf::from(at.name().unwrap_or_default()));
         let project = project_below(&base.0, folder);
         let place = BackupPlace { base: Some(base), project, ..BackupPlace::default() };
-        let wrong = |errno: Errno| not_kept(settings, folder, errno);
-        let there = place.found(settings).map_err(wrong)?;
-        let target = at.is_folder().then(|| at.metadata().ok()).flatten();
-        let roots = [target, source.is_here().then_some(source.meta)];
-        let is_a_root = |there: &File| {
-            let own = file_meta(there).ok().map(|meta| id(&meta));
-            own.is_some() && roots.iter().flatten().any(|root| Some(id(root)) == own)
-        };
-        // Before anything was written that was refused with what lies in a source; this is what stands there now.
-        if there.as_deref().is_some_and(is_a_root) {
-            return Err(refused(folder, "is the source or the target"));
-        }
-        match folder.components().find(|part| *part != Component::CurDir) {
-            // A target that has a name in the folder was looked at before anything was written.
-            Some(Component::Normal(first))
-                if at.name().is_none() && source_has((source, patterns_above), select, first)? =>
-            {
-                Err(refused(folder, "has a name of the source"))
-            }
-            _ => Ok(place),
-        }
+        place.found(settings).map_err(|errno| not_kept(settings, folder, errno))?;
+        Ok(place)
     }
 
     /// Refuses a folder of the target whose files no backup can take: link(2), rename(2) and EXDEV. The root was compared
     /// before anything was written.
-    pub(crate) fn refuse_other_project(&self, target: &FolderSide) -> Result<(), Problem> {
+    pub(crate) fn check_project(&self, target: &FolderSide) -> Result<(), Problem> {
         let Some(project) = self.project else { return Ok(()) };
         if project_of_files(&target.file()?.0).unwrap_or(0) == project {
             return Ok(());
@@ -82,6 +58,16 @@ impl BackupPlace {
         let words = "is in another project (quota) than the folder of backups, and the file system links no files \
                      between projects; exclude it, or name a --backup-dir that hands down no project";
         Err(Problem::new(Class::Refused, Operation::Enter, &target.path(), words))
+    }
+
+    /// Refuses to copy a folder of the source to where the backups are.
+    pub(crate) fn check_apart(&self, settings: &Settings<'_>, target: &FolderSide) -> Result<(), Problem> {
+        if settings.options.backup.is_none() || !self.is(settings, id(&target.meta)) {
+            return Ok(());
+        }
+        let shown = shown_path(&target.relative()).to_string();
+        let words = format!("is the folder of backups: '{shown}' of the source is left out");
+        Err(Problem::new(Class::Refused, Operation::BackUp, &target.path(), words))
     }
 
     /// The folder of backups, if it is there.
@@ -170,19 +156,4 @@ pub(crate) fn not_set_aside(
     let mounted =
         is_refused.then(|| final_name::mounted(Operation::BackUp, path, NameAt { folder, name })).flatten();
     mounted.unwrap_or_else(|| not_kept(settings, path, errno))
-}
-
-/// Whether a tree has a name that its copy would put where the folder of backups is.
-fn source_has(
-    (source, above): (&FolderSide, &Path),
-    select: &Select,
-    first: &OsStr,
-) -> Result<bool, Problem> {
-    let there = source.origin()?.if_there(first, || source.path_of(first))?;
-    Ok(there.is_some_and(|there| select.takes_top(above, first, there.kind == FileKind::Folder)))
-}
-
-fn refused(folder: &Path, why: &str) -> Problem {
-    let words = format!("--backup-dir {why}; name another folder");
-    Problem::new(Class::Usage, Operation::BackUp, folder, words)
 }

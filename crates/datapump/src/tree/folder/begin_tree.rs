@@ -57,9 +57,9 @@ pub(crate) fn begin_tree(
         mirror::refuse_emptied(shared, &source, at)?;
     }
     if !shared.settings.writes {
-        return look_at(shared, source, (at, &item.patterns_above));
+        return look_at(shared, source, at, item);
     }
-    let (to, backups) = (&*at.path, backup_place(shared, &source, (at, &item.patterns_above))?);
+    let (to, backups) = (&*at.path, BackupPlace::new(&shared.settings, at)?);
     let link_dest = link_dest(shared, to)?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let made = make(shared, &source_root, at)?;
@@ -70,7 +70,8 @@ pub(crate) fn begin_tree(
     let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
     let target = target.opening_up(&shared.trees.opened_folders, found);
     shared.trees.enter(&target.meta, to, &source)?;
-    let keeps_own = made.is_none() && keeps_own(shared, &source, &target);
+    let is_merged = shared.trees.guard.claims().is_merged(item.number);
+    let keeps_own = made.is_none() && (is_merged || keeps_own(shared, &source, &target));
     if made.is_none() && !keeps_own {
         let keep = shared.settings.options.keep;
         confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, keep);
@@ -82,6 +83,7 @@ pub(crate) fn begin_tree(
     let target_folder = target.file()?.0;
     let (fresh, made_in, list) = match made {
         Some((parent, _, journal)) => (true, Some(parent), new_list(shared, (item, to), journal)),
+        None if is_merged => (false, None, List::begun(None)),
         None => (false, None, list_of(shared, source_root, (&target, keeps_own), to)?),
     };
     let traits = Traits {
@@ -99,12 +101,9 @@ pub(crate) fn begin_tree(
         keeps_own: keeps_own && !list.journal().is_some_and(|journal| journal.is_of_new_folder),
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
-    root.shares_target = shared.trees.targets_overlap;
-    root.patterns_above = item.patterns_above.clone();
     root.made_in = made_in;
     root.visited = visited(shared, &source, Some(&target));
-    root.number = item.number;
-    root.backups = backups;
+    describe_root(shared, &mut root, item, backups);
     let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
     put_up(shared, directory);
     Ok(())
@@ -174,25 +173,21 @@ fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<L
     }
 }
 
-fn backup_place(
-    shared: &Shared<'_>,
-    source: &FolderSide,
-    (at, patterns_above): (&PathAt, &Path),
-) -> Result<BackupPlace, Problem> {
-    BackupPlace::of((&shared.settings, &shared.trees.select), (source, patterns_above), at)
+/// Gives a root what is known of its tree from the command.
+fn describe_root(shared: &Shared<'_>, root: &mut Root, item: &Item, backups: BackupPlace) {
+    root.shares_target = shared.trees.targets_overlap;
+    root.patterns_above = item.patterns_above.clone();
+    root.number = item.number;
+    root.backups = backups;
 }
 
 /// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
-fn look_at(
-    shared: &Shared<'_>,
-    source: Arc<FolderSide>,
-    (at, patterns_above): (&PathAt, &Path),
-) -> Result<(), Problem> {
+fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Item) -> Result<(), Problem> {
     let to = &*at.path;
     let (backups, opened) = match shared.settings.compares {
         true => (BackupPlace::default(), Some((open_target(at, open_plain)?.0, None))),
         false => {
-            let backups = backup_place(shared, &source, (at, patterns_above))?;
+            let backups = BackupPlace::new(&shared.settings, at)?;
             (backups, open_if_there(at, &shared.trees.opened_folders, shared.settings.options.make_path)?)
         }
     };
@@ -201,7 +196,8 @@ fn look_at(
         Ok(if shared.settings.compares { side } else { side.opening_up(&shared.trees.opened_folders, found) })
     };
     let target = opened.map(side).transpose()?;
-    let keeps = target.as_ref().is_some_and(|target| keeps_own(shared, &source, target));
+    let is_merged = shared.trees.guard.claims().is_merged(item.number);
+    let keeps = is_merged || target.as_ref().is_some_and(|target| keeps_own(shared, &source, target));
     if !shared.settings.compares && !keeps {
         tell_root(shared, &source, to, target.as_deref());
     }
@@ -234,10 +230,8 @@ fn look_at(
     let mut root =
         Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
     root.visited = visited(shared, &source, None);
-    root.shares_target = shared.trees.targets_overlap;
     root.is_copied = !shared.settings.compares;
-    root.patterns_above = patterns_above.to_path_buf();
-    root.backups = backups;
+    describe_root(shared, &mut root, item, backups);
     let directory = Directory::new(None, &Arc::new(root), (source, target), traits, link_dest);
     put_up(shared, directory);
     Ok(())

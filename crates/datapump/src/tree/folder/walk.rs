@@ -26,7 +26,6 @@ use crate::tree::folder::listing::{compares_attributes, names_of_folder};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::doubts;
-use crate::tree::names::backup;
 use crate::tree::names::backup::names_beside::names_beside;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
@@ -166,7 +165,7 @@ pub(crate) fn open_source(
     if is_left_out {
         shared.ledger.leave_out_mount(&side.path());
     } else {
-        refuse_loops(shared, above, &side)?;
+        check_loop(shared, above, &side)?;
     }
     Ok(Some(OpenedSource { side, is_left_out }))
 }
@@ -247,7 +246,7 @@ fn opened(
     tell_device(shared, above, target.as_deref())?;
     let link_dest = link_dest_below(shared, above, name);
     if let Some(target) = target.as_deref().filter(|_| !fresh) {
-        above.root.backups.refuse_other_project(target)?;
+        above.root.backups.check_project(target)?;
         traits.doubt = doubts::in_target(shared, traits.doubt, target);
     }
     above.root.visited.make_room(&source)?;
@@ -276,26 +275,26 @@ fn link_dest_below(shared: &Shared<'_>, above: &Directory, name: &OsStr) -> Vec<
     above.link_dest.iter().filter_map(below).collect()
 }
 
-/// A bind mount may show a folder inside itself, and the target may lie in the source. A link that is followed may lead
-/// to a folder that the copy is in: it would go on in what it makes.
-fn refuse_loops(shared: &Shared<'_>, above: &Directory, source: &FolderSide) -> Result<(), Problem> {
-    let id = identity::id(&source.meta);
+/// A bind mount may show a folder inside itself, and the target or the folder of backups may lie in the source. A link
+/// that is followed may lead to a folder that the copy is in: it would go on in what it makes.
+fn check_loop(shared: &Shared<'_>, above: &Directory, source: &FolderSide) -> Result<(), Problem> {
+    let own = identity::id(&source.meta);
+    let is_same = |side: &FolderSide| identity::id(&side.meta) == own;
     let follows = shared.settings.options.follow != FollowLinks::Never;
     let target = above.target.as_deref().filter(|_| follows);
-    let is_written = |target: &FolderSide| target.ancestors().any(|side| identity::id(&side.meta) == id);
-    if above.root.target_id == Some(id) || target.is_some_and(is_written) {
-        let words = "is the folder that is copied into; it is left out";
-        return Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words));
-    }
-    let is_same = |side: &FolderSide| identity::id(&side.meta) == id;
+    let is_written = || target.is_some_and(|target| target.ancestors().any(is_same));
     // A folder is on its way for as long as one below it is.
-    match above.root.alive.has(id) && above.source.ancestors().any(is_same) {
-        true => {
-            let words = "is a folder that it lies in (a loop of mounts, or of links that are followed); it is left out";
-            Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words))
-        }
-        false => Ok(()),
-    }
+    let is_above = || above.root.alive.has(own) && above.source.ancestors().any(is_same);
+    let words = if above.root.target_id == Some(own) || is_written() {
+        "is the folder that is copied into; it is left out"
+    } else if is_above() {
+        "is a folder that it lies in (a loop of mounts, or of links that are followed); it is left out"
+    } else if source.is_here() && shared.settings.writes && above.root.backups.is(&shared.settings, own) {
+        "is the folder of backups; it is left out (--exclude it)"
+    } else {
+        return Ok(());
+    };
+    Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words))
 }
 
 /// A folder at the target (none in a dry run that would make it), and whether it was made now.
@@ -311,7 +310,7 @@ fn target_of(
 ) -> Result<Option<Entered>, Problem> {
     let path = cursor.target_path(&name.name);
     let folder = existing.filter(|existing| existing.kind == FileKind::Folder);
-    folder.map_or(Ok(()), |folder| refuse_source(shared, cursor, name, folder))?;
+    folder.map_or(Ok(()), |folder| shared.trees.guard.enter(folder, || path.clone()))?;
     let fresh = folder.is_none();
     let change = tell_folder(shared, cursor, name, &source.meta, folder);
     let Some(target) =
@@ -335,7 +334,7 @@ fn target_of(
         side => side,
     };
     let side = if fresh { made() } else { target.child(&name.name) }?;
-    backup::refuse_mixed(shared, &cursor.directory.root, &side)?;
+    cursor.directory.root.backups.check_apart(&shared.settings, &side)?;
     if fresh {
         check_made(shared, cursor.target()?, &side, (start, &path))?;
     }
@@ -352,21 +351,6 @@ fn target_of(
     shared.ledger.tally().folders_made += u64::from(fresh);
     shared.ledger.tell(change);
     Ok(Some((Some(side), fresh)))
-}
-
-/// A mount may show at the target what is copied from: it would be written to while it is read.
-fn refuse_source(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    existing: &Meta,
-) -> Result<(), Problem> {
-    if !shared.trees.is_source(existing) {
-        return Ok(());
-    }
-    let words = "is a folder that is copied from (a mount shows it here, too); it was not changed: unmount it, or \
-                 exclude it";
-    Err(Problem::new(Class::Refused, Operation::Enter, &cursor.target_path(&name.name), words))
 }
 
 /// A folder that was not made. Where that is for want of room, what would lie in it is counted as missing, too.

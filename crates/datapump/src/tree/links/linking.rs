@@ -383,7 +383,9 @@ pub(crate) fn link_file(
     path: &Path,
 ) -> Result<bool, Problem> {
     let taken = |meta| TakenName::linked(shared, (to, name), held, meta);
-    let linked = match backup::of_new_file(shared, taken(None), || names::link_in(held, to, name)) {
+    let linked =
+        backup::of_new_file(shared, taken(None), || Errno::EEXIST, || names::link_in(held, to, name));
+    let linked = match linked {
         Err(Errno::EEXIST) => {
             let meta = file_meta(held).ok();
             let link =

@@ -17,7 +17,7 @@ use datapump_core::resume::fnv;
 use datapump_engine::Errno;
 
 use crate::job::options::{Backup, Options, Sync};
-use crate::problem::{Class, Operation, Problem, shown_path, system_words};
+use crate::problem::{Problem, system_words};
 use crate::run::Shared;
 use crate::target::change::backed_up;
 use crate::target::place::Place;
@@ -32,6 +32,7 @@ use crate::tree::root::Root;
 use datapump_files::commit::aside::Aside;
 use datapump_files::commit::own_copy::{Incoming, Resemblance};
 use datapump_files::commit::put_names::{PutNames, is_note};
+use datapump_files::commit::taken as name_taken;
 use datapump_files::disk::names::NameAt;
 use datapump_files::disk::{FileKind, Meta, Outcome, file_meta, folder_of, names};
 use datapump_files::identity::{FileId, id};
@@ -242,7 +243,7 @@ impl BackupNames<'_> {
     fn may_replace(&self, backup: &OsStr, there: &Meta) -> bool {
         let settings = &self.shared.settings;
         let is_certain = settings.replaces_backups && !self.is_unverified;
-        let is_source = self.shared.trees.targets_overlap || settings.source_files.contains(&id(there));
+        let is_source = self.shared.trees.targets_overlap || self.shared.trees.guard.reads(there);
         is_certain
             && !is_source
             && self.source_has(backup) == Some(false)
@@ -374,12 +375,14 @@ pub(crate) fn of_new_entry<T, E>(
 pub(crate) fn of_new_file<T, E>(
     shared: &Shared<'_>,
     taken: TakenName<'_>,
+    is_of_another: impl FnOnce() -> E,
     make: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
     if shared.settings.options.backup.is_some() {
         shared.trees.put_names.put(taken.folder, taken.name);
     }
-    make().inspect(|_| taken.is_put(shared))
+    let made = shared.trees.guard.give_name(taken.folder, taken.name, make);
+    made.unwrap_or_else(|| Err(is_of_another())).inspect(|_| taken.is_put(shared))
 }
 
 /// The same of what the user named. Its folder is the one that is copied to.
@@ -389,10 +392,14 @@ pub(crate) fn of_file<T>(
     path: &Path,
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let aside = aside_of_file(shared, taken, path);
-    let at = (taken.folder, taken.name, path);
-    let aside = aside.map_err(|errno| not_set_aside(&shared.settings, at, errno))?;
-    replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
+    let replace = || {
+        let aside = aside_of_file(shared, taken, path);
+        let at = (taken.folder, taken.name, path);
+        let aside = aside.map_err(|errno| not_set_aside(&shared.settings, at, errno))?;
+        replace().inspect_err(|_| aside.undo((taken.folder, taken.name)))
+    };
+    let replaced = shared.trees.guard.give_name(taken.folder, taken.name, replace);
+    replaced.unwrap_or_else(|| Err(name_taken(path))).inspect(|_| taken.is_put(shared))
 }
 
 fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outcome<UndoRename> {
@@ -409,7 +416,7 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
     let to = folder_of_file(shared, backup, folder)?;
     let (into, at) = (to.as_deref().unwrap_or(folder), (folder, name, &stood));
     let may_replace = |backup: &OsStr, there: &Meta| {
-        let is_source = Some(id(there)) == taken.source || shared.settings.source_files.contains(&id(there));
+        let is_source = Some(id(there)) == taken.source || shared.trees.guard.reads(there);
         let is_certain = shared.settings.replaces_backups && is_other && !was_put && !is_source;
         is_certain
             && is_of_another(shared, backup, at) == Some(false)
@@ -503,15 +510,4 @@ pub(crate) fn is_kept(
         FileKind::Folder => false,
         _ => backup.is_beside(name) || is_note(name),
     }
-}
-
-/// A folder of the source cannot be copied to where the backups are.
-pub(crate) fn refuse_mixed(shared: &Shared<'_>, root: &Root, target: &FolderSide) -> Result<(), Problem> {
-    if shared.settings.options.backup.is_none() || !root.backups.is(&shared.settings, id(&target.meta)) {
-        return Ok(());
-    }
-    let path = target.path();
-    let words =
-        format!("is the folder of backups: '{}' of the source is left out", shown_path(&target.relative()));
-    Err(Problem::new(Class::Refused, Operation::BackUp, &path, words))
 }

@@ -3,6 +3,7 @@
 //! Must not know: what is done with a name.
 
 mod early_files;
+mod guarded;
 
 use std::ffi::OsStr;
 use std::fs::File;

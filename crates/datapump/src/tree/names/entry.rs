@@ -25,7 +25,6 @@ use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Beside, Traits};
 use crate::tree::folder::origin::SmallRead;
-use crate::tree::links::followed_links;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::findings;
 use datapump_engine::Handle;
@@ -56,7 +55,7 @@ impl BatchCursor {
 
     /// A link that is followed is left out, but would not be if it led to no folder, or to one: what it leads to may
     /// have become what it is by this very copy, and then the rules say one thing first and another later.
-    pub(super) fn refuse_left_out_by_kind(
+    pub(super) fn check_excluded_link(
         &self,
         shared: &Shared<'_>,
         name: &Name,
@@ -66,7 +65,7 @@ impl BatchCursor {
         if name.kind.is_some() || !self.is_included(shared, name, other) {
             return Ok(());
         }
-        followed_links::refuse_written(shared, (&self.directory, &self.source), name)
+        self.check_followed(shared, name)
     }
 
     pub(super) fn leave_missing(&self, shared: &Shared<'_>, name: &Name) -> Result<(), Problem> {

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use crate::guard::claims::ClaimedName;
 use crate::open;
 use crate::open::existing;
 use crate::open::existing::{FileNext, early_places};
@@ -31,6 +32,12 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         }
         return;
     }
+    if !is_unclaimed(shared, item) {
+        if item.is_tree() {
+            shared.trees.walked(&shared.ledger.watch);
+        }
+        return;
+    }
     item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return open_file(shared, waits, item);
@@ -44,6 +51,15 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         shared.ledger.report(problem);
     }
     shared.trees.walked(&shared.ledger.watch);
+}
+
+/// Whether no earlier source has its name at the target; reported, if one has.
+pub(crate) fn is_unclaimed(shared: &Shared<'_>, item: &Item) -> bool {
+    let claims = shared.trees.guard.claims();
+    let own = ClaimedName { number: item.number, below: Path::new(""), is_folder: item.is_tree() };
+    let rules = shared.trees.guard_rules(shared.settings.options);
+    let path = || item.target.path().unwrap_or(Path::new("")).to_path_buf();
+    claims.check(&own, rules, path).map_err(|problem| shared.ledger.report(problem)).is_ok()
 }
 
 /// A folder that is none of those that are asked for. What cannot be looked at stands there.

@@ -100,15 +100,12 @@ pub(crate) fn has_no_room(cursor: &BatchCursor, name: &Name) -> Problem {
     Problem::new(Class::Io, Operation::Copy, &cursor.source_path(&name.name), words)
 }
 
-/// A name of the source that is a temporary name: refused where it could be that of a file which is written.
-pub(crate) fn refuse_clash(_shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
-    let path = cursor.target_path(&name.name);
-    if cursor.directory.root.shares_target {
-        let words = "could be the name of a temporary file of another of the sources; copy them one by one";
-        return Err(Problem::new(Class::Refused, Operation::Create, &path, words));
-    }
+/// Refuses a name that is the temporary name of a file which another process writes.
+pub(crate) fn refuse_in_use(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
     match cursor.open_target() {
-        Some(folder) => temporary::refuse_in_use(&Folder::Os(folder), &name.name, &path),
+        Some(folder) => {
+            temporary::refuse_in_use(&Folder::Os(folder), &name.name, &cursor.target_path(&name.name))
+        }
         None => Ok(()),
     }
 }

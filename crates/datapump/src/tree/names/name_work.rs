@@ -21,7 +21,6 @@ use crate::tree::folder::directory::{Looked, NotCopied};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::walk::{self, OpenedSource};
-use crate::tree::links::followed_links;
 use crate::tree::links::link_dest;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::{FileState, TreeEntry};
@@ -223,10 +222,10 @@ impl NameWork<'_> {
             NameFact::Selected => cursor.is_included(shared, name, kind),
             NameFact::LeadsOut => left_out::leads_out_of_tree(cursor, name)?,
             NameFact::IsPumps => left_out::is_pumps(cursor, name)?,
-            NameFact::IsFree => left_out::refuse_clash(shared, cursor, name).map(|()| true)?,
+            NameFact::IsFree => left_out::refuse_in_use(cursor, name).map(|()| true)?,
             NameFact::IsUnwritten => {
-                let folders = (&*cursor.directory, &cursor.source);
-                followed_links::refuse_written(shared, folders, name).map(|()| true)?
+                cursor.check_followed(shared, name)?;
+                cursor.check_claim(shared, name, kind).map(|()| true)?
             }
             NameFact::IsSameFile => self.is_same_file(),
             NameFact::TimeTells => {
@@ -254,7 +253,7 @@ impl NameWork<'_> {
             }
             _ => {
                 let (source, existing) = self.both()?;
-                special::refuse_lost(cursor, name, (&source, &existing)).map(|()| true)?
+                cursor.check_replaced(shared, name, &source, &existing).map(|()| true)?
             }
         })
     }
@@ -441,7 +440,7 @@ impl NameWork<'_> {
         match reason {
             SkipReason::Excluded => {
                 let kind = self.machine.facts.kind.unwrap_or(FileKind::Regular);
-                return cursor.refuse_left_out_by_kind(shared, name, kind);
+                return cursor.check_excluded_link(shared, name, kind);
             }
             SkipReason::TooLarge => leave("it is larger than --max-size"),
             SkipReason::TooSmall => leave("it is smaller than --min-size"),

@@ -31,6 +31,7 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::list::List;
 use crate::tree::list::doubts;
 use crate::tree::names::batch_cursor::was_replaced;
+use crate::tree::names::items::is_unclaimed;
 use crate::tree::root::{NamedRoot, Root};
 use datapump_engine::Errno;
 use datapump_files::disk::{self, FileKind, Folder, PathAt, file_meta, folder_of, kind, names};
@@ -39,6 +40,17 @@ use datapump_files::identity::id;
 
 /// Puts up the names of a group, or reports of each why that cannot be.
 pub(crate) fn begin(shared: &Shared<'_>, group: &NamedGroup) {
+    let unclaimed: NamedGroup;
+    let group = if shared.trees.guard.claims().are_apart() {
+        group
+    } else {
+        let names = group.iter().filter(|named| is_unclaimed(shared, &named.item));
+        unclaimed = names.cloned().collect();
+        &unclaimed
+    };
+    if group.is_empty() {
+        return;
+    }
     for named in group {
         named.item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
     }

@@ -12,7 +12,6 @@ use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
 use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
-use crate::tree::links::lost_content::{self, LinkTarget};
 use crate::tree::links::own_attributes;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
@@ -47,22 +46,6 @@ pub(crate) fn make(
     count_made(shared, meta.kind);
     shared.ledger.tell(change);
     Ok(copy)
-}
-
-/// Refuses a link that would replace what it leads to.
-pub(crate) fn refuse_lost(
-    cursor: &BatchCursor,
-    name: &Name,
-    (meta, there): (&Meta, &Meta),
-) -> Result<(), Problem> {
-    let Some(folder) = cursor.target.as_ref().filter(|_| meta.kind == FileKind::Symlink) else {
-        return Ok(());
-    };
-    let (source_path, path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
-    let points_to = cursor.source().read_symlink(name, &source_path)?;
-    let to =
-        LinkTarget { folder, root: cursor.directory.root.target_id, name: &name.name, there, path: &path };
-    lost_content::refuse((cursor.source(), &source_path), &points_to, &to)
 }
 
 fn count_made(shared: &Shared<'_>, kind: FileKind) {

@@ -144,15 +144,6 @@ impl Select {
         }
     }
 
-    /// Whether a name at the top of a source is dealt with: no list and no pattern leaves it out.
-    pub(crate) fn takes_top(&self, above: &Path, name: &OsStr, is_folder: bool) -> bool {
-        let is_listed = match self.listing(|| Path::new("")) {
-            Listing::Folder | Listing::Both(_) => true,
-            Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
-        };
-        is_listed && self.includes(above, || Path::new(""), name, is_folder)
-    }
-
     /// Whether some names of the target stay, though the source does not have them.
     pub(crate) fn protects_some(&self) -> bool {
         self.filters && self.filter.protects_some()

@@ -9,9 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::job::options::Options;
+use super::GuardRules;
 use crate::target::{Item, Target};
-use crate::tree::rules::select::Select;
 use crate::tree::rules::source_folder::{Descent, RuledFolder};
 use datapump_files::disk::{self, Folder, MountEntry, metadata_of_name, names};
 use datapump_files::identity::{FileId, id};
@@ -68,7 +67,7 @@ impl View<'_> {
 }
 
 /// The folders below the sources by which targets reach what is copied from.
-pub(super) fn in_targets(items: &[Item], job: (&Options, &Select)) -> Vec<FileId> {
+pub(super) fn in_targets(items: &[Item], rules: GuardRules<'_>) -> Vec<FileId> {
     let sources = items.iter().filter(|item| item.is_tree()).filter_map(|item| {
         let path = item.source.local_path()?.canonicalize().ok()?;
         Some((item, path))
@@ -96,7 +95,7 @@ pub(super) fn in_targets(items: &[Item], job: (&Options, &Select)) -> Vec<FileId
             let views = target.all().flat_map(|shown| source.all().map(move |view| (view, shown)));
             let both = views.filter_map(|(view, shown)| paths(view, shown, &target.root));
             let roots = (&*source.root.path, &*target.root.path);
-            found.extend(both.filter_map(|both| shown_id(item, roots, both, job)));
+            found.extend(both.filter_map(|both| shown_id(item, roots, both, rules)));
         }
     }
     found
@@ -126,14 +125,19 @@ fn shown_id(
     item: &Item,
     (source, target): (&Path, &Path),
     (from, to): (PathBuf, PathBuf),
-    job: (&Options, &Select),
+    rules: GuardRules<'_>,
 ) -> Option<FileId> {
     let below = from.strip_prefix(source).ok()?;
     if to.strip_prefix(target).is_ok_and(|to| to == below) {
         return None;
     }
     let shown = id(&metadata_of_name(&to).ok()?);
-    let ruled = RuledFolder::root(names::find_folder(source).ok()?, &item.patterns_above, job).ok()?;
+    let ruled = RuledFolder::root(
+        names::find_folder(source).ok()?,
+        &item.patterns_above,
+        (rules.options, rules.select),
+    )
+    .ok()?;
     let Descent::Found(meta, above) = ruled.descend(below.iter()) else { return None };
     (id(&meta) == shown && !above.is_left_alone(&meta)).then_some(shown)
 }

@@ -1,0 +1,206 @@
+//! Whose a name of a target is, where several sources of a command go to one folder: that of the first source, in the
+//! order of the command line, that has it. Folders of several sources are merged.
+//!
+//! Nothing is remembered: the other sources are asked for the name. What another host has is not asked for.
+//!
+//! Must not know: how names are copied and removed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::GuardRules;
+use super::targets::{TreeTargets, place_of};
+use crate::job::options::{FollowLinks, Options};
+use crate::problem::{Class, Operation, Problem};
+use crate::target::Item;
+use crate::target::place::Place;
+use crate::tree::rules::source_folder::{Descent, RuledFolder};
+use datapump_files::disk::{FileKind, names};
+
+/// The sources of a command that go to a folder of another one.
+#[derive(Debug, Default)]
+pub(crate) struct TargetClaims {
+    sources: HashMap<u32, ClaimingSource>,
+    rivals: HashMap<u32, Rivals>,
+}
+
+#[derive(Debug)]
+struct ClaimingSource {
+    source: Place,
+    /// `None` of a file or an entry.
+    tree: Option<ClaimingTree>,
+    is_folder: bool,
+}
+
+#[derive(Debug)]
+struct ClaimingTree {
+    root: PathBuf,
+    patterns_above: PathBuf,
+}
+
+/// Sources that have names in the target of one.
+#[derive(Debug, Default)]
+struct Rivals {
+    /// Trees in whose target it lies, and the way down from there.
+    around: Vec<RivalTree>,
+    /// Sources whose target lies in its own, by the way down to it.
+    inside: HashMap<PathBuf, Vec<u32>>,
+}
+
+#[derive(Debug)]
+struct RivalTree {
+    number: u32,
+    below: PathBuf,
+}
+
+/// Which sources are asked for a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    Earlier,
+    Any,
+}
+
+/// A name of a source, so far below the target of that.
+pub(crate) struct ClaimedName<'run> {
+    pub(crate) number: u32,
+    pub(crate) below: &'run Path,
+    pub(crate) is_folder: bool,
+}
+
+/// A source that has a name.
+#[derive(Debug)]
+pub(crate) struct NameClaim<'claims> {
+    source: &'claims Place,
+    is_folder: bool,
+}
+
+impl TargetClaims {
+    /// Those of the sources whose targets lie in each other; of all where links are followed, which may lead to any.
+    pub(crate) fn new(items: &[Item], options: &Options) -> TargetClaims {
+        let mut claims = TargetClaims::default();
+        if options.rehearsal_bytes.is_some() || !items.iter().any(Item::is_tree) {
+            return claims;
+        }
+        if options.follow != FollowLinks::Never {
+            items.iter().for_each(|item| claims.add(item));
+        }
+        if items.len() < 2 {
+            return claims;
+        }
+        let trees = TreeTargets::new(items);
+        for item in items.iter().filter(|item| !item.is_left_out) {
+            let Some(at) = place_of(&item.target) else { continue };
+            for inside in trees.holding(at) {
+                let (Some(below), tree) = (inside.below, inside.tree) else { continue };
+                if tree.number == item.number {
+                    continue;
+                }
+                claims.add(item);
+                claims.add(tree);
+                let inner = claims.rivals.entry(item.number).or_default();
+                inner.around.push(RivalTree { number: tree.number, below: below.clone() });
+                let outer = claims.rivals.entry(tree.number).or_default();
+                outer.inside.entry(below).or_default().push(item.number);
+            }
+        }
+        claims
+    }
+
+    /// Whether each source has its target for itself.
+    pub(crate) fn are_apart(&self) -> bool {
+        self.rivals.is_empty()
+    }
+
+    /// Whether an earlier source goes to the same folder: that one's attributes stay, and its list.
+    pub(crate) fn is_merged(&self, number: u32) -> bool {
+        let around = self.rivals.get(&number).map(|rivals| &rivals.around).into_iter().flatten();
+        around.into_iter().any(|rival| rival.number < number && rival.below.as_os_str().is_empty())
+    }
+
+    fn add(&mut self, item: &Item) {
+        let root = item.source.local_path().filter(|_| item.is_tree());
+        let tree = root.map(|root| ClaimingTree {
+            root: root.to_path_buf(),
+            patterns_above: item.patterns_above.clone(),
+        });
+        let source = ClaimingSource { source: item.source.clone(), tree, is_folder: item.is_tree() };
+        self.sources.entry(item.number).or_insert(source);
+    }
+
+    /// What paths of patterns begin with in a tree of this host.
+    pub(super) fn patterns_above(&self, number: u32) -> Option<&Path> {
+        self.sources.get(&number)?.tree.as_ref().map(|tree| &*tree.patterns_above)
+    }
+
+    /// What a tree has so far below its root.
+    pub(super) fn descend<'claims>(
+        &'claims self,
+        number: u32,
+        below: &Path,
+        rules: GuardRules<'claims>,
+    ) -> Descent<'claims> {
+        let tree = self.sources.get(&number).and_then(|source| source.tree.as_ref());
+        let root = tree.and_then(|tree| {
+            let folder = names::find_folder(&tree.root).ok()?;
+            RuledFolder::root(folder, &tree.patterns_above, (rules.options, rules.select)).ok()
+        });
+        root.map_or(Descent::Unknown, |root| root.descend(below.iter()))
+    }
+
+    /// The source but this one that has a name of its target, which lies so far below that.
+    pub(crate) fn find<'claims>(
+        &'claims self,
+        name: &ClaimedName<'_>,
+        rank: Rank,
+        rules: GuardRules<'claims>,
+    ) -> Option<NameClaim<'claims>> {
+        let ClaimedName { number, below, .. } = *name;
+        let rivals = self.rivals.get(&number)?;
+        let counts = |other: u32| rank == Rank::Any || other < number;
+        let around = rivals.around.iter().filter(|rival| counts(rival.number));
+        let mut found = around.filter_map(|rival| self.claim(rival.number, &rival.below.join(below), rules));
+        found.next().or_else(|| {
+            let inside = below.ancestors().filter_map(|above| Some((above, rivals.inside.get(above)?)));
+            let mut found = inside.flat_map(|(above, others)| {
+                let rest = below.strip_prefix(above).unwrap_or(below);
+                others.iter().map(move |other| (*other, rest))
+            });
+            found.find_map(|(other, rest)| counts(other).then(|| self.claim(other, rest, rules)).flatten())
+        })
+    }
+
+    /// What a source has so far below its target.
+    fn claim<'claims>(
+        &'claims self,
+        number: u32,
+        below: &Path,
+        rules: GuardRules<'claims>,
+    ) -> Option<NameClaim<'claims>> {
+        let ClaimingSource { source, tree, is_folder } = self.sources.get(&number)?;
+        if below.as_os_str().is_empty() {
+            return Some(NameClaim { source, is_folder: *is_folder });
+        }
+        tree.as_ref()?;
+        match self.descend(number, below, rules) {
+            Descent::Found(meta, _) => Some(NameClaim { source, is_folder: meta.kind == FileKind::Folder }),
+            Descent::Missing(_) | Descent::LeftAlone | Descent::Unknown => None,
+        }
+    }
+
+    /// Refuses a name that an earlier source has as well, unless it is a folder of both.
+    pub(crate) fn check(
+        &self,
+        name: &ClaimedName<'_>,
+        rules: GuardRules<'_>,
+        path: impl FnOnce() -> PathBuf,
+    ) -> Result<(), Problem> {
+        let found = self.find(name, Rank::Earlier, rules);
+        let Some(first) = found.filter(|first| !(first.is_folder && name.is_folder)) else { return Ok(()) };
+        let second = self.sources.get(&name.number).map_or_else(String::new, |own| own.source.to_string());
+        let words = format!(
+            "two of the sources would get this name, '{}' and '{second}': it is that of the first; copy them one by one",
+            first.source
+        );
+        Err(Problem::new(Class::Refused, Operation::Copy, &path(), words))
+    }
+}
