@@ -37,7 +37,7 @@ use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
 pub(crate) use items::named_groups::{NamedGroup, NamedItem, NamedWork, gathered as named_groups, is_name};
-pub(crate) use items::{called_as_backups, items, like_backups, names_of, refuse_target};
+pub(crate) use items::{called_as_backups, check_target_folder, items, like_backups, names_of};
 /// The words about a link that `--safe-links` does not let through.
 pub(crate) const UNSAFE_LINK: &str =
     "is a symbolic link that leads out of its folder; leave out the link, or --safe-links";
@@ -241,7 +241,7 @@ fn target_folder<'at>(
     (target, found): (&Place, Option<&'at PathAt>),
     options: &Options,
 ) -> Result<Option<&'at PathAt>, Problem> {
-    refusals::refuse_several(sources, target)?;
+    refusals::check_single_source(sources, target)?;
     let several = sources.len() > 1;
     let (Place::Path(path), Some(found)) = (target, found) else {
         return if several && *target == Place::Stream {
@@ -291,7 +291,7 @@ fn source_meta(
     }
     if let Place::Stripe(stripe) = source {
         let stripe = stripe.source(hosts.disk)?;
-        return stripe.refuse_devices(options.devices).map(|()| Some(stripe.meta()));
+        return stripe.check_devices(options.devices).map(|()| Some(stripe.meta()));
     }
     let Some(meta) = hosts.meta(number, source).transpose()? else { return Ok(None) };
     let path = source.path().unwrap_or(Path::new(""));

@@ -42,18 +42,18 @@ pub(crate) fn check(items: &[Item], options: &Options, is_confined: bool) -> Res
     if options.rehearsal_bytes.is_some() || (is_confined && path.is_absolute()) {
         return Ok(());
     }
-    let goals = goals(items, path, is_confined).map_err(|words| refused(path, words))?;
+    let goals = goals(items, path, is_confined).map_err(|words| problem(path, words))?;
     let targets: HashSet<FuturePlace> =
         written(items).flat_map(|(item, at)| keys_of(at, item.is_tree())).collect();
     for goal in &goals {
         let key = goal.backups.key();
         if key.as_ref().is_some_and(|key| targets.contains(key)) {
-            return Err(refused(path, &itself(options)));
+            return Err(problem(path, &itself(options)));
         }
         let is_it =
             |item: &&Item| item.meta.is_some_and(|meta| key.as_ref() == Some(&(id(&meta), Vec::new())));
         if let Some(source) = local_trees(items).find(is_it) {
-            return Err(refused(path, &format!("is the source '{}'; name a folder outside", source.source)));
+            return Err(problem(path, &format!("is the source '{}'; name a folder outside", source.source)));
         }
         goal.check_file_system(path)?;
     }
@@ -152,7 +152,7 @@ impl BackupGoal<'_> {
             let words = format!(
                 "is not on the file system of the target '{shown}', which backups do not leave; name a folder on that one"
             );
-            return Err(refused(path, &words));
+            return Err(problem(path, &words));
         }
         let takes = project_of_files(&self.backups.existing);
         if takes.is_none_or(|takes| takes == project_of_files(&self.target).unwrap_or(0)) {
@@ -162,7 +162,7 @@ impl BackupGoal<'_> {
             "is in another project (quota) than the target '{shown}', and the file system links no files between \
              projects; name a folder of the project of the target"
         );
-        Err(refused(path, &words))
+        Err(problem(path, &words))
     }
 }
 
@@ -231,6 +231,6 @@ fn open(base: &Arc<File>, path: &Path, is_confined: bool) -> Outcome<Arc<File>> 
     }
 }
 
-fn refused(path: &Path, words: &str) -> Problem {
+fn problem(path: &Path, words: &str) -> Problem {
     Problem::new(Class::Usage, Operation::BackUp, path, format!("--backup-dir {words}"))
 }

@@ -114,17 +114,17 @@ impl Start<'_> {
             let is_own = guard.own_words(item, entry);
             let why = is_own.or_else(|| guard.why_kept(entry, how).filter(|_| !item.is_left_out));
             if let Some(why) = why {
-                return Err(self.refused(item, at, &why));
+                return Err(self.usage_problem(item, at, &why));
             }
         }
         if let Some(source) = self.source_around(item, at) {
-            return Err(self.refused(item, at, &format!("lies in the source '{}'", source.source)));
+            return Err(self.usage_problem(item, at, &format!("lies in the source '{}'", source.source)));
         }
         self.check_kept_link(item, at)
     }
 
     /// Where a link under the name leads to the place, that link is named.
-    fn refused(&self, item: &Item, at: &PathAt, why: &str) -> Problem {
+    fn usage_problem(&self, item: &Item, at: &PathAt, why: &str) -> Problem {
         let own = || item.source.path().and_then(Path::file_name);
         let named = match self.folder {
             Some(folder) => own().map(|name| folder.child(name)),

@@ -16,7 +16,7 @@ use crate::problem::{Operation, Problem};
 use crate::run::in_order_target::{self, TargetDisk};
 use crate::run::ledger::Ledger;
 use crate::target::place::{Fill, Place};
-use crate::target::{self, Item, Target, change, refuse_target};
+use crate::target::{self, Item, Target, change, check_target_folder};
 use crate::tree::Trees;
 use crate::tree::moved::view;
 use crate::tree::names::make_way;
@@ -51,15 +51,15 @@ impl Job {
         if self.work == JobKind::Compare {
             return comparison::items(&self.hosts(), &self.sources, &self.target, (&self.options, select));
         }
-        self.refuse_missing_link_dest()?;
-        self.refuse_unsafe_names()?;
-        self.refuse_wrong_pieces()?;
+        self.check_link_dest_exists()?;
+        self.check_safe_names()?;
+        self.check_pieces()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
         let items = match self.missing_above()? {
             Some((above, promised)) => self.items_in_new_folder((&above, &promised), select)?,
             None => self.items_at(self.found_again()?.as_ref(), select)?,
         };
-        view::refuse_views(&items.0, &self.options)?;
+        view::check_views(&items.0, &self.options)?;
         Ok(items)
     }
 
@@ -148,8 +148,8 @@ impl Job {
     fn items_at(&self, found: Option<&PathAt>, select: &Select) -> Result<JobItems, Problem> {
         let (target, job) = ((&self.target, found), (&self.options, select));
         let items = target::items(&self.hosts(), &self.sources, target, job)?;
-        items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
-        items.0.iter().try_for_each(|item| self.refuse_unheeded(item))?;
+        items.0.iter().try_for_each(|item| self.check_verify(item))?;
+        items.0.iter().try_for_each(|item| self.check_flags_heeded(item))?;
         neighbours::check_temporary_names(&items.0)?;
         mirror::refuse_home(&items.0, &self.options)?;
         Ok(items)
@@ -166,7 +166,7 @@ impl Job {
         let (items, mut problems) = self.items(&Select::new(&self.options.selection)?)?;
         let mut planned = Vec::new();
         for item in &items {
-            match refuse_target(item, &self.options).and_then(|()| refuse_folder(item)) {
+            match check_target_folder(item, &self.options).and_then(|()| check_entry_place(item)) {
                 Ok(()) => planned.push(self.planned(item)),
                 Err(problem) => problems.push(problem),
             }
@@ -203,10 +203,10 @@ impl Job {
 }
 
 /// A socket is left out, whatever stands in its place.
-fn refuse_folder(item: &Item) -> Result<(), Problem> {
+fn check_entry_place(item: &Item) -> Result<(), Problem> {
     match &item.target {
         Target::Entry(at) if item.meta.is_some_and(|meta| meta.kind != FileKind::Socket) => {
-            make_way::refuse_folder(at)
+            make_way::check_no_folder(at)
         }
         _ => Ok(()),
     }

@@ -26,7 +26,7 @@ impl Job {
 
     /// What a program asks for beside the options: a hook takes the hash's place, and pieces are of one file, whose
     /// other bytes stay.
-    pub(super) fn refuse_wrong_pieces(&self) -> Result<(), Problem> {
+    pub(super) fn check_pieces(&self) -> Result<(), Problem> {
         if self.hook.is_some() && self.options.verify {
             return Err(Problem::usage("a job with a hook hashes nothing: it cannot verify"));
         }
@@ -44,7 +44,7 @@ impl Job {
         }
     }
 
-    pub(super) fn refuse_missing_link_dest(&self) -> Result<(), Problem> {
+    pub(super) fn check_link_dest_exists(&self) -> Result<(), Problem> {
         self.options.link_dest.iter().try_for_each(|path| {
             let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);
             match self.platform.disk.metadata(path) {
@@ -79,7 +79,7 @@ impl Job {
     }
 
     /// Flags for files that a copy makes, or that it reads on this host, where it has none.
-    pub(super) fn refuse_unheeded(&self, item: &Item) -> Result<(), Problem> {
+    pub(super) fn check_flags_heeded(&self, item: &Item) -> Result<(), Problem> {
         let options = &self.options;
         let is_made = matches!(item.target, Target::File(_) | Target::Tree(_) | Target::Entry(_));
         let is_file = matches!(item.source, Place::Path(_)) || self.remote_host.is_some();
@@ -100,7 +100,7 @@ impl Job {
     }
 
     /// A link that is named may be followed; one that leads out of where it stands is not for `--safe-links`.
-    pub(super) fn refuse_unsafe_names(&self) -> Result<(), Problem> {
+    pub(super) fn check_safe_names(&self) -> Result<(), Problem> {
         let paths = self.sources.iter().filter_map(Place::local_path).filter(|_| self.options.safe_links);
         let is_unsafe = |path: &&Path| {
             let link = std::fs::read_link(path).ok().filter(|_| !names_descriptor(path));
@@ -113,7 +113,7 @@ impl Job {
     }
 
     /// Only files are read back. A device has been written where it stands, and what a stream took is gone.
-    pub(super) fn refuse_impossible_verify(&self, item: &Item) -> Result<(), Problem> {
+    pub(super) fn check_verify(&self, item: &Item) -> Result<(), Problem> {
         let words = match item.target {
             Target::File(_) | Target::Tree(_) | Target::Compare(_) | Target::Entry(_) => return Ok(()),
             _ if !self.options.verify => return Ok(()),

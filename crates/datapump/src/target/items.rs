@@ -169,7 +169,7 @@ impl Goal<'_> {
             return Ok(None);
         };
         unsafe_remote_link(hosts, (number, source), &target, options).map_err(Unfit::All)?;
-        refusals::refuse_same(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
+        refusals::check_members_apart(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }
@@ -247,7 +247,7 @@ fn unsafe_remote_link(
 }
 
 /// What a run would tell when it opens the folder of a target. One that it would make may be missing.
-pub(crate) fn refuse_target(item: &Item, options: &Options) -> Result<(), Problem> {
+pub(crate) fn check_target_folder(item: &Item, options: &Options) -> Result<(), Problem> {
     let (operation, at, path) = match &item.target {
         _ if item.is_left_out => return Ok(()),
         Target::File(at) => (Operation::OpenFolder, at, &*at.path),
@@ -257,13 +257,13 @@ pub(crate) fn refuse_target(item: &Item, options: &Options) -> Result<(), Proble
     let is_made = options.make_path && at.folder().err() == Some(Errno::ENOENT);
     match at.folder_to_sync() {
         Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0).of_folder_above()),
-        Ok(folder) => refuse_name(item, &folder, options),
+        Ok(folder) => check_final_name(item, &folder, options),
         Err(_) => Ok(()),
     }
 }
 
 /// A file that cannot get its name, as far as nothing has to be tried.
-fn refuse_name(item: &Item, folder: &Folder, options: &Options) -> Result<(), Problem> {
+fn check_final_name(item: &Item, folder: &Folder, options: &Options) -> Result<(), Problem> {
     let Target::File(at) = &item.target else { return Ok(()) };
     let stays = options.inplace && at.metadata_of_name().is_ok();
     match at.name().filter(|_| !stays) {

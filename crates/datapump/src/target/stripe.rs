@@ -116,7 +116,7 @@ impl Stripe {
         let members = self.members(disk)?;
         let metas =
             members.paths.iter().map(|path| see(disk, &members, path)).collect::<Result<Vec<_>, _>>()?;
-        members.refuse_unlike(metas.iter().map(Some), disk)?;
+        members.check_alike(metas.iter().map(Some), disk)?;
         let bytes = members.length(&metas)?;
         Ok(StripeSource { members, metas, bytes })
     }
@@ -126,8 +126,8 @@ impl Stripe {
         let members = self.members(disk)?;
         let ats =
             members.paths.iter().map(|path| find(disk, &members, path)).collect::<Result<Vec<_>, _>>()?;
-        members.refuse_unlike(ats.iter().map(|(_, meta)| meta.as_ref()), disk)?;
-        members.refuse_twins(&ats.iter().map(|(at, meta)| Some(target_id(at, *meta))).collect::<Vec<_>>())?;
+        members.check_alike(ats.iter().map(|(_, meta)| meta.as_ref()), disk)?;
+        members.check_twins(&ats.iter().map(|(at, meta)| Some(target_id(at, *meta))).collect::<Vec<_>>())?;
         Ok(StripeTarget { name: PathBuf::from(self.to_string()), members, ats })
     }
 }
@@ -172,7 +172,7 @@ fn text(handle: &Handle) -> Result<Option<String>, Errno> {
 /// What a member of a source is.
 fn see(disk: &Disk, members: &StripeMembers, path: &Path) -> Result<Meta, Problem> {
     let mut meta = disk.metadata(path).map_err(|errno| members.missing(path, Operation::Open, errno))?;
-    refuse_kind(path, &meta)?;
+    check_kind(path, &meta)?;
     if meta.kind == FileKind::BlockDevice {
         let device = disk.open(path, Access::Read);
         let device = device.map_err(|errno| members.missing(path, Operation::Open, errno))?;
@@ -186,7 +186,7 @@ fn find(disk: &Disk, members: &StripeMembers, path: &Path) -> Result<(PathAt, Op
     let at = PathAt::find(disk, path);
     match at.metadata() {
         Ok(meta) => {
-            refuse_kind(path, &meta)?;
+            check_kind(path, &meta)?;
             let behind = if meta.kind == FileKind::Regular { at.behind_links() } else { Ok(at) };
             let at = behind.map_err(|errno| Problem::system(Operation::Follow, path, errno.0))?;
             Ok((at, Some(meta)))
@@ -202,7 +202,7 @@ fn wrong_member(path: &Path, words: &str) -> Problem {
     Problem::new(Class::Usage, Operation::Open, path, words)
 }
 
-fn refuse_kind(path: &Path, meta: &Meta) -> Result<(), Problem> {
+fn check_kind(path: &Path, meta: &Meta) -> Result<(), Problem> {
     match meta.kind {
         FileKind::Regular | FileKind::BlockDevice => Ok(()),
         FileKind::Folder => {
@@ -247,12 +247,12 @@ impl StripeMembers {
         problem
     }
 
-    fn refused(&self, words: impl Into<String>) -> Problem {
+    fn problem(&self, words: impl Into<String>) -> Problem {
         Problem::new(Class::Usage, Operation::Open, &self.descriptor, words)
     }
 
     /// Files and devices have no length in common; and a member that is the descriptor would be written over.
-    fn refuse_unlike<'meta>(
+    fn check_alike<'meta>(
         &self,
         metas: impl Iterator<Item = Option<&'meta Meta>> + Clone,
         disk: &Disk,
@@ -260,23 +260,23 @@ impl StripeMembers {
         let is_device = |meta: Option<&Meta>| meta.is_some_and(|meta| meta.kind == FileKind::BlockDevice);
         let devices = metas.clone().filter(|meta| is_device(*meta)).count();
         if devices > 0 && devices < self.map.members() {
-            return Err(self.refused("its members are files and devices; name members of one kind"));
+            return Err(self.problem("its members are files and devices; name members of one kind"));
         }
         let own = disk.metadata(&self.descriptor).ok().map(|meta| id(&meta));
         if metas.clone().flatten().any(|meta| Some(id(meta)) == own) {
-            return Err(self.refused("it names itself as a member; name the files that hold the bytes"));
+            return Err(self.problem("it names itself as a member; name the files that hold the bytes"));
         }
-        self.refuse_twins(&metas.map(|meta| meta.map(id)).collect::<Vec<_>>())
+        self.check_twins(&metas.map(|meta| meta.map(id)).collect::<Vec<_>>())
     }
 
     /// One that is still to be made is no other's twin.
-    fn refuse_twins(&self, ids: &[Option<MemberId>]) -> Result<(), Problem> {
+    fn check_twins(&self, ids: &[Option<MemberId>]) -> Result<(), Problem> {
         let is_known = |number: usize| ids[number].is_some() && ids[..number].contains(&ids[number]);
         match (1..ids.len()).find(|&number| is_known(number)) {
             Some(number) => {
                 let first = ids.iter().position(|id| *id == ids[number]).unwrap_or(0);
                 let [one, other] = [first, number].map(|number| shown_path(&self.paths[number]));
-                Err(self.refused(format!("'{one}' and '{other}' are one member; name each once")))
+                Err(self.problem(format!("'{one}' and '{other}' are one member; name each once")))
             }
             None => Ok(()),
         }
@@ -367,8 +367,8 @@ impl StripeSource {
     }
 
     /// Block devices are read by explicit flag only.
-    pub(crate) fn refuse_devices(&self, is_allowed: bool) -> Result<(), Problem> {
-        refuse_devices(&self.members, self.metas.iter().map(Some), is_allowed)
+    pub(crate) fn check_devices(&self, is_allowed: bool) -> Result<(), Problem> {
+        check_devices(&self.members, self.metas.iter().map(Some), is_allowed)
     }
 
     /// Whether a file or device is a part of it.
@@ -379,8 +379,8 @@ impl StripeSource {
 
 impl StripeTarget {
     /// Block devices are written by explicit flag only.
-    pub(crate) fn refuse_devices(&self, is_allowed: bool) -> Result<(), Problem> {
-        refuse_devices(&self.members, self.metas(), is_allowed)
+    pub(crate) fn check_devices(&self, is_allowed: bool) -> Result<(), Problem> {
+        check_devices(&self.members, self.metas(), is_allowed)
     }
 
     /// Whether a file or device is a part of it.
@@ -394,7 +394,7 @@ impl StripeTarget {
     }
 }
 
-fn refuse_devices<'meta>(
+fn check_devices<'meta>(
     members: &StripeMembers,
     metas: impl Iterator<Item = Option<&'meta Meta>>,
     is_allowed: bool,

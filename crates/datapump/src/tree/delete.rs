@@ -82,14 +82,14 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
 /// `None` where nothing is too much, or it was reported why nothing is removed: then nothing is requested.
 fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<NextPass>, Problem> {
     let mut count = DeletePass::new(shared, DeleteStep::Count, roots);
-    count.refuse_lacking()?;
+    count.check_names_known()?;
     roots.iter().enumerate().try_for_each(|(tree, root)| count.tree(tree, root))?;
     if count.is_refused || count.found == 0 || shared.stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     shared.ledger.watch.will_delete(count.found);
     let found = looks::find(shared, roots)?;
-    count.refuse_lacking()?;
+    count.check_names_known()?;
     let walks = shared.settings.writes && !shared.settings.options.dry_run;
     Ok(Some(shared.trees.pruning().passes.handle_looks(found, walks)))
 }

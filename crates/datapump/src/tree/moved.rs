@@ -130,7 +130,7 @@ impl SourceRemoval<'_> {
         let mut folders = vec![(Arc::clone(&root.source), Arc::clone(target))];
         while let Some((source, target)) = folders.pop() {
             let (from, to) = (source.file()?.0, target.file()?.0);
-            view::refuse((&from, &source.path()), (&to, &target.path()), Class::Refused)?;
+            view::check_apart((&from, &source.path()), (&to, &target.path()), Class::Refused)?;
             let mut cookie = Some(0);
             while let Some(from) = cookie.filter(|_| !self.shared.is_stopping()) {
                 let (names, next) = listed(&self.shared.trees.select, (&source, &source.origin()?), from)?;

@@ -24,7 +24,7 @@ pub(crate) fn target(
         )));
     }
     let found = stripe.target(hosts.disk)?;
-    found.refuse_devices(options.devices)?;
+    found.check_devices(options.devices)?;
     if let Place::Stripe(from) = source {
         let from = from.source(hosts.disk)?;
         let is_shared = |meta: &&Meta| from.holds(meta, hosts.disk);
@@ -57,7 +57,7 @@ fn unfit_flag(options: &Options) -> Option<&'static str> {
 }
 
 /// A source that is a part of the target, or the reverse, would be written over while it is read.
-pub(crate) fn refuse_same(
+pub(crate) fn check_members_apart(
     hosts: &Hosts<'_>,
     (source, meta): (&Place, Option<&Meta>),
     target: &Target,
@@ -84,7 +84,7 @@ pub(crate) fn refuse_same(
 }
 
 /// One stripe holds one source.
-pub(crate) fn refuse_several(sources: &[Place], target: &Place) -> Result<(), Problem> {
+pub(crate) fn check_single_source(sources: &[Place], target: &Place) -> Result<(), Problem> {
     match target {
         Place::Stripe(_) if sources.len() > 1 => {
             Err(Problem::usage(format!("several sources would become one file on '{target}'; copy one")))

@@ -142,7 +142,7 @@ impl<'run> DeletePass<'run> {
     }
 
     /// The names of the source must be known of all its folders.
-    pub(super) fn refuse_lacking(&self) -> Result<(), Problem> {
+    pub(super) fn check_names_known(&self) -> Result<(), Problem> {
         let Some(problem) = self.all.iter().find_map(|root| root.root.visited.lacks()) else { return Ok(()) };
         let removed = match self.step {
             DeleteStep::Count => "nothing is removed",
@@ -197,7 +197,7 @@ impl<'run> DeletePass<'run> {
         let fates: Vec<Fate> =
             names.iter().map(|name| self.fate(here, folder, name)).collect::<Result<_, _>>()?;
         // Names that could not be read again were not judged.
-        self.refuse_lacking()?;
+        self.check_names_known()?;
         let is_final = fates.iter().any(Fate::is_final);
         if is_final && self.is_shown_in_source(here, folder) {
             return Ok(None);

@@ -71,7 +71,7 @@ impl Drop for ViewProbe {
 }
 
 /// Refuses a removal from a folder that shows what is in the folder of the copies.
-pub(super) fn refuse(
+pub(super) fn check_apart(
     (source, from): OpenedPath<'_>,
     (target, to): OpenedPath<'_>,
     class: Class,
@@ -158,7 +158,7 @@ pub(crate) fn may_show(from: FileId, to: &Meta, target: &File) -> bool {
 
 /// Refuses sources that are views of their targets, before anything is written. What lies deeper is looked at when
 /// files of it are to go.
-pub(crate) fn refuse_views(items: &[Item], options: &Options) -> Result<(), Problem> {
+pub(crate) fn check_views(items: &[Item], options: &Options) -> Result<(), Problem> {
     if !options.remove_sources || options.dry_run {
         return Ok(());
     }
@@ -179,7 +179,7 @@ pub(crate) fn refuse_views(items: &[Item], options: &Options) -> Result<(), Prob
             continue;
         }
         let Ok(source) = names::find_folder(from) else { continue };
-        refuse((&Arc::new(source), from), (&target, folder_or_root(item, &at.path)), Class::Usage)?;
+        check_apart((&Arc::new(source), from), (&target, folder_or_root(item, &at.path)), Class::Usage)?;
     }
     Ok(())
 }

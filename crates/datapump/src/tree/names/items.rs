@@ -12,7 +12,7 @@ use crate::open::existing::{FileNext, early_places};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::target::other_names;
-use crate::target::{Item, Target, refuse_target};
+use crate::target::{Item, Target, check_target_folder};
 use crate::tree::folder::begin_tree;
 use datapump_core::verdict::Waits;
 use datapump_engine::Errno;
@@ -88,7 +88,7 @@ fn open_file(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
 fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem> {
     let next = existing::next(shared, item)?;
     if matches!(next, FileNext::Copy(_)) && shared.settings.options.dry_run {
-        refuse_target(item, shared.settings.options)?;
+        check_target_folder(item, shared.settings.options)?;
     }
     Ok(next)
 }

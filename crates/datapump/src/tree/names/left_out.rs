@@ -101,7 +101,7 @@ pub(crate) fn has_no_room(cursor: &BatchCursor, name: &Name) -> Problem {
 }
 
 /// Refuses a name that is the temporary name of a file which another process writes.
-pub(crate) fn refuse_in_use(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+pub(crate) fn check_in_use(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
     match cursor.open_target() {
         Some(folder) => {
             temporary::refuse_in_use(&Folder::Os(folder), &name.name, &cursor.target_path(&name.name))

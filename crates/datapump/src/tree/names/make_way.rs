@@ -173,7 +173,7 @@ fn holds_nothing(above: &File, name: &OsStr) -> Outcome<bool> {
 }
 
 /// Refuses a folder in the place of an entry that was named, as the run does: for a plan, which makes nothing.
-pub(crate) fn refuse_folder(at: &PathAt) -> Result<(), Problem> {
+pub(crate) fn check_no_folder(at: &PathAt) -> Result<(), Problem> {
     let (Ok(Folder::Os(above)), Some(name)) = (at.folder(), at.name()) else { return Ok(()) };
     if !at.metadata_of_name().is_ok_and(|there| there.kind == FileKind::Folder) {
         return Ok(());

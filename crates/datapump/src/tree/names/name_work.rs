@@ -222,7 +222,7 @@ impl NameWork<'_> {
             NameFact::Selected => cursor.is_included(shared, name, kind),
             NameFact::LeadsOut => left_out::leads_out_of_tree(cursor, name)?,
             NameFact::IsPumps => left_out::is_pumps(cursor, name)?,
-            NameFact::IsFree => left_out::refuse_in_use(cursor, name).map(|()| true)?,
+            NameFact::IsFree => left_out::check_in_use(cursor, name).map(|()| true)?,
             NameFact::IsUnwritten => {
                 cursor.check_followed(shared, name)?;
                 cursor.check_claim(shared, name, kind).map(|()| true)?
