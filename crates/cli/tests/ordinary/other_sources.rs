@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::support::listing::listing;
+use crate::support::serving::Serving;
 use crate::support::{Home, expect, has_content, make_folder, make_symlink};
 
 /// Files with their paths as their content, and the folders that they lie in; a path with a slash at its end is one.
@@ -157,6 +158,23 @@ fn a_source_that_is_given_twice_is_copied_once() {
         let line = format!("copy --backup --remove-source-files {operands}");
         copied(&home, &line, &[(copy, "a/f"), (&kept, "old")]);
         assert!(!home.path("a/f").exists(), "{line}");
+    }
+}
+
+/// Nobody asks another host which names its folders have in common.
+#[test]
+fn the_content_of_folders_of_another_host_is_not_merged() {
+    let home = home(&["served/a/x", "served/b/x", "served/b/sub/y", "t/sub/old"]);
+    let serving = Serving::new(&home, &[]);
+    let at = |path: &str| serving.at(path);
+    for (flags, one, other, said) in [
+        (&[][..], "a/", "b/", "two of the sources would get this name"),
+        (&["--delete"], "a/", "b/sub", "--delete would remove what another source is copied to"),
+    ] {
+        let (one, other) = (at(one), at(other));
+        let line = [&["copy", "--ticket-file", "ticket"], flags, &[&*one, &other, "t"]].concat();
+        expect(&home.pump(&line), 2, &[said], &format!("{flags:?}"));
+        assert!(home.path("t/sub/old").exists() && !home.path("t/x").exists(), "{flags:?}");
     }
 }
 

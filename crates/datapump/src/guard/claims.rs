@@ -147,44 +147,39 @@ impl TargetClaims {
         root.map_or(Descent::Unknown, |root| root.descend(below.iter()))
     }
 
-    /// The source but this one that has a name of its target, which lies so far below that.
+    /// The first source but this one that has a name of its target, which lies so far below that. Where any counts, one
+    /// that cannot be looked at may have it.
     pub(crate) fn find<'claims>(
         &'claims self,
         name: &ClaimedName<'_>,
         rank: Rank,
         rules: GuardRules<'claims>,
     ) -> Option<NameClaim<'claims>> {
-        let ClaimedName { number, below, .. } = *name;
-        let rivals = self.rivals.get(&number)?;
-        let counts = |other: u32| rank == Rank::Any || other < number;
-        let around = rivals.around.iter().filter(|rival| counts(rival.number));
-        let mut found = around.filter_map(|rival| self.claim(rival.number, &rival.below.join(below), rules));
-        found.next().or_else(|| {
-            let inside = below.ancestors().filter_map(|above| Some((above, rivals.inside.get(above)?)));
-            let mut found = inside.flat_map(|(above, others)| {
-                let rest = below.strip_prefix(above).unwrap_or(below);
-                others.iter().map(move |other| (*other, rest))
-            });
-            found.find_map(|(other, rest)| counts(other).then(|| self.claim(other, rest, rules)).flatten())
+        let rivals = self.rivals.get(&name.number)?;
+        let around = rivals.around.iter().map(|rival| (rival.number, rival.below.join(name.below)));
+        let inside = name.below.ancestors().flat_map(|above| {
+            let rest = name.below.strip_prefix(above).unwrap_or(name.below);
+            let others = rivals.inside.get(above).into_iter().flatten();
+            others.map(move |other| (*other, rest.to_path_buf()))
+        });
+        let counts = |(other, _): &(u32, PathBuf)| rank == Rank::Any || *other < name.number;
+        let mut places: Vec<(u32, PathBuf)> = around.chain(inside).filter(counts).collect();
+        places.sort_unstable();
+        places.iter().find_map(|(other, below)| {
+            let ClaimingSource { source, tree, is_folder } = self.sources.get(other)?;
+            if below.as_os_str().is_empty() {
+                return Some(NameClaim { source, is_folder: *is_folder });
+            }
+            match self.descend(*other, below, rules) {
+                Descent::Found(meta, _) => {
+                    Some(NameClaim { source, is_folder: meta.kind == FileKind::Folder })
+                }
+                Descent::Unknown if rank == Rank::Any && (*is_folder || tree.is_some()) => {
+                    Some(NameClaim { source, is_folder: true })
+                }
+                Descent::Missing(_) | Descent::LeftAlone | Descent::Unknown => None,
+            }
         })
-    }
-
-    /// What a source has so far below its target.
-    fn claim<'claims>(
-        &'claims self,
-        number: u32,
-        below: &Path,
-        rules: GuardRules<'claims>,
-    ) -> Option<NameClaim<'claims>> {
-        let ClaimingSource { source, tree, is_folder } = self.sources.get(&number)?;
-        if below.as_os_str().is_empty() {
-            return Some(NameClaim { source, is_folder: *is_folder });
-        }
-        tree.as_ref()?;
-        match self.descend(number, below, rules) {
-            Descent::Found(meta, _) => Some(NameClaim { source, is_folder: meta.kind == FileKind::Folder }),
-            Descent::Missing(_) | Descent::LeftAlone | Descent::Unknown => None,
-        }
     }
 
     /// Refuses a name that an earlier source has as well, unless it is a folder of both.

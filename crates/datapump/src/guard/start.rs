@@ -43,26 +43,25 @@ impl Start<'_> {
             Target::File(at) | Target::Device(at) | Target::Entry(at) => self.check_name(&guard, item, at),
             _ => Ok(()),
         })?;
-        if !matches!(self.hosts.disk, Disk::Os) {
+        if !matches!(self.hosts.disk, Disk::Os) || !self.items.iter().any(Item::is_tree) {
             return Ok(());
         }
-        self.check_moved()?;
+        self.check_remote_neighbours()?;
         let trees = TreeTargets::new(self.items);
         self.check_sources_in_targets(&trees)?;
         self.check_link_dest(&trees)
     }
 
-    /// Two sources of another host, which nobody asks for a name, could have one copy, and both would be removed.
-    fn check_moved(&self) -> Result<(), Problem> {
+    /// Another host is not asked for names: where its sources share a folder with others, nobody can tell whose name it
+    /// is that would be removed.
+    fn check_remote_neighbours(&self) -> Result<(), Problem> {
         let options = self.rules.options;
         let are_remote = self.items.iter().any(|item| item.source.local_path().is_none());
-        if !options.remove_sources || !are_remote || TargetClaims::new(self.items, options).are_apart() {
+        if !options.delete || !are_remote || TargetClaims::new(self.items, options).are_apart() {
             return Ok(());
         }
-        Err(Problem::usage(
-            "two sources may have a file of one name for the target, and --remove-source-files would remove both: copy \
-             them one by one",
-        ))
+        let words = "--delete would remove what another source is copied to; copy them one by one";
+        Err(Problem::usage(words))
     }
 
     /// A target that is its source, or lies in it, unless patterns and mounts keep the copy away from it.

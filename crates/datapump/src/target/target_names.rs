@@ -68,7 +68,10 @@ impl TargetNames {
         if taken.path == path && is_same && is_one_place(&taken.source, source) {
             return Ok(false);
         }
-        let is_merged = taken.is_tree && is_tree && source.stands_for_content() && taken.path == path;
+        // Another host is not asked which names two of its folders have in common.
+        let are_here = [&taken.source, source].iter().all(|source| source.local_path().is_some());
+        let is_content = are_here && source.stands_for_content();
+        let is_merged = taken.is_tree && is_tree && is_content && taken.path == path;
         // Names of one file that were copied stay names of one file.
         if is_merged || (is_same && self.is_inplace && taken.path != path) {
             return Ok(true);

@@ -54,14 +54,13 @@ impl BatchCursor {
         meta: &Meta,
         existing: &Meta,
     ) -> Result<(), Problem> {
-        let path = self.target_path(&name.name);
         let entry = ExistingEntry { folder: self.target.as_deref(), name: &name.name, meta: existing };
-        shared.trees.guard.destroy(entry, Destruction::OfName, || path.clone())?;
+        shared.trees.guard.destroy(entry, Destruction::OfName, || self.target_path(&name.name))?;
         let (Some(folder), Origin::Here(source), FileKind::Symlink) = (&self.target, &self.source, meta.kind)
         else {
             return Ok(());
         };
-        let from = self.source_path(&name.name);
+        let (from, path) = (self.source_path(&name.name), self.target_path(&name.name));
         let words = self.source.read_symlink(name, &from)?;
         let to = LinkTarget { folder, name: &name.name, existing };
         links::check_kept(&source.file, &words, &to, &from, &path)

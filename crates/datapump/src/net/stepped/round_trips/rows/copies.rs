@@ -237,8 +237,8 @@ pub(super) const TREES: &[TripRow] = &[
         make: trees::changed,
         options: BACKUP_DIR,
         done: CHANGED,
-        ahead: trips!(|size| 5 + windows(size.changed)),
-        requested: trips!(|size| 5 + 3 * (size.folders + 1)),
+        ahead: trips!(|size| 4 + windows(size.changed)),
+        requested: trips!(|size| 4 + 3 * (size.folders + 1)),
         ..COPY
     },
     TripRow {
