@@ -26,6 +26,4 @@ pub use times::{coarse_grain_ns, is_same_time};
 pub use unverified::Unverified;
 
 #[cfg(test)]
-mod page;
-#[cfg(test)]
 mod tests;

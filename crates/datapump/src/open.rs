@@ -374,7 +374,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
             if shared.settings.compares {
-                tree::rules::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
+                tree::rules::verify::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
             }
             Ok(OpenTarget::Compare(Arc::new(handle)))
         }

@@ -42,7 +42,9 @@ impl Worker {
                 charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &directory))
             }
             Work::Others(directory) => {
-                charged(shared, &mut waits.listing, || tree::rules::extras::others(shared, &directory));
+                charged(shared, &mut waits.listing, || {
+                    tree::rules::verify::extras::others(shared, &directory)
+                });
             }
             Work::MakeWay => tree::names::make_way::make_way(shared, waits),
             Work::Finish(task) => finish::finish(shared, waits, task),

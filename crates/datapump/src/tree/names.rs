@@ -14,4 +14,3 @@ pub(crate) mod make_way;
 mod name_work;
 pub(crate) mod named;
 pub(crate) mod special;
-pub(crate) mod twins;

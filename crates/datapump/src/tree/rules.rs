@@ -3,10 +3,7 @@
 //! Must not know: how a name is found, how it is copied.
 
 pub(crate) mod checked;
-pub(crate) mod compare;
-pub(crate) mod compare_attributes;
 pub(crate) mod decide;
-pub(crate) mod extras;
 pub(crate) mod filter;
 pub(crate) mod findings;
 pub(crate) mod kept_times;
@@ -15,3 +12,4 @@ pub(crate) mod pattern;
 pub(crate) mod select;
 pub(crate) mod source_folder;
 pub(crate) mod update_existing;
+pub(crate) mod verify;

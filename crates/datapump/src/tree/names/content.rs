@@ -22,7 +22,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::walk;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::entry::Ready;
-use crate::tree::rules::compare::{self, Compared, Pair};
+use crate::tree::rules::verify::compare::{self, Compared, Pair};
 use datapump_files::disk::{FileKind, names};
 use datapump_files::identity::tick;
 
