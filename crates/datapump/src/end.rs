@@ -20,7 +20,7 @@ mod zeros;
 
 pub(crate) use copy::{copied, copy};
 pub(crate) use file::FileEnd;
-pub(crate) use performer::{Answered, Completed, Connection, Performer, Posted};
+pub(crate) use performer::{Answered, Completed, Connection, Performer, Posted, QueuedNulls};
 pub(crate) use receive_lane::{ReceiveLane, TRIES_MAX, Trouble};
 pub(crate) use send_lane::{Reading, SendLane, changed};
 pub(crate) use sink::Sink;

@@ -22,11 +22,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::job::options::Options;
-use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem};
+use crate::setup::options::Options;
 use crate::target::Item;
 use crate::target::place::Place;
+use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::names::claims::Claims as NameOwners;
 use crate::tree::rules::select::Select;
 use claims::TargetClaims;
@@ -109,8 +109,8 @@ impl ReadIdentity {
 
 impl Guard {
     /// That of a command. Numbers of another host count where it is this one.
-    pub(crate) fn new(items: &[Item], rules: GuardRules<'_>, other: Option<&RemoteHost>) -> Guard {
-        let is_here = other.is_some_and(|host| host.is_here);
+    pub(crate) fn new(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
+        let is_here = other.is_some_and(|host| host.is_here());
         let mut guard = Guard::default();
         for item in items.iter().flat_map(Item::names) {
             let Some(meta) = item.meta.filter(|_| is_here || item.source.local_path().is_some()) else {
@@ -133,7 +133,7 @@ impl Guard {
     }
 
     /// The same for a run, which also knows what the targets show and whose their names are.
-    pub(crate) fn of_run(items: &[Item], rules: GuardRules<'_>, other: Option<&RemoteHost>) -> Guard {
+    pub(crate) fn of_run(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
         Guard {
             shown: shown::in_targets(items, rules),
             claims: TargetClaims::new(items, rules.options),

@@ -2,18 +2,12 @@
 //!
 //! Must not know: command lines, terminals, how a block is moved.
 
-pub(crate) mod budget;
 pub(crate) mod comparison;
 pub(crate) mod defaults;
 mod ended;
-pub(crate) mod mirror;
-pub(crate) mod neighbours;
-pub(crate) mod options;
 mod planned;
-pub(crate) mod platform;
 mod refusals;
 pub(crate) mod request_plan;
-pub(crate) mod settings;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -29,16 +23,12 @@ use datapump_transport::{Channel, WebPatience, is_far};
 
 pub use planned::Planned;
 
+use crate::end::QueuedNulls;
 use crate::file::block_hook::BlockHook;
 use crate::file::finish::abandon;
-use crate::job::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
-use crate::job::platform::Platform;
 use crate::job::request_plan::SlotPool;
-use crate::job::settings::{QueuedNulls, Settings};
 use crate::lane;
-use crate::lane::gate::LaneGate;
 use crate::net::folder::handle_table::HandleTable;
-use crate::net::folder::remote_host::{AheadRequest, PlacesEarly, RemoteHost};
 use crate::net::server::served_connection;
 use crate::problem::Problem;
 use crate::report::Report;
@@ -47,13 +37,19 @@ use crate::report::control_groups::CpuQuota;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::watch::Watch;
 use crate::run::event::Event;
+use crate::run::gate::{LaneGate, LaneRange};
 use crate::run::in_order_target::TargetDisk;
 use crate::run::plan::Plan;
 use crate::run::rate::Rate;
+use crate::run::settings::Settings;
 use crate::run::{Shared, Work};
+use crate::setup::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
+use crate::setup::platform::Platform;
 use crate::target::other_names;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, NamedWork};
+use crate::tree::folder::origin::remote_facts::AheadRequest;
+use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
 use crate::tree::{self, Trees, count_ahead};
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
@@ -77,7 +73,7 @@ pub struct Job {
     stop: Arc<AtomicBool>,
     watch: Arc<Watch>,
     /// The other host of a session, on which remote sources lie.
-    remote_host: Option<Arc<RemoteHost>>,
+    remote_host: Option<Arc<dyn SourceHost>>,
     /// The target, where it was found before.
     found: Option<PathAt>,
     /// The folders above it, which may be missing.
@@ -185,7 +181,7 @@ impl Job {
     }
 
     /// Remote sources are those of this session.
-    pub(crate) fn remote_host(self, remote_host: Arc<RemoteHost>) -> Job {
+    pub(crate) fn remote_host(self, remote_host: Arc<dyn SourceHost>) -> Job {
         Job { remote_host: Some(remote_host), ..self }
     }
 
@@ -336,7 +332,7 @@ impl Job {
         shared.settings.shape = request_plan::for_path(shape, is_far, (lanes, most), pool);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.lanes_at_first.unwrap_or(lanes);
-        shared.gate = LaneGate::new(lanes, request_plan::LaneRange { at_first, most }, round_trip_ns);
+        shared.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
         let (lanes_began, before_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let counted = (&self.sources[..], &self.options);
         let results = count_ahead::beside(&self.watch, counted, || lane::run_all(&shared, (lanes, most)));
@@ -422,7 +418,7 @@ impl Job {
             live: std::sync::Mutex::default(),
             numbers: AtomicU32::new(0),
             trees,
-            gate: LaneGate::new(1, request_plan::LaneRange { at_first: 1, most: 1 }, 0),
+            gate: LaneGate::new(1, LaneRange { at_first: 1, most: 1 }, 0),
             plan: self.pieces_of(items, shape.request_bytes),
         }
     }

@@ -7,7 +7,6 @@
 //! trees, what the job is.
 
 mod claim_ahead;
-pub(crate) mod gate;
 mod land;
 mod link;
 mod post;
@@ -19,13 +18,12 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use claim_ahead::reads_on;
-use datapump_core::verdict::Waits;
-use datapump_core::{Claimed, Counts, Pump, Shape, Step};
+use datapump_core::{Claimed, Pump, Shape, Step};
 use datapump_engine::{
     CpuStage, Engine, WAIT_MAX,
     meter::{add_workers, within},
 };
-use datapump_transport::{Channel, ConnectionStats, CutOnPanic};
+use datapump_transport::{Channel, CutOnPanic};
 use read_server::ReadServer;
 
 use crate::end::{Connection, Performer, ReceiveLane, SendLane};
@@ -33,28 +31,11 @@ use crate::file::task::Task;
 use crate::net::folder::handle_table::HandleTable;
 use crate::problem::Problem;
 use crate::report::AskedAndGot;
-use crate::report::charges::ThreadTime;
+use crate::report::charges::{LaneResult, ThreadTime};
 use crate::report::latency::LaneLatencies;
 use crate::run::Shared;
 use crate::run::plan::{Claim, Plan};
 use crate::run::work::{Ready, Worker};
-
-/// What a lane leaves behind.
-#[derive(Debug)]
-pub(crate) struct LaneResult {
-    pub(crate) counts: Counts,
-    pub(crate) waits: Waits,
-    pub(crate) engine: AskedAndGot,
-    /// Requests that it had under way at the source at most.
-    pub(crate) source_depth: u32,
-    pub(crate) done_ns: u64,
-    /// What its thread did meanwhile.
-    pub(crate) time: ThreadTime,
-    /// What its connection to another host did.
-    pub(crate) connection_stats: ConnectionStats,
-    /// How long its requests took, if that was asked for.
-    pub(crate) latencies: Option<LaneLatencies>,
-}
 
 pub(crate) struct Lane<'run> {
     shared: &'run Shared<'run>,
@@ -133,7 +114,7 @@ impl<'run> Lane<'run> {
             Some((remote_host, channel)) => {
                 let is_hashed = !shared.settings.options.unhashed;
                 shared.gate.watch(channel.probe());
-                let mut lane = ReceiveLane::new(channel, is_hashed, Arc::clone(&remote_host.trips));
+                let mut lane = ReceiveLane::new(channel, is_hashed, Arc::clone(remote_host.trips()));
                 let path = (remote_host.round_trip_ns(), reads_on(shared));
                 lane.follow(path, shared.settings.shape.request_bytes);
                 Connection::Receive(Box::new(lane))
@@ -357,7 +338,7 @@ fn run_opened(shared: &Shared<'_>, index: u32) -> Option<Result<LaneResult, Prob
     }
     let _meter = shared.settings.metered(CpuStage::Loop);
     // The other lanes must not wait for what this one would have received.
-    let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel.clone()));
+    let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel().clone()));
     let spare = shared.remote_host.as_ref().filter(|_| shared.gate.is_spare(index));
     let spare = spare.map(|remote_host| remote_host.spare_blocks(&|| shared.gate.is_over()));
     // Where there is no memory for one, the others do without it as well.

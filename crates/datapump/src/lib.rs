@@ -35,12 +35,13 @@ mod net;
 mod open;
 mod report;
 mod run;
+mod setup;
 mod target;
 mod tree;
 
 /// The parts of a simulated [`Platform`].
 pub mod simulation {
-    pub use crate::job::platform::Simulation;
+    pub use crate::setup::platform::Simulation;
     pub use datapump_core::model;
     pub use datapump_engine::sim::{Device, Faults, Peaks, Random, SimClock, SimDisk};
     pub use datapump_engine::{Errno, os::linux::timer_slack};
@@ -87,11 +88,6 @@ pub(crate) use datapump_core::problem;
 pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Why};
 pub use file::block_hook::BlockHook;
 pub use job::defaults::{Defaults, Reads};
-pub use job::options::{
-    Backup, Choice, EngineChoice, FollowLinks, Keep, Numbering, Options, Ownership, Permissions, Selection,
-    Sync, Update, WaitChoice,
-};
-pub use job::platform::Platform;
 pub use job::{Job, Planned};
 pub use net::client::path_look::{PathChoice, PathFacts};
 pub use net::client::path_probe::Probed;
@@ -109,5 +105,10 @@ pub use report::not_kept::NotKept;
 pub use report::watch::{Snapshot, TreeCounts, Watch};
 pub use report::{AskedAndGot, Latency, Network, Report};
 pub use run::event::Event;
+pub use setup::options::{
+    Backup, Choice, EngineChoice, FollowLinks, Keep, Numbering, Options, Ownership, Permissions, Selection,
+    Sync, Update, WaitChoice,
+};
+pub use setup::platform::Platform;
 pub use target::change::{Change, ChangeKind};
 pub use target::place::{Fill, Place, PlaceError, Remote};

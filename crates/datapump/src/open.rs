@@ -28,9 +28,6 @@ use crate::file::finish;
 use crate::file::goal::goal;
 use crate::file::hash::FileHash;
 use crate::file::task::{Against, Finish, Parts, Task, TreeFile};
-use crate::job::neighbours::SingleFile;
-use crate::job::options::Choice;
-use crate::net::folder::remote_host::RemoteFile;
 use crate::open::copy_method::facts::facts;
 use crate::open::copy_method::{How, decide};
 use crate::open::direct::direct;
@@ -42,6 +39,8 @@ use crate::open::sizes::ranges_to;
 use crate::open::stripe::target::OpenStripe;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
+use crate::setup::options::Choice;
+use crate::target::items::neighbours::SingleFile;
 use crate::target::other_names;
 use crate::target::place::Place;
 use crate::target::{Item, Target};
@@ -61,24 +60,23 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
         .remote_host
         .as_ref()
         .ok_or_else(|| Problem::usage("there is no session with the other host"))?;
-    let early = shared.places_early.take(item.number);
-    let file = Arc::new(early.map_or_else(|| remote_host.open_place(item.number, path), Ok)?);
-    let (meta, tells_ranges) = match &*file {
-        RemoteFile::Open(open) => (open.meta, open.ranges.is_some()),
-        RemoteFile::Stream(stream) => {
-            let ranges = stream.bytes.map(|bytes| vec![(0, bytes)]);
-            return Ok(Opened { elsewhere: Some(Source::RemoteHost(file)), ranges, ..Opened::default() });
-        }
-        RemoteFile::Small(_) => unreachable!("places are opened"),
+    let held = shared.places_early.take_or_open(remote_host, item.number, path)?;
+    let Some(meta) = held.told().map(|(meta, _)| *meta) else {
+        let ranges = held.stream_bytes().map(|bytes| vec![(0, bytes)]);
+        return Ok(Opened {
+            elsewhere: held.remote_host().map(Source::RemoteHost),
+            ranges,
+            ..Opened::default()
+        });
     };
-    if !tells_ranges {
+    if !held.tells_ranges() {
         let words = "is made up by the kernel; such files are not copied between hosts: copy it to a file";
         return Err(Problem::new(Class::Io, Operation::Open, path, words));
     }
-    let here = || Ok(file.ranges(&meta, shared.settings.options.ignore_holes));
+    let here = || Ok(held.ranges(&meta, shared.settings.options.ignore_holes));
     let ranges = ranges_to(shared, here, &meta, &item.target);
     let ranges = Some(ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?);
-    let held = Held::There(file);
+    let held = Held::There(held);
     let original = Original::new(path.to_path_buf(), (held, meta, TimeLook::elsewhere()));
     let ordinary = meta.size_bytes > 0;
     Ok(Opened { ordinary, ..Opened::file(original, ranges) })
@@ -450,9 +448,7 @@ fn complete(
     shared.ledger.note_direct(source_direct, sink_direct, how.why);
     shared.ledger.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
     let source = match (from_stripe.or(opened.elsewhere), opened.handle, opened.is_file) {
-        (Some(Source::RemoteHost(file)), ..) if takes_sums(shared, &file, landing) => {
-            Source::RemoteSums(file)
-        }
+        (Some(elsewhere), ..) if takes_sums(shared, &elsewhere, landing) => elsewhere.in_sums(),
         (Some(elsewhere), ..) => elsewhere,
         (None, None, _) => Source::Null,
         (None, Some(handle), true) => Source::File(file_end::of_source(shared, handle, source_direct)),
@@ -484,7 +480,7 @@ fn complete(
 }
 
 /// Files are compared by digests of the source's blocks, which the other host computes in any case.
-fn takes_sums(shared: &Shared<'_>, file: &RemoteFile, landing: &OpenTarget) -> bool {
-    let has_sums = !matches!(file, RemoteFile::Stream(_)) && shared.compares_by_sums();
+fn takes_sums(shared: &Shared<'_>, source: &Source, landing: &OpenTarget) -> bool {
+    let has_sums = !source.is_remote_stream() && shared.compares_by_sums();
     has_sums && matches!(landing, OpenTarget::Compare(_))
 }

@@ -5,11 +5,13 @@
 pub(crate) mod cause;
 pub(crate) mod event;
 pub(crate) mod full;
+pub(crate) mod gate;
 pub(crate) mod hidden_target;
 pub(crate) mod in_order_target;
 pub(crate) mod ledger;
 pub(crate) mod plan;
 pub(crate) mod rate;
+pub(crate) mod settings;
 pub(crate) mod work;
 
 use std::collections::BTreeMap;
@@ -23,18 +25,18 @@ use datapump_engine::{Engine, Errno, Handle};
 
 use crate::end::{Sink, Source};
 use crate::file::task::{Finish, Task};
-use crate::job::platform::EngineNeed;
-use crate::job::settings::Settings;
-use crate::lane::gate::LaneGate;
-use crate::net::folder::remote_host::{PlacesEarly, RemoteHost};
 use crate::problem::{Operation, Problem};
 use crate::report::AskedAndGot;
+use crate::run::gate::LaneGate;
 use crate::run::ledger::Ledger;
 use crate::run::plan::Plan;
 use crate::run::rate::Rate;
+use crate::run::settings::Settings;
+use crate::setup::platform::EngineNeed;
 use crate::target::{Item, NamedGroup};
 use crate::tree::Trees;
 use crate::tree::folder::directory::{Batch, Directory};
+use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
 use crate::tree::root::Root;
 use datapump_files::commit::compressed::Compressions;
 use datapump_files::disk::{FileCalls, FileKind, Meta};
@@ -63,7 +65,7 @@ pub(crate) struct Shared<'run> {
     pub(crate) settings: Settings<'run>,
     pub(crate) ledger: Ledger<'run>,
     /// The host on which remote sources lie.
-    pub(crate) remote_host: Option<Arc<RemoteHost>>,
+    pub(crate) remote_host: Option<Arc<dyn SourceHost>>,
     /// Files of its places that were opened before their turn.
     pub(crate) places_early: PlacesEarly,
     pub(crate) stop: Arc<AtomicBool>,
@@ -96,7 +98,7 @@ impl Shared<'_> {
     /// Nothing more is begun: somebody asked for a stop, or the session with another host is lost.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-            || self.remote_host.as_ref().is_some_and(|remote_host| remote_host.cancel.is_cut())
+            || self.remote_host.as_ref().is_some_and(|remote_host| remote_host.cancel().is_cut())
     }
 
     /// Does what is waited for deep among names, and charges its own stage for it.

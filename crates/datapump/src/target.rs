@@ -7,7 +7,7 @@
 
 mod argument;
 pub(crate) mod change;
-mod items;
+pub(crate) mod items;
 pub(crate) mod listed;
 mod nesting;
 pub(crate) mod other_names;
@@ -24,13 +24,13 @@ use std::sync::atomic::AtomicBool;
 use datapump_engine::Errno;
 use datapump_transport::WebPatience;
 
-use crate::job::options::Options;
-use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::event::Event;
+use crate::setup::options::Options;
 use crate::target::change::{Change, ChangeKind, Findings};
 use crate::target::place::{Place, stands_for_content};
 use crate::target::stripe::{StripeTarget, refusals};
+use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::list::header::SourceRoot;
 use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
@@ -197,7 +197,7 @@ fn refuse_leading_out(target: &Target) -> Result<(), Problem> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hosts<'job> {
     pub(crate) disk: &'job Disk,
-    pub(crate) remote_host: Option<&'job Arc<RemoteHost>>,
+    pub(crate) remote_host: Option<&'job Arc<dyn SourceHost>>,
     /// Symbolic links in the place of targets are not followed, and only files and folders are written.
     pub(crate) is_confined: bool,
     /// How long a source is asked for that is not to be had now.
@@ -376,7 +376,7 @@ fn goes_on_in(
     let Some(Ok(Folder::Os(open))) = folder.map(PathAt::folder) else { return (false, None) };
     let root = || match (source, hosts.remote_host, meta) {
         (Place::Path(path), ..) => SourceRoot::at(path),
-        (Place::Remote(_), Some(remote_host), Some(meta)) => Some(SourceRoot::there(remote_host, meta)),
+        (Place::Remote(_), Some(remote_host), Some(meta)) => Some(SourceRoot::there(&**remote_host, meta)),
         _ => None,
     };
     let path = folder.map_or(Path::new(""), |folder| &folder.path);

@@ -6,6 +6,7 @@
 //! Must not know: what the answers are used for.
 
 pub mod credit;
+mod fault;
 pub mod walk_ahead;
 
 use minicbor::bytes::ByteVec;

@@ -8,7 +8,7 @@ use datapump_core::wire::peer_request::Answer;
 use datapump_core::wire::peer_request::credit::SendCredit;
 use datapump_core::wire::peer_request::walk_ahead::{AheadStep, WalkAhead};
 
-use crate::job::budget::{Charge, Share};
+use crate::setup::budget::{Charge, Share};
 
 /// Names that are to come have so much room at first, and as much more each time, while the session may hold more.
 const ROOM_BYTES: usize = 512 << 10;

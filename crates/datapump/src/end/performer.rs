@@ -14,11 +14,17 @@ use datapump_transport::{ConnectionStats, Digest, NetFault};
 use super::receive_lane::{Came, ReceiveLane, TakenAhead, Trouble};
 use super::send_lane::SendLane;
 use crate::file::hash::BlockHash;
-use crate::job::platform::Clock;
-use crate::job::settings::QueuedNulls;
 use crate::net::folder::remote_host::RemoteFile;
 use crate::report::latency::LaneLatencies;
+use crate::setup::platform::Clock;
 use std::sync::Arc;
+
+/// Which null ends take the engine's queue instead of completing where they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueuedNulls {
+    pub(crate) source: bool,
+    pub(crate) sink: bool,
+}
 
 /// What became of a request that was posted.
 pub(crate) enum Posted {

@@ -21,8 +21,9 @@ use datapump_engine::{CpuStage, Engine, Slot, meter::within};
 use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
 use crate::file::hash::BlockHash;
-use crate::job::budget::OverBudget;
-use crate::net::folder::remote_host::{ArrivedItem, RemoteFile, TripCounter, TripPhase, TripStamp};
+use crate::net::folder::remote_host::{ArrivedItem, RemoteFile};
+use crate::report::latency::round_trips::{TripCounter, TripPhase, TripStamp};
+use crate::setup::budget::OverBudget;
 use before_block::{BeforeBlock, before_block, read};
 
 /// How often a block is requested that comes damaged.

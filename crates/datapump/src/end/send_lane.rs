@@ -19,10 +19,10 @@ use datapump_core::wire::{WireError, decode, encode};
 use datapump_transport::{Channel, Digest, NetFault};
 
 use super::ahead_sender::AheadSender;
-use crate::job::budget::Charge;
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
+use crate::setup::budget::Charge;
 
 /// Requests that are taken before the first of them is answered; honest ones are a quarter of it. The others stay in
 /// the connection.

@@ -114,6 +114,19 @@ impl Source {
         matches!(self, Source::RemoteHost(file) if matches!(**file, RemoteFile::Small(_)))
     }
 
+    /// A pipe of another host, which is read once.
+    pub(crate) fn is_remote_stream(&self) -> bool {
+        matches!(self, Source::RemoteHost(file) if matches!(**file, RemoteFile::Stream(_)))
+    }
+
+    /// The same file of another host, of which digests come instead of blocks.
+    pub(crate) fn in_sums(self) -> Source {
+        match self {
+            Source::RemoteHost(file) => Source::RemoteSums(file),
+            other => other,
+        }
+    }
+
     /// Digests come of it instead of blocks.
     pub(crate) fn gives_sums(&self) -> bool {
         matches!(self, Source::RemoteSums(_))

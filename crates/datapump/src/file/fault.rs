@@ -10,7 +10,6 @@ use datapump_core::{FaultKind, PumpFault, PumpSide};
 
 use crate::end::{Sink, Source, TRIES_MAX, Trouble};
 use crate::file::task::Task;
-use crate::net::folder::refusal;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use datapump_files::disk::FileCalls;
@@ -100,8 +99,8 @@ fn end_before(task: &Task, at: u64) -> Option<u64> {
 pub(crate) fn of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> Problem {
     let name = &task.source_name;
     match trouble {
-        Trouble::Fault(fault) => refusal::problem_of(&fault, name).on(host),
-        Trouble::Over(refusal) => refusal::over_budget(refusal, name),
+        Trouble::Fault(fault) => fault.problem(name).on(host),
+        Trouble::Over(over) => over.problem(name),
         Trouble::Damaged => {
             let words = format!(
                 "arrived damaged over the network {TRIES_MAX} times; check the memory of both hosts, then copy again"

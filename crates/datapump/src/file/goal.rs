@@ -7,8 +7,8 @@ use datapump_core::{Ending, FileGoal};
 use crate::end::Source;
 use crate::file::task::{Finish, TreeFile};
 use crate::file::verify::gives_again;
-use crate::job::options::Sync;
 use crate::run::Shared;
+use crate::setup::options::Sync;
 use crate::tree::folder::directory::Directory;
 use datapump_files::commit::StagedFile;
 

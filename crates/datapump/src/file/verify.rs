@@ -15,11 +15,10 @@ use datapump_core::{BlockRoute, FileGoal, PassesCompared};
 use crate::end::{FileEnd, Sink, Source};
 use crate::file::hash::FileHash;
 use crate::file::task::{Finish, Parts, Task};
-use crate::job::options::Choice;
-use crate::net::folder::remote_host::RemoteFile;
 use crate::open::direct::direct;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
+use crate::setup::options::Choice;
 use crate::units::bytes_words;
 use datapump_engine::TransferFlags;
 use datapump_files::disk::FileCalls;
@@ -129,7 +128,7 @@ fn hash(task: &Task) -> &FileHash {
 pub(crate) fn gives_again(source: &Source) -> bool {
     match source {
         Source::File(_) | Source::Stripe(_) => true,
-        Source::RemoteHost(file) => !matches!(**file, RemoteFile::Stream(_)),
+        Source::RemoteHost(_) => !source.is_remote_stream(),
         Source::Web(file) => file.has_ranges(),
         _ => false,
     }

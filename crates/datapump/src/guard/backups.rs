@@ -12,8 +12,8 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use super::targets::place_of;
-use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::setup::options::{Backup, Options};
 use crate::target::Item;
 use datapump_files::disk::{FileKind, Outcome, PathAt, file_meta, names, origin, project_of_files, way_up};
 use datapump_files::followed::FollowLinks;

@@ -175,7 +175,7 @@ impl Start<'_> {
                 let to = LinkTarget { folder, name: at.name().unwrap_or_default(), existing: &there };
                 words.zip(above).is_some_and(|(words, above)| leads_to(&above.into(), words.as_os_str(), &to))
             }
-            (Place::Remote(remote), Some(host), _) if host.is_here => {
+            (Place::Remote(remote), Some(host), _) if host.is_here() => {
                 host.link_target_id(item.number, &remote.path)? == Some(id(&there))
             }
             _ => false,

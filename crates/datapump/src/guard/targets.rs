@@ -73,10 +73,11 @@ impl<'items> TreeTargets<'items> {
     /// Sources that lie side by side have the same folders above.
     fn above(&self, at: &PathAt) -> Rc<FoldersAbove> {
         let Some(folder) = at.name().and_then(|_| at.path.parent()) else {
-            return Rc::new(FoldersAbove::of(at));
+            return Rc::new(FoldersAbove::from_path_at(at));
         };
         let mut known = self.above.borrow_mut();
-        let above = known.entry(folder.to_path_buf()).or_insert_with(|| Rc::new(FoldersAbove::of(at)));
+        let above =
+            known.entry(folder.to_path_buf()).or_insert_with(|| Rc::new(FoldersAbove::from_path_at(at)));
         Rc::clone(above)
     }
 }

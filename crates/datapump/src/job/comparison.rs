@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shell_word, shown, shown_path};
+use crate::setup::options::Options;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
 use crate::tree::rules::select::Select;

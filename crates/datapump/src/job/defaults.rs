@@ -2,7 +2,7 @@
 //!
 //! Must not know: what the user asked, how a job is performed.
 
-use crate::job::options::Options;
+use crate::setup::options::Options;
 
 /// 1 MiB: bench/request-size-local-file.jsonl, 4 GiB cold, CPU of the whole machine in s/GiB: 512 KiB 0.076, 1 MiB
 /// 0.047 and 1.06 times as fast, on slots of huge pages.

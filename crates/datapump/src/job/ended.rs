@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datapump_core::verdict::Waits;
 
 use super::{Began, Job, JobKind};
-use crate::job::options::Choice;
-use crate::lane::LaneResult;
 use crate::problem::{Class, Problem, Status};
 use crate::report::account::{Account, Around, sorted, unexplained, version};
+use crate::report::charges::LaneResult;
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::cpu_since;
 use crate::report::cut_leaves::CutLeaves;
@@ -25,6 +24,7 @@ use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
 use crate::run::in_order_target;
 use crate::run::ledger::{Ledger, Tally};
+use crate::setup::options::Choice;
 use crate::target::place::Place;
 
 const UNCOMPARED: &str =
@@ -161,7 +161,7 @@ impl Job {
 
     /// The session with another host is lost.
     fn is_cut(&self) -> bool {
-        self.remote_host.as_ref().is_some_and(|remote_host| remote_host.cancel.is_cut())
+        self.remote_host.as_ref().is_some_and(|remote_host| remote_host.cancel().is_cut())
     }
 
     /// The exit status of the contract.

@@ -9,15 +9,17 @@ use std::path::Path;
 use datapump_core::Shape;
 use datapump_engine::Errno;
 
-use super::{Job, JobKind, comparison, mirror, neighbours, request_plan};
+use super::{Job, JobKind, comparison, request_plan};
 use crate::job::defaults::Reads;
 use crate::open::copy_method::{Facts, decide};
 use crate::problem::{Operation, Problem};
 use crate::run::in_order_target::{self, TargetDisk};
 use crate::run::ledger::Ledger;
+use crate::target::items::neighbours;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Item, Target, change, check_target_folder};
 use crate::tree::Trees;
+use crate::tree::delete::mirror;
 use crate::tree::moved::view;
 use crate::tree::names::make_way;
 use crate::tree::rules::select::Select;

@@ -7,11 +7,11 @@ use std::ffi::OsStr;
 use datapump_core::{Shape, StripeMap};
 
 use crate::job::defaults::Reads;
-use crate::job::options::{Options, Selection};
-use crate::job::settings::Settings;
-use crate::net::folder::remote_host::AheadRequest;
+use crate::run::settings::Settings;
+use crate::setup::options::{Options, Selection};
 use crate::target::place::{Fill, Place};
 use crate::target::{Item, Target};
+use crate::tree::folder::origin::remote_facts::AheadRequest;
 use crate::tree::rules::name_flags;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::PathAt;
@@ -57,20 +57,6 @@ fn stripes(items: &[Item]) -> [Option<StripeMap>; 2] {
         _ => None,
     });
     [from, to]
-}
-
-/// With how many lanes a copy over a long path begins, and to how many it may grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LaneRange {
-    pub(crate) at_first: u32,
-    pub(crate) most: u32,
-}
-
-impl LaneRange {
-    /// The same where the other side takes so many.
-    pub(crate) fn at_most(self, most: u32) -> LaneRange {
-        LaneRange { most: self.most.min(most), ..self }
-    }
 }
 
 /// Less is moved before a connection that is opened for it has left slow start: 3.7 MB in eight round trips.

@@ -25,7 +25,7 @@ impl Lane<'_> {
     pub(super) fn trouble(&self, request: Request, trouble: Trouble) {
         let task = self.tasks[request.slot as usize].as_ref().expect("a slot in use has a task");
         let Some(remote_host) = &self.shared.remote_host else { return };
-        let _ = task.trouble.set(fault::of_trouble(task, trouble, request.block.at, &remote_host.place));
+        let _ = task.trouble.set(fault::of_trouble(task, trouble, request.block.at, remote_host.place()));
     }
 
     /// A block is there: its hash came with it, or is taken now to be sent with it. False if this lane has no

@@ -10,7 +10,6 @@ pub(crate) mod remote_copy;
 pub(crate) mod remote_job;
 pub(crate) mod remote_verdict;
 pub(crate) mod request_response;
-pub(crate) mod root;
 mod session_pools;
 pub(crate) mod sessions;
 pub(crate) mod started;

@@ -9,7 +9,6 @@ pub(crate) mod handle_place;
 pub(crate) mod handle_table;
 pub(crate) mod listing;
 pub(crate) mod owners;
-pub(crate) mod refusal;
 pub(crate) mod remote_host;
 pub(crate) mod shared_reads;
 pub(crate) mod weight;

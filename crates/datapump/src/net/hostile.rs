@@ -25,12 +25,12 @@ use datapump_transport::{
     CancelToken, Channel, Dialer, NetFault, Outgoing, Route, Seal, SocketOptions, Welcome, random,
 };
 
-use crate::job::budget::Budget;
-use crate::job::platform::Platform;
 use crate::net::folder::convert::to_wire;
 use crate::net::server::Server;
 use crate::net::server::control::{Control, boxes};
 use crate::net::server::serve_options::ServeOptions;
+use crate::setup::budget::Budget;
+use crate::setup::platform::Platform;
 use crate::target::place::Place;
 use datapump_files::disk::Disk;
 

@@ -35,9 +35,6 @@ use datapump_transport::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::job::budget::Budget;
-use crate::job::platform::Platform;
-pub(crate) use crate::net::client::root::ServedRoot;
 use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::NewSession;
 use crate::net::server::datagram_allowance::DatagramAllowance;
@@ -46,6 +43,9 @@ use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, ServerState};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::rate::Rate;
+use crate::setup::budget::Budget;
+use crate::setup::platform::Platform;
+pub(crate) use crate::tree::count_ahead::served_root::ServedRoot;
 
 /// Greetings that are answered at a time: each is a thread, for as long as that takes.
 const GREETING_MAX: u32 = 64;

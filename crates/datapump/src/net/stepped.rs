@@ -30,9 +30,6 @@ use datapump_engine::{Link, SimLink, SimNet, go_on_meanwhile};
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault, Pool, Seal};
 
 use crate::job::Job;
-use crate::job::budget::Budget;
-use crate::job::options::{EngineChoice, FollowLinks, Options, Selection, Sync, Update};
-use crate::job::platform::Platform;
 use crate::lane::Stepped;
 use crate::net::folder::handle_place::HandlePlace;
 use crate::net::folder::handle_table::HandleTable;
@@ -43,6 +40,9 @@ use crate::net::server::served_connection::ServedConnection;
 use crate::report::{Report, RoundTrips};
 use crate::run::Shared;
 use crate::run::event::Event;
+use crate::setup::budget::Budget;
+use crate::setup::options::{EngineChoice, FollowLinks, Options, Selection, Sync, Update};
+use crate::setup::platform::Platform;
 use crate::target::place::{Place, Remote};
 
 use path::{ConnectionPairs, SteppedPath};

@@ -8,7 +8,7 @@
 
 pub(super) mod facts;
 
-use crate::job::options::{Choice, Options, Sync};
+use crate::setup::options::{Choice, Options, Sync};
 
 /// Below this a direct request costs more than it saves.
 const DIRECT_MIN_BYTES: u64 = 1 << 20;

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use datapump_engine::Handle;
 
-use crate::job::options::Choice;
 use crate::problem::{Operation, Problem};
 use crate::run::Shared;
+use crate::setup::options::Choice;
 use datapump_files::disk::FileCalls;
 
 const PAGE_BYTES: u32 = 4096;

@@ -6,13 +6,14 @@
 pub(crate) mod early_places;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::job::options::{Options, Selection};
-use crate::net::folder::remote_host::RemoteFile;
+use crate::open::held::Elsewhere;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
+use crate::setup::options::{Options, Selection};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::other_names;
 use crate::target::place::Place;
@@ -155,7 +156,7 @@ fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
 /// A source that is held for what it carries besides its bytes.
 enum AttributeCarrier {
     Here(HeldName),
-    There(Box<RemoteFile>),
+    There(Arc<dyn Elsewhere>),
     /// It carries nothing.
     Nothing,
 }
@@ -169,9 +170,8 @@ impl AttributeCarrier {
                     .map_err(|errno| Problem::system(Operation::Open, path, errno.0))
             }
             (Place::Remote(remote), Some(remote_host)) => {
-                let early = shared.places_early.take(item.number);
-                let file = early.map_or_else(|| remote_host.open_place(item.number, &remote.path), Ok);
-                file.map(|file| AttributeCarrier::There(Box::new(file)))
+                let file = shared.places_early.take_or_open(remote_host, item.number, &remote.path);
+                file.map(AttributeCarrier::There)
             }
             _ => Ok(AttributeCarrier::Nothing),
         }

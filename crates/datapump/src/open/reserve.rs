@@ -2,12 +2,12 @@
 //!
 //! Must not know: how room is reserved (`commit`).
 
-use crate::job::options::{Choice, Sync};
 use crate::open::copy_method::How;
 use crate::open::opened::Opened;
 use crate::open::stripe::target::OpenStripe;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
+use crate::setup::options::{Choice, Sync};
 use datapump_files::commit::StagedFile;
 use datapump_files::commit::compressed::Compression;
 use datapump_files::commit::shortage::{Rooms, room_words};

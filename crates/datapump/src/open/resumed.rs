@@ -5,11 +5,11 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::job::options::Sync;
 use crate::open::copy_method::How;
 use crate::open::held::{Held, Original};
 use crate::problem::shown_path;
 use crate::run::Shared;
+use crate::setup::options::Sync;
 use datapump_files::commit::StagedFile;
 use datapump_files::commit::temporary::remove_partial_of;
 use datapump_files::disk::Folder;

@@ -10,13 +10,13 @@ use datapump_core::wire::session::HostSettings;
 use datapump_engine::meter::Meters;
 use datapump_transport::{ConnectionStats, host_settings};
 
-use crate::lane::LaneResult;
-use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
+use crate::report::charges::LaneResult;
 use crate::report::charges::{ThreadTime, waits_alone};
 use crate::report::control_groups::{DiskAccess, DiskLimit, block_device};
 use crate::report::latency;
+use crate::report::latency::round_trips::TripCounter;
 use crate::report::words::CHANCE_NS;
 use crate::report::{AskedAndGot, Network, Report, RoundTrips};
 use crate::run::Shared;
@@ -104,7 +104,7 @@ impl Account<'_> {
             connections, opening_ns, receiving_ns, received: (received_parts, bytes), ..
         } = self.connection_stats();
         let mean_part_bytes = bytes / received_parts.max(1);
-        let same_host = self.shared.remote_host.as_ref().is_some_and(|remote_host| remote_host.is_here);
+        let same_host = self.shared.remote_host.as_ref().is_some_and(|remote_host| remote_host.is_here());
         let answer_us = self.shared.remote_host.as_ref().map_or(0, |host| host.round_trip_ns() / 1000);
         let known = Network {
             connections,
@@ -180,7 +180,7 @@ impl Account<'_> {
             lanes_cpu_ns: self.lanes_cpu_ns(),
             held_fraction: self.held_ns as f64 / self.elapsed_ns().max(1) as f64,
             sealing_ns: self.connection_stats().opening_ns,
-            shared_device: remote_host.is_none_or(|remote_host| remote_host.is_here)
+            shared_device: remote_host.is_none_or(|remote_host| remote_host.is_here())
                 && source_devices.intersection(target_devices).next().is_some(),
             source: cause(self.tally.source_is_pipe),
             target: cause(self.tally.target_is_pipe),
@@ -200,7 +200,7 @@ impl Account<'_> {
             spent: meters.spent(),
             process_ns: self.cpu.user_ns + self.cpu.system_ns,
             kernel: match &self.shared.remote_host {
-                Some(remote_host) if remote_host.is_here => KernelThreads::OfTheOtherSide,
+                Some(remote_host) if remote_host.is_here() => KernelThreads::OfTheOtherSide,
                 _ => KernelThreads::seen(meters.kernel_ns()),
             },
         };
@@ -269,7 +269,7 @@ impl Account<'_> {
             cpu: self.cpu,
             cpu_far: None,
             network: self.network(),
-            round_trips: self.shared.remote_host.as_deref().map(round_trips),
+            round_trips: self.shared.remote_host.as_ref().map(|host| round_trips(host.trips())),
             bytes_dropped: self.shared.remote_host.as_ref().map_or(0, |host| host.dropped_bytes()),
             bill: None,
             direct: self.tally.direct,
@@ -292,9 +292,9 @@ fn window_setting(settings: &HostSettings) -> String {
 }
 
 /// Those that this side waited for: it writes.
-fn round_trips(remote_host: &RemoteHost) -> RoundTrips {
-    let (listing, data) = remote_host.trips.counts();
-    RoundTrips { listing, data, requests: remote_host.trips.requests(), ..RoundTrips::default() }
+fn round_trips(trips: &TripCounter) -> RoundTrips {
+    let (listing, data) = trips.counts();
+    RoundTrips { listing, data, requests: trips.requests(), ..RoundTrips::default() }
 }
 
 /// Room is reserved between blocks, among names: on a tmpfs every page is taken from memory there, and a copy of one

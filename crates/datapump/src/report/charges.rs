@@ -4,9 +4,31 @@
 //! whole lane only, from the clock of its thread: it is taken out of the calls in proportion. (The call that tells the
 //! CPU time costs as much as the smallest of these, and each would need two.)
 //!
-//! Must not know: lanes, clocks, which stage is whose.
+//! Must not know: how a lane moves blocks, clocks, which stage is whose.
 
+use datapump_core::Counts;
 use datapump_core::verdict::Waits;
+use datapump_transport::ConnectionStats;
+
+use crate::report::AskedAndGot;
+use crate::report::latency::LaneLatencies;
+
+/// The results of a lane that has ended.
+#[derive(Debug)]
+pub(crate) struct LaneResult {
+    pub(crate) counts: Counts,
+    pub(crate) waits: Waits,
+    pub(crate) engine: AskedAndGot,
+    /// Requests that it had under way at the source at most.
+    pub(crate) source_depth: u32,
+    pub(crate) done_ns: u64,
+    /// What its thread did meanwhile.
+    pub(crate) time: ThreadTime,
+    /// What its connection to another host did.
+    pub(crate) connection_stats: ConnectionStats,
+    /// How long its requests took, if that was asked for.
+    pub(crate) latencies: Option<LaneLatencies>,
+}
 
 /// What one thread did for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //!
 //! Requests to another host are not in it: they are not the engine's. Must not know: how requests are posted.
 
+pub(crate) mod round_trips;
+
 use datapump_core::Transfer;
 use hdrhistogram::Histogram;
 

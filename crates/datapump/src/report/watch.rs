@@ -14,10 +14,10 @@ use datapump_core::verdict::{
 };
 use datapump_core::wire::session::Progress;
 
-use crate::job::options::Options;
 use crate::problem::shown;
 use crate::report::at_hand::AtHand;
 use crate::report::cpu::{cpu_now, cpu_since};
+use crate::setup::options::Options;
 
 /// Counters of one job; share it with [`crate::Job::watch`] and read it from another thread.
 #[derive(Debug)]

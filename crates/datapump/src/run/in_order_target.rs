@@ -7,9 +7,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::job::options::{Choice, Options, Update};
 use crate::problem::{AttributeKind, Class, Operation, Problem};
 use crate::report::not_kept::NotKept;
+use crate::setup::options::{Choice, Options, Update};
 use crate::target::{Item, Target};
 use datapump_files::attributes::given::Given;
 use datapump_files::commit::in_order::{InOrder, probe};

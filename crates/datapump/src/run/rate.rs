@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::job::platform::Clock;
+use crate::setup::platform::Clock;
 
 /// Time that an idle source may catch up at full speed, in nanoseconds.
 const BURST_NS: u64 = 100_000_000;
@@ -47,7 +47,7 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::platform::Platform;
+    use crate::setup::platform::Platform;
     use datapump_engine::sim::SimClock;
 
     /// Two jobs that share a limit have it together: the virtual clock tells how long that takes.

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use super::{FOLLOW_INSTEAD, Hosts, Target, own_name};
-use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
+use crate::setup::options::Options;
 use crate::target::place::Place;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};

@@ -4,21 +4,22 @@
 
 mod foreign_link;
 pub(super) mod named_groups;
+pub(crate) mod neighbours;
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use datapump_engine::Errno;
 
 use crate::guard::GuardRules;
 use crate::guard::backups;
 use crate::guard::start::{CoveredSource, Start};
-use crate::job::neighbours;
-use crate::job::options::Options;
 use crate::open::existing;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::event::Event;
+use crate::setup::options::Options;
 use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
@@ -238,7 +239,7 @@ fn unsafe_remote_link(
     if !options.safe_links || !matches!(target, Target::Entry(_)) {
         return Ok(());
     }
-    match remote_host.link_target(number, &remote.path)? {
+    match Arc::clone(remote_host).link_target(number, &remote.path)? {
         Some(to) if leads_out(0, &to) => {
             Err(Problem::new(Class::Usage, Operation::Copy, &remote.path, UNSAFE_LINK))
         }

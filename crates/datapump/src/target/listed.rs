@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::job::budget::Charge;
+use crate::setup::budget::Charge;
 use datapump_files::disk::{DirEntry, FileKind, Meta, Outcome, names};
 
 /// Extended attributes that the other side told; without a value those that it could not read.

@@ -5,8 +5,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::job::options::{Options, Update};
 use crate::problem::shown_path;
+use crate::setup::options::{Options, Update};
 use crate::target::place::Place;
 use datapump_files::disk::{PathAt, names};
 

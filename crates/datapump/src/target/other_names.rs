@@ -11,9 +11,9 @@ use std::path::Path;
 use datapump_engine::Errno;
 
 use crate::file::task::{Finish, Task};
-use crate::job::options::{FollowLinks, Options, Sync};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
+use crate::setup::options::{FollowLinks, Options, Sync};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::place::Place;
 use crate::target::{Item, Target, is_name};

@@ -6,6 +6,8 @@
 //!
 //! Must not know: how anything is copied, who shows the counts.
 
+pub(crate) mod served_root;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,12 +19,12 @@ use std::time::{Duration, Instant};
 
 use datapump_engine::os::linux::thread_ns;
 
-use crate::job::options::Options;
-use crate::net::client::root::ServedRoot;
 use crate::problem::Problem;
 use crate::report::watch::{TreeCounts, Watch};
+use crate::setup::options::Options;
 use crate::target::listed::Name;
 use crate::target::place::{Place, stands_for_content};
+use crate::tree::count_ahead::served_root::ServedRoot;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::rules::select::{Listing, Select};
@@ -272,7 +274,7 @@ pub(crate) fn listed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::options::Selection;
+    use crate::setup::options::Selection;
     use datapump_files::followed::FollowLinks;
     use std::fs;
 

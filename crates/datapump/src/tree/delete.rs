@@ -18,6 +18,7 @@ mod elsewhere;
 pub(crate) mod in_the_way;
 mod leftover;
 mod looks;
+pub(crate) mod mirror;
 mod pass;
 mod place;
 pub(crate) mod ways;

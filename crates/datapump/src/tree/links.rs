@@ -25,7 +25,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::job::budget::Charge;
+use crate::setup::budget::Charge;
 use crate::tree::folder::directory::Directory;
 use datapump_files::disk::{FileKind, Meta};
 use datapump_files::identity::{FileId, id};

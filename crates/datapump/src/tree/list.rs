@@ -24,9 +24,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use datapump_engine::Errno;
 
-use crate::job::options::Options;
 use crate::problem::{Class, shown_path};
 use crate::run::ledger::Ledger;
+use crate::setup::options::Options;
 use crate::tree::list::header::SourceRoot;
 use crate::tree::list::journal::TreeJournal;
 

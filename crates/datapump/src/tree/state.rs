@@ -15,14 +15,14 @@ use datapump_core::name::NameOptions;
 use rustix::process::{getegid, getgroups};
 
 use crate::guard::{Guard, GuardRules};
-use crate::job::budget::charged::ChargedRoom;
-use crate::job::options::Options;
-use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
+use crate::setup::budget::charged::ChargedRoom;
+use crate::setup::options::Options;
 use crate::target::Item;
 use crate::tree::delete::in_the_way::NameWaiting;
 use crate::tree::folder::directory::{Directory, NamedFolder};
+use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
 use crate::tree::list::doubt::Doubt;
@@ -169,7 +169,12 @@ impl Trees {
     }
 
     /// Learns what this command reads and keeps.
-    pub(crate) fn guard_sources(&mut self, items: &[Item], options: &Options, other: Option<&RemoteHost>) {
+    pub(crate) fn guard_sources(
+        &mut self,
+        items: &[Item],
+        options: &Options,
+        other: Option<&dyn SourceHost>,
+    ) {
         self.guard = Guard::of_run(items, GuardRules { options, select: &self.select }, other);
         self.targets_overlap = !self.guard.claims().are_apart();
     }

@@ -11,11 +11,11 @@ use datapump_files::disk::Meta;
 use datapump_files::identity::id;
 
 use super::Trouble;
-use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{LONG_BYTES, RemoteFile, SmallFile, named};
 use crate::net::folder::weight;
 use crate::problem::Operation;
+use crate::setup::budget::Charge;
 
 /// Attributes of a small file that its slot outweighs.
 const UNCHARGED_BYTES: usize = 4 << 10;

@@ -20,10 +20,7 @@ use datapump_transport::{
 };
 
 use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
-use crate::job::options::told_bytes::OPTIONS_BYTES_MAX;
-use crate::job::options::{Choice, Options, PEER_TIMEOUT, RETRY_FOR};
-use crate::job::platform::Platform;
-use crate::job::request_plan::{self, LaneRange, SlotPool};
+use crate::job::request_plan::{self, SlotPool};
 use crate::net::client::client_session::local_name::{local_spelling, with_local_name};
 use crate::net::client::remote_copy::{
     Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionBefore, SessionStart,
@@ -34,6 +31,10 @@ use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::problem::{Problem, words_about};
 use crate::report::{Report, RoundTrips};
 use crate::run::event::Event;
+use crate::run::gate::LaneRange;
+use crate::setup::options::told_bytes::OPTIONS_BYTES_MAX;
+use crate::setup::options::{Choice, Options, PEER_TIMEOUT, RETRY_FOR};
+use crate::setup::platform::Platform;
 use crate::target::place::{Place, Remote};
 use datapump_files::disk::{Disk, FileKind};
 

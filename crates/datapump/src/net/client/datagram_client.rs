@@ -13,12 +13,12 @@ use datapump_transport::{
     CancelToken, CutOnPanic, Dialer, Host, NetFault, Reaching, SocketOptions, WayIn, random, reach,
 };
 
-use crate::job::options::Options;
-use crate::job::platform::Platform;
 use crate::lane::Stepped;
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::problem::Problem;
+use crate::setup::options::Options;
+use crate::setup::platform::Platform;
 use datapump_files::disk::boot;
 
 /// Silence after which the server is taken for dead.

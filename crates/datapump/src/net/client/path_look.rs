@@ -13,8 +13,7 @@ use datapump_core::wire::session::{Direction, HostSettings, Message, SenderStats
 use datapump_transport::{NetFault, SocketFacts, host_settings, is_far};
 
 use crate::job::defaults::Reads;
-use crate::job::options::{Choice, Options};
-use crate::job::request_plan::{self, LaneRange, SlotPool};
+use crate::job::request_plan::{self, SlotPool};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::path_probe::{self, Probed};
 use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
@@ -23,6 +22,8 @@ use crate::net::server::control::Follows;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::account::version;
+use crate::run::gate::LaneRange;
+use crate::setup::options::{Choice, Options};
 use crate::target::place::{Place, Remote};
 use datapump_files::disk::boot;
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use datapump_transport::WayIn;
 
 use crate::job::defaults::Reads;
-use crate::job::options::Options;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
+use crate::setup::options::Options;
 use crate::target::place::Place;
 use datapump_files::disk::boot;
 

@@ -18,12 +18,12 @@ use datapump_core::wire::peer_request::PeerRequest;
 use datapump_core::wire::session::Direction;
 use datapump_transport::{Channel, NetFault, SocketFacts};
 
-use crate::job::options::{Choice, Options};
 use crate::net::client::path_look::SessionWork;
 use crate::net::client::path_probe;
 use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
 use crate::net::folder::remote_host::Pools;
 use crate::problem::Problem;
+use crate::setup::options::{Choice, Options};
 use crate::target::place::Place;
 
 /// Longer than any answer takes that is worth being timed.

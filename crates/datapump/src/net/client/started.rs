@@ -17,12 +17,12 @@ use datapump_core::wire::opening::Opening;
 use datapump_engine::Socket;
 use datapump_transport::SshMux;
 
-use crate::net::client::root::ServedRoot;
 use crate::net::server::Server;
 use crate::net::server::serve_options::ServeOptions;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::account::version;
 use crate::target::place::Place;
+use crate::tree::count_ahead::served_root::ServedRoot;
 
 /// How long last words may take to get out.
 const END_MAX: Duration = Duration::from_secs(2);

@@ -17,9 +17,9 @@ use datapump_transport::Digest;
 
 use crate::file::copied::read_part;
 use crate::file::hash::BlockHash;
-use crate::job::options::Options;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::open::copy_method::{self, Facts};
+use crate::setup::options::Options;
 use crate::tree::folder::side::FolderSide;
 
 /// A file that was opened.

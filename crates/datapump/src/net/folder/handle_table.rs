@@ -23,8 +23,6 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use self::open_places::{KeptFile, KeptFiles};
-use crate::job::budget::{Charge, Share};
-use crate::job::options::FollowLinks;
 use crate::net::folder::convert::{Tell, attributes_of, fault, refuse_more, to_wire};
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
@@ -33,6 +31,8 @@ use crate::net::folder::owners::OwnNames;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::net::folder::weight;
 use crate::problem::{Class, Operation, Problem};
+use crate::setup::budget::{Charge, Share};
+use crate::setup::options::FollowLinks;
 use crate::target::listed::Name;
 use crate::target::place::Fill;
 use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};

@@ -19,8 +19,8 @@ use datapump_engine::Errno;
 use datapump_engine::os::linux::{group_id, group_name, user_id, user_name};
 use datapump_transport::NetFault;
 
-use crate::job::budget::{Charge, Share};
 use crate::net::folder::convert::{Tell, fault};
+use crate::setup::budget::{Charge, Share};
 use datapump_files::attributes::acl;
 
 /// Names that are told with one answer take at most so much of its message.
@@ -265,8 +265,8 @@ mod tests {
     use datapump_core::wire::attributes::Entry;
 
     use super::*;
-    use crate::job::budget::Budget;
     use crate::net::folder::convert::to_wire;
+    use crate::setup::budget::Budget;
     use datapump_files::disk::Meta as Stat;
 
     const BY_NAME: bool = false;

@@ -13,7 +13,7 @@ mod pools;
 mod read_again;
 mod read_ahead;
 mod remote_folder;
-mod round_trips;
+mod source_host;
 
 use std::ffi::CString;
 use std::path::Path;
@@ -28,23 +28,22 @@ use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault, Pool, is_far};
 
-use crate::job::budget::charged::ChargedValue;
-use crate::job::budget::{Charge, OverBudget, Share};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::problem::Problem;
+use crate::report::latency::round_trips::{TripCounter, TripPhase, TripStamp};
+use crate::setup::budget::charged::ChargedValue;
+use crate::setup::budget::{Charge, OverBudget, Share};
 use crate::target::listed::Attributes;
+use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
 
 use place_looks::PlaceLooks;
-pub(crate) use places_early::PlacesEarly;
 pub(crate) use pools::{Pools, PurposePools};
+pub(crate) use read_ahead::ArrivedItem;
 use read_ahead::ReadAhead;
-pub(crate) use read_ahead::{AheadRequest, ArrivedItem};
 pub(crate) use remote_folder::RemoteFolder;
-pub(crate) use remote_folder::opened_early::OpenedEarly;
+use remote_folder::opened_early::OpenedEarly;
 pub(crate) use remote_folder::remote_file::{OpenFile, RemoteFile, SmallFile};
-pub(crate) use round_trips::{TripCounter, TripPhase, TripStamp};
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
 const ANSWERS_MAX: usize = 64;
@@ -229,7 +228,7 @@ impl RemoteHost {
             && let Some(item) = self.take_ahead(number, false).map_err(|fault| self.lost(&fault))?
         {
             return match item.answer.into_parts() {
-                (Answer::Fault(fault), _) => Err(problem_of(&fault, path).on(&self.place)),
+                (Answer::Fault(fault), _) => Err(fault.problem(path).on(&self.place)),
                 (answer, charge) => Ok((AHEAD | number, answer, charge)),
             };
         }
@@ -291,7 +290,7 @@ impl RemoteHost {
     fn ask(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
         let mut answers = self.ask_all(ask, path)?;
         match answers.pop().map(ChargedValue::into_parts) {
-            Some((Answer::Fault(fault), _)) => Err(problem_of(&fault, path).on(&self.place)),
+            Some((Answer::Fault(fault), _)) => Err(fault.problem(path).on(&self.place)),
             Some(answer) if answers.is_empty() => Ok(answer),
             _ => Err(self.unexpected()),
         }
@@ -308,7 +307,7 @@ impl RemoteHost {
             self.names.give(channel);
             Ok(answers)
         });
-        asked.map_err(|fault| self.lost(&fault))?.map_err(|over| over_budget(over, path))
+        asked.map_err(|fault| self.lost(&fault))?.map_err(|over| over.problem(path))
     }
 
     fn converse(
@@ -432,8 +431,9 @@ impl RemoteHost {
         match self.take_or_ask(ahead, ask, path)? {
             (number, Answer::Folder { meta, attributes, made_up, is_young, .. }, charge) => {
                 let (meta, attributes) = (from_wire(&meta), named(attributes));
-                let folder = (number, meta, attributes, made_up, is_young == Some(true));
-                Ok(Arc::new(RemoteFolder::new(self, folder, charge)))
+                let is_young = is_young == Some(true);
+                let facts = RemoteFacts { meta, attributes, made_up, is_young };
+                Ok(Arc::new(RemoteFolder::new(self, number, facts, charge)))
             }
             _ => Err(self.unexpected()),
         }

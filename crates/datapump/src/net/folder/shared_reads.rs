@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::job::platform::Clock;
+use crate::setup::platform::Clock;
 
 /// How long a second client is waited for.
 const JOIN_WITHIN_NS: u64 = 1_000_000_000;

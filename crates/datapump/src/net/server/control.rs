@@ -17,10 +17,10 @@ use datapump_core::wire::session::{Message, SenderStats, Session};
 use datapump_core::wire::talk::{Liveness, Talk};
 use datapump_transport::{CancelToken, Channel, NetFault, SocketFacts};
 
-use crate::job::budget::{Budget, Reserved};
-use crate::job::platform::Clock;
 use crate::lane::Stepped;
 use crate::net::folder::event_codec;
+use crate::setup::budget::{Budget, Reserved};
+use crate::setup::platform::Clock;
 use waiting_bytes::WaitingBytes;
 
 /// Messages that are sent at a time.
@@ -420,7 +420,7 @@ mod tests {
     use datapump_transport::Seal;
 
     use super::*;
-    use crate::job::platform::Platform;
+    use crate::setup::platform::Platform;
 
     const WAIT_MAX: Duration = Duration::from_secs(30);
 

@@ -2,10 +2,10 @@
 //!
 //! Must not know: places, what is copied.
 
-use crate::job::options::{EngineChoice, Options, WaitChoice};
-use crate::net::client::root::ServedRoot;
 use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::ServerState;
+use crate::setup::options::{EngineChoice, Options, WaitChoice};
+use crate::tree::count_ahead::served_root::ServedRoot;
 
 /// Requests in flight at an end: several times what any measured device gained from (2 to 8). Each may be a thread.
 const DEPTH_MAX: u32 = 256;
@@ -73,7 +73,7 @@ pub(crate) fn left_out(asked: &Options, bounded: &Options) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::options::Update;
+    use crate::setup::options::Update;
     use crate::target::place::Place;
 
     #[test]

@@ -14,10 +14,11 @@ use datapump_core::wire::{decode, encode};
 use datapump_engine::{CpuStage, WAIT_MAX};
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
 
-use crate::lane::{Lane, LaneResult, Stepped};
+use crate::lane::{Lane, Stepped};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
 use crate::report::account::busy;
+use crate::report::charges::LaneResult;
 use crate::run::Shared;
 
 /// Between two looks whether all connections have ended: a tenth of what a short copy takes.

@@ -31,12 +31,7 @@ use datapump_transport::{
 use minicbor::bytes::ByteVec;
 
 use crate::job::Job;
-use crate::job::budget::charged::ChargedValue;
-use crate::job::budget::{Charge, Share};
-use crate::job::options::Options;
-use crate::job::platform::Platform;
 use crate::net::client::path_probe;
-use crate::net::client::root::ServedRoot;
 use crate::net::folder::event_codec::{self, progress, refusal};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
@@ -51,8 +46,13 @@ use crate::problem::{Class, Operation, Problem};
 use crate::report::account::version;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
+use crate::setup::budget::charged::ChargedValue;
+use crate::setup::budget::{Charge, Share};
+use crate::setup::options::Options;
+use crate::setup::platform::Platform;
 use crate::target::place::{Fill, Place, Remote};
 use crate::tree::count_ahead;
+use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::{FileKind, Meta, PathAbove, PathAt};
 
 use begin_kept::BeginKept;

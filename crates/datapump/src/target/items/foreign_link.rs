@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::{Item, Target};
-use crate::job::options::{Backup, Options};
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::setup::options::{Backup, Options};
 use datapump_files::disk::{FileKind, file_meta};
 use datapump_files::followed::behind::places_on;
 use datapump_files::identity::id;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::job::options::{FollowLinks, Options};
+use crate::setup::options::{FollowLinks, Options};
 use crate::target::place::Place;
 use crate::target::{Item, Target};
 use datapump_files::disk::{FileKind, Folder, PathAt, folder_of, metadata_of_name};

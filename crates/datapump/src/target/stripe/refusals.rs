@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::Stripe;
-use crate::job::options::{Choice, Options, Update};
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::setup::options::{Choice, Options, Update};
 use crate::target::place::Place;
 use crate::target::{Hosts, Target};
 use datapump_files::disk::Meta;

@@ -54,7 +54,7 @@ impl DeletePass<'_> {
     }
 
     fn is_source_here(&self) -> bool {
-        self.shared.remote_host.as_ref().is_none_or(|host| host.is_here)
+        self.shared.remote_host.as_ref().is_none_or(|host| host.is_here())
     }
 
     /// Whether a folder of the target may be seen in one of the source, which is of this very host.

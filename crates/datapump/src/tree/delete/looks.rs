@@ -126,7 +126,7 @@ impl FolderLooks<'_> {
         let (root, top) = (self.root, now.path());
         let path = |key| root.root.visited.path_of(key, &top);
         let mut handle = |key, look| self.handle(key, look);
-        folder.remote_host.look_below(&folder, root.root.visited.way(), &path, &mut handle)
+        folder.look_below(&mut root.root.visited.way(), &path, &mut handle)
     }
 
     fn of_this_host(&mut self, now: Arc<FolderSide>) -> Result<(), Problem> {

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_engine::Errno;
 
-use crate::job::options::Backup;
-use crate::job::settings::Settings;
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::run::settings::Settings;
+use crate::setup::options::Backup;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::backup_folders::{BackupFolders, Originals};
 use datapump_files::commit::final_name;

@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::job::mirror;
-use crate::job::options::Sync;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::{Shared, Work};
+use crate::setup::options::Sync;
 use crate::target::Item;
 use crate::target::change::{Change, ChangeKind};
+use crate::tree::delete::mirror;
 use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::directory::{Directory, LinkDest, Traits};
 use crate::tree::folder::side::FolderSide;
@@ -138,7 +138,7 @@ pub(in crate::tree) fn source_of(
     from: &Path,
 ) -> Result<Arc<FolderSide>, Problem> {
     match &shared.remote_host {
-        Some(remote_host) => Ok(FolderSide::remote_root(from, remote_host.root(number, from)?)),
+        Some(remote_host) => Ok(FolderSide::remote_root(from, Arc::clone(remote_host).root(number, from)?)),
         None => {
             let root = FolderSide::root(from, open(shared, from)?, &shared.trees.keeper)?;
             Ok(root.following(shared.settings.options.follow))

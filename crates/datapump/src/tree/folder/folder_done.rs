@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::file::goal::syncs_alone;
-use crate::job::options::Sync;
 use crate::problem::{AttributeKind, Operation, Problem};
 use crate::run::{Shared, Work};
+use crate::setup::options::Sync;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::origin::Origin;

@@ -2,6 +2,10 @@
 //!
 //! Must not know: what is done with the answers, how another host is asked.
 
+pub(crate) mod folder_way;
+pub(crate) mod remote_facts;
+pub(crate) mod source_host;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,10 +14,9 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::job::options::Keep;
-use crate::net::folder::remote_host::{RemoteFile, RemoteFolder, SmallFile};
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem};
+use crate::setup::options::Keep;
 use crate::target::listed::{Attributes, ListedEntry, Name};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
@@ -21,12 +24,13 @@ use datapump_files::attributes::loss::Lost;
 use datapump_files::disk::{self, AttributeHolder, FileCalls, FileKind, Folder, Meta, kind, names};
 use datapump_files::followed::{FollowLinks, OriginFolder};
 use datapump_files::holes::mapped;
+use source_host::RemoteOrigin;
 
 /// An open folder of the source.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     Here(OriginFolder),
-    There(Arc<RemoteFolder>),
+    There(Arc<dyn RemoteOrigin>),
 }
 
 /// Which files of another host are read with the request that opens them.
@@ -155,7 +159,7 @@ impl Origin {
         }
     }
 
-    fn told(folder: &RemoteFolder, name: &Name, path: &Path) -> Result<ListedEntry, Problem> {
+    fn told(folder: &dyn RemoteOrigin, name: &Name, path: &Path) -> Result<ListedEntry, Problem> {
         match &name.told {
             Some(told) => Ok((**told).clone()),
             None => folder.look_at(&name.name, path),
@@ -167,7 +171,7 @@ impl Origin {
         match self {
             Origin::Here(folder) => system(Operation::ReadLink, path, folder.read_symlink(&name.name)),
             Origin::There(folder) => {
-                let told = Origin::told(folder, name, path)?;
+                let told = Origin::told(&**folder, name, path)?;
                 told.points_to.ok_or_else(|| {
                     Problem::new(Class::Changed, Operation::ReadLink, path, "is no link any more")
                 })
@@ -194,23 +198,7 @@ impl Origin {
             }
             Origin::There(folder) => {
                 let meta = self.metadata(name, || path.to_path_buf()).map_err(Problem::vanished)?;
-                let is_empty = meta.kind == FileKind::Regular && meta.size_bytes == 0 && !folder.made_up;
-                if is_empty && let Some((file, meta)) = folder.empty_file(name, &meta)? {
-                    return Ok((Held::There(Arc::new(file)), meta));
-                }
-                // Holes are told only of a file that is opened.
-                let is_small = (1..=u64::from(small.bytes_max)).contains(&meta.size_bytes);
-                let is_whole = small.is_whole || meta.allocated_bytes >= meta.size_bytes;
-                let len_max = if small.any_length { small.bytes_max } else { 0 };
-                if meta.kind == FileKind::Regular && is_small && is_whole {
-                    let (folder, follows) = (Arc::clone(folder), name.follows().cloned());
-                    let (name, told, charge) = (name.name.clone(), Default::default(), Default::default());
-                    let small = SmallFile { folder, name, follows, len_max, told, charge };
-                    return Ok((Held::There(Arc::new(RemoteFile::Small(small))), meta));
-                }
-                let file = folder.open(&name.name, path)?;
-                let meta = file.meta;
-                Ok((Held::There(Arc::new(RemoteFile::Open(file))), meta))
+                Arc::clone(folder).open_file(name, &meta, path, small)
             }
         }
     }
@@ -245,11 +233,11 @@ impl Origin {
                 attributes::copy(AttributeHolder::Told(&Attributes::new()), meta, to, keep, new)
             }
             Origin::There(folder) if meta.kind == FileKind::Regular => {
-                let file = folder.open(&name.name, path)?;
-                attributes::copy(AttributeHolder::Told(&file.attributes), meta, to, keep, new)
+                let told = Arc::clone(folder).attributes_of_file(&name.name, path)?;
+                attributes::copy(AttributeHolder::Told(&told), meta, to, keep, new)
             }
             Origin::There(folder) => {
-                let told = Origin::told(folder, name, path)?;
+                let told = Origin::told(&**folder, name, path)?;
                 attributes::copy(
                     AttributeHolder::Told(&told.attributes.unwrap_or_default()),
                     meta,
@@ -265,7 +253,7 @@ impl Origin {
     pub(crate) fn bearer(&self) -> AttributeHolder<'_> {
         match self {
             Origin::Here(folder) => AttributeHolder::Open(&folder.file),
-            Origin::There(folder) => AttributeHolder::Told(&folder.attributes),
+            Origin::There(folder) => AttributeHolder::Told(&folder.facts().attributes),
         }
     }
 
@@ -330,7 +318,7 @@ impl Origin {
     pub(crate) fn is_made_up(&self) -> bool {
         match self {
             Origin::Here(folder) => disk::folder_is_made_up(&folder.file),
-            Origin::There(folder) => folder.made_up,
+            Origin::There(folder) => folder.facts().made_up,
         }
     }
 }

@@ -20,12 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use datapump_engine::Errno;
 
-use crate::job::budget::Charge;
-use crate::net::folder::refusal::over_budget;
-use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
+use crate::setup::budget::Charge;
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
+use crate::tree::folder::origin::source_host::RemoteOrigin;
 use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{Meta, file_meta, magic, names};
 use datapump_files::followed::{FollowLinks, GivenNames, OriginFolder, own_name};
@@ -68,7 +67,7 @@ enum SidePlace {
         opened_folders: Option<Arc<OpenedFolders>>,
     },
     /// On another, which closes and opens it as it likes.
-    There(Arc<RemoteFolder>),
+    There(Arc<dyn RemoteOrigin>),
 }
 
 /// The root of a tree of this host.
@@ -142,16 +141,20 @@ impl FolderSide {
     }
 
     /// The root of a tree of another host.
-    pub(crate) fn remote_root(path: &Path, folder: Arc<RemoteFolder>) -> Arc<FolderSide> {
+    pub(crate) fn remote_root(path: &Path, folder: Arc<dyn RemoteOrigin>) -> Arc<FolderSide> {
         FolderSide::there(None, path.as_os_str(), folder)
     }
 
-    fn there(parent: Option<&Arc<FolderSide>>, name: &OsStr, folder: Arc<RemoteFolder>) -> Arc<FolderSide> {
+    fn there(
+        parent: Option<&Arc<FolderSide>>,
+        name: &OsStr,
+        folder: Arc<dyn RemoteOrigin>,
+    ) -> Arc<FolderSide> {
         Arc::new(FolderSide {
             parent: parent.cloned(),
             name: name.to_owned(),
-            meta: folder.meta,
-            is_young: folder.is_young,
+            meta: folder.facts().meta,
+            is_young: folder.facts().is_young,
             place: SidePlace::There(folder),
             opened_up: Mutex::default(),
             charge: None,
@@ -248,7 +251,7 @@ impl FolderSide {
     /// of a folder of this host.
     pub(crate) fn charge_there(&self, bytes: usize) -> Result<Option<Charge>, Problem> {
         let SidePlace::There(folder) = &self.place else { return Ok(None) };
-        folder.remote_host.charge(bytes).map(Some).map_err(|over| over_budget(over, &self.path()))
+        folder.host().charge(bytes).map(Some).map_err(|over| over.problem(&self.path()))
     }
 
     /// Charges memory that can be had otherwise: only if so much more may be charged besides.
@@ -257,8 +260,8 @@ impl FolderSide {
         if besides == 0 {
             return self.charge_there(bytes);
         }
-        let charged = folder.remote_host.share().charge_beside(bytes, besides);
-        charged.map(Some).map_err(|over| over_budget(over, &self.path()))
+        let charged = folder.host().charge_beside(bytes, besides);
+        charged.map(Some).map_err(|over| over.problem(&self.path()))
     }
 
     /// Whether names in a folder of this host can be removed and replaced, as far as it says.
@@ -283,7 +286,7 @@ impl FolderSide {
                 let now = file_meta(&self.file()?.0);
                 now.map_err(|errno| Problem::system(Operation::LookAt, &self.path(), errno.0))
             }
-            SidePlace::There(folder) => folder.now(&self.path()),
+            SidePlace::There(folder) => Ok(folder.look_again(&self.path())?.0),
         }
     }
 

@@ -22,20 +22,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datapump_core::walked::{FolderNames, MovingNames, StoredNames, WalkedName};
 
-use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
+use crate::setup::budget::charged::ChargedRoom;
 use crate::target::listed::Name;
+pub(crate) use crate::tree::folder::origin::folder_way::{FolderKey, FolderStep};
 use crate::tree::folder::side::FolderSide;
 use datapump_files::disk::Meta;
 use datapump_files::identity::tick::SAME_TIME_NS;
 use datapump_files::identity::{FileId, id};
-pub(crate) use folder_tree::FolderStep;
 use missed::MissedNames;
 pub(crate) use record_room::{RecordRoom, TreeRoom};
 use record_store::{RecordStore, WhichWalk};
-
-/// A folder by the names that lead to it.
-pub(crate) type FolderKey = u64;
 
 /// The root of every tree.
 pub(crate) const ROOT: FolderKey = 0;

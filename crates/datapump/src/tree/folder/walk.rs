@@ -13,10 +13,10 @@ use std::time::SystemTime;
 use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
 use datapump_engine::Errno;
 
-use crate::job::options::FollowLinks;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work, in_order_target};
+use crate::setup::options::FollowLinks;
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::{ListStep, Name};
 use crate::tree::folder::directory::{Batch, Directory, LinkDest, Looked, Traits};

@@ -21,8 +21,8 @@ use std::time::Instant;
 use datapump_core::journal::Header;
 use datapump_engine::{Errno, Handle};
 
-use crate::job::options::Sync;
 use crate::problem::{Operation, Problem};
+use crate::setup::options::Sync;
 use datapump_files::disk::{FileCalls, Outcome, names};
 use datapump_files::resume::{EVERY, EVERY_BYTES, LAST_WAIT};
 

@@ -8,9 +8,9 @@ use std::path::Path;
 use datapump_core::journal::{Header, Life, RootId};
 use datapump_core::resume::fnv;
 
-use crate::job::options::{FollowLinks, Keep, Options, Selection, Sync};
-use crate::net::folder::remote_host::RemoteHost;
+use crate::setup::options::{FollowLinks, Keep, Options, Selection, Sync};
 use crate::tree::folder::origin::Origin;
+use crate::tree::folder::origin::source_host::SourceHost;
 use datapump_files::attributes::given::Given;
 use datapump_files::disk::{Meta, boot, names, origin};
 
@@ -26,7 +26,7 @@ impl SourceRoot {
     pub(crate) fn of(origin: &Origin, meta: &Meta) -> SourceRoot {
         match origin {
             Origin::Here(folder) => SourceRoot::here(&folder.file),
-            Origin::There(folder) => SourceRoot::there(&folder.remote_host, meta),
+            Origin::There(folder) => SourceRoot::there(folder.host(), meta),
         }
     }
 
@@ -41,12 +41,12 @@ impl SourceRoot {
     }
 
     /// Another host tells device and inode, and which run of its system it is.
-    pub(crate) fn there(remote_host: &RemoteHost, meta: &Meta) -> SourceRoot {
+    pub(crate) fn there(remote_host: &dyn SourceHost, meta: &Meta) -> SourceRoot {
         let root = RootId { inode: meta.inode, born_ns: 0, file_system: meta.device };
         SourceRoot {
             root,
-            host: fnv(0, without_port(&remote_host.place).as_bytes()),
-            life: fnv(0, &remote_host.boot),
+            host: fnv(0, without_port(remote_host.place()).as_bytes()),
+            life: fnv(0, remote_host.boot()),
         }
     }
 }
@@ -141,7 +141,7 @@ pub(crate) fn selected(options: &Options) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::options::Update;
+    use crate::setup::options::Update;
     use datapump_files::attributes::permissions::Permissions;
 
     #[test]

@@ -19,10 +19,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use datapump_core::journal::{HEADER_BYTES, Header, JournalEntry, PathSum, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
-use crate::job::options::{Options, Sync, Update};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::ledger::Ledger;
+use crate::setup::options::{Options, Sync, Update};
 use crate::tree::list::checkpoint::{Checkpoint, Written};
 use crate::tree::list::doubt::Doubt;
 use crate::tree::list::header::{SourceRoot, header};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use datapump_core::journal::{HEADER_BYTES, Header};
 
-use crate::job::options::Options;
 use crate::problem::shown_path;
+use crate::setup::options::Options;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::list::header::{SourceRoot, header, is_of_folder};
 use datapump_files::commit::partial::open_list;

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
+use crate::setup::options::Options;
 use crate::target::{Item, Target};
 use datapump_files::attributes;
 use datapump_files::commit::{final_name, reserved};

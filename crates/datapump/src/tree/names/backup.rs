@@ -16,9 +16,9 @@ use std::sync::Arc;
 use datapump_core::resume::fnv;
 use datapump_engine::Errno;
 
-use crate::job::options::{Backup, Options, Sync};
 use crate::problem::{Problem, system_words};
 use crate::run::Shared;
+use crate::setup::options::{Backup, Options, Sync};
 use crate::target::change::backed_up;
 use crate::target::place::Place;
 use crate::tree::folder::backup_place::not_set_aside;

@@ -10,12 +10,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::net::folder::remote_host::OpenedEarly;
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
+use crate::tree::folder::origin::source_host::EarlyFiles;
 use crate::tree::folder::origin::{Origin, SmallRead};
 use crate::tree::folder::paths::Paths;
 use crate::tree::links::TreeEntry;
@@ -35,7 +35,7 @@ pub(crate) struct BatchCursor {
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
     /// Files that were opened before their turn, once they were.
-    early: Vec<OpenedEarly>,
+    early: Vec<Box<dyn EarlyFiles>>,
     opened_early: Early,
 }
 

@@ -12,7 +12,6 @@ use datapump_core::{BlockRoute, Extent, Length};
 
 use crate::file::finish;
 use crate::file::task::{Task, TreeFile};
-use crate::job::options::Sync;
 use crate::open::confidential;
 use crate::open::copy_method::{self, Facts, How};
 use crate::open::held::{Held, Original};
@@ -22,6 +21,7 @@ use crate::open::sizes;
 use crate::open::{self, OpenTarget};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
+use crate::setup::options::Sync;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Beside, Traits};
 use crate::tree::folder::origin::SmallRead;

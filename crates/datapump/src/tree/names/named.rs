@@ -16,10 +16,9 @@ use std::sync::atomic::Ordering;
 use datapump_core::verdict::Waits;
 use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
 
-use crate::job::options::Sync;
-use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
+use crate::setup::options::Sync;
 use crate::target::listed::Name;
 use crate::target::{Item, NamedGroup, NamedItem, Target};
 use crate::tree::finish::sync_devices;
@@ -157,11 +156,10 @@ fn source_of(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<FolderSide>,
     let from = first.source.path().expect("a name lies in a folder");
     let path = shown_folder_of(from);
     let source = match &shared.remote_host {
-        Some(remote_host) if first.source.local_path().is_none() => {
-            RemoteFolder::of_link(remote_host, first.number, from)
-                .map(|folder| FolderSide::remote_root(path, folder))
-                .map_err(NotBegun::Alone)?
-        }
+        Some(remote_host) if first.source.local_path().is_none() => Arc::clone(remote_host)
+            .folder_of_link(first.number, from)
+            .map(|folder| FolderSide::remote_root(path, folder))
+            .map_err(NotBegun::Alone)?,
         _ => {
             let folder = names::find_folder(folder_of(from)).map_err(NotBegun::Source)?;
             FolderSide::root(path, folder, &shared.trees.keeper).map_err(NotBegun::Alone)?

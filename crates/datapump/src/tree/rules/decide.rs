@@ -3,7 +3,7 @@
 //!
 //! Must not know: how anything is done, paths.
 
-use crate::job::options::{Options, Update};
+use crate::setup::options::{Options, Update};
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::permissions::SET_ID_BITS;
 use datapump_files::disk::{FileKind, Meta};

@@ -5,8 +5,8 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::job::options::Keep;
 use crate::run::Shared;
+use crate::setup::options::Keep;
 use crate::target::change::Findings;
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;

@@ -4,7 +4,7 @@
 
 use datapump_core::name::{NameOptions, NamePurpose};
 
-use crate::job::options::Options;
+use crate::setup::options::Options;
 
 /// How far apart two times may lie that are taken for one.
 pub(crate) fn window_ns(options: &Options) -> i128 {

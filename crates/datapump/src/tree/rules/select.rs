@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::job::options::Selection;
 use crate::problem::Problem;
+use crate::setup::options::Selection;
 use crate::target::listed::Name;
 use crate::tree::rules::filter::names::{ListedName, parse_names};
 use crate::tree::rules::filter::unmatched::{PatternRoot, words};

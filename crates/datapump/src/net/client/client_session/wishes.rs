@@ -9,9 +9,9 @@ use std::sync::PoisonError;
 use datapump_core::wire::session::{Begin, Direction};
 
 use super::{is_name_of, patterns};
-use crate::job::options::{Choice, Options};
-use crate::job::request_plan::LaneRange;
 use crate::net::client::remote_copy::{LastSession, RemoteCopy};
+use crate::run::gate::LaneRange;
+use crate::setup::options::{Choice, Options};
 use crate::target::place::{Place, Remote};
 use crate::tree::names::backup;
 

@@ -20,7 +20,6 @@ use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault};
 
 use super::teller::{Teller, tell_notices};
 use super::{charged_places, moved, why_lost, with_places};
-use crate::job::budget::{Budget, Charge, OverBudget, Share};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{merged, with_peer};
@@ -32,6 +31,7 @@ use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::watch::{TreeCounts, Watch};
 use crate::run::event::Event;
+use crate::setup::budget::{Budget, Charge, OverBudget, Share};
 use crate::target::place::{Place, Remote};
 
 /// The largest block that is forwarded, unless greater requests were asked for: no default is greater than 4 MiB.

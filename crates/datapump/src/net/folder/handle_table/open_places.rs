@@ -12,7 +12,7 @@ use datapump_files::disk::Meta;
 use datapump_files::identity::tick::TimeLook;
 
 use super::Taken;
-use crate::job::budget::Charge;
+use crate::setup::budget::Charge;
 
 /// A file, a stream, or what is known of a file that was closed.
 #[derive(Debug)]

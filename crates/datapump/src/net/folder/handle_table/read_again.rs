@@ -97,9 +97,9 @@ mod tests {
     use datapump_core::wire::peer_request::PeerRequest;
 
     use super::*;
-    use crate::job::budget::Budget;
-    use crate::job::options::FollowLinks;
     use crate::net::folder::handle_place::HandlePlace;
+    use crate::setup::budget::Budget;
+    use crate::setup::options::FollowLinks;
 
     const LINE: &[u8] = b"a line\n";
 

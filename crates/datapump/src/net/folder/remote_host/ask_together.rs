@@ -10,9 +10,10 @@ use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, encode};
 use datapump_transport::{Channel, NetFault};
 
-use super::{RemoteHost, TripPhase, TripStamp, body, has_more, phase_of};
-use crate::job::budget::{Charge, OverBudget};
+use super::{RemoteHost, body, has_more, phase_of};
 use crate::problem::Problem;
+use crate::report::latency::round_trips::{TripPhase, TripStamp};
+use crate::setup::budget::{Charge, OverBudget};
 
 /// Bytes of requests under way: as much as connections take without anybody reading.
 const UNDER_WAY_BYTES: usize = 32 << 10;

@@ -12,7 +12,6 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 
 use super::{RemoteFolder, RemoteHost};
 use crate::net::folder::convert::from_wire;
-use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::problem::Problem;
 use crate::tree::folder::visited::{FolderKey, FolderStep};
 use datapump_files::disk::Meta;
@@ -24,7 +23,7 @@ impl RemoteHost {
     pub(crate) fn look_below(
         &self,
         root: &RemoteFolder,
-        way: impl Iterator<Item = FolderStep>,
+        way: &mut dyn Iterator<Item = FolderStep>,
         path: &dyn Fn(FolderKey) -> PathBuf,
         tell: &mut dyn FnMut(FolderKey, Result<Meta, Problem>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
@@ -34,9 +33,9 @@ impl RemoteHost {
             let Some(folder) = folder else { return };
             let look = match answer {
                 Ok((Answer::Folder { meta, .. }, _)) => Ok(from_wire(&meta)),
-                Ok((Answer::Fault(fault), _)) => Err(problem_of(&fault, &path(folder)).on(&self.place)),
+                Ok((Answer::Fault(fault), _)) => Err(fault.problem(&path(folder)).on(&self.place)),
                 Ok(_) => Err(self.unexpected()),
-                Err(over) => Err(over_budget(over, &path(folder))),
+                Err(over) => Err(over.problem(&path(folder))),
             };
             if told.is_ok() {
                 told = tell(folder, look);

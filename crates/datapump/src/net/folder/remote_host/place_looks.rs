@@ -13,7 +13,6 @@ use datapump_files::disk::Meta;
 
 use super::RemoteHost;
 use crate::net::folder::convert::from_wire;
-use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::problem::Problem;
 
 /// Places that are looked at together, and kept: 50 kB.
@@ -52,7 +51,7 @@ impl RemoteHost {
             }
         }
         match looks.0.get(&place) {
-            Some(looked) => looked.clone().map_err(|fault| problem_of(&fault, path).on(&self.place)),
+            Some(looked) => looked.clone().map_err(|fault| fault.problem(path).on(&self.place)),
             None => Err(self.unexpected()),
         }
     }
@@ -69,7 +68,7 @@ impl RemoteHost {
                 Ok(looked) => looks.keep(asked, looked),
                 Err(problem) => wrong = Err(problem),
             },
-            Err(over) if asked == place => unheld = Err(over_budget(over, path)),
+            Err(over) if asked == place => unheld = Err(over.problem(path)),
             Err(_) => {}
         })?;
         wrong.and(unheld)

@@ -24,9 +24,10 @@ use datapump_transport::{Channel, ConnectionStats, NetFault};
 use self::arrivals::AheadState;
 use self::arrived::{Arrival, NotTaken};
 use super::RemoteHost;
-use crate::job::budget::Charge;
-use crate::job::budget::charged::ChargedValue;
+use crate::setup::budget::Charge;
+use crate::setup::budget::charged::ChargedValue;
 use crate::target::listed::Coming;
+use crate::tree::folder::origin::remote_facts::AheadRequest;
 
 pub(crate) use self::arrived::ArrivedItem;
 
@@ -34,20 +35,6 @@ pub(crate) use self::arrived::ArrivedItem;
 const WINDOW_BYTES: u64 = 64 << 20;
 /// With less room it is not worth it.
 const WINDOW_MIN_BYTES: u64 = 256 << 10;
-
-/// The request to the side that sends ahead.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AheadRequest {
-    /// Files up to this length come with their content; 0 for none.
-    pub(crate) file_bytes_max: u32,
-    /// Names of files come with their attributes.
-    pub(crate) with_attributes: bool,
-    /// Instead of the content come digests of it.
-    pub(crate) sums: bool,
-    /// The places alone are opened: names come from a list.
-    pub(crate) places_alone: bool,
-}
-
 impl AheadRequest {
     /// Of a side that knows no digests: names alone.
     pub(super) fn of_names(self) -> AheadRequest {

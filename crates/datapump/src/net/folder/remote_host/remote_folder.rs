@@ -2,6 +2,7 @@
 //!
 //! Must not know: how requests are sent, what is done with names.
 
+mod held_file;
 pub(super) mod looked_early;
 pub(super) mod opened_early;
 pub(super) mod remote_file;
@@ -20,11 +21,11 @@ use datapump_engine::Errno;
 
 use super::read_ahead::{Follow, ReadAhead};
 use super::{ChargedAnswers, RemoteHost, named};
-use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
-use crate::net::folder::refusal::problem_of;
 use crate::problem::{Class, Operation, Problem};
+use crate::setup::budget::Charge;
 use crate::target::listed::{Attributes, ListedEntry, Name};
+use crate::tree::folder::origin::remote_facts::RemoteFacts;
 use datapump_files::disk::{FileKind, Meta};
 use looked_early::LookedEarly;
 use opened_early::EarlyFile;
@@ -34,11 +35,7 @@ use opened_early::EarlyFile;
 pub(crate) struct RemoteFolder {
     pub(crate) remote_host: Arc<RemoteHost>,
     pub(crate) number: u64,
-    pub(crate) meta: Meta,
-    pub(crate) attributes: Attributes,
-    pub(crate) made_up: bool,
-    /// Its times could hide a name that came right after it was opened.
-    pub(crate) is_young: bool,
+    pub(crate) facts: RemoteFacts,
     /// Its names come before they are requested.
     comes_ahead: AtomicBool,
     /// Its first names, where they were looked at before the walk: they come ahead once.
@@ -53,7 +50,8 @@ pub(crate) struct RemoteFolder {
 impl RemoteFolder {
     pub(super) fn new(
         remote_host: &Arc<RemoteHost>,
-        (number, meta, attributes, made_up, is_young): (u64, Meta, Attributes, bool, bool),
+        number: u64,
+        facts: RemoteFacts,
         _charge: Charge,
     ) -> RemoteFolder {
         let brings_names = remote_host.ahead().is_some_and(ReadAhead::brings_names);
@@ -61,10 +59,7 @@ impl RemoteFolder {
         RemoteFolder {
             remote_host: Arc::clone(remote_host),
             number,
-            meta,
-            attributes,
-            made_up,
-            is_young,
+            facts,
             comes_ahead,
             first_names: Mutex::default(),
             early: Mutex::default(),
@@ -128,7 +123,7 @@ impl RemoteFolder {
                     names.extend(entries.into_iter().map(|entry| self.name_of(entry, &charge)));
                     next = cookie;
                 }
-                Answer::Fault(fault) => return Err(problem_of(&fault, path).on(&self.remote_host.place)),
+                Answer::Fault(fault) => return Err(fault.problem(path).on(&self.remote_host.place)),
                 _ => return Err(self.remote_host.unexpected()),
             }
         }
@@ -147,11 +142,6 @@ impl RemoteFolder {
             self.comes_ahead.store(false, Ordering::Relaxed);
         }
         Ok(came)
-    }
-
-    /// What the folder is now.
-    pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
-        self.look_again(path).map(|(meta, _)| meta)
     }
 
     /// What the folder is now, and whether its times could hide a name that is made right after this look.

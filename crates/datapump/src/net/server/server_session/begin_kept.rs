@@ -11,10 +11,10 @@ use datapump_core::wire::session::{Begin, Direction};
 use minicbor::bytes::ByteVec;
 
 use super::{options_error, refused};
-use crate::job::budget::charged::{ChargedValue, Weight, allocated};
-use crate::job::budget::{Charge, Share};
-use crate::job::options::Options;
 use crate::problem::Problem;
+use crate::setup::budget::charged::{ChargedValue, Weight, allocated};
+use crate::setup::budget::{Charge, Share};
+use crate::setup::options::Options;
 use crate::tree::rules::filter::memory;
 
 /// Memory of a place that is written: what is known of it and of its target, in several tables.

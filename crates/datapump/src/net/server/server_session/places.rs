@@ -12,9 +12,9 @@ use datapump_core::wire::session::Direction;
 use minicbor::bytes::ByteVec;
 
 use super::refused;
-use crate::job::options::Options;
-use crate::net::client::root::ServedRoot;
 use crate::problem::{Class, Operation, Problem};
+use crate::setup::options::Options;
+use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::{Disk, PathAbove, PathAt};
 
 /// Where the places lie that are read: a caller's own as he calls them.

@@ -6,10 +6,10 @@ use datapump_core::wire::session::Message;
 use datapump_transport::is_far;
 
 use super::{CONNECTION_BYTES, ServerState, Wanted, refusal};
-use crate::job::budget::Reserved;
 use crate::job::defaults::Reads;
-use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
+use crate::setup::budget::Reserved;
+use crate::setup::options::Options;
 
 impl Wanted {
     /// To so many connections for blocks the session may grow.

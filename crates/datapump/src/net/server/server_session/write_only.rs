@@ -17,12 +17,12 @@ use std::path::Path;
 use datapump_core::wire::session::Direction;
 
 use super::refused;
-use crate::job::options::{Options, Update};
 use crate::net::server::serve_options::ServeOptions;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::run::event::Event;
 use crate::run::hidden_target;
+use crate::setup::options::{Options, Update};
 use datapump_files::commit::reserved::LIST_NAME;
 
 /// Refuses what compares with what stands there, or tells of it.

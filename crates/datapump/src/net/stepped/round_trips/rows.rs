@@ -8,7 +8,7 @@ mod mirrors;
 
 use super::trees::{self, BEFORE, TreeSize};
 use super::{RowWork, SIZES, TripRow, TwoHosts, trips};
-use crate::job::options::{Backup, Keep, Numbering, Options, Selection, Update};
+use crate::setup::options::{Backup, Keep, Numbering, Options, Selection, Update};
 
 type RowOptions = fn(&TwoHosts, &TreeSize, Options) -> Options;
 

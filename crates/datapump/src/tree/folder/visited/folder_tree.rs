@@ -7,16 +7,7 @@ use std::ffi::{OsStr, OsString};
 
 use datapump_core::walked::{FolderNames, StoredNames};
 
-use super::{FolderKey, FolderStates, ROOT, Visited};
-
-/// A step of a way through all folders, each before those in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum FolderStep {
-    /// Into the folder of this name, in the one that the way is in.
-    Down(FolderKey, OsString),
-    /// Back to the one above.
-    Up,
-}
+use super::{FolderKey, FolderStates, FolderStep, ROOT, Visited};
 
 /// The folders in each folder.
 type Children = HashMap<FolderKey, Vec<FolderKey>>;

@@ -10,8 +10,8 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::job::budget::Charge;
 use crate::problem::{Operation, Problem};
+use crate::setup::budget::Charge;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved;
 use datapump_files::disk::names;

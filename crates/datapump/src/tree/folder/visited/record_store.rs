@@ -14,8 +14,8 @@ use datapump_core::walked::{
 
 use super::record_room::RecordRoom;
 use super::{FolderKey, FolderStates, WalkedFolder};
-use crate::job::budget::charged::ChargedRoom;
 use crate::problem::{Class, Operation, Problem, system_words};
+use crate::setup::budget::charged::ChargedRoom;
 use datapump_files::disk;
 
 /// Memory of a name: a list of them grows by halves, and is cut to its length at its end.
@@ -226,7 +226,7 @@ mod tests {
     use datapump_core::walked::MissedName;
 
     use super::*;
-    use crate::job::budget::{Budget, Charge, Share};
+    use crate::setup::budget::{Budget, Charge, Share};
     use crate::target::listed::Name;
     use crate::tree::folder::visited::{Keeps, ROOT, Visited};
     use datapump_files::disk::Meta;

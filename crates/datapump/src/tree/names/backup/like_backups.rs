@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_engine::Errno;
 
-use crate::job::options::Backup;
 use crate::problem::Problem;
+use crate::setup::options::Backup;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::disk::{Meta, may_fold_names, names};

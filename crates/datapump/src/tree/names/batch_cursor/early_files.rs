@@ -8,6 +8,7 @@
 //! Must not know: how files are opened, what becomes of them.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::BatchCursor;
@@ -46,7 +47,8 @@ impl BatchCursor {
             Early::Attributes => false,
         };
         let Origin::There(folder) = &self.source else { return };
-        let opens_none = shared.settings.options.dry_run || shared.ledger.full.is_full() || folder.made_up;
+        let opens_none =
+            shared.settings.options.dry_run || shared.ledger.full.is_full() || folder.facts().made_up;
         if !is_due || opens_none || self.names.len() < 2 {
             return;
         }
@@ -55,7 +57,7 @@ impl BatchCursor {
         let wanted = self.opened_alone(shared, EarlyKinds { contents: is_first, attributes });
         if wanted.len() > 1 {
             // What goes wrong is met again where a file is opened by itself.
-            self.early.extend(folder.open_early(wanted));
+            self.early.extend(Arc::clone(folder).open_early(wanted));
         }
     }
 

@@ -4,8 +4,8 @@
 //!
 //! Must not know: what is charged for it.
 
-use crate::job::budget::charged::allocated;
-use crate::job::options::Selection;
+use crate::setup::budget::charged::allocated;
+use crate::setup::options::Selection;
 use crate::tree::rules::filter::PlacedRule;
 
 /// A rule, in a list that grew by doubling.

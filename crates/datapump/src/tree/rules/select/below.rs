@@ -79,7 +79,7 @@ fn look_at(name: &[u8], ending: &[u8]) -> ListStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::options::Selection;
+    use crate::setup::options::Selection;
 
     fn steps(list: &str, names: &[&str], ending: Option<&[u8]>) -> String {
         let select = Select::new(&[Selection::Names(list.into(), false)]).expect("a list");

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::net::folder::remote_host::RemoteFolder;
 use crate::open::opened::Opened;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::{Attributes, Name};
 use crate::tree::folder::origin::Origin;
+use crate::tree::folder::origin::source_host::RemoteOrigin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_core::name::is_same_time;
@@ -44,7 +44,7 @@ pub(crate) fn of_name(
             AttributeHolder::Held(&held)
         }
         Origin::There(folder) => {
-            let Some(found) = told_attributes(folder, name, meta.kind, &path)? else {
+            let Some(found) = told_attributes(&**folder, name, meta.kind, &path)? else {
                 shared.ledger.warn_once(UNTOLD.into());
                 return Ok(());
             };
@@ -117,7 +117,7 @@ pub(crate) fn hidden(
 
 /// What another host tells of a name: with the listing, or when it is requested.
 fn told_attributes(
-    folder: &RemoteFolder,
+    folder: &dyn RemoteOrigin,
     name: &Name,
     kind: FileKind,
     path: &Path,

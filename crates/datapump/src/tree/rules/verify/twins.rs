@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
-use crate::job::budget::Charge;
-use crate::job::budget::charged::ChargedRoom;
 use crate::problem::Problem;
+use crate::setup::budget::Charge;
+use crate::setup::budget::charged::ChargedRoom;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::links::{TreeEntry, memory_of};
 use datapump_files::identity::FileId;

@@ -16,8 +16,8 @@ use datapump_transport::NetFault;
 
 use super::super::{ANSWERS_MAX, RemoteHost, TripPhase, TripStamp};
 use super::arrived::{AheadItem, AheadLists, Arrival, ArrivedItem, ArrivedNames, NotTaken};
-use crate::job::budget::charged::{ChargedMap, ChargedValue};
-use crate::job::budget::{Charge, OverBudget, Share};
+use crate::setup::budget::charged::{ChargedMap, ChargedValue};
+use crate::setup::budget::{Charge, OverBudget, Share};
 
 /// The window grows to so much.
 const WINDOW_MAX_BYTES: u64 = 512 << 20;

@@ -8,8 +8,8 @@ use datapump_core::wire::WireError;
 use datapump_core::wire::peer_request::Answer;
 use datapump_transport::{Digest, NetFault};
 
-use crate::job::budget::OverBudget;
-use crate::job::budget::charged::ChargedValue;
+use crate::setup::budget::OverBudget;
+use crate::setup::budget::charged::ChargedValue;
 
 /// Something with a number.
 #[derive(Debug)]

@@ -13,12 +13,13 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_engine::Errno;
 
 use super::RemoteFolder;
-use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::ask_together::OneAnswer;
 use crate::net::folder::remote_host::named;
 use crate::problem::Problem;
+use crate::setup::budget::Charge;
 use crate::target::listed::{ListStep, ListedEntry, Name};
+use crate::tree::folder::origin::remote_facts::RemoteFacts;
 
 /// Memory that the answer to a step takes, about. Names below are looked at early where the session may hold that easily.
 const STEP_BYTES: usize = 1 << 10;
@@ -103,8 +104,9 @@ impl RemoteFolder {
                 Ok((Answer::Folder { meta, attributes, made_up, is_young, .. }, charge)),
             ) => {
                 let (meta, attributes) = (from_wire(&meta), named(attributes));
-                let folder = (number, meta, attributes, made_up, is_young == Some(true));
-                (Some(number), place, Some(Ok(Arc::new(RemoteFolder::new(host, folder, charge)))))
+                let is_young = is_young == Some(true);
+                let facts = RemoteFacts { meta, attributes, made_up, is_young };
+                (Some(number), place, Some(Ok(Arc::new(RemoteFolder::new(host, number, facts, charge)))))
             }
             // It is open there.
             (LookRequest::Folder(number, _), Err(_)) => {

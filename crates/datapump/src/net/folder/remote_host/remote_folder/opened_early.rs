@@ -14,10 +14,10 @@ use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 
 use super::RemoteFolder;
 use super::remote_file::{OpenFile, OpenedAs, RemoteFile, SmallFile};
-use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{RemoteHost, named};
 use crate::problem::Problem;
+use crate::setup::budget::Charge;
 use crate::target::listed::{Attributes, Name};
 use datapump_files::disk::Meta;
 

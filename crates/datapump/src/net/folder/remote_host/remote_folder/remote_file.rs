@@ -16,11 +16,11 @@ use datapump_files::disk::Meta;
 use datapump_transport::NetFault;
 
 use super::RemoteFolder;
-use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::read_ahead::Follow;
 use crate::net::folder::remote_host::{ArrivedItem, RemoteHost, named};
 use crate::problem::Problem;
+use crate::setup::budget::Charge;
 use crate::target::listed::{Attributes, Coming};
 
 /// A file at the other side.

@@ -6,8 +6,8 @@ use datapump_core::wire::attributes::Entry;
 use datapump_files::disk::{FileKind, Meta};
 
 use super::*;
-use crate::job::budget::Budget;
 use crate::net::folder::convert::to_wire;
+use crate::setup::budget::Budget;
 
 const MIB: u64 = 1 << 20;
 

@@ -63,7 +63,7 @@ fn make_text(field: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use crate::job::options::{Options, Selection};
+    use crate::setup::options::{Options, Selection};
 
     use super::*;
 

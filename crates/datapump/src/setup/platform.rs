@@ -10,11 +10,11 @@ use datapump_engine::os::linux::{thread_delayed_ns, thread_ns};
 use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
 use datapump_engine::{Arena, Engine, EngineKind, Refused, Sim, WAIT_MAX, Wait};
 
-use crate::job::options::{EngineChoice, WaitChoice};
 use crate::problem::{Class, Operation, Problem};
 use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
 use crate::report::control_groups::ControlGroups;
+use crate::setup::options::{EngineChoice, WaitChoice};
 use crate::units::bytes_words;
 use datapump_files::disk::Disk;
 

@@ -4,11 +4,14 @@
 //! files) is charged as it comes, and given back when it goes. A session has at most half of what the rest leaves, so
 //! that one alone keeps nobody else out. The first part of a session is free: it can go on when others have all.
 //!
-//! Must not know: what is held, how a refusal is told.
+//! Must not know: what is held, whom a refusal is told.
 
 pub(crate) mod charged;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::problem::{Class, Operation, Problem};
 
 /// Each session may hold so much that is not charged.
 const FREE: Amount = Amount { bytes: 1 << 20, files: 8 };
@@ -239,6 +242,11 @@ impl Amount {
 
 impl OverBudget {
     /// For people.
+    /// This side may not hold what came for a path.
+    pub(crate) fn problem(self, path: &Path) -> Problem {
+        Problem::new(Class::Refused, Operation::Read, path, self.words())
+    }
+
     pub(crate) fn words(self) -> &'static str {
         match self {
             OverBudget::Bytes(Holder::Server) => {

@@ -13,20 +13,14 @@ use datapump_engine::{
     meter::{Here, Meters},
 };
 
+use crate::end::QueuedNulls;
 use crate::file::block_hook::BlockHook;
-use crate::job::options::{Options, Sync};
-use crate::job::platform::Platform;
+use crate::setup::options::{Options, Sync};
+use crate::setup::platform::Platform;
 use crate::target::Target;
 use crate::target::place::Fill;
 use crate::tree::names::backup::like_backups::LikeBackups;
 use datapump_files::commit::in_order::InOrder;
-
-/// Which null ends take the engine's queue instead of completing where they stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QueuedNulls {
-    pub(crate) source: bool,
-    pub(crate) sink: bool,
-}
 
 /// The settings of a run.
 pub(crate) struct Settings<'run> {

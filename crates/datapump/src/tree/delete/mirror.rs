@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use datapump_engine::os::linux::user_home;
 
-use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
+use crate::setup::options::Options;
 use crate::target::listed::Name;
 use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};

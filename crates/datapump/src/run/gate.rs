@@ -9,11 +9,23 @@ use std::time::{Duration, Instant};
 use datapump_core::{ConnectionGrowth, GrowthLook, GrowthState};
 use datapump_transport::ConnectionProbe;
 
-use crate::job::request_plan::LaneRange;
-
 /// Between two looks pass so many round trips, and this at least: a window of TCP follows a loss within some.
 const ROUND_TRIPS: u32 = 4;
 const LOOK_EACH_MIN: Duration = Duration::from_millis(200);
+
+/// With how many lanes a copy over a long path begins, and to how many it may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LaneRange {
+    pub(crate) at_first: u32,
+    pub(crate) most: u32,
+}
+
+impl LaneRange {
+    /// The same where the other side takes so many.
+    pub(crate) fn at_most(self, most: u32) -> LaneRange {
+        LaneRange { most: self.most.min(most), ..self }
+    }
+}
 
 /// How many lanes are open, and whether there will be more.
 #[derive(Debug)]

@@ -1,0 +1,29 @@
+//! Facts about a folder of another host, and what that host is to send of it before it is requested.
+//!
+//! Must not know: how a host is asked.
+
+use crate::target::listed::Attributes;
+use datapump_files::disk::Meta;
+
+/// The request to the side that sends ahead.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AheadRequest {
+    /// Files up to this length come with their content; 0 for none.
+    pub(crate) file_bytes_max: u32,
+    /// Names of files come with their attributes.
+    pub(crate) with_attributes: bool,
+    /// Instead of the content come digests of it.
+    pub(crate) sums: bool,
+    /// The places alone are opened: names come from a list.
+    pub(crate) places_alone: bool,
+}
+
+/// A folder of another host: its facts when it was opened.
+#[derive(Debug)]
+pub(crate) struct RemoteFacts {
+    pub(crate) meta: Meta,
+    pub(crate) attributes: Attributes,
+    pub(crate) made_up: bool,
+    /// Its times could hide a name that came right after it was opened.
+    pub(crate) is_young: bool,
+}
