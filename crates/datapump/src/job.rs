@@ -439,7 +439,11 @@ impl Job {
             target: self.target.local_path(),
             backup_names: target::called_as_backups(items, &self.options),
             like_backups: target::like_backups(items, &self.options),
-            replaces_backups: crate::guard::backups::may_replace(items, &self.options, self.is_confined),
+            replaces_backups: crate::target::guard::backups::may_replace(
+                items,
+                &self.options,
+                self.is_confined,
+            ),
             targets: target::names_of(items),
             began_ns: datapump_files::disk::coarse_now_ns(),
             moved: if self.options.remove_sources { tree::moved::named(items) } else { Vec::new() },

@@ -28,7 +28,6 @@
 
 mod end;
 mod file;
-mod guard;
 mod job;
 mod lane;
 mod net;

@@ -7,6 +7,7 @@
 
 mod argument;
 pub(crate) mod change;
+pub(crate) mod guard;
 pub(crate) mod items;
 pub(crate) mod listed;
 mod nesting;

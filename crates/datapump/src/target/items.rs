@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::guard::GuardRules;
-use crate::guard::backups;
-use crate::guard::start::{CoveredSource, Start};
 use crate::open::existing;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::event::Event;
 use crate::setup::options::Options;
+use crate::target::guard::GuardRules;
+use crate::target::guard::backups;
+use crate::target::guard::start::{CoveredSource, Start};
 use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;

@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use datapump_core::name::NameOptions;
 use rustix::process::{getegid, getgroups};
 
-use crate::guard::{Guard, GuardRules};
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::setup::budget::charged::ChargedRoom;
 use crate::setup::options::Options;
 use crate::target::Item;
+use crate::target::guard::{Guard, GuardRules};
 use crate::tree::delete::in_the_way::NameWaiting;
 use crate::tree::folder::directory::{Directory, NamedFolder};
 use crate::tree::folder::origin::source_host::SourceHost;

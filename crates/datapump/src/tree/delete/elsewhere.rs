@@ -11,9 +11,9 @@ use datapump_engine::Errno;
 
 use super::pass::{DeletePass, DeleteStep};
 use super::place::{DeletePlace, open};
-use crate::guard::claims::{ClaimedName, Rank};
-use crate::guard::{Destruction, ExistingEntry};
 use crate::problem::{Class, Operation, Problem, shown_path};
+use crate::target::guard::claims::{ClaimedName, Rank};
+use crate::target::guard::{Destruction, ExistingEntry};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::moved::view::{self, ViewProbe};
 use datapump_files::disk::{self, FileKind, file_meta, names};

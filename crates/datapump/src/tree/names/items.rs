@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use crate::guard::claims::ClaimedName;
 use crate::open;
 use crate::open::existing;
 use crate::open::existing::{FileNext, early_places};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
+use crate::target::guard::claims::ClaimedName;
 use crate::target::other_names;
 use crate::target::{Item, Target, check_target_folder};
 use crate::tree::folder::begin_tree;

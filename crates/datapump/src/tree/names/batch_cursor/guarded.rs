@@ -2,11 +2,11 @@
 //!
 //! Must not know: what the guard answers by, what is done with the name.
 
-use crate::guard::claims::ClaimedName;
-use crate::guard::links::{self, FollowedName, LinkTarget};
-use crate::guard::{Destruction, ExistingEntry};
 use crate::problem::Problem;
 use crate::run::Shared;
+use crate::target::guard::claims::ClaimedName;
+use crate::target::guard::links::{self, FollowedName, LinkTarget};
+use crate::target::guard::{Destruction, ExistingEntry};
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
 use crate::tree::names::batch_cursor::BatchCursor;
