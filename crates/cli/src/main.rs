@@ -29,7 +29,7 @@ fn main() {
             signal_hook::low_level::exit(datapump::Status::Failed as i32);
         }
     }
-    first_thread::perform_beside(read_perform_and_end)
+    first_thread::perform_beside(read_perform_and_end);
 }
 
 /// Ends the process from the thread of the command: nothing is taken down that the kernel takes down anyway.

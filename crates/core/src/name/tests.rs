@@ -143,7 +143,7 @@ impl World {
                     self.tell(fact, &mut machine.facts);
                 }
                 NameStep::Perform(action) if self.perform(action, &mut machine.facts) => {
-                    performed.push(action)
+                    performed.push(action);
                 }
                 NameStep::Perform(action) => return NameEnd { number, action, performed, asked },
             }

@@ -24,9 +24,9 @@ pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> 
             come_back(shared, (tree_file, original.as_ref()), Looked::EqualsOlder)
         }
         (_, Some(tree_file), Some(original)) => {
-            if !update_existing::has_right_content(shared, &tree_file.entry, original)? {
-                come_back(shared, (tree_file, Some(original)), Looked::Replaces);
-            }
+            let is_settled = update_existing::has_right_content(shared, &tree_file.entry, original)?;
+            let again = (!is_settled).then_some((tree_file, Some(original)));
+            again.into_iter().for_each(|file| come_back(shared, file, Looked::Replaces));
         }
         _ => {}
     }
