@@ -73,6 +73,7 @@ mod mirrors;
 mod mirrors_of_home;
 mod mkpath;
 mod moved;
+mod named_files;
 mod names_page;
 mod no_proc;
 mod nothing_to_do;

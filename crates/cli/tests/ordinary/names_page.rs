@@ -58,6 +58,8 @@ run prints the same. `file SIZE TIME`, `folder`, `full` (a folder with a file `k
 | file 10 500 | folder | | `>f+++++++++ n` | 33 |
 | file 10 500 | full | | | 33 |
 | file 10 500 | full | `--delete` | `*deleting   n/k`, `*deleting   n/`, `>f+++++++++ n` | 33 |
+| file 10 500 | folder | `--existing` | `>f+++++++++ n` | 33 |
+| link | full | `--existing --delete` | `*deleting   n/k`, `*deleting   n/`, `cL+++++++++ n -> x` | 33 |
 | folder | - | | `cd+++++++++ n/` | 19 |
 | folder | folder | | | 16 |
 | folder | file 10 500 | | `cd+++++++++ n/` | 19 |

@@ -132,6 +132,8 @@ pub struct KnownFacts {
     pub is_unwritten: Option<bool>,
     /// [`NameFact::Existing`]
     pub existing: Option<Option<Meta>>,
+    /// This run removed a folder in its place, or would.
+    pub was_cleared: bool,
     /// [`NameFact::IsSameFile`]
     pub is_same_file: Option<bool>,
     /// [`NameFact::Ours`]

@@ -142,9 +142,10 @@ fn is_outside_bounds(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     Ok(reason.map_or(RuleTurn::Next, |reason| RuleTurn::Do(NameAction::Skip(reason))))
 }
 
-/// **Skip**; a folder with all below it. rsync: the same (T).
+/// **Skip**; a folder with all below it. A name whose place held a folder that was removed for it is an existing one.
+/// rsync: the same (T).
 fn exists_not(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
-    if flags.compares() || !flags.existing {
+    if flags.compares() || !flags.existing || facts.was_cleared {
         return NEXT;
     }
     skip_if(facts.existing()?.is_none(), SkipReason::NotExisting)

@@ -134,6 +134,7 @@ impl World {
     /// Drives the machine to its end; gives what decided, and all that was performed before.
     fn run(&self) -> NameEnd {
         let mut machine = NameMachine::new(&self.flags, self.facts.form);
+        machine.facts.was_cleared = self.facts.was_cleared;
         let (mut asked, mut performed) = (BTreeSet::new(), Vec::new());
         for _ in 0..64 {
             let Decided { number, step } = machine.decided_by();
@@ -158,7 +159,9 @@ impl World {
             NameAction::Wait(Awaited::RestOfFolder) => facts.is_its_turn = true,
             NameAction::CompareExisting => facts.content = self.existing_content,
             NameAction::CompareOlder => facts.older_content = self.older_content,
-            NameAction::RemoveFolder if self.removes_folder => facts.existing = Some(None),
+            NameAction::RemoveFolder if self.removes_folder => {
+                (facts.existing, facts.was_cleared) = (Some(None), true);
+            }
             NameAction::RemoveFolder => facts.folder_in_place = Some(FolderInPlace::Full),
             NameAction::MeetLinks if !self.is_linked => facts.links = Some(LinkPlace::First),
             NameAction::LinkOlder if !self.has_older => facts.has_no_older = true,
@@ -314,6 +317,17 @@ fn existing_entries() -> Vec<(u8, World, NameAction)> {
         (33, delete(over(Fifo, Folder)), NameAction::Wait(Awaited::Deletion)),
         (33, delete(over(Regular, Folder)), NameAction::Wait(Awaited::Deletion)),
         (36, in_place(over(Regular, Folder), FolderInPlace::Empty), COPY),
+        // What existed does so also behind the removal of the folder that was in its place.
+        (
+            36,
+            in_place(over(Regular, Folder), FolderInPlace::Empty).flags(|flags| flags.existing = true),
+            COPY,
+        ),
+        (
+            36,
+            World::new().free().flags(|flags| flags.existing = true).facts(|facts| facts.was_cleared = true),
+            COPY,
+        ),
         (
             33,
             in_place(over(Regular, Folder), FolderInPlace::Empty).with(|it| it.removes_folder = false),

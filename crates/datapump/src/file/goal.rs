@@ -50,15 +50,17 @@ pub(crate) fn goal(
     }
 }
 
-/// Whether the data of a file are synced before it gets its name. In trees that is done once for all at the end,
-/// but what stood under a name before is not given up for what may be lost.
+/// Whether the data of a file are synced before it gets its name. In trees that is done once for all at the end: their
+/// list says until then which names may not be on the disk. Names without a list, and those that replace an entry, are
+/// given to synced data alone: a loss of power leaves a reserved file with its size and time, and nothing in it.
 fn syncs_data(shared: &Shared<'_>, tree_file: Option<&TreeFile>, staged: &StagedFile) -> bool {
     match (shared.settings.options.sync, tree_file) {
         (Sync::None, _) => false,
         (Sync::Each, _) | (Sync::End, None) => true,
         (Sync::End, Some(tree_file)) => {
             let replaces = staged.replaces() && !tree_file.is_new;
-            replaces || syncs_alone(shared, &tree_file.entry.directory)
+            let has_no_list = tree_file.entry.directory.root.is_named();
+            replaces || has_no_list || syncs_alone(shared, &tree_file.entry.directory)
         }
     }
 }

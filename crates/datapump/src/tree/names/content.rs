@@ -73,7 +73,10 @@ impl BatchCursor {
         finish: Finish,
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
-        let ranges = match sizes::goes_on_in(&one, &meta, self.directory.traits, &path)? {
+        let traits = self.directory.traits;
+        // Files that the kernel makes up as they are read have no size that tells.
+        let is_read_to_end = traits.made_up || sizes::goes_on_in(&one, &meta, traits, &path)?;
+        let ranges = match is_read_to_end {
             true => Ok(None),
             false => compare::ranges(shared, &meta, &one, &other).map(Some),
         };

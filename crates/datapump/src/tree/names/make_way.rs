@@ -103,6 +103,17 @@ pub(crate) fn full_folder(cursor: &BatchCursor, wait_end: Option<InTheWay>) -> F
     if stays { FolderInPlace::Stays } else { FolderInPlace::Full }
 }
 
+/// A folder in the place of a name was removed: each later look at the name finds nothing there.
+pub(crate) fn note_cleared(cursor: &BatchCursor, name: &Name) {
+    cursor.directory.root.in_the_way().insert(cursor.directory.key_of(&name.name), InTheWay::Clear);
+}
+
+/// Whether a folder in the place of a name was removed, or would be.
+pub(crate) fn was_cleared(cursor: &BatchCursor, name: &Name) -> bool {
+    let key = cursor.directory.key_of(&name.name);
+    cursor.directory.root.in_the_way().get(&key) == Some(&InTheWay::Clear)
+}
+
 /// Refuses the name: the folder stays.
 pub(crate) fn refusal(
     shared: &Shared<'_>,

@@ -126,6 +126,7 @@ fn run(
     facts: KnownFacts,
 ) -> Result<Option<Ready>, Problem> {
     let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
+    machine.facts.was_cleared = shared.trees.flags.existing && make_way::was_cleared(cursor, name);
     (machine.facts.content, machine.facts.older_content) = match cursor.looked {
         Looked::NotYet => (Content::Unread, Content::Unread),
         Looked::Replaces => (Content::Other, Content::Unread),
@@ -389,7 +390,10 @@ impl NameWork<'_> {
     fn remove_folder(&mut self) -> Result<Done, Problem> {
         let is_dry = self.shared.settings.options.dry_run;
         if is_dry || make_way::remove(self.cursor, self.name, FileKind::Folder)? {
-            self.machine.facts.existing = Some(None);
+            (self.machine.facts.existing, self.machine.facts.was_cleared) = (Some(None), true);
+            if self.shared.trees.flags.existing {
+                make_way::note_cleared(self.cursor, self.name);
+            }
         } else {
             let in_place = make_way::full_folder(self.cursor, self.way_end);
             self.machine.facts.folder_in_place = Some(in_place);

@@ -225,7 +225,8 @@ fn put_on_devices(shared: &Shared<'_>, target: Option<&FolderSide>) {
 fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
     let (from, to) = (named.item.source.path().unwrap_or("".as_ref()), name_at(&named.item));
     let to = to.or(from.file_name()).unwrap_or_default().to_owned();
-    let kind = named.item.meta.map(|meta| meta.kind);
+    // An entry is not followed: it may be a link to what was looked at.
+    let kind = named.item.meta.filter(|_| is_file(&named.item)).map(|meta| meta.kind);
     match directory.source.origin()? {
         Origin::Here(_) => Ok(Name::here(to, kind)),
         Origin::There(folder) => {
