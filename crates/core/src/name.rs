@@ -2,7 +2,7 @@
 //!
 //! [`NameMachine::poll`] answers with a fact that it needs or with an action. The caller finds the fact, or performs the
 //! action and says what came of it, and polls again until an action ends the name. A fact is asked for when a rule needs
-//! it, and once. The rules stand in one ordered table ([`table`]); the first that decides wins. A dry run asks the same
+//! it, and once. The rules stand in one ordered table (`table`); the first that decides wins. A dry run asks the same
 //! machine and prints its actions.
 //!
 //! Must not know: paths, patterns, how facts are found, how actions are performed, words of messages.

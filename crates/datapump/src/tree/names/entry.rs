@@ -154,8 +154,9 @@ impl BatchCursor {
         let staged = self.stage(shared, (&name.name, &target_path), &original, way)?;
         let mut landing = OpenTarget::StagedFile(staged);
         let opened = Opened::file(original, ranges);
-        // One call copies a small file, and shares its blocks where the file system can.
-        let how = How { try_reflink: how.try_reflink && !small, ..how };
+        // One call copies a small file of a tree, and shares its blocks where the file system can.
+        let shares = !small || self.directory.root.is_named();
+        let how = How { try_reflink: how.try_reflink && shares, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);
         let ends = ends.inspect_err(|problem| landing.give_up(shared, problem))?;
         let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), tree_file);

@@ -236,7 +236,10 @@ impl NameWork<'_> {
             NameFact::MayHide => {
                 let both = self.both()?;
                 let place = (cursor.target()?, &*name.name);
-                kept_times::may_hide(shared, place, (&both.0, &both.1), || cursor.source.magic())
+                // Named files are few: their content is compared whatever clock their file system has.
+                let is_named = cursor.directory.root.is_named();
+                let magic = || if is_named { 0 } else { cursor.source.magic() };
+                kept_times::may_hide(shared, place, (&both.0, &both.1), magic)
             }
             NameFact::HiddenEqual => !cursor.hidden_differ(shared, name),
             NameFact::SameValue => {
