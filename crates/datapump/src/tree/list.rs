@@ -7,7 +7,6 @@
 //! Must not know: what stands in a list (`journal`), how files are copied.
 
 pub(crate) mod checkpoint;
-pub(crate) mod doubt;
 pub(crate) mod doubts;
 pub(crate) mod header;
 pub(crate) mod journal;

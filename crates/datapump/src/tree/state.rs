@@ -25,13 +25,13 @@ use crate::tree::folder::directory::{Directory, NamedFolder};
 use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
-use crate::tree::list::doubt::Doubt;
 use crate::tree::names::backup::like_backups::LikeBackupsOfFolders;
 use crate::tree::root::Root;
 use crate::tree::rules::decide::Rules;
 use crate::tree::rules::name_flags;
 use crate::tree::rules::select::Select;
 use crate::tree::rules::verify::twins::Twins;
+use datapump_core::name::Unverified;
 use datapump_files::commit::backup_folders::BackupFolders;
 use datapump_files::commit::put_names::PutNames;
 use datapump_files::disk::Meta;
@@ -86,9 +86,9 @@ pub(crate) struct Trees {
     /// For records of names; of all trees, since a name may move from one to another.
     pub(crate) name_hasher: RandomState,
     /// Of folders that hold files that the user named: what is in doubt in them.
-    doubts: Mutex<BTreeMap<FileId, Doubt>>,
+    doubts: Mutex<BTreeMap<FileId, Unverified>>,
     /// Folders in which this run has its own list, or will: the doubt by what stood there before.
-    own_lists: Mutex<BTreeMap<FileId, Option<Doubt>>>,
+    own_lists: Mutex<BTreeMap<FileId, Option<Unverified>>>,
     /// Folders that are written to and that others may give another name.
     entered: Mutex<(HashSet<FileId>, ChargedRoom)>,
     /// Devices of which it is known whether files there keep the times that they are given.
@@ -231,11 +231,11 @@ impl Trees {
         self.adjusted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn doubts(&self) -> MutexGuard<'_, BTreeMap<FileId, Doubt>> {
+    pub(crate) fn doubts(&self) -> MutexGuard<'_, BTreeMap<FileId, Unverified>> {
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn own_lists(&self) -> MutexGuard<'_, BTreeMap<FileId, Option<Doubt>>> {
+    pub(crate) fn own_lists(&self) -> MutexGuard<'_, BTreeMap<FileId, Option<Unverified>>> {
         self.own_lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -26,7 +26,6 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{Keeps, TreeRoom, Visited};
 use crate::tree::folder::walk;
 use crate::tree::list::List;
-use crate::tree::list::doubt::Doubt;
 use crate::tree::list::doubts;
 use crate::tree::list::header::{SourceRoot, header};
 use crate::tree::list::journal::{Kept, TreeJournal};
@@ -34,6 +33,7 @@ use crate::tree::list::list_file;
 use crate::tree::root::Root;
 use crate::tree::rules::findings;
 use crate::tree::rules::verify::compare_attributes;
+use datapump_core::name::Unverified;
 use datapump_files::attributes;
 use datapump_files::commit::final_name;
 use datapump_files::commit::made;
@@ -95,7 +95,7 @@ pub(crate) fn begin_tree(
         syncs_whole: kind::syncs_whole(magic_of_root(shared, at, (fresh, &target_folder))),
         handed_down: disk::handed_down(&target_folder),
         doubt: match fresh {
-            true => Doubt::default(),
+            true => Unverified::default(),
             false => doubts::of_root(shared, list.journal(), &target_folder, to),
         },
         keeps_own: keeps_own && !list.journal().is_some_and(|journal| journal.is_of_new_folder),
@@ -223,7 +223,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
     let link_dest = link_dest(shared, to)?;
     let doubt = match &target {
         Some(target) => doubts::of_root(shared, journal.as_ref(), &target.file()?.0, to),
-        None => Doubt::default(),
+        None => Unverified::default(),
     };
     let target_flags = target.as_deref().map(FolderSide::flags).unwrap_or_default();
     let traits = Traits { fresh: target.is_none(), source_magic, target_flags, doubt, ..Traits::default() };

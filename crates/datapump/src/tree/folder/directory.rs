@@ -25,9 +25,9 @@ use crate::tree::folder::lister::listed_early::ListedEarly;
 use crate::tree::folder::lister::names_once::NamesOnce;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
-use crate::tree::list::doubt::Doubt;
 use crate::tree::names::claims::Claims;
 use crate::tree::root::Root;
+use datapump_core::name::Unverified;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary::Siblings;
@@ -84,7 +84,7 @@ pub(crate) struct Traits {
     /// New files get an access control list from the target folder.
     pub(crate) handed_down: Option<u32>,
     /// What stands in the target folder and may not be on the disk.
-    pub(crate) doubt: Doubt,
+    pub(crate) doubt: Unverified,
     /// The target folder is not a copy, which an earlier run may have made: it keeps its mode, owner and times.
     pub(crate) keeps_own: bool,
 }
@@ -106,7 +106,7 @@ impl Traits {
 #[derive(Clone, Debug)]
 pub(crate) struct LinkDest {
     pub(crate) folder: Arc<FolderSide>,
-    pub(crate) doubt: Doubt,
+    pub(crate) doubt: Unverified,
 }
 
 /// Names that may be temporary names of other files. They are dealt with one by one when all else in the folder is

@@ -10,10 +10,10 @@ use crate::problem::shown_path;
 use crate::run::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::list::doubt::Doubt;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::list_file;
 use crate::tree::rules::decide::Action;
+use datapump_core::name::Unverified;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::temporary;
 use datapump_files::disk::{Folder, Meta, PathAt, file_meta, names};
@@ -53,7 +53,7 @@ pub(crate) fn doubts_file(
 }
 
 fn is_undone(
-    doubt: Doubt,
+    doubt: Unverified,
     (action, source, there): (Action, &Meta, &Meta),
     is_made: impl Fn() -> bool,
 ) -> bool {
@@ -67,11 +67,11 @@ fn is_undone(
 }
 
 /// The doubt in the folder of a file that the user named. Found out once.
-pub(crate) fn of_file(shared: &Shared<'_>, at: &PathAt) -> Doubt {
+pub(crate) fn of_file(shared: &Shared<'_>, at: &PathAt) -> Unverified {
     let (Ok(Folder::Os(folder)), Some(path)) = (at.folder(), at.path.parent()) else {
-        return Doubt::default();
+        return Unverified::default();
     };
-    let Some(id) = id(folder) else { return Doubt::default() };
+    let Some(id) = id(folder) else { return Unverified::default() };
     *shared.trees.doubts().entry(id).or_insert_with(|| in_and_above(shared, folder, path))
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn of_root(
     journal: Option<&TreeJournal>,
     folder: &File,
     path: &Path,
-) -> Doubt {
+) -> Unverified {
     let own = journal.map(|journal| journal.doubt).unwrap_or_default();
     match (leaves_some(shared), journal) {
         (false, _) => own,
@@ -92,7 +92,7 @@ pub(crate) fn of_root(
 }
 
 /// By any list that stands in a folder or above.
-pub(crate) fn in_and_above(shared: &Shared<'_>, folder: &File, path: &Path) -> Doubt {
+pub(crate) fn in_and_above(shared: &Shared<'_>, folder: &File, path: &Path) -> Unverified {
     let here = by_list(shared, folder, list_file::doubt_in, || path.join(LIST_NAME));
     here.unwrap_or_default().and(above(shared, folder, path))
 }
@@ -106,18 +106,18 @@ pub(crate) fn expect_own(shared: &Shared<'_>, folder: &File) {
 }
 
 /// This run goes on with the list that stood in a folder.
-pub(crate) fn go_on_with(shared: &Shared<'_>, folder: &File, doubt: Doubt) {
+pub(crate) fn go_on_with(shared: &Shared<'_>, folder: &File, doubt: Unverified) {
     if let Some(id) = id(folder) {
         shared.trees.own_lists().insert(id, Some(doubt));
     }
 }
 
 /// The doubt in a folder that this run did not make, below one of which that is known.
-pub(crate) fn in_target(shared: &Shared<'_>, above: Doubt, target: &FolderSide) -> Doubt {
+pub(crate) fn in_target(shared: &Shared<'_>, above: Unverified, target: &FolderSide) -> Unverified {
     if leaves_some(shared) { below(shared, above, target) } else { above }
 }
 
-pub(crate) fn below(shared: &Shared<'_>, above: Doubt, side: &FolderSide) -> Doubt {
+pub(crate) fn below(shared: &Shared<'_>, above: Unverified, side: &FolderSide) -> Unverified {
     let path = || side.path_of(OsStr::new(LIST_NAME));
     let folder = side.file().ok();
     above.and(folder.and_then(|folder| by_list(shared, &folder.0, list_file::doubt_in, path)))
@@ -128,7 +128,7 @@ fn leaves_some(shared: &Shared<'_>) -> bool {
 }
 
 /// A copy of a folder above dealt with this one, too, and its list lies there.
-fn above(shared: &Shared<'_>, folder: &File, path: &Path) -> Option<Doubt> {
+fn above(shared: &Shared<'_>, folder: &File, path: &Path) -> Option<Unverified> {
     let (mut found, mut here, mut path) = (None, None, path.to_path_buf());
     for _ in 0..ABOVE_MAX {
         let below = here.as_ref().unwrap_or(folder);
@@ -153,9 +153,9 @@ fn id(folder: &File) -> Option<(u64, u64)> {
 fn by_list(
     shared: &Shared<'_>,
     folder: &File,
-    find: impl Fn(&File) -> Option<Doubt>,
+    find: impl Fn(&File) -> Option<Unverified>,
     path: impl Fn() -> PathBuf,
-) -> Option<Doubt> {
+) -> Option<Unverified> {
     let own = shared.trees.own_lists();
     if let Some(stood) = id(folder).and_then(|id| own.get(&id)) {
         return *stood;
@@ -166,7 +166,7 @@ fn by_list(
     told(shared, found, path)
 }
 
-fn told(shared: &Shared<'_>, doubt: Option<Doubt>, path: impl Fn() -> PathBuf) -> Option<Doubt> {
+fn told(shared: &Shared<'_>, doubt: Option<Unverified>, path: impl Fn() -> PathBuf) -> Option<Unverified> {
     doubt.inspect(|_| {
         let list = shown_path(&path()).to_string();
         shared.ledger.warn(format!(

@@ -24,10 +24,10 @@ use crate::report::cut_leaves::CutLeaves;
 use crate::run::ledger::Ledger;
 use crate::setup::options::{Options, Sync, Update};
 use crate::tree::list::checkpoint::{Checkpoint, Written};
-use crate::tree::list::doubt::Doubt;
 use crate::tree::list::header::{SourceRoot, header};
 use crate::tree::list::list_clock::since;
 use crate::tree::list::list_file::{header_in, open_own};
+use datapump_core::name::Unverified;
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, read_whole, why_foreign, why_not_own};
@@ -52,7 +52,7 @@ pub(crate) struct TreeJournal {
     /// This run deals with all names that earlier ones dealt with.
     covers: bool,
     /// Since when what stands there may be of those earlier runs, and not on the disk.
-    pub(crate) doubt: Doubt,
+    pub(crate) doubt: Unverified,
     /// When the first of the runs that it tells of began: what did not change since was made by none of them.
     pub(crate) begun_ns: i128,
     /// When this run began, if another left the list: what that wrote changed before.
@@ -159,9 +159,9 @@ impl TreeJournal {
             is_of_new_folder: joined.is_new,
             covers: joined.is_covered_by(this.selection),
             doubt: if stood {
-                Doubt::since(&Header { is_settled: header.is_settled, ..joined })
+                Unverified::since(&Header { is_settled: header.is_settled, ..joined })
             } else {
-                Doubt::default()
+                Unverified::default()
             },
             begun_ns: header.begun_ns,
             since_ns: 0,
@@ -188,7 +188,7 @@ impl TreeJournal {
             continues: true,
             is_of_new_folder: header.is_new,
             covers: false,
-            doubt: Doubt::since(&header),
+            doubt: Unverified::since(&header),
             begun_ns: header.begun_ns,
             since_ns: 0,
             id: (0, 0),
@@ -252,7 +252,7 @@ impl TreeJournal {
 
     /// Earlier runs may have left what is not on the disk.
     pub(crate) fn has_doubts(&self) -> bool {
-        self.doubt != Doubt::default()
+        self.doubt != Unverified::default()
     }
 
     /// Whether this run knows that a file is on the disk, or made it; or it is of none of the earlier ones. A file that

@@ -11,8 +11,8 @@ use datapump_core::journal::{HEADER_BYTES, Header};
 
 use crate::problem::shown_path;
 use crate::setup::options::Options;
-use crate::tree::list::doubt::Doubt;
 use crate::tree::list::header::{SourceRoot, header, is_of_folder};
+use datapump_core::name::Unverified;
 use datapump_files::commit::partial::open_list;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, Folder, fill, is_closed, names, origin, why_foreign, why_not_own};
@@ -26,7 +26,7 @@ pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
 
 /// Since when what stands in a folder may not be on the disk, by a list that lies there, whosever it is and whether or
 /// not it is believed: in the worst case that makes a few files be copied again.
-pub(crate) fn doubt_in(folder: &File) -> Option<Doubt> {
+pub(crate) fn doubt_in(folder: &File) -> Option<Unverified> {
     let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
     if stands.kind != FileKind::Regular {
         return None;
@@ -35,15 +35,15 @@ pub(crate) fn doubt_in(folder: &File) -> Option<Doubt> {
     let file = || names::open_source(folder, OsStr::new(LIST_NAME), false).ok();
     let header = is_own.then(file).flatten().and_then(|file| header_in(&file));
     if let Some(header) = header.filter(|header| is_of_folder(header, folder)) {
-        return (!header.is_settled).then(|| Doubt::since(&header));
+        return (!header.is_settled).then(|| Unverified::since(&header));
     }
     // What it does not tell, or not to this user, its birth does.
     let held = names::hold(folder, OsStr::new(LIST_NAME)).ok()?;
-    Some(Doubt::since_ns(origin(&held).0))
+    Some(Unverified::since_ns(origin(&held).0))
 }
 
 /// The same of a folder above: there only what this user or root alone can have put there.
-pub(crate) fn doubt_above(folder: &File) -> Option<Doubt> {
+pub(crate) fn doubt_above(folder: &File) -> Option<Unverified> {
     let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
     let is_of_root = stands.uid == 0 || stands.uid == rustix::process::geteuid().as_raw();
     if is_of_root && is_closed(folder) { doubt_in(folder) } else { None }
