@@ -17,7 +17,7 @@ use rustix::io::Errno as System;
 
 use super::os::retried::{self as fs, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
 use super::os::retried::{StatxAttributes, StatxFlags, Timespec, Timestamps, Uid};
-use super::proc::path_of_open_file;
+use super::proc::{is_proc_mounted, path_of_open_file};
 use super::{Access, FileKind, Meta, Outcome, os};
 use crate::withheld::{given, is_withheld_name, may_be_withheld, may_change};
 
@@ -453,9 +453,14 @@ pub fn remove(folder: &File, name: &OsStr, is_folder: bool) -> Outcome<()> {
     fs::unlinkat(folder, name, flags).map_err(errno)
 }
 
-/// Opens the file once more that is open, whatever became of its name.
+/// Opens the file once more that is open, whatever became of its name. Without /proc the open one itself is read.
 pub fn open_again(file: &File, access: Access) -> Outcome<File> {
-    fs::open(path_of_open_file(file), os::flags(access), Mode::empty()).map(File::from).map_err(errno)
+    match fs::open(path_of_open_file(file), os::flags(access), Mode::empty()).map_err(errno) {
+        Err(Errno::ENOENT) if access == Access::Read && !is_proc_mounted() => {
+            file.try_clone().map_err(|error| Errno::from_io_error(&error))
+        }
+        opened => opened.map(File::from),
+    }
 }
 
 /// Puts everything of the file system on stable storage on which the folder lies. Tells also of what could not be
