@@ -376,7 +376,7 @@ fn greeted(
     session: Option<[u8; 16]>,
 ) -> Option<(End, Option<[u8; 16]>)> {
     let mut end = End::new(TcpStream::connect(address).ok()?)?;
-    end.say(&framed(&greet(purpose, session, None, (None, "fuzz")), 0).ok()?)?;
+    end.say(&framed(&greet(purpose, session, None, None, "fuzz"), 0).ok()?)?;
     let Reply::Welcome { session, .. } = decode::<Reply>(&end.wait()?.1).ok()? else { return None };
     Some((end, session))
 }
