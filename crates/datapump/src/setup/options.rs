@@ -3,7 +3,7 @@
 //! Must not know: flags' names, how they were typed.
 
 pub(crate) mod told_bytes;
-mod told_update;
+mod update_on_wire;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -204,7 +204,7 @@ pub struct Options {
     /// The owner and group that copies get.
     pub ownership: Option<Ownership>,
     /// The files that are left alone for their size and time.
-    #[serde(with = "told_update")]
+    #[serde(with = "update_on_wire")]
     pub update: Update,
     /// A file that is equal in size counts as equal in time, and gets the source's.
     pub size_only: bool,
@@ -433,11 +433,11 @@ mod tests {
         for (update, told) in
             [(Update::All, "false"), (Update::Older, "true"), (Update::Differs, "\"differs\"")]
         {
-            let json = told_update::serialize(&update, serde_json::value::Serializer).expect("it is sent");
+            let json = update_on_wire::serialize(&update, serde_json::value::Serializer).expect("it is sent");
             assert_eq!(json.to_string(), told);
-            assert_eq!(told_update::deserialize(json).expect("it is read"), update);
+            assert_eq!(update_on_wire::deserialize(json).expect("it is read"), update);
         }
-        let unknown = told_update::deserialize(serde_json::json!("newer")).expect_err("nobody knows that");
+        let unknown = update_on_wire::deserialize(serde_json::json!("newer")).expect_err("nobody knows that");
         assert!(unknown.to_string().contains("--update=newer"), "{unknown}");
     }
 }

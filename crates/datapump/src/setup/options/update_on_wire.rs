@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum ToldUpdate {
+enum UpdateOnWire {
     Older(bool),
     Named(String),
 }
@@ -16,19 +16,19 @@ enum ToldUpdate {
 const DIFFERS: &str = "differs";
 
 pub(super) fn serialize<S: Serializer>(update: &Update, serializer: S) -> Result<S::Ok, S::Error> {
-    let told = match update {
-        Update::All => ToldUpdate::Older(false),
-        Update::Older => ToldUpdate::Older(true),
-        Update::Differs => ToldUpdate::Named(DIFFERS.into()),
+    let sent = match update {
+        Update::All => UpdateOnWire::Older(false),
+        Update::Older => UpdateOnWire::Older(true),
+        Update::Differs => UpdateOnWire::Named(DIFFERS.into()),
     };
-    told.serialize(serializer)
+    sent.serialize(serializer)
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Update, D::Error> {
-    match ToldUpdate::deserialize(deserializer)? {
-        ToldUpdate::Older(false) => Ok(Update::All),
-        ToldUpdate::Older(true) => Ok(Update::Older),
-        ToldUpdate::Named(name) if name == DIFFERS => Ok(Update::Differs),
-        ToldUpdate::Named(name) => Err(de::Error::custom(format!("this version knows no --update={name}"))),
+    match UpdateOnWire::deserialize(deserializer)? {
+        UpdateOnWire::Older(false) => Ok(Update::All),
+        UpdateOnWire::Older(true) => Ok(Update::Older),
+        UpdateOnWire::Named(name) if name == DIFFERS => Ok(Update::Differs),
+        UpdateOnWire::Named(name) => Err(de::Error::custom(format!("this version knows no --update={name}"))),
     }
 }
