@@ -1,4 +1,4 @@
-//! What `pump-stacks` says where it loads nothing. What it loads is tested by the wider tests (`wider/stacks.rs`).
+//! What `pump-stacks` says where it loads nothing. What it loads is tested by the wider tests (`wider/paths/stacks.rs`).
 
 use std::process::Command;
 

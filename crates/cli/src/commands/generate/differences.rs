@@ -1,5 +1,5 @@
 //! The manual's table of differences from cp, rsync and scp, with their reasons. Checked by
-//! `tests/ordinary/differences.rs`; lists by given.rs, pipes by copies.rs, two hosts by hosts_relayed.rs.
+//! `tests/ordinary/pages/differences.rs`; lists: attributes/given.rs, pipes: content/copies.rs, two hosts: ssh/relayed.rs.
 //!
 //! Must not know: how a copy is made.
 

@@ -1,8 +1,8 @@
 //! A path that two connections fill is given hardly more: while a connection still gathers speed the next one seems to
 //! have moved more, and then none does. How many that are depends on the machine, so few tests run beside.
 
-use crate::box_path::BoxPath;
-use crate::long_path::report;
+use crate::paths::box_path::BoxPath;
+use crate::paths::long_path::report;
 
 /// The queue holds ten round trips of the path, and the bytes are worth sixteen connections.
 #[test]

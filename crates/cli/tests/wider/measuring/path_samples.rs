@@ -1,7 +1,7 @@
 //! Samples of a connection, beside what came to its end.
 
-use crate::box_path::BoxPath;
-use crate::long_path::traced;
+use crate::paths::box_path::BoxPath;
+use crate::paths::long_path::traced;
 use serde_json::Value;
 
 /// The mean of the samples' rates is that of the whole; on a busy machine it may be off by more than the statement's

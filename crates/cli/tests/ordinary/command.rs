@@ -1,0 +1,7 @@
+//! The command line as users type it.
+
+mod arguments;
+mod fingers;
+pub mod habits;
+mod opposites;
+mod prompts;

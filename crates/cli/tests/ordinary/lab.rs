@@ -1,0 +1,16 @@
+//! `pump lab`, `pump copy --tune`: studies, rows, figures, predictions.
+
+mod access;
+mod binaries;
+mod cost;
+mod crossings;
+mod disks;
+mod many_readers;
+mod pages;
+mod profile;
+mod readers;
+mod request_response;
+mod scrub;
+mod simulate;
+mod tune;
+mod udp;

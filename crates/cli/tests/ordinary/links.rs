@@ -1,0 +1,5 @@
+//! Hard links and symbolic links.
+
+mod hard;
+mod pulled;
+mod symbolic;

@@ -1,0 +1,178 @@
+//! The selection of names: by patterns, by lists of names, by flags that are typed twice.
+
+use std::fs;
+
+use crate::support::typed::{make, pump};
+use crate::support::{Home, expect, make_folder};
+
+/// All that lies in a folder, in order.
+fn tree(home: &Home, name: &str) -> Vec<String> {
+    let (mut all, mut folders) = (Vec::new(), vec![String::new()]);
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(home.path(name).join(&folder)) else { continue };
+        for entry in entries {
+            let entry = entry.expect("it is there");
+            let path = format!("{folder}{}", entry.file_name().to_string_lossy());
+            if entry.file_type().expect("it is there").is_dir() {
+                folders.push(format!("{path}/"));
+            }
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn an_excluded_name_is_excluded_as_an_argument_too() {
+    let home = Home::new();
+    make(&home, &["a.o", "a.c", "dir/in", "dir/dir/below"]);
+    make_folder(&home, "to");
+    pump(&home, "copy --exclude *.o --exclude dir a.o a.c dir to", 0, &[]);
+    assert_eq!(tree(&home, "to"), ["a.c"]);
+    pump(&home, "copy --exclude *.o a.o new", 0, &[]);
+    assert!(!home.path("new").exists(), "nothing is left to copy");
+    pump(&home, "copy --include a.o --exclude *.o a.o to", 0, &[]);
+    assert!(home.path("to/a.o").exists(), "the first pattern that matches decides");
+}
+
+#[test]
+fn a_folder_whose_content_is_copied_is_not_excluded_by_its_name() {
+    let home = Home::new();
+    make(&home, &["dir/in", "dir/dir/below"]);
+    for (line, to) in [
+        ("copy --exclude dir dir one", "one"),
+        ("copy --exclude dir -T dir two", "two"),
+        ("copy --exclude dir dir/. three", "three"),
+    ] {
+        pump(&home, line, 0, &[]);
+        assert_eq!(tree(&home, to), ["in"], "{line}");
+    }
+    make_folder(&home, "to");
+    pump(&home, "copy --exclude /dir dir/ to", 0, &[]);
+    assert_eq!(tree(&home, "to"), ["in"], "a slash at the front means what lies in the folder");
+}
+
+#[test]
+fn names_of_a_list_are_not_hidden_by_an_exclude_of_their_folders() {
+    let home = Home::new();
+    make(&home, &["from/d/f", "from/d/o", "from/d/e/f", "from/top"]);
+    for (number, (list, exclude, expected)) in [
+        ("d/f\n", "d", &["d", "d/f"][..]),
+        ("d/f\n", "/d/", &["d", "d/f"]),
+        ("d/e/f\n", "d/*", &["d", "d/e", "d/e/f"]),
+        ("d/e/f\n", "e", &["d", "d/e", "d/e/f"]),
+        ("d/f\nd/o\n", "f", &["d", "d/o"]),
+        ("d/f\ntop\n", "d/*", &["top"]),
+        ("d/e/f\n", "/d/***", &[]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        fs::write(home.path("list"), list).expect("room");
+        let to = format!("to{number}");
+        pump(&home, &format!("copy --files-from list --exclude {exclude} from {to}"), 0, &[]);
+        assert_eq!(tree(&home, &to), expected, "{list:?} without {exclude}");
+    }
+}
+
+#[test]
+fn a_folder_of_a_list_with_a_slash_comes_with_what_lies_in_it() {
+    let home = Home::new();
+    make(&home, &["from/d/f", "from/d/o", "from/d/e/g/h", "from/top"]);
+    for (number, (list, flags, status, expected)) in [
+        ("d\n", "-q", 0, &["d"][..]),
+        ("d/\n", "-q", 0, &["d", "d/e", "d/f", "d/o"]),
+        ("d/.\n", "-q", 0, &["d", "d/e", "d/f", "d/o"]),
+        ("d/\nd/e/g/h\n", "-q", 0, &["d", "d/e", "d/e/g", "d/e/g/h", "d/f", "d/o"]),
+        ("d/\n", "--exclude=o", 0, &["d", "d/e", "d/f"]),
+        ("d/e/\n", "--exclude=e", 0, &[]),
+        ("./\n", "-q", 0, &["d", "top"]),
+        ("d/\nd/missing\n", "--exclude=.pump-job", 23, &["d", "d/e", "d/f", "d/o"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        fs::write(home.path("list"), list).expect("room");
+        let to = format!("to{number}");
+        pump(&home, &format!("copy --files-from list {flags} from {to}"), status, &[]);
+        let made: Vec<String> = tree(&home, &to).into_iter().filter(|name| name != ".pump-job").collect();
+        assert_eq!(made, expected, "{list:?} {flags}");
+    }
+}
+
+#[test]
+fn of_a_repeated_flag_the_last_one_counts() {
+    let home = Home::new();
+    make(&home, &["a"]);
+    let run = pump(&home, "copy -q -q --sparse=wrong --sparse=never a b", 2, &["wrong"]);
+    assert!(run.out.is_empty());
+    pump(&home, "copy -q -q --verify --verify --depth 3 --depth 4 --sync=none --sync=end a b", 0, &[]);
+    pump(&home, "verify --content-only --content-only a b", 0, &[]);
+    let run = pump(&home, "copy --json --request-size 64KiB --request-size 3 a c", 2, &[]);
+    assert!(!home.path("c").exists(), "{run:?}");
+}
+
+#[test]
+fn rules_hide_names_of_the_source_and_protect_names_of_the_target() {
+    let home = Home::new();
+    make(&home, &["from/a.c", "from/a.o", "from/sub/b.o", "from/sub/b.c"]);
+    fs::write(home.path("rules"), "# what is built\n- *.o\n+ *.c\n").expect("room");
+    for (filters, copied, left) in [
+        (&["- *.o"][..], "a.c sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&["H *.o"], "a.c sub sub/b.c", "a.c sub sub/b.c"),
+        (&["P *.o"], "a.c a.o sub sub/b.c sub/b.o", "a.c a.o old.o sub sub/b.c sub/b.o"),
+        (&["+ a.o", "- *.o"], "a.c a.o sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&["R old.o", "- *.o"], "a.c sub sub/b.c", "a.c a.o sub sub/b.c"),
+        (&["- *.c", "!", "- *.o"], "a.c sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&[". rules"], "a.c sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&["merge rules"], "a.c sub sub/b.c", "a.c a.o old.o sub sub/b.c"),
+        (&["exclude,s *.o"], "a.c sub sub/b.c", "a.c sub sub/b.c"),
+    ] {
+        let rules: Vec<&str> = filters.iter().flat_map(|rule| ["--filter", rule]).collect();
+        let copy = |more: &[&str], to: &str| {
+            expect(
+                &home.pump(&[&["copy"], &rules[..], more, &["from/", to]].concat()),
+                0,
+                &[],
+                &rules.join(" "),
+            );
+            tree(&home, to)
+        };
+        assert_eq!(copy(&[], "new"), copied.split(' ').collect::<Vec<_>>(), "{filters:?}");
+        make(&home, &["old/a.o", "old/old.o", "old/old.c"]);
+        assert_eq!(copy(&["--delete"], "old"), left.split(' ').collect::<Vec<_>>(), "{filters:?}");
+        for folder in ["new", "old"] {
+            fs::remove_dir_all(home.path(folder)).expect("it is there");
+        }
+    }
+    // A protected file stays where all that is excluded goes.
+    make(&home, &["old/keep.o", "old/old.o"]);
+    let rules = ["copy", "--filter=P keep.o", "--filter=- *.o", "--delete-excluded", "from/", "old"];
+    expect(&home.pump(&rules), 0, &[], "delete-excluded");
+    assert_eq!(tree(&home, "old"), ["a.c", "keep.o", "sub", "sub/b.c"]);
+    // A protected folder keeps what is in it, though the source has that folder, too.
+    make(&home, &["held/sub/mine", "held/gone"]);
+    expect(&home.pump(&["copy", "--delete", "--filter=P sub/", "from/", "held"]), 0, &[], "a folder");
+    assert_eq!(tree(&home, "held"), ["a.c", "a.o", "sub", "sub/b.c", "sub/b.o", "sub/mine"]);
+    for (rule, said) in [
+        ("*.o", "write for example '- *.tmp'"),
+        (": .rules", "rules are not read from folders"),
+        (". missing", "read 'missing'"),
+    ] {
+        expect(&home.pump(&["copy", "--filter", rule, "from/", "none"]), 2, &[said], rule);
+        assert!(!home.path("none").exists(), "{rule}");
+    }
+}
+
+/// A hidden name is removed from the target: it must not be the source.
+#[test]
+fn no_rule_makes_the_source_go() {
+    let home = Home::new();
+    make(&home, &["t/keep/src/a", "t/old/b"]);
+    let run = home.pump(&["copy", "--delete", "--filter", "H keep", "t/keep/src/", "t"]);
+    expect(&run, 2, &["--delete would remove 't/keep/src/'"], "hidden");
+    let run = home.pump(&["copy", "--delete", "--filter", "P keep", "--filter", "P old", "t/keep/src/", "t"]);
+    expect(&run, 0, &[], "protected");
+    assert!(home.path("t/keep/src/a").exists() && home.path("t/old/b").exists());
+}

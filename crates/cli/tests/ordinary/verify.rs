@@ -1,0 +1,5 @@
+//! `pump verify`.
+
+mod attributes;
+mod sees_all;
+mod two_hosts;

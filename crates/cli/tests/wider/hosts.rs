@@ -1,0 +1,10 @@
+//! Two hosts joined by a cable of the suite: limits, owners, addresses, cuts.
+
+pub mod dead_addresses;
+mod distance;
+mod doctor;
+mod limits;
+mod network;
+mod owners;
+mod soak;
+mod zones;
