@@ -15,6 +15,7 @@ pub mod model;
 pub mod name;
 pub mod problem;
 mod pump;
+pub mod selection;
 pub mod units;
 pub mod verdict;
 pub mod walked;

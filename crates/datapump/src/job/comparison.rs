@@ -8,8 +8,8 @@ use crate::problem::{Class, Operation, Problem, shell_word, shown, shown_path};
 use crate::setup::options::Options;
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
-use crate::tree::rules::select::Select;
 use crate::units::number_of;
+use datapump_core::selection::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// The items to compare, and the differences that are known before anything is read.

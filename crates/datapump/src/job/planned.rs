@@ -22,7 +22,7 @@ use crate::tree::Trees;
 use crate::tree::delete::mirror;
 use crate::tree::moved::view;
 use crate::tree::names::make_way;
-use crate::tree::rules::select::Select;
+use datapump_core::selection::Select;
 use datapump_files::disk::{FileKind, PathAbove, PathAt, folder_is_made_up, names};
 
 /// One line of what a job would do.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use datapump_core::name::Update;
+pub use datapump_core::selection::Selection;
 use datapump_files::attributes::given::Given;
 use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
@@ -100,28 +101,6 @@ datapump_core::in_words! {
         Each "each" "Before each name appears"
         None "none" "Never asked for"
     }
-}
-
-/// Which names of a tree are copied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Selection {
-    /// A pattern of names that are left out, as rsync has it.
-    Exclude(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>),
-    /// A pattern of names that are copied, whatever comes later.
-    Include(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>),
-    /// Content of a file of patterns; true if each ends with a zero byte instead of a line's end.
-    ExcludeFrom(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>, bool),
-    /// The same of names that are copied.
-    IncludeFrom(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>, bool),
-    /// A rule that says itself what it does, as rsync's `--filter` has it.
-    Filter(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>),
-    /// Content of a file of such rules.
-    FiltersFrom(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>, bool),
-    /// Names, each behind a zero byte but the first: only they, with all that is in them, and the folders they lie in,
-    /// are copied.
-    Whole(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>),
-    /// Content of a file of names: only they, and the folders they lie in, are copied.
-    Names(#[serde(deserialize_with = "told_bytes::read")] Vec<u8>, bool),
 }
 
 /// What a user may ask of a job.

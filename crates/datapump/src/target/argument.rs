@@ -9,7 +9,7 @@ use super::{FOLLOW_INSTEAD, Hosts, Target, own_name};
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;
 use crate::target::place::Place;
-use crate::tree::rules::select::Select;
+use datapump_core::selection::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 use datapump_files::followed::names_descriptor;
 

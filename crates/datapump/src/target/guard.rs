@@ -28,8 +28,8 @@ use crate::target::Item;
 use crate::target::place::Place;
 use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::names::claims::Claims as NameOwners;
-use crate::tree::rules::select::Select;
 use claims::TargetClaims;
+use datapump_core::selection::Select;
 use datapump_files::disk::{
     FileKind, Meta, file_meta, folder_of, may_fold_names, metadata_of_name, names, origin,
 };

@@ -24,7 +24,7 @@ use crate::target::place::Place;
 use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::tree::names::backup::like_backups::LikeBackups;
-use crate::tree::rules::select::Select;
+use datapump_core::selection::Select;
 use datapump_files::commit::final_name;
 use datapump_files::disk::{FileKind, Folder, Meta, PathAt, folder_of};
 use datapump_files::followed::leads_out;

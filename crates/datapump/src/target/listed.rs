@@ -5,6 +5,7 @@
 use std::ffi::{CString, OsString};
 use std::fmt::Debug;
 use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -36,17 +37,6 @@ pub(crate) struct ListedEntry {
     pub(crate) _charge: Option<Arc<Charge>>,
 }
 
-/// A step of a way through the names of a list, each folder before those in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ListStep {
-    /// A name in the folder that the way is in.
-    Look(OsString),
-    /// Into the folder of this name.
-    Down(OsString),
-    /// Back to the one above.
-    Up,
-}
-
 /// A name as a folder lists it.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
@@ -65,6 +55,11 @@ impl Name {
     /// A name of this host.
     pub(crate) fn here(name: OsString, kind: Option<FileKind>) -> Name {
         Name { name, kind, told: None, listed_inode: 0, is_withheld: false }
+    }
+
+    /// Names of a list of the user, of which nothing is known yet.
+    pub(crate) fn selected(names: Vec<Vec<u8>>) -> Vec<Name> {
+        names.into_iter().map(|name| Name::here(OsString::from_vec(name), None)).collect()
     }
 
     /// A name with what another host told of it.

@@ -27,7 +27,7 @@ use crate::target::place::{Place, stands_for_content};
 use crate::tree::count_ahead::served_root::ServedRoot;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::{FolderSide, Keeper};
-use crate::tree::rules::select::{Listing, Select};
+use datapump_core::selection::{Listing, Select};
 use datapump_files::disk::{Disk, FileKind, Meta, PathAt, names};
 use datapump_files::followed::named_link;
 use datapump_files::identity::{FileId, id};
@@ -265,7 +265,7 @@ pub(crate) fn listed(
     from: u64,
 ) -> Result<(Vec<Name>, Option<u64>), Problem> {
     if let Listing::Listed(names) = select.listing(|| folder.relative()) {
-        return Ok((names, None));
+        return Ok((Name::selected(names), None));
     }
     let (names, next) = origin.list(from, false, &folder.path())?;
     Ok((names, Some(next)))

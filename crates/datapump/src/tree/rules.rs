@@ -4,12 +4,9 @@
 
 pub(crate) mod checked;
 pub(crate) mod decide;
-pub(crate) mod filter;
 pub(crate) mod findings;
 pub(crate) mod kept_times;
 pub(crate) mod name_flags;
-pub(crate) mod pattern;
-pub(crate) mod select;
 pub(crate) mod source_folder;
 pub(crate) mod update_existing;
 pub(crate) mod verify;

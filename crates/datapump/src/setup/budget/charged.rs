@@ -13,15 +13,9 @@ use std::sync::Arc;
 
 use super::{Charge, OverBudget, Share};
 
-/// What the allocator adds to a piece of memory, at most.
-pub(crate) const ALLOCATED_BYTES: usize = 32;
+pub(crate) use datapump_core::selection::{ALLOCATED_BYTES, allocated};
 /// The least room of a table. It doubles as the standard library's does: seven eighths of a power of two.
 const ROOM_MIN: usize = 56;
-
-/// Memory of a piece of so many bytes; nothing is allocated for none.
-pub(crate) fn allocated(bytes: usize) -> usize {
-    if bytes == 0 { 0 } else { bytes + ALLOCATED_BYTES }
-}
 
 /// A value whose memory is known.
 pub(crate) trait Weight {

@@ -3,38 +3,10 @@
 //!
 //! Must not know: which option they are of.
 
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// More than this does not fit into a message beside the places.
 pub(crate) const OPTIONS_BYTES_MAX: usize = 900 << 10;
-
-/// Reads either form.
-pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-    from.deserialize_any(ToldBytes)
-}
-
-struct ToldBytes;
-
-impl<'de> Visitor<'de> for ToldBytes {
-    type Value = Vec<u8>;
-
-    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("bytes, or text")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Vec<u8>, E> {
-        Ok(text.as_bytes().to_vec())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut bytes: A) -> Result<Vec<u8>, A::Error> {
-        let mut all = Vec::new();
-        while let Some(byte) = bytes.next_element()? {
-            all.push(byte);
-        }
-        Ok(all)
-    }
-}
 
 /// The JSON of options, with bytes as text if it would be too long else. A version that does not know that refuses it.
 pub(super) fn json(mut options: Value) -> String {

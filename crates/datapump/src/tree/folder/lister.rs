@@ -9,7 +9,7 @@ pub(super) mod names_once;
 use std::collections::BTreeSet;
 
 use crate::target::listed::Name;
-use crate::tree::rules::select::Listing;
+use datapump_core::selection::Listing;
 use datapump_files::disk::FileKind;
 
 /// Names of a list that are taken at a time.
@@ -51,8 +51,8 @@ impl Lister {
         let way = match listing {
             Listing::Folder if in_order => ListWay::InOrder(Vec::new()),
             Listing::Folder => ListWay::AsTheyCome,
-            Listing::Listed(names) => ListWay::Listed(names),
-            Listing::Both(names) => ListWay::ListedFirst(names),
+            Listing::Listed(names) => ListWay::Listed(Name::selected(names)),
+            Listing::Both(names) => ListWay::ListedFirst(Name::selected(names)),
         };
         Lister { way, from, listed: None }
     }
@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn every_name_comes_once_in_each_way() {
-        let some = || vec![name("c"), name("b")];
+        let some = || vec![b"c".to_vec(), b"b".to_vec()];
         assert_eq!(walked(|| Listing::Folder, false), ["b", "d/", "a", "c"]);
         assert_eq!(walked(|| Listing::Folder, true), ["a", "b", "c", "d/"]);
         assert_eq!(walked(|| Listing::Listed(some()), false), ["c", "b"]);
         assert_eq!(walked(|| Listing::Both(some()), false), ["c", "b", "d/", "a"]);
-        let long = || Listing::Listed((0..3000).map(|number| name(&number.to_string())).collect());
+        let long = || Listing::Listed((0..3000).map(|number| number.to_string().into_bytes()).collect());
         assert_eq!(walked(long, false).len(), 3000);
     }
 }

@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::Directory;
-use crate::tree::rules::select::Listing;
+use datapump_core::selection::Listing;
 
 /// Names of the folder from this place on, and where those behind them begin.
 pub(super) fn names_of_folder(

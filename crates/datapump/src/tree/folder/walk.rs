@@ -18,7 +18,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work, in_order_target};
 use crate::setup::options::FollowLinks;
 use crate::target::change::{Change, ChangeKind};
-use crate::target::listed::{ListStep, Name};
+use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, LinkDest, Looked, Traits};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::lister::{Lister, Next};
@@ -31,6 +31,7 @@ use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
 use crate::tree::rules::findings;
 use crate::tree::rules::verify::compare_attributes;
+use datapump_core::selection::ListStep;
 use datapump_files::commit::{made, shortage};
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
@@ -102,7 +103,7 @@ fn steps_below<'names>(
     }
     let beside = shared.settings.options.backup.as_ref().filter(|backup| backup.folder.is_none());
     let ending = beside.filter(|_| directory.target.is_some()).map(|backup| &*backup.suffix);
-    select.steps_below(&directory.relative(), names, ending)
+    select.steps_below(&directory.relative(), names.map(|name| &*name.name), ending)
 }
 
 /// A folder of a list that was not looked at before its turn is, now, with those behind it.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::setup::options::Options;
-use crate::tree::rules::select::Select;
+use datapump_core::selection::Select;
 use datapump_files::disk::{FileKind, Meta, Outcome, file_meta};
 use datapump_files::followed::OriginFolder;
 

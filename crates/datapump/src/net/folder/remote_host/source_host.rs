@@ -13,11 +13,12 @@ use super::{OpenedEarly, RemoteFile, RemoteFolder, RemoteHost, SmallFile, TripCo
 use crate::open::held::{Elsewhere, Held};
 use crate::problem::Problem;
 use crate::setup::budget::{Charge, OverBudget};
-use crate::target::listed::{Attributes, ListStep, ListedEntry, Name};
+use crate::target::listed::{Attributes, ListedEntry, Name};
 use crate::tree::folder::origin::SmallRead;
 use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
 use crate::tree::folder::origin::source_host::{EarlyFiles, RemoteOrigin, SourceHost};
 use crate::tree::folder::visited::{FolderKey, FolderStep};
+use datapump_core::selection::ListStep;
 use datapump_files::disk::{FileKind, Meta};
 
 impl SourceHost for RemoteHost {

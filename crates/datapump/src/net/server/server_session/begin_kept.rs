@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::setup::budget::charged::{ChargedValue, Weight, allocated};
 use crate::setup::budget::{Charge, Share};
 use crate::setup::options::Options;
-use crate::tree::rules::filter::memory;
+use datapump_core::selection::selection_bytes;
 
 /// Memory of a place that is written: what is known of it and of its target, in several tables.
 const WRITTEN_PLACE_BYTES: usize = 4 << 10;
@@ -53,7 +53,7 @@ impl Weight for BeginKept {
             + PATH_COPIES * allocated(begin.target.len())
             + OPTIONS_COPIES * allocated(begin.options.len())
             + link_dest.sum::<usize>()
-            + memory::of_selection(&options.selection)
+            + selection_bytes(&options.selection)
     }
 }
 

@@ -16,9 +16,10 @@ use crate::open::held::{Elsewhere, Held};
 use crate::problem::Problem;
 use crate::report::latency::round_trips::TripCounter;
 use crate::setup::budget::{Charge, OverBudget};
-use crate::target::listed::{Attributes, ListStep, ListedEntry, Name};
+use crate::target::listed::{Attributes, ListedEntry, Name};
 use crate::tree::folder::origin::folder_way::{FolderKey, FolderStep};
 use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
+use datapump_core::selection::ListStep;
 use datapump_files::disk::Meta;
 
 /// The other host of a session, on which the sources lie. Places are known to it by their numbers.

@@ -20,8 +20,8 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::left_out;
 use crate::tree::root::Root;
-use crate::tree::rules::select::Listing;
 use crate::tree::rules::verify::compare::is_missing;
+use datapump_core::selection::Listing;
 use datapump_files::disk::FileKind;
 
 /// Whether a name that was listed is compared. If only the copy has it that is told.

@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use datapump_core::selection::ListStep;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_engine::Errno;
 
@@ -18,7 +19,7 @@ use crate::net::folder::remote_host::ask_together::OneAnswer;
 use crate::net::folder::remote_host::named;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
-use crate::target::listed::{ListStep, ListedEntry, Name};
+use crate::target::listed::{ListedEntry, Name};
 use crate::tree::folder::origin::remote_facts::RemoteFacts;
 
 /// Memory that the answer to a step takes, about. Names below are looked at early where the session may hold that easily.
@@ -71,13 +72,18 @@ impl RemoteFolder {
         let below = below.iter().filter_map(|step| {
             let above = *open.last().expect("the first one stays open");
             match step {
-                ListStep::Look(name) => Some((LookRequest::Below((above, name.clone())), look(above, name))),
+                ListStep::Look(name) => {
+                    let name = OsString::from_vec(name.clone());
+                    let request = look(above, &name);
+                    Some((LookRequest::Below((above, name)), request))
+                }
                 ListStep::Down(name) => {
                     let folder = host.number();
                     open.push(folder);
-                    let bytes = name.as_bytes().to_vec().into();
+                    let bytes = name.clone().into();
                     let ask = PeerRequest::Enter { folder, above, name: bytes };
-                    Some((LookRequest::Folder(folder, (above, name.clone())), ask))
+                    let name = OsString::from_vec(name.clone());
+                    Some((LookRequest::Folder(folder, (above, name)), ask))
                 }
                 ListStep::Up => {
                     open.pop();

@@ -3,12 +3,21 @@
 //!
 //! Must not know: how hosts are asked, what becomes of the answers.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsStr;
 use std::path::Path;
 
-use super::Select;
-use crate::target::listed::{ListStep, Name};
+use super::select::Select;
+
+/// A step of a way through the names of a list, each folder before those in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListStep {
+    /// A name in the folder that the way is in.
+    Look(Vec<u8>),
+    /// Into the folder of this name.
+    Down(Vec<u8>),
+    /// Back to the one above.
+    Up,
+}
 
 /// Steps of one way: 2 MiB of answers. What lies behind them has its turn when the walk comes there.
 const STEPS_MAX: usize = 4096;
@@ -18,17 +27,17 @@ const DEPTH_MAX: usize = 64;
 impl Select {
     /// A way through the names of the list below these of a folder, in the order of a walk. Behind each name comes the
     /// one with this ending, if there is one.
-    pub(crate) fn steps_below<'names>(
+    pub fn steps_below<'names>(
         &self,
         folder: &Path,
-        names: impl DoubleEndedIterator<Item = &'names Name>,
+        names: impl DoubleEndedIterator<Item = &'names OsStr>,
         ending: Option<&[u8]>,
     ) -> Vec<ListStep> {
         let (Some(list), mut steps) = (&self.list, Vec::new()) else { return Vec::new() };
         // Where the way goes into, the last one first; nothing where it leads back.
         let mut next: Vec<Option<Vec<u8>>> = names
             .rev()
-            .map(|name| Some(joined(folder.as_os_str().as_bytes(), name.name.as_bytes())))
+            .map(|name| Some(joined(folder.as_os_str().as_encoded_bytes(), name.as_encoded_bytes())))
             .collect();
         let mut depth = 0;
         while steps.len() < STEPS_MAX
@@ -67,29 +76,27 @@ fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
     if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
 }
 
-fn name_of(path: &[u8]) -> OsString {
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    OsStr::from_bytes(name).to_owned()
+fn name_of(path: &[u8]) -> Vec<u8> {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec()
 }
 
 fn look_at(name: &[u8], ending: &[u8]) -> ListStep {
-    ListStep::Look(OsString::from_vec([name, ending].concat()))
+    ListStep::Look([name, ending].concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::options::Selection;
+    use crate::selection::Selection;
 
     fn steps(list: &str, names: &[&str], ending: Option<&[u8]>) -> String {
         let select = Select::new(&[Selection::Names(list.into(), false)]).expect("a list");
-        let names: Vec<Name> = names.iter().map(|name| Name::here(name.into(), None)).collect();
-        let words =
-            select.steps_below(Path::new(""), names.iter(), ending).into_iter().map(|step| match step {
-                ListStep::Look(name) => name.into_string().expect("text"),
-                ListStep::Down(name) => format!("{}(", name.into_string().expect("text")),
-                ListStep::Up => ")".into(),
-            });
+        let names = names.iter().map(OsStr::new);
+        let words = select.steps_below(Path::new(""), names, ending).into_iter().map(|step| match step {
+            ListStep::Look(name) => String::from_utf8(name).expect("text"),
+            ListStep::Down(name) => format!("{}(", String::from_utf8(name).expect("text")),
+            ListStep::Up => ")".into(),
+        });
         words.collect::<Vec<_>>().join(" ")
     }
 

@@ -2,14 +2,14 @@
 //!
 //! Must not know: what becomes of a name that it matches.
 
-use datapump_core::wildcard::{Begins, Wildcard, has_wildcards};
+use crate::wildcard::{Begins, Wildcard, has_wildcards};
 
 /// A longer path cannot be given to Linux (PATH_MAX, without its final zero), so no longer pattern is a name's.
 const PATTERN_BYTES_MAX: usize = 4095;
 
 /// A pattern.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     folders_only: bool,
     /// As it was written.
     text: Vec<u8>,
@@ -38,7 +38,7 @@ enum PatternShape {
 
 impl Pattern {
     /// The error says what is wrong with the pattern, without naming it.
-    pub(super) fn new(text: &[u8]) -> Result<Pattern, String> {
+    pub(crate) fn new(text: &[u8]) -> Result<Pattern, String> {
         refuse(text)?;
         // A lone slash is a path with no name in it: it matches nothing, as with rsync.
         let written = text.to_vec();
@@ -54,18 +54,18 @@ impl Pattern {
     }
 
     /// As it was written, if a slash stands at its front.
-    pub(super) fn anchored(&self) -> Option<&[u8]> {
+    pub(crate) fn anchored(&self) -> Option<&[u8]> {
         self.text.starts_with(b"/").then_some(&*self.text)
     }
 
     /// As it was written.
-    pub(super) fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
     /// Whether it may say one thing of a path and another of the path with this name in front. What cannot easily be
     /// seen is taken for yes.
-    pub(super) fn depends_on(&self, name: &[u8]) -> bool {
+    pub(crate) fn depends_on(&self, name: &[u8]) -> bool {
         let text = self.text.strip_suffix(b"/").unwrap_or(&self.text);
         let has_any = |text: &[u8]| text.windows(2).any(|pair| pair == b"**");
         if text.starts_with(b"/") || !(text.contains(&b'/') || has_any(text)) {
@@ -82,7 +82,7 @@ impl Pattern {
     }
 
     /// Whether it matches a path below the folder that patterns begin in.
-    pub(super) fn matches(&self, path: &[u8], is_folder: bool) -> bool {
+    pub(crate) fn matches(&self, path: &[u8], is_folder: bool) -> bool {
         if self.folders_only && !is_folder {
             return false;
         }

@@ -2,28 +2,24 @@
 //!
 //! Must not know: how folders are listed, how patterns match (`filter`).
 
-mod below;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use super::Selection;
+use super::filter::{Effect, Filter, Rule, read_lines, read_rules};
+use super::names::{ListedName, parse_names};
+use super::unmatched::{PatternRoot, unmatched_message};
 use crate::problem::Problem;
-use crate::setup::options::Selection;
-use crate::target::listed::Name;
-use crate::tree::rules::filter::names::{ListedName, parse_names};
-use crate::tree::rules::filter::unmatched::{PatternRoot, words};
-use crate::tree::rules::filter::{Effect, Filter, Rule, read_lines, read_rules};
 
 /// What was selected.
 #[derive(Debug, Default)]
-pub(crate) struct Select {
+pub struct Select {
     filter: Filter,
     filters: bool,
     /// Only these, if a list was given.
-    list: Option<NameList>,
+    pub(super) list: Option<NameList>,
     /// The folders that were started.
     roots: Mutex<Vec<PatternRoot>>,
 }
@@ -51,10 +47,10 @@ fn rules_of(part: &Selection) -> Vec<Result<Rule, String>> {
 
 /// The names of a list.
 #[derive(Debug, Default)]
-struct NameList {
+pub(super) struct NameList {
     /// For each folder its names on the list: those that were written, and folders that they lie in. No pattern hides
     /// a folder that has some.
-    names: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
+    pub(super) names: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     /// Folders that come with what lies in them.
     with_contents: BTreeSet<Vec<u8>>,
     /// Names that come with all that lies in them, however deep.
@@ -65,18 +61,18 @@ struct NameList {
 
 /// Where the names of a folder come from.
 #[derive(Debug)]
-pub(crate) enum Listing {
+pub enum Listing {
     /// From the folder itself, all of them.
     Folder,
     /// From a list; in order.
-    Listed(Vec<Name>),
+    Listed(Vec<Vec<u8>>),
     /// From a list, and then all others from the folder itself.
-    Both(Vec<Name>),
+    Both(Vec<Vec<u8>>),
 }
 
 impl Select {
     /// Reads patterns and lists; an error says which one is wrong.
-    pub(crate) fn new(selection: &[Selection]) -> Result<Select, Problem> {
+    pub fn new(selection: &[Selection]) -> Result<Select, Problem> {
         let (mut rules, mut names, mut whole) = (Vec::new(), None, BTreeSet::new());
         for part in selection {
             match part {
@@ -102,7 +98,7 @@ impl Select {
 
     /// Whether a name is dealt with. Paths of patterns begin with `above`, those of lists behind it. The folder's path
     /// is made only where there are patterns.
-    pub(crate) fn includes<P: AsRef<Path>>(
+    pub fn includes<P: AsRef<Path>>(
         &self,
         above: &Path,
         folder: impl FnOnce() -> P,
@@ -113,26 +109,22 @@ impl Select {
             return true;
         }
         let path = folder().as_ref().join(name);
-        let listed = path.as_os_str().as_bytes();
+        let listed = path.as_os_str().as_encoded_bytes();
         let is_implied = self.list.as_ref().is_some_and(|list| is_folder && list.names.contains_key(listed));
-        is_implied || self.filter.includes(above.join(&path).as_os_str().as_bytes(), is_folder)
+        is_implied || self.filter.includes(above.join(&path).as_os_str().as_encoded_bytes(), is_folder)
     }
 
     /// Whether a copy deals with a name of a folder: no list lacks it, and no pattern excludes it.
-    pub(crate) fn deals_with(
-        &self,
-        (above, folder): (&Path, &Path),
-        (name, is_folder): (&OsStr, bool),
-    ) -> bool {
+    pub fn deals_with(&self, (above, folder): (&Path, &Path), (name, is_folder): (&OsStr, bool)) -> bool {
         let is_listed = match self.listing(|| folder) {
             Listing::Folder | Listing::Both(_) => true,
-            Listing::Listed(names) => names.iter().any(|listed| *listed.name == *name),
+            Listing::Listed(names) => names.iter().any(|listed| **listed == *name.as_encoded_bytes()),
         };
         is_listed && self.includes(above, || folder, name, is_folder)
     }
 
     /// Whether a name of the target stays, though the source does not have it.
-    pub(crate) fn protects<P: AsRef<Path>>(
+    pub fn protects<P: AsRef<Path>>(
         &self,
         (above, folder): (&Path, impl FnOnce() -> P),
         (name, is_folder): (&OsStr, bool),
@@ -140,79 +132,80 @@ impl Select {
     ) -> bool {
         self.filters && {
             let path = above.join(folder()).join(name);
-            self.filter.protects(path.as_os_str().as_bytes(), is_folder, excluded_go)
+            self.filter.protects(path.as_os_str().as_encoded_bytes(), is_folder, excluded_go)
         }
     }
 
     /// Whether some names of the target stay, though the source does not have them.
-    pub(crate) fn protects_some(&self) -> bool {
+    pub fn protects_some(&self) -> bool {
         self.filters && self.filter.protects_some()
     }
 
     /// Whether a name that the user gave is dealt with, as if it lay in a folder that is copied. A pattern with a slash
     /// at its front is about what lies in a folder that is named, and not about that folder, unless patterns begin
     /// above it.
-    pub(crate) fn includes_argument(&self, name: &OsStr, (is_folder, begin_above): (bool, bool)) -> bool {
-        !self.filters || self.filter.includes_argument(name.as_bytes(), (is_folder, begin_above))
+    pub fn includes_argument(&self, name: &OsStr, (is_folder, begin_above): (bool, bool)) -> bool {
+        !self.filters || self.filter.includes_argument(name.as_encoded_bytes(), (is_folder, begin_above))
     }
 
     /// A pattern that means one name if patterns begin in the folder of this name, and another if they begin above it.
-    pub(crate) fn dependent_on(&self, name: &OsStr) -> Option<&[u8]> {
-        self.filter.dependent_on(name.as_bytes())
+    pub fn dependent_on(&self, name: &OsStr) -> Option<&[u8]> {
+        self.filter.dependent_on(name.as_encoded_bytes())
     }
 
     /// A tree is started: its source, and the name of that in the paths that patterns are matched against.
-    pub(crate) fn begin(&self, source: &Path, above: &Path) {
+    pub fn begin(&self, source: &Path, above: &Path) {
         let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         roots.push(PatternRoot { source: source.to_path_buf(), above: above.to_path_buf() });
     }
 
     /// The words about patterns that begin with a slash and matched nothing, once all was walked. What lies below the
     /// names of a list is not walked.
-    pub(crate) fn unmatched(&self) -> Option<String> {
+    pub fn unmatched(&self) -> Option<String> {
         if self.list.as_ref().is_some_and(|list| list.whole.is_empty()) {
             return None;
         }
-        words(self.filter.unmatched(), &self.roots.lock().unwrap_or_else(PoisonError::into_inner))
+        unmatched_message(self.filter.unmatched(), &self.roots.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where the names of a folder come from.
-    pub(crate) fn listing<P: AsRef<Path>>(&self, folder: impl FnOnce() -> P) -> Listing {
+    pub fn listing<P: AsRef<Path>>(&self, folder: impl FnOnce() -> P) -> Listing {
         let Some(list) = &self.list else { return Listing::Folder };
         let path = folder();
-        let path = path.as_ref().as_os_str().as_bytes();
+        let path = path.as_ref().as_os_str().as_encoded_bytes();
         if list.is_whole(path) {
             return Listing::Folder;
         }
-        let name = |name: &Vec<u8>| Name::here(OsStr::from_bytes(name).to_owned(), None);
-        let listed: Vec<Name> = list.names.get(path).into_iter().flatten().map(name).collect();
-        match list.with_contents.contains(path) {
-            true if listed.is_empty() => Listing::Folder,
-            true => Listing::Both(listed),
-            false => Listing::Listed(listed),
+        let listed: Vec<Vec<u8>> = list.names.get(path).into_iter().flatten().cloned().collect();
+        if !list.with_contents.contains(path) {
+            Listing::Listed(listed)
+        } else if listed.is_empty() {
+            Listing::Folder
+        } else {
+            Listing::Both(listed)
         }
     }
 
     /// Whether a list has names below this one.
-    pub(crate) fn has_below<P: AsRef<Path>>(&self, folder: impl FnOnce() -> P, name: &OsStr) -> bool {
+    pub fn has_below<P: AsRef<Path>>(&self, folder: impl FnOnce() -> P, name: &OsStr) -> bool {
         let path = || folder().as_ref().join(name);
-        self.list.as_ref().is_some_and(|list| list.names.contains_key(path().as_os_str().as_bytes()))
+        self.list.as_ref().is_some_and(|list| list.names.contains_key(path().as_os_str().as_encoded_bytes()))
     }
 
     /// Whether the root is copied itself, and not only what lies in it.
-    pub(crate) fn has_root(&self) -> bool {
+    pub fn has_root(&self) -> bool {
         self.list.as_ref().is_none_or(|list| list.has_root)
     }
 
     /// Whether only names of a list are dealt with.
-    pub(crate) fn is_list(&self) -> bool {
+    pub fn is_list(&self) -> bool {
         self.list.is_some()
     }
 }
 
 impl NameList {
     /// Whether a folder is one of those that come with all that is in them, or lies in one.
-    fn is_whole(&self, path: &[u8]) -> bool {
+    pub(super) fn is_whole(&self, path: &[u8]) -> bool {
         let mut ends = (0..path.len()).filter(|&at| path[at] == b'/').chain([0, path.len()]);
         !self.whole.is_empty() && ends.any(|end| self.whole.contains(&path[..end]))
     }
@@ -258,7 +251,7 @@ mod tests {
         let select = Select::new(&[Selection::Names(b"a/b/c\nd\n".to_vec(), false)]).unwrap();
         let listed = |folder: &str| -> Vec<String> {
             let Listing::Listed(names) = select.listing(|| folder) else { panic!("a list was given") };
-            names.into_iter().map(|name| name.name.into_string().unwrap()).collect()
+            names.into_iter().map(|name| String::from_utf8(name).unwrap()).collect()
         };
         assert_eq!(listed(""), ["a", "d"]);
         assert_eq!(listed("a"), ["b"]);

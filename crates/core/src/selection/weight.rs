@@ -4,9 +4,9 @@
 //!
 //! Must not know: what is charged for it.
 
-use crate::setup::budget::charged::allocated;
-use crate::setup::options::Selection;
-use crate::tree::rules::filter::PlacedRule;
+use super::Selection;
+use super::allocated;
+use super::filter::PlacedRule;
 
 /// A rule, in a list that grew by doubling.
 const RULE_BYTES: usize = 2 * size_of::<PlacedRule>() + 64;
@@ -21,31 +21,31 @@ const NAME_BYTES: usize = 192;
 const FOLDER_BYTES: usize = 512;
 
 /// Memory of all that was selected.
-pub(crate) fn of_selection(selection: &[Selection]) -> usize {
-    selection.iter().map(|part| 3 * size_of::<Selection>() + of_part(part)).sum()
+pub fn selection_bytes(selection: &[Selection]) -> usize {
+    selection.iter().map(|part| 3 * size_of::<Selection>() + part_bytes(part)).sum()
 }
 
-fn of_part(part: &Selection) -> usize {
+fn part_bytes(part: &Selection) -> usize {
     match part {
-        Selection::Exclude(rule) | Selection::Include(rule) | Selection::Filter(rule) => of_rule(rule),
+        Selection::Exclude(rule) | Selection::Include(rule) | Selection::Filter(rule) => rule_bytes(rule),
         Selection::ExcludeFrom(content, zero)
         | Selection::IncludeFrom(content, zero)
         | Selection::FiltersFrom(content, zero) => {
-            COPIES * allocated(content.len()) + lines(content, *zero).map(of_rule).sum::<usize>()
+            COPIES * allocated(content.len()) + lines(content, *zero).map(rule_bytes).sum::<usize>()
         }
-        Selection::Whole(content) => COPIES * allocated(content.len()) + of_names(content, true),
-        Selection::Names(content, zero) => COPIES * allocated(content.len()) + of_names(content, *zero),
+        Selection::Whole(content) => COPIES * allocated(content.len()) + names_bytes(content, true),
+        Selection::Names(content, zero) => COPIES * allocated(content.len()) + names_bytes(content, *zero),
     }
 }
 
-fn of_rule(rule: &[u8]) -> usize {
+fn rule_bytes(rule: &[u8]) -> usize {
     let sets = rule.iter().filter(|letter| b"?[".contains(letter)).count();
     let letters = if sets > 0 || rule.contains(&b'*') { rule.len() } else { 0 };
     RULE_BYTES + COPIES * allocated(rule.len()) + WILD_LETTER_BYTES * letters + SET_BYTES * sets
 }
 
 /// Each folder is kept under its whole path.
-fn of_names(content: &[u8], zero: bool) -> usize {
+fn names_bytes(content: &[u8], zero: bool) -> usize {
     let (mut before, mut bytes): (&[u8], _) = (b"", 0);
     for name in lines(content, zero) {
         let shared = name.iter().zip(before).take_while(|(one, other)| one == other).count();
@@ -67,15 +67,15 @@ mod tests {
 
     #[test]
     fn what_grows_faster_than_its_letters_is_counted_as_what_it_becomes() {
-        let names = |content: &[u8]| of_selection(&[Selection::Names(content.to_vec(), false)]);
+        let names = |content: &[u8]| selection_bytes(&[Selection::Names(content.to_vec(), false)]);
         let deep = [b"a/".repeat(2000), b"a".to_vec()].concat();
         assert!(names(&deep) > 5_000_000, "each folder has the whole path before it");
         let flat: Vec<u8> =
             (0..100_000).flat_map(|number| format!("a/b/name-{number}\n").into_bytes()).collect();
         assert!(names(&flat) < 40 << 20, "{}", names(&flat));
-        let rules = of_selection(&[Selection::ExcludeFrom(b"a\n".repeat(100_000), false)]);
+        let rules = selection_bytes(&[Selection::ExcludeFrom(b"a\n".repeat(100_000), false)]);
         assert!((20 << 20..100 << 20).contains(&rules), "{rules}");
-        let wild = of_selection(&[Selection::Exclude(b"?".repeat(10_000))]);
+        let wild = selection_bytes(&[Selection::Exclude(b"?".repeat(10_000))]);
         assert!(wild > 3_000_000);
     }
 }

@@ -3,14 +3,12 @@
 //! Must not know: how patterns match, which names were dealt with.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::beginning;
+use super::filter::beginning;
 use crate::problem::shown_path;
-use datapump_core::wildcard::has_wildcards;
-use datapump_files::disk::folder_of;
+use crate::wildcard::has_wildcards;
 
 /// A pattern with a slash at its front, and whether it matched.
 #[derive(Debug)]
@@ -28,16 +26,16 @@ pub(crate) struct PatternRoot {
 }
 
 impl AnchoredPattern {
-    pub(super) fn new(flag: &'static str, text: &[u8]) -> AnchoredPattern {
+    pub(crate) fn new(flag: &'static str, text: &[u8]) -> AnchoredPattern {
         AnchoredPattern { flag, text: text.to_vec(), has_matched: AtomicBool::new(false) }
     }
 
     /// Whether it matched nothing yet.
-    pub(super) fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         !self.has_matched.load(Ordering::Relaxed)
     }
 
-    pub(super) fn matched(&self) {
+    pub(crate) fn matched(&self) {
         self.has_matched.store(true, Ordering::Relaxed);
     }
 
@@ -49,7 +47,7 @@ impl AnchoredPattern {
 
 /// The words about patterns that matched nothing, with a flag for those of the target alone: these are told only where
 /// they seem to begin elsewhere, since nothing may stand there that they would keep.
-pub(crate) fn words<'rule>(
+pub(crate) fn unmatched_message<'rule>(
     unmatched: impl Iterator<Item = (&'rule AnchoredPattern, bool)>,
     roots: &[PatternRoot],
 ) -> Option<String> {
@@ -75,14 +73,18 @@ pub(crate) fn words<'rule>(
     Some(format!("{flag} '{text}' matched nothing{others}: patterns begin {begin}{instead}"))
 }
 
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// The pattern as it would begin in the other folder, where it looks as if that was meant.
 fn better(watched: &AnchoredPattern, roots: &[PatternRoot]) -> Option<String> {
     let [root] = roots else { return None };
     if has_wildcards(watched.first_name()) {
         return None;
     }
-    let (name, is_above) = match root.above.as_os_str().as_bytes() {
-        b"" => (root.source.file_name().map(OsStr::as_bytes).unwrap_or_default(), false),
+    let (name, is_above) = match root.above.as_os_str().as_encoded_bytes() {
+        b"" => (root.source.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default(), false),
         name => (name, true),
     };
     let begins_with_name = watched.first_name() == name;
@@ -108,7 +110,8 @@ mod tests {
         let root =
             |(source, above): &(&str, &str)| PatternRoot { source: source.into(), above: above.into() };
         let roots: Vec<PatternRoot> = roots.iter().map(root).collect();
-        words(watched.iter().map(|(watched, of_target)| (watched, *of_target)), &roots).unwrap_or_default()
+        unmatched_message(watched.iter().map(|(watched, of_target)| (watched, *of_target)), &roots)
+            .unwrap_or_default()
     }
 
     #[test]

@@ -46,13 +46,9 @@
 //!
 //! Must not know: folders, files, who walks the tree, where a list was read from.
 
-pub(crate) mod memory;
-pub(crate) mod names;
-pub(crate) mod unmatched;
-
+use super::pattern::Pattern;
+use super::unmatched::AnchoredPattern;
 use crate::problem::shown;
-use crate::tree::rules::pattern::Pattern;
-use unmatched::AnchoredPattern;
 
 /// How much of a text an error shows: a file that is no list may be one line of gigabytes.
 const SHOWN_BYTES_MAX: usize = 200;
@@ -83,7 +79,7 @@ pub(crate) struct Filter {
 }
 
 #[derive(Debug)]
-struct PlacedRule {
+pub(crate) struct PlacedRule {
     sides: RuleSides,
     effect: Effect,
     pattern: Pattern,
@@ -269,13 +265,13 @@ pub(crate) fn read_lines(
 }
 
 /// For errors.
-fn beginning(text: &[u8]) -> String {
+pub(crate) fn beginning(text: &[u8]) -> String {
     let short = shown(&text[..text.len().min(SHOWN_BYTES_MAX)]);
     if text.len() > SHOWN_BYTES_MAX { short + "…" } else { short }
 }
 
 /// The entries that say something, each with its place for errors.
-fn entries(content: &[u8], zero_terminated: bool) -> impl Iterator<Item = (String, &[u8])> {
+pub(crate) fn entries(content: &[u8], zero_terminated: bool) -> impl Iterator<Item = (String, &[u8])> {
     let end = if zero_terminated { 0 } else { b'\n' };
     let what = if zero_terminated { "entry" } else { "line" };
     let is_comment = move |text: &[u8]| !zero_terminated && matches!(text, [b'#' | b';', ..]);
@@ -470,7 +466,7 @@ mod tests {
             bytes.clear();
             (0..6)
                 .for_each(|place| bytes.push(b"a/*?[]\\!-:^\0\xff."[(number >> (place * 3)) as usize % 14]));
-            let _ = names::parse_names(&bytes, number % 2 == 0);
+            let _ = crate::selection::names::parse_names(&bytes, number % 2 == 0);
             if let Ok(rule) = Rule::exclude(&bytes) {
                 Filter::new(vec![rule]).includes(&bytes, number % 3 == 0);
             }
