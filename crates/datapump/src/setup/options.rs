@@ -325,6 +325,12 @@ impl Options {
                 "--inplace gives up the old content as it writes: leave out --backup or --inplace".into()
             );
         }
+        if self.inplace && (self.update == Update::Older || self.size_only) {
+            return Err("a file that is written where it stands is newer than its source, and may have its size, when \
+                        that is cut; with -u or --size-only it would be left half written: leave out --inplace, -u or \
+                        --size-only"
+                .into());
+        }
         if self.rehearsal_bytes.is_some() && (self.inplace || self.devices || self.verify) {
             return Err(
                 "a rehearsal leaves no file: it goes with neither --inplace, --devices nor --verify".into()

@@ -4,7 +4,7 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 47] = [
+pub const DIFFERENCES: [(&str, &str); 48] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
@@ -119,6 +119,11 @@ pub const DIFFERENCES: [(&str, &str); 47] = [
     (
         "rsync --inplace --sparse makes holes in the file that stands there",
         "--inplace --sparse=always is refused (status 2): holes are made in new files.",
+    ),
+    (
+        "rsync --inplace goes with -u and --size-only",
+        "It is refused (status 2): what a kill leaves half written is newer than its source, and may have its size; \
+         the next run would leave it.",
     ),
     (
         "rsync --modify-window goes without --update, which rsync always does",

@@ -1,7 +1,7 @@
 //! What happens in the middle of a copy: the source changes, signals arrive, the program is killed, a second one
 //! wants the same target.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
@@ -242,6 +242,36 @@ fn in_place_a_change_is_told_as_well() {
             expect(&ended, 24, &["the source was deleted while it was copied"], "in place");
             return only(&home, &["b"], "in place");
         }
+    }
+}
+
+/// What a kill leaves of it is newer than its source, and may have its size: no flag may leave it for that.
+#[test]
+fn what_was_half_written_in_place_when_it_was_killed_is_copied_again() {
+    for flags in [&[][..], &["--update=differs"], &["--update=differs", "--checksum"]] {
+        for seconds in [3, 12, 48] {
+            let home = Home::new();
+            let content = noise_file(&home, "a", SOURCE_BYTES, 1);
+            noise_file(&home, "b", SOURCE_BYTES, 2);
+            let running = in_the_middle(&home, &[&["--inplace"], flags].concat(), SOURCE_BYTES / seconds);
+            running.signal(Signal::KILL);
+            let was_on_time = running.end().status != 0;
+            let is_whole = || fs::read(home.path("b")).expect("it stands there") == content;
+            assert_ne!(was_on_time, is_whole(), "{flags:?}");
+            expect(&home.pump(&[&["copy", "--inplace"], flags, &["a", "b"]].concat()), 0, &[], "again");
+            assert!(is_whole(), "{flags:?}");
+            if was_on_time {
+                break;
+            }
+        }
+    }
+    let home = Home::new();
+    noise_file(&home, "a", 10, 1);
+    let before = noise_file(&home, "b", 10, 2);
+    for flags in [&["-u"][..], &["-u", "-n"], &["--update=differs", "--size-only"]] {
+        let run = home.pump(&[&["copy", "--inplace"], flags, &["a", "b"]].concat());
+        expect(&run, 2, &["would be left half written: leave out --inplace"], "refused");
+        assert_eq!(fs::read(home.path("b")).expect("it stands there"), before);
     }
 }
 

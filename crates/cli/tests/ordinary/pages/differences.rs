@@ -39,6 +39,7 @@ const ROWS: &[(&str, &str, i32, &str)] = &[
     ("rsync -0 --files-from passes over", "copy -0 --files-from=hash a/ new", 23, "a/;no': No such file"),
     ("rsync --max-delete 2", "copy --delete --max-delete=0 a/ b", 1, "none is, and all the rest was copied"),
     ("rsync --inplace --sparse", "copy --inplace --sparse=always f into/x", 2, "holes in a new file"),
+    ("rsync --inplace goes with -u", "copy --inplace -u f into/x", 2, "would be left half written"),
     ("rsync --modify-window goes", "copy --modify-window=2s f new", 2, "add --update"),
     ("rsync copies backups to", "copy --backup-dir=/proc/none f into/x", 2, "not on the file system"),
     ("rsync's filter rules", "copy --filter=-!_x a/ new", 2, "only s and r"),
