@@ -79,7 +79,7 @@ pub(crate) struct TreeEntry {
 pub(crate) struct WaitingName {
     pub(crate) entry: TreeEntry,
     pub(crate) meta: Meta,
-    /// It is met once more: its content is to be compared.
+    /// It is met once more: its content is to be compared, or a folder is in its place.
     pub(crate) comes_again: bool,
     _charge: Option<Charge>,
 }
@@ -127,6 +127,8 @@ pub(crate) enum Meeting {
     Waits,
     /// Link it to this, of this file.
     Link(FileState, Copied),
+    /// Link it to this when the folder in its place is gone, if it can be linked.
+    LinkLater(FileState, Copied),
     /// The target has no hard links: copy it for itself.
     Alone,
 }
@@ -138,6 +140,8 @@ pub(crate) struct MetName<'met> {
     pub(crate) meta: &'met Meta,
     /// It can be compared with copies before it is copied: those of these files were, and are equal or not.
     pub(crate) compared: Option<&'met [(FileState, bool)]>,
+    /// A folder is in its place: it is met again when that is gone.
+    pub(crate) is_in_the_way: bool,
 }
 
 /// Which of the files of its state a name is of.
@@ -195,7 +199,7 @@ impl Links {
         if self.unknown.load(Ordering::Relaxed) {
             return Meeting::Alone;
         }
-        let MetName { entry, meta, .. } = name;
+        let &MetName { entry, meta, is_in_the_way, .. } = name;
         let mut table = self.table();
         let (file, is_doubtful) = match which(&table, file, name) {
             WhichFile::New(file) => {
@@ -210,13 +214,15 @@ impl Links {
             WhichFile::Same(file) => (file, false),
         };
         let Some(linked) = table.get_mut(&file) else { return Meeting::Alone };
-        linked.unseen = linked.unseen.saturating_sub(u64::from(!is_doubtful));
+        let comes_again = is_doubtful || is_in_the_way;
+        linked.unseen = linked.unseen.saturating_sub(u64::from(!comes_again));
         match &mut linked.state {
             LinksState::Copying(waiting) => {
-                waiting.push(WaitingName::new(entry, meta, is_doubtful, charge.take()));
+                waiting.push(WaitingName::new(entry, meta, comes_again, charge.take()));
                 Meeting::Waits
             }
             LinksState::Done(there) if is_doubtful => Meeting::Compare(file, there.clone()),
+            LinksState::Done(there) if is_in_the_way => Meeting::LinkLater(file, there.clone()),
             LinksState::Done(there) => {
                 let there = there.clone();
                 self.close(&mut table, file);

@@ -15,8 +15,18 @@ use crate::tree::folder::directory::Directory;
 pub(crate) struct NameWaiting {
     pub(crate) directory: Arc<Directory>,
     pub(crate) name: Name,
-    /// The number of its file, which is copied, but for its name.
-    pub(crate) copy: Option<u32>,
+    pub(crate) staged: Staged,
+}
+
+/// How much of a name that waits is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Staged {
+    /// Its file, of this number, is copied, but for its name.
+    Copied(u32),
+    /// It was tried whether it can be made, or linked to a file that is whole.
+    Tried,
+    /// Nothing: too many files wait open, or none can.
+    Nothing,
 }
 
 /// Folders in the way, and those that lead to them.

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Errno;
 
+use super::in_the_way::Staged;
 use super::pass::{DeletePass, DeleteStep, Fate};
 use super::place::DeletePlace;
 use crate::problem::{Class, Problem, shown_path};
@@ -109,7 +110,7 @@ impl DeletePass<'_> {
     /// Whether it is of a file of this very run that waits for a folder in its place to be removed.
     fn is_of_waiting(&self, name: &OsStr) -> bool {
         let waiting = self.shared.trees.waiting();
-        let mut copies = waiting.iter().filter(|waiting| waiting.copy.is_some());
+        let mut copies = waiting.iter().filter(|waiting| matches!(waiting.staged, Staged::Copied(_)));
         copies.any(|copy| is_temporary_of(temporary_of(name).unwrap_or(name), &copy.name.name))
     }
 

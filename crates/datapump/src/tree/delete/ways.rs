@@ -23,11 +23,7 @@ use crate::tree::root::{InTheWay, StayCause};
 use datapump_files::disk::{FileKind, names};
 
 /// Whether all folders in the way may be removed. If not, the names need wait no longer: why each folder stays is noted.
-pub(crate) fn may_clear(
-    shared: &Shared<'_>,
-    roots: &[Arc<Directory>],
-    (waiting, ways): (&[NameWaiting], &FoldersInTheWay),
-) -> bool {
+pub(crate) fn may_clear(shared: &Shared<'_>, roots: &[Arc<Directory>], waiting: &[NameWaiting]) -> bool {
     let stay = |cause| {
         end_waits(waiting, cause);
         false
@@ -39,7 +35,8 @@ pub(crate) fn may_clear(
         return stay(StayCause::Restless);
     }
     let mut count = pass_by_looks(shared, DeleteStep::Count, roots);
-    count.ways = Some(ways);
+    let ways = FoldersInTheWay::of_names(roots, waiting);
+    count.ways = Some(&ways);
     let counted = roots.iter().enumerate().try_for_each(|(tree, root)| count.tree(tree, root));
     if let Err(problem) = counted {
         refuse(shared, problem);

@@ -14,7 +14,7 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::LinkDest;
 use crate::tree::links::TreeEntry;
-use crate::tree::links::linking::{link_into, not_linked};
+use crate::tree::links::linking::{can_link, link_into, not_linked};
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
 use datapump_files::disk::{Meta, file_meta, names};
@@ -44,6 +44,18 @@ pub(crate) fn link_unchanged(
     entry.directory.root.journal().inspect(|journal| journal.know(&there));
     shared.ledger.tell(findings::change(shared, &entry.directory, ChangeKind::Link, name, meta, None));
     Ok(Some(id(&there)))
+}
+
+/// Whether a name whose place a folder has will be such a link when that is gone.
+pub(crate) fn can_link_unchanged(
+    shared: &Shared<'_>,
+    entry: &TreeEntry,
+    file: (&Name, &Meta),
+) -> Result<bool, Problem> {
+    match unchanged(shared, entry, file)? {
+        Some((_, held, _)) => can_link(shared, entry, &held),
+        None => Ok(false),
+    }
 }
 
 /// A file of `--link-dest`: its folder, itself, and what it is.

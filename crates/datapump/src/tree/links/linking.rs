@@ -34,14 +34,17 @@ pub(crate) enum Met {
     First(Option<FileState>),
     /// It was linked, or waits to be.
     Settled,
+    /// It can be linked when the folder in its place is gone.
+    LinkLater,
 }
 
-/// A name that may be one of several of its file, which is open if it is copied.
+/// A name that may be one of several of its file, which is open if it is copied; `is_in_the_way`: a folder is in its place.
 pub(crate) fn meet(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     meta: &Meta,
     held: Option<&Held>,
+    is_in_the_way: bool,
 ) -> Result<Met, Problem> {
     if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(Met::First(None));
@@ -52,7 +55,7 @@ pub(crate) fn meet(
     let mut compared = Vec::new();
     loop {
         let compared_here = entry.directory.source.is_here().then_some(&compared[..]);
-        let name = MetName { entry, meta, compared: compared_here };
+        let name = MetName { entry, meta, compared: compared_here, is_in_the_way };
         match shared.trees.links.meet(file, &name, &mut charge) {
             Meeting::First { file, has_changed } => {
                 if has_changed {
@@ -65,6 +68,12 @@ pub(crate) fn meet(
             }
             Meeting::Alone => return Ok(Met::First(None)),
             Meeting::Waits => return Ok(Met::Settled),
+            Meeting::LinkLater(file, first) => {
+                if can_link_to_copy(shared, &first, entry)? {
+                    return Ok(Met::LinkLater);
+                }
+                shared.trees.links.forget(file, &first.entry);
+            }
             Meeting::Link(file, there) => {
                 return link(shared, &there, entry, (file, meta)).map(|()| Met::Settled);
             }
@@ -257,6 +266,27 @@ fn linked(
         Err(errno) => return Ok(Err(errno)),
     }
     Ok(Ok(()))
+}
+
+fn can_link_to_copy(shared: &Shared<'_>, first: &Copied, entry: &TreeEntry) -> Result<bool, Problem> {
+    let Some(from) = &first.entry.directory.target else { return Ok(true) };
+    can_link(shared, entry, &hold_copied(first, &from.file()?.0)?)
+}
+
+/// Whether a name can be a link of this file, which is tried beside it: no folder in its place is emptied for what cannot
+/// be made.
+pub(super) fn can_link(shared: &Shared<'_>, entry: &TreeEntry, held: &File) -> Result<bool, Problem> {
+    let TreeEntry { directory, .. } = entry;
+    let Some(to) = &directory.target else { return Ok(true) };
+    // What a kill leaves under that name is swept by a run that finds a list.
+    directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+    let to = to.file()?.0;
+    let link = || reserved::under_new_name(|temporary| names::link_in(held, &to, temporary));
+    let linked = match link() {
+        Err(Errno::EACCES) if directory.open_up() => link(),
+        linked => linked,
+    };
+    Ok(linked.is_ok_and(|(temporary, ())| names::remove(&to, &temporary, false).is_ok()))
 }
 
 /// The file that this run left under the first name. Another that was put there meanwhile, by who may write to that

@@ -3,8 +3,9 @@
 //! An entry that is no folder is replaced, as a file is by another file, and so is a folder in which nothing is. Any
 //! other is removed with `--delete` alone, when the rest of the copy is done without an error, and by itself: all else
 //! that is too much stays until the names that waited for it are copied, too. In the place of what was named itself,
-//! beside trees, it stays. A file is whole before that, but for its name: its task waits open. What has another name
-//! already, and more files than may be open, are copied behind the removal.
+//! beside trees, it stays. A file is whole before that, but for its name: its task waits open. Links were tried. Of more
+//! files than may be open the rest is copied in further rounds: each empties the folders of what is staged, and the next
+//! begins when all that is copied. After a failure all others stay.
 //!
 //! Must not know: how folders are removed with what is in them, from which all may be removed (`delete`).
 
@@ -24,7 +25,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::delete;
-use crate::tree::delete::in_the_way::{FoldersInTheWay, NameWaiting};
+use crate::tree::delete::in_the_way::{FoldersInTheWay, NameWaiting, Staged};
 use crate::tree::delete::ways;
 use crate::tree::finish::delete_rest;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
@@ -32,7 +33,7 @@ use crate::tree::folder::folder_done;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::root::{InTheWay, StayCause};
-use datapump_files::disk::{FileKind, Folder, Meta, Outcome, PathAt, names};
+use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
 
 const MOVE_IT_AWAY: &str = "is a folder that is not empty, and the source is none; move the folder away, or remove it, \
                             and copy again";
@@ -42,16 +43,13 @@ const COPY_OF_OPEN_FILES: u64 = 32;
 const COPIES_MAX: u64 = 64;
 
 /// Whether a file is copied before the folder in its place is removed. A copy of what the source had before is given up.
-pub(crate) fn is_copied_first(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta) -> bool {
+pub(crate) fn is_copied_first(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
     let (options, root) = (shared.settings.options, &cursor.directory.root);
-    let has_links = options.keep.links && meta.links > 1;
     let waits_no_more =
         root.in_the_way().get(&cursor.directory.key_of(&name.name)).is_some_and(|it| *it != InTheWay::Waits);
     if !options.delete
         || options.dry_run
         || root.is_named()
-        || has_links
-        || !cursor.directory.link_dest.is_empty()
         || waits_no_more
         || shared.settings.in_order.is_some()
         || cursor.directory.traits.append_only()
@@ -61,8 +59,9 @@ pub(crate) fn is_copied_first(shared: &Shared<'_>, cursor: &BatchCursor, name: &
     let earlier = take_waiting(shared, cursor, name);
     earlier.into_iter().for_each(|earlier| forget(shared, earlier));
     let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
-    let copies = shared.trees.waiting().iter().filter(|waiting| waiting.copy.is_some()).count();
-    (copies as u64) < (limit / COPY_OF_OPEN_FILES).min(COPIES_MAX)
+    let is_copied = |waiting: &&NameWaiting| matches!(waiting.staged, Staged::Copied(_));
+    let copies = shared.trees.waiting().iter().filter(is_copied).count();
+    (copies as u64) < (limit / COPY_OF_OPEN_FILES).clamp(1, COPIES_MAX)
 }
 
 /// Whether a file that is whole can have its name; if not, it waits for the folder in its place, and no lane for it.
@@ -79,7 +78,7 @@ pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>) -> Result<bool, Pro
     if full_folder(&cursor, wait_end) == FolderInPlace::Stays {
         return Err(refusal(shared, &cursor, &name, wait_end));
     }
-    wait(shared, &cursor, &name, Some(task.number));
+    wait(shared, &cursor, &name, Staged::Copied(task.number));
     let_plan_go(shared, task);
     Ok(false)
 }
@@ -97,9 +96,11 @@ pub(crate) fn folder_in_place(
     Ok(if may_be_empty { FolderInPlace::Empty } else { full_folder(cursor, wait_end) })
 }
 
-/// The same of one in which something is. An entry that was named lies in no tree from which something is removed.
+/// The same of one in which something is. An entry that was named lies in no tree from which something is removed, and an
+/// append-only folder loses no name.
 pub(crate) fn full_folder(cursor: &BatchCursor, wait_end: Option<InTheWay>) -> FolderInPlace {
-    let stays = wait_end.is_some() || cursor.directory.root.is_named();
+    let directory = &cursor.directory;
+    let stays = wait_end.is_some() || directory.root.is_named() || directory.traits.append_only();
     if stays { FolderInPlace::Stays } else { FolderInPlace::Full }
 }
 
@@ -210,10 +211,10 @@ fn give_up(shared: &Shared<'_>, task: &Task) {
 }
 
 /// Has a name wait for the folder in its place to be removed.
-pub(crate) fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, copy: Option<u32>) {
+pub(crate) fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, staged: Staged) {
     let directory = Arc::clone(&cursor.directory);
     // A file on its way has done so.
-    if copy.is_none() {
+    if !matches!(staged, Staged::Copied(_)) {
         directory.hold();
         shared.trees.walk(1);
     }
@@ -221,7 +222,7 @@ pub(crate) fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, copy:
     let is_first = directory.root.in_the_way().insert(key, InTheWay::Waits).is_none();
     // Its folder was walked again, and what it is now counts.
     let earlier = if is_first { None } else { take_waiting(shared, cursor, name) };
-    shared.trees.waiting().push(NameWaiting { directory, name: name.clone(), copy });
+    shared.trees.waiting().push(NameWaiting { directory, name: name.clone(), staged });
     earlier.into_iter().for_each(|earlier| forget(shared, earlier));
 }
 
@@ -235,8 +236,8 @@ fn take_waiting(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Optio
     Some(waiting.swap_remove(at))
 }
 
-fn forget(shared: &Shared<'_>, NameWaiting { directory, copy, .. }: NameWaiting) {
-    if let Some(number) = copy {
+fn forget(shared: &Shared<'_>, NameWaiting { directory, staged, .. }: NameWaiting) {
+    if let Staged::Copied(number) = staged {
         let task = shared.live().get(&number).cloned();
         return task.iter().for_each(|task| give_up(shared, task));
     }
@@ -244,44 +245,53 @@ fn forget(shared: &Shared<'_>, NameWaiting { directory, copy, .. }: NameWaiting)
     folder_done::release(shared, &directory);
 }
 
-/// All else is done, and it is found out what is too much. Folders in the way are removed, if all that they hold may be,
-/// and the names that wait are dealt with. Then all is looked at once more, before the rest is removed.
+/// All else is done, and it is found out what is too much. Folders in the way of what is staged are removed, if all that
+/// every folder in the way holds may be, and the names that wait are dealt with. Then all is looked at once more, before
+/// the next round, or before the rest is removed.
 pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     let roots = roots(shared);
-    if has_put_off(shared) || delete::walks_again(shared, waits, &roots) {
+    if has_put_off(shared) || (!delete::has_none(shared) && delete::walks_again(shared, waits, &roots)) {
         return shared.plan.put_behind(Work::MakeWay);
     }
     let waiting = std::mem::take(&mut *shared.trees.waiting());
     if waiting.is_empty() {
         return;
     }
-    let ways = FoldersInTheWay::of_names(&roots, &waiting);
     let clock = &shared.settings.platform.clock;
     let start_ns = clock.now_ns();
-    let may_clear = ways::may_clear(shared, &roots, (&waiting, &ways));
+    let may_clear = ways::may_clear(shared, &roots, &waiting);
     waits.deleting += clock.now_ns() - start_ns;
     if may_clear {
-        delete_rest(shared, waits, &roots, Some(&ways));
-        ways::end_waits(&waiting, StayCause::Held);
+        let round = next_round(&waiting);
+        delete_rest(shared, waits, &roots, Some(&FoldersInTheWay::of_names(&roots, &round)));
+        ways::end_waits(&round, StayCause::Held);
     }
-    if !delete::has_none(shared) && !shared.stop.load(Ordering::Relaxed) {
+    if !shared.stop.load(Ordering::Relaxed) {
         shared.plan.put_behind(Work::MakeWay);
     }
     shared.ledger.watch.enter(Phase::Copying);
-    let (copied, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|waiting| waiting.copy.is_some());
-    shared.ledger.watch.compares_again(waiting.len());
-    let batch = |NameWaiting { directory, name, .. }| Batch {
-        directory,
-        names: vec![name],
-        looked: Looked::NotYet,
-        walks: true,
-    };
-    let batches = waiting.into_iter().map(batch).map(Work::Batch);
+    let (mut works, mut batches) = (Vec::new(), Vec::new());
     let live = shared.live();
-    let copied = copied.iter().filter_map(|waiting| live.get(&waiting.copy?).cloned());
-    let works: Vec<Work> = copied.map(Work::Finish).chain(batches).collect();
+    for NameWaiting { directory, name, staged } in waiting {
+        match staged {
+            Staged::Copied(number) => works.extend(live.get(&number).cloned().map(Work::Finish)),
+            Staged::Tried | Staged::Nothing => {
+                let names = vec![name];
+                batches.push(Work::Batch(Batch { directory, names, looked: Looked::NotYet, walks: true }));
+            }
+        }
+    }
     drop(live);
+    shared.ledger.watch.compares_again(batches.len());
+    works.append(&mut batches);
     shared.plan.add_first(works.into_iter());
+}
+
+/// The names whose folders are removed together: all that are staged. What cannot be staged has a round of its own.
+fn next_round(waiting: &[NameWaiting]) -> Vec<NameWaiting> {
+    let is_staged = |waiting: &&NameWaiting| waiting.staged != Staged::Nothing;
+    let staged: Vec<_> = waiting.iter().filter(is_staged).cloned().collect();
+    if staged.is_empty() { waiting[..1].to_vec() } else { staged }
 }
 
 /// Gives their turn to names that are dealt with last in a folder that a waiting name keeps from being done: what they

@@ -17,6 +17,7 @@ use crate::problem::Problem;
 use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
+use crate::tree::delete::in_the_way::Staged;
 use crate::tree::folder::directory::{Looked, NotCopied};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::origin::Origin;
@@ -251,10 +252,7 @@ impl NameWork<'_> {
                 self.older = link_dest::open_unchanged(shared, &self.entry(), (name, &meta))?;
                 self.older.is_some()
             }
-            NameFact::CopiedFirst => {
-                let meta = self.meta()?;
-                make_way::is_copied_first(shared, cursor, name, &meta)
-            }
+            NameFact::CopiedFirst => make_way::is_copied_first(shared, cursor, name),
             _ => {
                 let (source, existing) = self.both()?;
                 cursor.check_replaced(shared, name, &source, &existing).map(|()| true)?
@@ -337,7 +335,7 @@ impl NameWork<'_> {
     }
 
     fn perform(&mut self, waits: &mut Waits, action: NameAction) -> Result<Done, Problem> {
-        let (shared, cursor, name) = (self.shared, self.cursor, self.name);
+        let (shared, cursor, name, kind) = (self.shared, self.cursor, self.name, self.machine.facts.kind);
         match action {
             NameAction::Skip(reason) => self.skip(reason).and(ENDED),
             NameAction::Leave(reason) => self.leave(reason).and(ENDED),
@@ -350,8 +348,8 @@ impl NameWork<'_> {
                 Ok(Done::GoesOn)
             }
             NameAction::Wait(Awaited::Deletion) => {
-                make_way::wait(shared, cursor, name, None);
-                ENDED
+                let is_tried = shared.settings.options.dry_run || kind != Some(FileKind::Regular);
+                self.wait_for_place(if is_tried { Staged::Tried } else { Staged::Nothing })
             }
             NameAction::CountMissing => self.count_missing().and(ENDED),
             NameAction::Verify => cursor.compare(shared, waits, name).map(Done::Ended),
@@ -406,11 +404,25 @@ impl NameWork<'_> {
 
     fn meet_links(&mut self) -> Result<Done, Problem> {
         let (meta, held) = (self.meta()?, self.open.as_ref().map(|open| &open.held));
-        let Met::First(links) = linking::meet(self.shared, &self.entry(), &meta, held)? else {
-            return ENDED;
-        };
-        (self.links, self.machine.facts.links) = (links, Some(LinkPlace::First));
-        Ok(Done::GoesOn)
+        match linking::meet(self.shared, &self.entry(), &meta, held, self.is_in_the_way())? {
+            Met::First(links) => {
+                (self.links, self.machine.facts.links) = (links, Some(LinkPlace::First));
+                Ok(Done::GoesOn)
+            }
+            Met::Settled => ENDED,
+            Met::LinkLater => self.wait_for_place(Staged::Tried),
+        }
+    }
+
+    /// Whether a folder is in its place.
+    fn is_in_the_way(&self) -> bool {
+        self.machine.facts.existing.flatten().is_some_and(|existing| existing.kind == FileKind::Folder)
+    }
+
+    fn wait_for_place(&mut self, staged: Staged) -> Result<Done, Problem> {
+        linking::failed(self.shared, self.links.take());
+        make_way::wait(self.shared, self.cursor, self.name, staged);
+        ENDED
     }
 
     fn opened_folder(&mut self) -> OpenedSource {
@@ -507,6 +519,13 @@ impl NameWork<'_> {
 
     fn link_older(&mut self) -> Result<Done, Problem> {
         let (entry, meta) = (self.entry(), self.meta()?);
+        if self.is_in_the_way() {
+            if link_dest::can_link_unchanged(self.shared, &entry, (self.name, &meta))? {
+                return self.wait_for_place(Staged::Tried);
+            }
+            self.machine.facts.has_no_older = true;
+            return Ok(Done::GoesOn);
+        }
         match link_dest::link_unchanged(self.shared, &entry, (self.name, &meta))? {
             Some(file) => {
                 self.shared.skip_named(&entry.directory.root, &meta);

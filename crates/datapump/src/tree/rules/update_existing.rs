@@ -69,7 +69,7 @@ pub(crate) fn left(
 }
 
 fn stays(shared: &Shared<'_>, entry: &TreeEntry, (meta, there): (&Meta, &Meta)) -> Result<(), Problem> {
-    if let Met::First(links) = linking::meet(shared, entry, meta, None)? {
+    if let Met::First(links) = linking::meet(shared, entry, meta, None, false)? {
         count(shared, entry, meta);
         linking::stands(shared, entry, links, Some(id(there)));
     }
@@ -90,7 +90,7 @@ pub(crate) fn committed(
         let lost = attributes::lacks(meta, there, shared.settings.options.keep);
         shared.ledger.tell_lost(lost, || entry.directory.target_path().join(&entry.name));
     }
-    if let Met::First(links) = linking::meet(shared, entry, meta, None)? {
+    if let Met::First(links) = linking::meet(shared, entry, meta, None, false)? {
         shared.ledger.committed_before(meta.size_bytes);
         linking::stands(shared, entry, links, Some(id(there)));
     }
