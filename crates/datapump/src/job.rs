@@ -33,7 +33,6 @@ use crate::net::server::served_connection;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::charges::ThreadTime;
-use crate::report::control_groups::CpuQuota;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::watch::Watch;
 use crate::run::event::Event;
@@ -51,6 +50,7 @@ use crate::target::{self, Hosts, Item, NamedWork};
 use crate::tree::folder::origin::remote_facts::AheadRequest;
 use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
 use crate::tree::{self, Trees, count_ahead};
+use datapump_files::control_groups::CpuQuota;
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
 /// The kind of a job.

@@ -57,7 +57,7 @@ pub mod host {
     pub use datapump_files::disk::names::{find_folder, list_path, rename};
     pub use datapump_files::disk::{FileKind, MountEntry};
 
-    pub use crate::report::control_groups::{
+    pub use datapump_files::control_groups::{
         ControlGroups, CpuQuota, DiskAccess, DiskLimit, GROUPS, block_device, group_folders, group_in,
     };
     pub use datapump_transport::ignores_loss;

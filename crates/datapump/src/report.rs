@@ -8,7 +8,6 @@ pub(crate) mod account;
 pub(crate) mod at_hand;
 pub(crate) mod bill;
 pub(crate) mod charges;
-pub(crate) mod control_groups;
 pub(crate) mod cpu;
 pub(crate) mod cut_leaves;
 pub(crate) mod failed;

@@ -11,6 +11,7 @@
 
 pub mod attributes;
 pub mod commit;
+pub mod control_groups;
 pub mod devices;
 pub mod disk;
 pub mod followed;

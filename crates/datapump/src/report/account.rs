@@ -14,7 +14,6 @@ use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::LaneResult;
 use crate::report::charges::{ThreadTime, waits_alone};
-use crate::report::control_groups::{DiskAccess, DiskLimit, block_device};
 use crate::report::latency;
 use crate::report::latency::round_trips::TripCounter;
 use crate::report::words::CHANCE_NS;
@@ -22,6 +21,7 @@ use crate::report::{AskedAndGot, Network, Report, RoundTrips};
 use crate::run::Shared;
 use crate::run::ledger::Tally;
 use crate::units::bytes_words;
+use datapump_files::control_groups::{DiskAccess, DiskLimit, block_device};
 
 /// A lane without bytes that was waited for in one part of so many had names or attributes to do.
 const BUSY_PART: u64 = 10;

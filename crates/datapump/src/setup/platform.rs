@@ -13,9 +13,9 @@ use datapump_engine::{Arena, Engine, EngineKind, Refused, Sim, WAIT_MAX, Wait};
 use crate::problem::{Class, Operation, Problem};
 use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
-use crate::report::control_groups::ControlGroups;
 use crate::setup::options::{EngineChoice, WaitChoice};
 use crate::units::bytes_words;
+use datapump_files::control_groups::ControlGroups;
 use datapump_files::disk::Disk;
 
 /// Monotonic time in nanoseconds from an arbitrary start.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{major, minor};
 
 use super::ControlGroups;
-use crate::units::{rate_words, with_commas};
-use datapump_files::disk::MountEntry;
+use crate::disk::MountEntry;
+use datapump_core::units::{rate_words, with_commas};
 
 /// A move that is slower than this part of a limit has another cause.
 const REACHED_FRACTION: f64 = 0.5;
