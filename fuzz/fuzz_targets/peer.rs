@@ -87,7 +87,7 @@ fn copy(address: SocketAddr, writes: bool, looks: bool) {
         sources: vec![source],
         target,
         compares: false,
-        options: Options { no_reserve: true, sync: datapump::Sync::None, ..Options::default() },
+        options: Options::default().with(|it| { it.tuning.no_reserve = true; it.durability.sync = datapump::Sync::None; }),
         way_in: WayIn::Open,
         connections: Some(1),
         memory_bytes: None,

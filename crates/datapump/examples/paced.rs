@@ -63,12 +63,11 @@ fn observed_s(row: &[u64; 6]) -> f64 {
         seed: 1,
         peaks: Peaks::default(),
     });
-    let options = Options {
-        request_bytes: Some(REQUEST_BYTES as u32),
-        source_depth: Some(row[2] as u32),
-        sink_depth: Some(row[5] as u32),
-        ..Options::default()
-    };
+    let options = Options::default().with(|it| {
+        it.tuning.request_bytes = Some(REQUEST_BYTES as u32);
+        it.tuning.source_depth = Some(row[2] as u32);
+        it.tuning.sink_depth = Some(row[5] as u32);
+    });
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
     let job = Job::copy(vec![null(Some(REQUESTS * REQUEST_BYTES))], null(None));
     job.options(options).platform(platform).run_reported(&|_| {}).elapsed_ns as f64 / 1e9

@@ -247,7 +247,7 @@ impl Job {
     }
 
     fn meters(&self) -> Option<Meters> {
-        self.options.bill.then(Meters::begin)
+        self.options.reporting.bill.then(Meters::begin)
     }
 
     /// What makes the blocks of a null source that is [`Fill::Overwritten`], or looks at those that a job would hash.
@@ -257,7 +257,7 @@ impl Job {
     }
 
     /// Only these bytes of the one file (start, end) are moved, in this order; a target is written in place
-    /// ([`Options::inplace`]) and keeps its length.
+    /// ([`DurabilityOptions::inplace`](crate::DurabilityOptions::inplace)) and keeps its length.
     pub fn pieces(self, pieces: Arc<[(u64, u64)]>) -> Job {
         Job { pieces: Some(pieces), ..self }
     }
@@ -275,20 +275,21 @@ impl Job {
     }
 
     fn hosts(&self) -> Hosts<'_> {
-        let makes_names = self.options.rehearsal_bytes.is_none() && matches!(self.target, Place::Path(_));
+        let makes_names =
+            self.options.measuring.rehearsal_bytes.is_none() && matches!(self.target, Place::Path(_));
         Hosts {
             disk: &self.platform.disk,
             remote_host: self.remote_host.as_ref(),
             is_confined: self.is_confined,
             patience: WebPatience { retry_for: self.retry_for, silence: self.peer_timeout },
             stop: &self.stop,
-            keeps_links: self.options.keep_links && makes_names,
-            keeps_pipes: self.options.keep_pipes && makes_names,
+            keeps_links: self.options.place.keep_links && makes_names,
+            keeps_pipes: self.options.place.keep_pipes && makes_names,
         }
     }
 
     fn hashes(&self) -> bool {
-        self.work == JobKind::Hash || self.options.verify
+        self.work == JobKind::Hash || self.options.durability.verify
     }
 
     /// Runs as [`Job::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
@@ -316,12 +317,12 @@ impl Job {
         shared.settings.meters = meters.as_ref();
         self.report_not_kept(&shared.ledger);
         problems.into_iter().for_each(|problem| shared.ledger.report(problem));
-        if self.options.delete && shared.settings.has_trees && !shared.settings.compares {
+        if self.options.deletion.delete && shared.settings.has_trees && !shared.settings.compares {
             shared.plan.put_behind(Work::MakeWay);
         }
         let pool = SlotPool::of(&self.options, shared.settings.has_twins).in_group(groups.memory_bytes());
         let lanes = self.lanes(&shared, pool);
-        let shape = pool.fitted(shape, self.options.source_depth, lanes);
+        let shape = pool.fitted(shape, self.options.tuning.source_depth, lanes);
         if let Err(words) = pool.check(shape, lanes) {
             return self.refused(Problem::usage(words), events);
         }
@@ -331,7 +332,7 @@ impl Job {
         let most = request_plan::most_lanes((&shared.settings, pool), is_far, lanes, bytes);
         shared.settings.shape = request_plan::for_path(shape, is_far, (lanes, most), pool);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
-        let at_first = self.options.lanes_at_first.unwrap_or(lanes);
+        let at_first = self.options.limits.lanes_at_first.unwrap_or(lanes);
         shared.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
         let (lanes_began, before_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let counted = (&self.sources[..], &self.options);
@@ -370,7 +371,7 @@ impl Job {
         }
         if shared.settings.has_trees {
             tree::finish::finish_trees(shared, waits, is_complete);
-        } else if self.options.remove_sources && shared.settings.writes && is_complete {
+        } else if self.options.deletion.remove_sources && shared.settings.writes && is_complete {
             tree::moved::remove_sources(shared, &[]);
         }
         // Of files, and of trees that were cut.
@@ -403,7 +404,7 @@ impl Job {
         let names = || items.iter().flat_map(Item::names);
         let total = names().map(Item::bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
         // Bytes that are read back move a second time.
-        let trips = if self.options.verify { 2 } else { 1 };
+        let trips = if self.options.durability.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let settings = self.settings(&items, shape, total, trees.flags.may_compare());
         let is_full_told = (settings.has_trees || settings.names_wanted > 1) && settings.writes;
@@ -428,7 +429,7 @@ impl Job {
     fn settings(&self, items: &[Item], shape: Shape, total: Option<u64>, may_compare: bool) -> Settings<'_> {
         let names = || items.iter().flat_map(Item::names);
         let all_null = items.iter().all(Item::is_null);
-        let queued = !matches!(self.options.engine, EngineChoice::Auto | EngineChoice::Inline);
+        let queued = !matches!(self.options.tuning.engine, EngineChoice::Auto | EngineChoice::Inline);
         let has_trees = items.iter().any(Item::is_tree);
         let only_null = all_null && !items.is_empty();
         let one_block = items.len() == 1 && total.is_some_and(|bytes| bytes <= shape.request_bytes.into());
@@ -446,7 +447,7 @@ impl Job {
             ),
             targets: target::names_of(items),
             began_ns: datapump_files::disk::coarse_now_ns(),
-            moved: if self.options.remove_sources { tree::moved::named(items) } else { Vec::new() },
+            moved: if self.options.deletion.remove_sources { tree::moved::named(items) } else { Vec::new() },
             in_order: self.target_disk.in_order,
             target_magic: self.target_disk.magic,
             is_confined: self.is_confined,
@@ -472,7 +473,7 @@ impl Job {
             lanes_for_pieces: request_plan::lanes_for_pieces(&self.options, has_trees, self.hashes()),
             has_trees,
             writes,
-            has_twins: self.work == JobKind::Compare || self.options.checksum || may_compare,
+            has_twins: self.work == JobKind::Compare || self.options.comparison.checksum || may_compare,
             meters: None,
         }
     }
@@ -488,14 +489,14 @@ impl Job {
 
     fn rates(&self) -> Vec<Arc<Rate>> {
         let own = |limit| Arc::new(Rate::new(limit, self.platform.clock.clone()));
-        self.options.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
+        self.options.tuning.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
     }
 
     fn lanes(&self, shared: &Shared<'_>, pool: SlotPool) -> u32 {
         let shape = shared.settings.shape;
         let serial = shape.source_serial || shape.sink_serial;
         let usual = || pool.lanes_in_group(shape, shared.settings.usual_lanes);
-        let lanes = self.options.lanes.unwrap_or_else(usual);
+        let lanes = self.options.tuning.lanes.unwrap_or_else(usual);
         match () {
             () if serial => 1,
             // What would be done is told in an order that is the same each time.

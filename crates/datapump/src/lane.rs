@@ -112,7 +112,7 @@ impl<'run> Lane<'run> {
     ) -> Result<Lane<'run>, Problem> {
         let connection = match shared.remote_host.as_ref().zip(channel) {
             Some((remote_host, channel)) => {
-                let is_hashed = !shared.settings.options.unhashed;
+                let is_hashed = !shared.settings.options.network.unhashed;
                 shared.gate.watch(channel.probe());
                 let mut lane = ReceiveLane::new(channel, is_hashed, Arc::clone(remote_host.trips()));
                 let path = (remote_host.round_trip_ns(), reads_on(shared));
@@ -144,7 +144,7 @@ impl<'run> Lane<'run> {
         let way = (&settings.platform.clock, settings.queued_nulls, settings.meters.is_some());
         let mut performer = Performer::new(engine, slots, connection, way);
         pump.raise_source_depth(performer.path_depth());
-        performer.latencies = settings.options.latencies.then(|| LaneLatencies::new(slots));
+        performer.latencies = settings.options.reporting.latencies.then(|| LaneLatencies::new(slots));
         Ok(Lane {
             shared,
             pump,

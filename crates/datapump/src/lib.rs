@@ -105,8 +105,10 @@ pub use report::watch::{Snapshot, TreeCounts, Watch};
 pub use report::{AskedAndGot, Latency, Network, Report};
 pub use run::event::Event;
 pub use setup::options::{
-    Backup, Choice, EngineChoice, FollowLinks, Keep, Numbering, Options, Ownership, Permissions, Selection,
-    Sync, Update, WaitChoice,
+    AttributeOptions, Backup, Choice, ComparisonOptions, DeletionOptions, DurabilityOptions, EngineChoice,
+    FollowLinks, Keep, LimitOptions, LinkOptions, MeasuringOptions, NetworkOptions, Numbering, Options,
+    Ownership, Permissions, PlaceOptions, ReportingOptions, Selection, SelectionOptions, Sync, TuningOptions,
+    Update, WaitChoice,
 };
 pub use setup::platform::Platform;
 pub use target::change::{Change, ChangeKind};

@@ -73,7 +73,7 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
         let words = "is made up by the kernel; such files are not copied between hosts: copy it to a file";
         return Err(Problem::new(Class::Io, Operation::Open, path, words));
     }
-    let here = || Ok(held.ranges(&meta, shared.settings.options.ignore_holes));
+    let here = || Ok(held.ranges(&meta, shared.settings.options.tuning.ignore_holes));
     let ranges = ranges_to(shared, here, &meta, &item.target);
     let ranges = Some(ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?);
     let held = Held::There(held);
@@ -129,7 +129,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         sink,
         original,
         hash: hash.filter(|_| copies),
-        verify: shared.settings.options.verify && copies,
+        verify: shared.settings.options.durability.verify && copies,
         finish,
         ranges: ranges.clone(),
         tree_file: None,
@@ -150,7 +150,11 @@ fn file_hash(
     (sink, original): (&Sink, Option<&Original>),
 ) -> Option<FileHash> {
     if shared.hashes_files() {
-        return Some(if shared.settings.options.verify { FileHash::marked() } else { FileHash::default() });
+        return Some(if shared.settings.options.durability.verify {
+            FileHash::marked()
+        } else {
+            FileHash::default()
+        });
     }
     let is_in_order = matches!(finish, Finish::Commit(staged) if staged.is_in_order());
     let is_readable = !is_in_order && !matches!(sink, Sink::Stream(_));
@@ -177,7 +181,7 @@ pub(crate) fn task(
         original,
         finish,
         hash: hash.filter(|_| copies),
-        verify: shared.settings.options.verify && copies,
+        verify: shared.settings.options.durability.verify && copies,
         ranges,
         tree_file: Some(tree_file),
     })
@@ -194,7 +198,7 @@ pub(crate) fn ends(
     let closed = match landing {
         OpenTarget::StagedFile(staged) => {
             let original = opened.original.as_ref().filter(|original| original.has_attributes());
-            confidential::close(staged, original, shared.settings.options.keep)
+            confidential::close(staged, original, shared.settings.options.attributes.keep)
         }
         _ => None,
     };
@@ -312,7 +316,8 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
         FileKind::BlockDevice => (Some(vec![(0, meta.size_bytes)]), true),
         FileKind::Regular if goes_on => (None, true),
         FileKind::Regular => {
-            let here = || holes::ranges(&handle, &meta, shared.settings.options.ignore_holes, &shared.stop);
+            let here =
+                || holes::ranges(&handle, &meta, shared.settings.options.tuning.ignore_holes, &shared.stop);
             (Some(ranges_to(shared, here, &meta, target).map_err(system)?), true)
         }
         FileKind::CharDevice | FileKind::Fifo => (None, false),
@@ -337,20 +342,22 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
 }
 
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<OpenTarget, Problem> {
-    let given = shared.settings.options.keep.given;
+    let given = shared.settings.options.attributes.keep.given;
     let meta = opened.original.as_ref().map(|original| given.of(&original.meta));
     let siblings = SingleFile::new(&item.source, meta, shared.settings.platform.is_simulated());
     match &item.target {
         Target::Null => Ok(OpenTarget::Null),
         Target::Stream => Ok(OpenTarget::Stream(Arc::new(stream::standard_output()?))),
         // What a device or a pipe took stays there.
-        Target::Special(at) | Target::Device(at) if shared.settings.options.rehearsal_bytes.is_some() => {
+        Target::Special(at) | Target::Device(at)
+            if shared.settings.options.measuring.rehearsal_bytes.is_some() =>
+        {
             Err(Problem::new(Class::Usage, Operation::Rehearse, &at.path, "is no file"))
         }
         Target::Special(at) => {
             stream::open_special(at, &shared.stop).map(|handle| OpenTarget::Stream(Arc::new(handle)))
         }
-        Target::File(at) if shared.settings.options.rehearsal_bytes.is_some() => {
+        Target::File(at) if shared.settings.options.measuring.rehearsal_bytes.is_some() => {
             StagedFile::rehearsed(at).map(OpenTarget::StagedFile)
         }
         Target::Tree(at) => {
@@ -361,7 +368,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             let original = opened.original.as_ref();
             confidential::in_order(shared, (at, takes), original, &siblings).map(OpenTarget::StagedFile)
         }
-        Target::File(at) if shared.settings.options.inplace => {
+        Target::File(at) if shared.settings.options.durability.inplace => {
             let original = opened.original.as_ref();
             confidential::in_place(shared, at, original, &siblings).map(OpenTarget::StagedFile)
         }
@@ -424,7 +431,7 @@ fn complete(
     how: How,
     landing: &mut OpenTarget,
 ) -> Result<Ends, Problem> {
-    if shared.settings.options.reflink == Choice::Always {
+    if shared.settings.options.tuning.reflink == Choice::Always {
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
         return Err(Problem::new(Class::Io, Operation::Reflink, name, message));
     }

@@ -85,8 +85,8 @@ pub(crate) struct Shared<'run> {
 impl Shared<'_> {
     pub(crate) fn engine(&self, slots: u32, requests: u32) -> Result<(Engine, AskedAndGot), Problem> {
         let need = EngineNeed {
-            choice: self.settings.options.engine,
-            wait: self.settings.options.wait,
+            choice: self.settings.options.tuning.engine,
+            wait: self.settings.options.tuning.wait,
             slots,
             slot_bytes: self.settings.shape.request_bytes,
             requests,
@@ -119,13 +119,13 @@ impl Shared<'_> {
 
     /// A hash is taken of each file: it was asked for, or its blocks are hashed for the way over the network.
     pub(crate) fn hashes_files(&self) -> bool {
-        self.settings.hashes || (self.remote_host.is_some() && !self.settings.options.unhashed)
+        self.settings.hashes || (self.remote_host.is_some() && !self.settings.options.network.unhashed)
     }
 
     /// Digests of the source's blocks come instead of them where files are compared.
     pub(crate) fn compares_by_sums(&self) -> bool {
         let tells_sums = self.remote_host.as_ref().is_some_and(|host| host.tells_sums());
-        tells_sums && !self.settings.options.unhashed
+        tells_sums && !self.settings.options.network.unhashed
     }
 
     pub(crate) fn next_number(&self) -> u32 {
@@ -180,7 +180,7 @@ impl Shared<'_> {
             let needed = Some(task.length()).filter(|&bytes| bytes != u64::MAX);
             problem = staged.rooms().explain(problem, needed);
         }
-        if errno == Errno::EOPNOTSUPP.0 && self.settings.options.uncached {
+        if errno == Errno::EOPNOTSUPP.0 && self.settings.options.tuning.uncached {
             let hint = "this file system has no uncached I/O; leave out --uncached";
             problem.message = format!("{}; {hint}", problem.message);
         }

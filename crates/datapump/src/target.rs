@@ -163,12 +163,12 @@ impl Item {
 
 /// Refuses options that are for single files.
 fn refuse_trees(items: &[Item], options: &Options) -> Result<(), Problem> {
-    if options.inplace && items.iter().any(Item::is_tree) {
+    if options.durability.inplace && items.iter().any(Item::is_tree) {
         return Err(Problem::usage(
             "--inplace is for single files: a file of a folder is never written where it stands; leave it out",
         ));
     }
-    match items.iter().find(|item| options.rehearsal_bytes.is_some() && item.is_tree()) {
+    match items.iter().find(|item| options.measuring.rehearsal_bytes.is_some() && item.is_tree()) {
         Some(tree) => {
             let words = format!("'{}' is a folder, and only files are rehearsed", tree.source);
             Err(Problem::usage(words))
@@ -254,10 +254,10 @@ fn target_folder<'at>(
         };
     };
     let wants_folder = stands_for_content(path);
-    if options.target_is_folder && !found.is_folder() {
+    if options.place.target_is_folder && !found.is_folder() {
         return Err(items::no_folder(found, path, "not a directory; create it"));
     }
-    match (found.is_folder(), options.target_is_name, several) {
+    match (found.is_folder(), options.place.target_is_name, several) {
         (true, true, _) if only_folders(hosts, sources) => Ok(None),
         (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
         (true, false, _) => Ok(Some(found)),
@@ -292,7 +292,7 @@ fn source_meta(
     }
     if let Place::Stripe(stripe) = source {
         let stripe = stripe.source(hosts.disk)?;
-        return stripe.check_devices(options.devices).map(|()| Some(stripe.meta()));
+        return stripe.check_devices(options.place.devices).map(|()| Some(stripe.meta()));
     }
     let Some(meta) = hosts.meta(number, source).transpose()? else { return Ok(None) };
     let path = source.path().unwrap_or(Path::new(""));
@@ -306,7 +306,7 @@ fn source_meta(
         FileKind::Socket => {
             Err(Problem::new(Class::Io, Operation::Open, path, "is a socket: it has no content to copy"))
         }
-        FileKind::BlockDevice if !options.devices => {
+        FileKind::BlockDevice if !options.place.devices => {
             Err(usage(path, "is a block device; say --devices to copy its content"))
         }
         _ => Ok(Some(meta)),
@@ -334,7 +334,7 @@ fn resolve(
     };
     let at = match folder {
         None => found.clone(),
-        Some(folder) if options.rehearsal_bytes.is_some() => folder.child(OsStr::new("rehearsal")),
+        Some(folder) if options.measuring.rehearsal_bytes.is_some() => folder.child(OsStr::new("rehearsal")),
         Some(folder) => folder.child(own_name(source).ok_or_else(|| {
             let words = "is a folder, and the source has no name of its own; write the name of the copy";
             usage(&folder.path, words)
@@ -358,7 +358,7 @@ fn resolve(
 /// what is written. Names of open files stay what they are, and so does a link to a device that --devices overwrites.
 fn is_set_aside(at: &PathAt, options: &Options) -> bool {
     let leads_to_device =
-        || at.metadata().is_ok_and(|meta| meta.kind == FileKind::BlockDevice) && options.devices;
+        || at.metadata().is_ok_and(|meta| meta.kind == FileKind::BlockDevice) && options.place.devices;
     options.backup.is_some()
         && at.follows()
         && at.name().is_some()
@@ -445,7 +445,7 @@ fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Re
         FileKind::Regular | FileKind::Symlink if hosts.is_confined => Ok(Target::File(at)),
         FileKind::Regular | FileKind::Symlink => behind_links(at, meta).map(Target::File),
         FileKind::CharDevice | FileKind::Fifo => Ok(Target::Special(at)),
-        FileKind::BlockDevice if options.devices => Ok(Target::Device(at)),
+        FileKind::BlockDevice if options.place.devices => Ok(Target::Device(at)),
         FileKind::BlockDevice => {
             Err(usage(&at.path, "is a block device; say --devices to overwrite what is on it"))
         }

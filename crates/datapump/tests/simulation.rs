@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use datapump::simulation::{Device, Errno, Faults, Peaks, Random, SimClock, SimDisk, Simulation};
-use datapump::{Class, Event, Job, Options, Place, Platform, Problem, Report};
+use datapump::{
+    Class, DurabilityOptions, Event, Job, Options, Place, Platform, Problem, Report, TuningOptions,
+};
 
 /// A device gives an error, or a file system answers by itself what a request that was called back answers.
 const ERRORS: [Errno; 2] = [Errno::EIO, Errno::ECANCELED];
@@ -37,10 +39,13 @@ impl Case {
         let mut content = vec![0; size as usize];
         random.fill(&mut content);
         let options = Options {
-            request_bytes: Some(request as u32),
-            source_depth: Some(1 + random.below(8) as u32),
-            sink_depth: Some(1 + random.below(8) as u32),
-            verify: random.chance(3),
+            tuning: TuningOptions {
+                request_bytes: Some(request as u32),
+                source_depth: Some(1 + random.below(8) as u32),
+                sink_depth: Some(1 + random.below(8) as u32),
+                ..TuningOptions::default()
+            },
+            durability: DurabilityOptions { verify: random.chance(3), ..DurabilityOptions::default() },
             ..Options::default()
         };
         // Swarm: each seed switches whole kinds of fault off.
@@ -158,8 +163,8 @@ fn a_copy_is_whole_or_the_target_is_untouched() {
 fn check_bounds(case: &Case, report: &Report, peaks: &Peaks) {
     let words = case.words();
     assert_eq!(peaks.in_flight(), 0, "{words}");
-    assert!(peaks.reads() <= case.options.source_depth.unwrap(), "{words}: {peaks:?}");
-    assert!(peaks.writes() <= case.options.sink_depth.unwrap(), "{words}: {peaks:?}");
+    assert!(peaks.reads() <= case.options.tuning.source_depth.unwrap(), "{words}: {peaks:?}");
+    assert!(peaks.writes() <= case.options.tuning.sink_depth.unwrap(), "{words}: {peaks:?}");
     let waits = report.waits_ns;
     let charged = waits.total() + waits.idle + waits.not_scheduled;
     assert_eq!(report.elapsed_ns * u64::from(report.lanes), charged, "{words}: {waits:?}");
@@ -191,7 +196,7 @@ fn after_a_kill_or_a_power_loss_the_target_is_old_or_whole() {
         assert_eq!(names, vec![b"source".to_vec(), b"target".to_vec()], "{words}");
         resumed.fetch_add(u64::from(report.bytes_resumed > 0), Ordering::Relaxed);
         // What landed before a kill does not come again, but for what was under way.
-        if is_kill && !whole && !case.options.verify && first.request_bytes.is_multiple_of(4096) {
+        if is_kill && !whole && !case.options.durability.verify && first.request_bytes.is_multiple_of(4096) {
             let bound = u64::from((first.source_depth + first.sink_depth) * first.request_bytes);
             let rest = case.content.len() as u64 - first.bytes_moved;
             assert!(report.bytes_moved <= rest + bound, "{words}: {} of {rest}", report.bytes_moved);
@@ -204,7 +209,7 @@ fn after_a_kill_or_a_power_loss_the_target_is_old_or_whole() {
 
 /// How many requests copy the blocks of a case, if nothing is partial.
 fn copying(case: &Case) -> u64 {
-    2 * case.content.len().div_ceil(case.options.request_bytes.unwrap() as usize) as u64
+    2 * case.content.len().div_ceil(case.options.tuning.request_bytes.unwrap() as usize) as u64
 }
 
 /// A bit that flips on its way to the disk or back is found by --verify, and the part is written again.
@@ -213,10 +218,10 @@ fn verify_repairs_a_flipped_bit() {
     let repaired = AtomicU64::new(0);
     for_each_seed(1_000, "verify_repairs", |seed| {
         let mut case = Case::random(seed);
-        case.options.verify = true;
+        case.options.durability.verify = true;
         case.faults.partial_one_in = 0;
         // A bit that flips in the padding of a direct request is nobody's.
-        case.options.request_bytes = Some(4096);
+        case.options.tuning.request_bytes = Some(4096);
         case.content.truncate(case.content.len() / 4096 * 4096);
         let requests = copying(&case);
         if requests == 0 {
@@ -245,7 +250,7 @@ fn verify_repairs_a_flipped_bit() {
 fn verify_gives_up_on_a_bad_device() {
     for_each_seed(1_000, "verify_gives_up", |seed| {
         let mut case = Case::random(seed);
-        case.options.verify = true;
+        case.options.durability.verify = true;
         if case.content.is_empty() {
             return;
         }
@@ -281,7 +286,7 @@ fn a_full_disk_leaves_the_old_target() {
 fn a_journal_that_finds_no_room_is_not_left() {
     for_each_seed(500, "a_journal_that_finds_no_room", |seed| {
         let mut case = Case::random(seed);
-        case.options.verify = false;
+        case.options.durability.verify = false;
         let (disk, words) = (case.disk(), case.words());
         let used = (2 * case.content.len() + case.old.as_ref().map_or(0, Vec::len)) as u64;
         disk.set_capacity(used + Random::new(seed).below(600));
@@ -299,7 +304,7 @@ fn the_slower_device_is_waited_for() {
     for (source_mb, sink_mb) in [(10, 100), (100, 10)] {
         let mut case = Case::random(1);
         case.content = vec![7; 400 * 1024];
-        case.options = Options { request_bytes: Some(4096), ..Options::default() };
+        case.options = Options::default().with(|it| it.tuning.request_bytes = Some(4096));
         case.source = Device { latency_ps: 0, bytes_per_s: source_mb * 1_000_000, synchronous: false };
         case.sink = Device { latency_ps: 0, bytes_per_s: sink_mb * 1_000_000, synchronous: false };
         let (report, ..) = case.run(&case.disk(), Faults::default());
@@ -317,12 +322,11 @@ fn a_slower_device_has_as_many_requests_as_its_depth() {
         let mut case = Case::random(1);
         case.content = vec![7; 400 * 1024];
         let (source_depth, sink_depth) = (3, 5);
-        case.options = Options {
-            request_bytes: Some(4096),
-            source_depth: Some(source_depth),
-            sink_depth: Some(sink_depth),
-            ..Options::default()
-        };
+        case.options = Options::default().with(|it| {
+            it.tuning.request_bytes = Some(4096);
+            it.tuning.source_depth = Some(source_depth);
+            it.tuning.sink_depth = Some(sink_depth);
+        });
         case.source = Device { latency_ps: 0, bytes_per_s: source_mb * 1_000_000, synchronous: false };
         case.sink = Device { latency_ps: 0, bytes_per_s: sink_mb * 1_000_000, synchronous: false };
         let (.., peaks) = case.run(&case.disk(), Faults::default());

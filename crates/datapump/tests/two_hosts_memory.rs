@@ -115,7 +115,7 @@ impl Attacked {
         let target = self.home.path().join("got");
         let honest = RemoteCopy {
             way_in: WayIn::Open,
-            options: Options { lanes: Some(2), ..Options::default() },
+            options: Options::default().with(|it| it.tuning.lanes = Some(2)),
             connections: Some(2),
             ..self.served.remote(vec![self.served.place("tree/file")], Place::Path(target.clone()))
         };

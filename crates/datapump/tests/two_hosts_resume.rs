@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use datapump::simulation::Random;
-use datapump::{BillHost, CpuStage, Event, Options, Place, RemoteCopy, Report, ServeOptions};
+use datapump::{BillHost, CpuStage, Event, Options, Place, RemoteCopy, Report, ServeOptions, TuningOptions};
 use datapump_core::resume::{JournalMachine, ResumeLife};
 use net_parts::{Served, noise};
 
@@ -128,7 +128,13 @@ impl Ground {
         let (source, target, _) = self.places(push, address);
         let copy = RemoteCopy {
             // As over a short path, however long a handshake takes here.
-            options: Options { source_depth: options.source_depth.or(Some(4)), ..options },
+            options: Options {
+                tuning: TuningOptions {
+                    source_depth: options.tuning.source_depth.or(Some(4)),
+                    ..options.tuning
+                },
+                ..options
+            },
             stop: Arc::clone(stop),
             retry_for: Some(Duration::from_secs(30)),
             ..self.served.remote(vec![source], target)
@@ -151,7 +157,7 @@ impl Ground {
     /// Stops a slow copy once it `has_come` so far; gives its exit status.
     fn cut(&self, push: bool, options: Options, has_come: &dyn Fn() -> bool) -> i32 {
         let stop = Arc::new(AtomicBool::new(false));
-        let options = Options { bytes_per_second: Some(20_000_000), ..options };
+        let options = options.with(|it| it.tuning.bytes_per_second = Some(20_000_000));
         std::thread::scope(|scope| {
             let copy = scope.spawn(|| self.copy(push, &self.served.address, options, &stop).0.exit_status);
             while !has_come() && !copy.is_finished() {
@@ -196,7 +202,7 @@ fn a_host_that_stays_away_ends_the_command() {
         let (source, target, folder) = ground.places(push, &cutter.address.to_string());
         let retry_for = Some(Duration::from_secs(2));
         // Slow enough to be told of its progress.
-        let options = Options { bytes_per_second: Some(20_000_000), ..Options::default() };
+        let options = Options::default().with(|it| it.tuning.bytes_per_second = Some(20_000_000));
         let copy = RemoteCopy { options, retry_for, ..ground.served.remote(vec![source], target) };
         let report = copy.run_reported(&|_| ());
         assert_eq!(report.exit_status, 10, "push {push}");
@@ -266,7 +272,10 @@ impl Ground {
         };
         let (source, target) = if push { (here(name), there(target)) } else { (there(name), here(target)) };
         let copy = RemoteCopy {
-            options: Options { target_is_name: true, bill: true, ..Options::default() },
+            options: Options::default().with(|it| {
+                it.place.target_is_name = true;
+                it.reporting.bill = true;
+            }),
             retry_for: Some(Duration::from_secs(30)),
             ..self.served.remote(vec![source], target)
         };
@@ -331,7 +340,7 @@ fn a_problem_is_told_once_by_all_sessions() {
         let (source, target) =
             if push { (here(&name), there(&target)) } else { (there(&name), here(&target)) };
         let copy = RemoteCopy {
-            options: Options { target_is_name: true, ..Options::default() },
+            options: Options::default().with(|it| it.place.target_is_name = true),
             retry_for: Some(Duration::from_secs(30)),
             ..ground.served.remote(vec![source], target)
         };
@@ -421,7 +430,7 @@ fn what_comes_unhashed_is_not_gone_on_with() {
         let is_told = || journal(&folder).is_some_and(|bytes| synced(&bytes) > 0);
         assert_eq!(ground.cut(push, Options::default(), &is_told), 20, "push {push}");
         assert!(is_told(), "push {push}");
-        let unhashed = Options { unhashed: true, ..Options::default() };
+        let unhashed = Options::default().with(|it| it.network.unhashed = true);
         let is_another = || journal(&folder).is_none() && has_begun(&ground, &folder);
         assert_eq!(ground.cut(push, unhashed, &is_another), 20, "push {push}, unhashed");
         // A stopped copy does not wait for a slow host.

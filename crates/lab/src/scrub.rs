@@ -210,8 +210,11 @@ impl Scrub<'_> {
     }
 
     fn perform(&self, file: u32, job: Job) -> (Report, Vec<Problem>) {
-        let options =
-            Options { inplace: self.arguments.write, target_is_name: true, bill: true, ..Options::default() };
+        let options = Options::default().with(|it| {
+            it.durability.inplace = self.arguments.write;
+            it.place.target_is_name = true;
+            it.reporting.bill = true;
+        });
         let problems = Mutex::new(Vec::new());
         let report = job.options(options).stop(Arc::clone(&self.arguments.stop)).run_reported(&|event| {
             if let Event::Problem(problem) = event {

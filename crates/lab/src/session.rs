@@ -287,7 +287,7 @@ impl<'study> StudySession<'study> {
             (Template::Job(job), _) => {
                 let filled = job.filled(&|name| value(name, cell, prepared, program));
                 let mut filled = filled.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
-                filled.options.latencies = self.study.probes.contains(&Probe::Latency);
+                filled.options.reporting.latencies = self.study.probes.contains(&Probe::Latency);
                 run_job(filled, Arc::clone(&self.stop))
             }
             (Template::Command(_), line) => {

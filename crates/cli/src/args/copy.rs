@@ -289,31 +289,33 @@ impl CopyArguments {
 
     /// What the library is asked for.
     pub fn options(&self) -> Result<Options, String> {
-        let options = Options {
-            reflink: self.reflink,
-            read_ahead: self.read_ahead,
-            uncached: self.uncached,
-            dsync: self.dsync,
-            sync: self.sync.choice(),
-            verify: self.verify,
-            inplace: self.inplace,
-            no_resume: self.no_resume,
-            no_reserve: self.no_reserve,
-            target_is_name: self.operands.no_target_directory,
-            target_is_folder: self.operands.folder().is_some(),
-            make_path: self.operands.mkpath,
-            devices: self.devices,
-            ignore_holes: self.sparse == Sparse::Never,
-            makes_holes: self.sparse == Sparse::Always,
-            notes: self.output.verbose,
-            dry_run: self.dry_run,
-            bill: self.bill,
-            sockets: self.host.sockets.options(),
-            ..self.tuning.options()
-        };
+        let options = self.tuning.options().with(|it| {
+            it.tuning.reflink = self.reflink;
+            it.network.read_ahead = self.read_ahead;
+            it.tuning.uncached = self.uncached;
+            it.measuring.dsync = self.dsync;
+            it.durability.sync = self.sync.choice();
+            it.durability.verify = self.verify;
+            it.durability.inplace = self.inplace;
+            it.durability.no_resume = self.no_resume;
+            it.tuning.no_reserve = self.no_reserve;
+            it.place.target_is_name = self.operands.no_target_directory;
+            it.place.target_is_folder = self.operands.folder().is_some();
+            it.place.make_path = self.operands.mkpath;
+            it.place.devices = self.devices;
+            it.tuning.ignore_holes = self.sparse == Sparse::Never;
+            it.tuning.makes_holes = self.sparse == Sparse::Always;
+            it.reporting.notes = self.output.verbose;
+            it.dry_run = self.dry_run;
+            it.reporting.bill = self.bill;
+            it.network.sockets = self.host.sockets.options();
+        });
         let options = self.links.apply(options);
-        let (keep_links, keep_pipes) = (self.keeps_links(options.follow), self.habits.archive);
-        let options = Options { keep_links, keep_pipes, ..options };
+        let (keep_links, keep_pipes) = (self.keeps_links(options.links.follow), self.habits.archive);
+        let options = options.with(|it| {
+            it.place.keep_links = keep_links;
+            it.place.keep_pipes = keep_pipes;
+        });
         self.given.apply(self.backup.apply(self.tree.apply(options)?)?)
     }
 }

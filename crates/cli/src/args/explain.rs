@@ -131,11 +131,10 @@ impl ExplainArguments {
 
     /// What the library is asked for.
     pub fn options(&self) -> Options {
-        Options {
-            sync: self.sync.choice(),
-            sockets: self.host.sockets.options(),
-            notes: self.output.verbose,
-            ..self.tuning.options()
-        }
+        self.tuning.options().with(|it| {
+            it.durability.sync = self.sync.choice();
+            it.network.sockets = self.host.sockets.options();
+            it.reporting.notes = self.output.verbose;
+        })
     }
 }

@@ -201,9 +201,9 @@ fn perform(name: &str, arguments: &CopyArguments, places: NamedPlaces, output: &
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
-    options.selection.extend(names.map(Selection::Whole));
-    options.own_files = arguments.trace.files();
-    if options.keep.owner {
+    options.selection.rules.extend(names.map(Selection::Whole));
+    options.deletion.own_files = arguments.trace.files();
+    if options.attributes.keep.owner {
         output.tell_fakeroot();
     }
     let words = arguments.tree.unheeded().into_iter().chain(arguments.habits.words());

@@ -68,7 +68,10 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
     );
     let (source, target) = (Place::Path(source), Place::Path(target));
     output.start("demo", std::slice::from_ref(&source), Some(&target));
-    let options = Options { verify: true, target_is_name: true, ..Options::default() };
+    let options = Options::default().with(|it| {
+        it.durability.verify = true;
+        it.place.target_is_name = true;
+    });
     let report = through_tls(runner, folder, source, options);
     let removed = folder.remove();
     if report.exit_status == Status::Done as i32 {

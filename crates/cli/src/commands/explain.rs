@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use datapump::{Options, Place, Status};
+use datapump::{Options, Place, Status, TuningOptions};
 use datapump_lab::advise::explain::{Case, Move, explain as explained};
 
 use crate::args::ExplainArguments;
@@ -67,7 +67,13 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
     let runner = Runner::new(output, shown(&arguments.output));
     // Each lane has a connection: what is tried with other lanes must know of those that were asked for.
     let plain = arguments.options();
-    let options = Options { lanes: plain.lanes.or(arguments.host.connections.filter(|_| far)), ..plain };
+    let options = Options {
+        tuning: TuningOptions {
+            lanes: plain.tuning.lanes.or(arguments.host.connections.filter(|_| far)),
+            ..plain.tuning
+        },
+        ..plain
+    };
     let case = Case { sources, target, options, stop: runner.stop() };
     let mover = |wanted: Move| {
         if wanted.is_real {

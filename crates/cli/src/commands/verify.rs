@@ -6,7 +6,10 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use datapump::units::with_commas;
-use datapump::{Class, Event, Job, Keep, Options, Place, Report, Status};
+use datapump::{
+    AttributeOptions, Class, ComparisonOptions, Event, Job, Keep, NetworkOptions, Options, Place, Report,
+    SelectionOptions, Status,
+};
 
 use crate::args::VerifyArguments;
 use crate::output::Output;
@@ -41,13 +44,16 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
         Err(message) => return output.usage(message),
     };
     let options = Options {
-        content_only,
-        compare_attributes: attributes,
-        keep,
-        sockets,
-        selection,
-        patterns_begin_above: arguments.patterns.has_rules() && is_copied_by_name(arguments, &one, &other),
-        list_is_default: arguments.patterns.list_is_default,
+        comparison: ComparisonOptions { content_only, compare_attributes: attributes, ..tuning.comparison },
+        attributes: AttributeOptions { keep, ..tuning.attributes },
+        network: NetworkOptions { sockets, ..tuning.network },
+        selection: SelectionOptions {
+            rules: selection,
+            patterns_begin_above: arguments.patterns.has_rules()
+                && is_copied_by_name(arguments, &one, &other),
+            list_is_default: arguments.patterns.list_is_default,
+            ..tuning.selection
+        },
         ..tuning
     };
     if attributes {

@@ -103,7 +103,8 @@ fn engines() -> Vec<EngineState> {
 fn try_engine(name: &str, engine: EngineChoice) -> Option<String> {
     let source = Place::Null { bytes: Some(1 << 10), fill: Fill::Zero };
     let job = Job::copy(vec![source], Place::Null { bytes: None, fill: Fill::Zero });
-    let report = job.options(Options { engine, ..Options::default() }).run_reported(&|_event| {});
+    let report =
+        job.options(Options::default().with(|it| it.tuning.engine = engine)).run_reported(&|_event| {});
     (report.engine.got != name).then_some(report.engine.why)
 }
 

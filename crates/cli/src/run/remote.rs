@@ -87,7 +87,7 @@ pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Re
         sources: vec![place],
         target: Place::Null { bytes: None, fill: Fill::Noise },
         compares: false,
-        options: Options { unhashed, ..Options::default() },
+        options: Options::default().with(|it| it.network.unhashed = unhashed),
         way_in,
         connections: None,
         peer_timeout: reach.peer_timeout,
@@ -120,11 +120,11 @@ impl<'host> RemoteCaller<'host> {
         let host = self.host;
         let unhashed = host.reach.insecure.is_some_and(Insecure::is_unhashed);
         RemoteCopy {
-            connections: host.connections.or(wanted.options.lanes),
+            connections: host.connections.or(wanted.options.tuning.lanes),
             peer_timeout: host.reach.peer_timeout,
             memory_bytes: None,
             retry_for: if wanted.is_real { host.retry_for } else { Some(Duration::ZERO) },
-            options: Options { unhashed, ..wanted.options },
+            options: wanted.options.with(|it| it.network.unhashed = unhashed),
             tells_files: false,
             sources: wanted.sources,
             target: wanted.target,

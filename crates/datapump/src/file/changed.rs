@@ -72,7 +72,7 @@ pub(crate) fn read_again(shared: &Shared<'_>, task: &Task) -> Result<bool, Probl
         Held::Here(handle) => read_here(shared, original, handle, &copied),
         Held::There(file) => file.read_again(original, &copied, &shared.stop),
     };
-    if let (Finish::Commit(staged), true) = (&task.finish, shared.settings.options.uncached) {
+    if let (Finish::Commit(staged), true) = (&task.finish, shared.settings.options.tuning.uncached) {
         // What was compared with is in the page cache again.
         let _ = staged.handle.forget_cached();
     }

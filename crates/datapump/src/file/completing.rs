@@ -176,12 +176,12 @@ fn cut_to_length(task: &Task, staged: &StagedFile) -> Result<(), Errno> {
 /// Sets the attributes of what was written.
 pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Result<(), Problem> {
     let original = task.original.as_ref().filter(|original| original.has_attributes());
-    let keep = if original.is_some() { shared.settings.options.keep } else { Keep::NOTHING };
+    let keep = if original.is_some() { shared.settings.options.attributes.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
     let new = new(shared, (task, staged), keep, replaced.as_ref());
     let kept = match original {
         Some(original) => copy_attributes(original, staged, keep, new),
-        None => attributes_of_new(staged, new, shared.settings.options.keep.given),
+        None => attributes_of_new(staged, new, shared.settings.options.attributes.keep.given),
     };
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &task.target_name, errno.0))?;
     let kinds = shared.ledger.tell_lost(lost, || task.target_name.clone());

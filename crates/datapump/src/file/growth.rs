@@ -30,7 +30,7 @@ pub(crate) fn accept(
 ) -> Result<(), Problem> {
     let change = |words: &str| Err(changed(&original.path, words, task.target_is_kept()));
     // A rehearsal writes a part, which gets no name.
-    if shared.settings.options.rehearsal_bytes.is_none() {
+    if shared.settings.options.measuring.rehearsal_bytes.is_none() {
         match (begins_with_copy(shared, task, original)?, &task.tree_file) {
             (Some(false), _) => return change(REWRITTEN),
             (Some(true), _) => cut_off(staged, task.length())

@@ -33,7 +33,7 @@ pub(crate) fn read_back(
 ) -> Result<Option<Arc<Task>>, Problem> {
     let Finish::Commit(staged) = &written.finish else { unreachable!("only what is committed is read back") };
     let handle = Arc::new(staged.reopen_to_read(written.length())?);
-    let wanted = shared.settings.options.direct != Choice::Never;
+    let wanted = shared.settings.options.tuning.direct != Choice::Never;
     let direct = wanted && direct(shared, Some(&handle), &written.target_name).unwrap_or(false);
     if !direct {
         // Best effort: where the cache cannot be passed by, its clean pages are dropped, and the sync made them clean.

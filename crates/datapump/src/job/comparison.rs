@@ -127,7 +127,9 @@ fn folders(
 /// Refuses patterns that mean one name after a copy and another after a mirror: which of the two made what is compared
 /// nobody can tell. And a folder that they leave out whole was not copied: to find it the same would say nothing.
 fn refuse_doubtful_patterns(source: &Path, (options, select): (&Options, &Select)) -> Result<(), Problem> {
-    let Some(name) = source.file_name().filter(|_| options.patterns_begin_above) else { return Ok(()) };
+    let Some(name) = source.file_name().filter(|_| options.selection.patterns_begin_above) else {
+        return Ok(());
+    };
     let refused = |words: String| Err(Problem::new(Class::Usage, Operation::Compare, source, words));
     if let Some(pattern) = select.dependent_on(name) {
         let (pattern, name) = (shown(pattern), shown_path(source));

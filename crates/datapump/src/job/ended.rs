@@ -64,7 +64,7 @@ impl Job {
     ) -> Ledger<'run> {
         Ledger {
             events,
-            notes: self.options.notes,
+            notes: self.options.reporting.notes,
             tells_each: self.tells_files,
             is_full_told,
             hides_target: self.hides_target,
@@ -72,7 +72,7 @@ impl Job {
             tally: std::sync::Mutex::new(self.tally()),
             full: Full::default(),
             failed_whole: AtomicBool::new(false),
-            lossy_target: self.target_disk.in_order.map(|_| self.options.keep.given),
+            lossy_target: self.target_disk.in_order.map(|_| self.options.attributes.keep.given),
         }
     }
 
@@ -82,8 +82,8 @@ impl Job {
             got: "none".into(),
             why: String::new(),
         };
-        let reflink = AskedAndGot { got: "never".into(), ..asked(self.options.reflink) };
-        Tally { direct: asked(self.options.direct), reflink, ..Tally::default() }
+        let reflink = AskedAndGot { got: "never".into(), ..asked(self.options.tuning.reflink) };
+        Tally { direct: asked(self.options.tuning.direct), reflink, ..Tally::default() }
     }
 
     /// The report of a job that was run.
@@ -108,7 +108,7 @@ impl Job {
         self.tell_uncompared(shared, status);
         self.tell_unmatched(shared, status);
         let (exit_status, cut_leaves) = (status as i32, self.cut_leaves(&tally, shared, status));
-        let syncs = self.options.sync != crate::Sync::None && self.work == JobKind::Copy;
+        let syncs = self.options.durability.sync != crate::Sync::None && self.work == JobKind::Copy;
         let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
         let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
         let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
@@ -205,7 +205,7 @@ impl Job {
     }
     /// A comparison that finds two places the same tells what it did not compare, unless content alone was asked for.
     fn tell_uncompared(&self, shared: &Shared<'_>, status: Status) {
-        let asked = self.options.content_only || self.options.compare_attributes;
+        let asked = self.options.comparison.content_only || self.options.comparison.compare_attributes;
         if self.work == JobKind::Compare && !asked && matches!(status, Status::Done | Status::Failed) {
             (shared.ledger.events)(Event::Notice(UNCOMPARED.into()));
         }
@@ -215,7 +215,7 @@ impl Job {
     /// walked whole tells nothing.
     fn tell_unmatched(&self, shared: &Shared<'_>, status: Status) {
         let is_whole = status == Status::Done || (self.work == JobKind::Compare && status == Status::Failed);
-        if is_whole && !self.options.existing {
+        if is_whole && !self.options.comparison.existing {
             let notice = shared.trees.select.unmatched().map(Event::Notice);
             notice.into_iter().for_each(shared.ledger.events);
         }

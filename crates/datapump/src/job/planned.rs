@@ -73,7 +73,7 @@ impl Job {
         trees.rules = trees.rules.where_parts_remain(parts_remain);
         trees.flags.parts_remain = parts_remain;
         trees.flags.purpose = match self.work {
-            JobKind::Compare if self.options.compares_backwards => NamePurpose::VerifyBackwards,
+            JobKind::Compare if self.options.comparison.compares_backwards => NamePurpose::VerifyBackwards,
             JobKind::Compare => NamePurpose::Verify,
             _ => NamePurpose::Copy,
         };
@@ -83,12 +83,12 @@ impl Job {
     /// Finds out how the target's file system takes files. Where that is in order, holes are written as zeros.
     fn find_in_order(&mut self, items: &[Item]) -> Result<(), Problem> {
         let makes_files = self.work == JobKind::Copy && !self.options.dry_run;
-        if !makes_files || self.options.rehearsal_bytes.is_some() {
+        if !makes_files || self.options.measuring.rehearsal_bytes.is_some() {
             return Ok(());
         }
         self.target_disk = TargetDisk::of(items);
         let Some(takes) = self.target_disk.in_order else { return Ok(()) };
-        self.options.ignore_holes = true;
+        self.options.tuning.ignore_holes = true;
         in_order_target::check(takes, (&self.options, self.pieces.is_some()), &self.target.to_string())
     }
 
@@ -121,10 +121,10 @@ impl Job {
 
     /// The folders above the target, and the target in them, where some are missing and are to be made.
     fn missing_above(&self) -> Result<Option<(PathAbove, PathAt)>, Problem> {
-        let here = self.target.local_path().filter(|_| self.options.make_path && self.found.is_none());
+        let here = self.target.local_path().filter(|_| self.options.place.make_path && self.found.is_none());
         let here = here.map(|path| PathAbove::of(path.to_path_buf(), path));
         let Some(above) = self.above.clone().or(here) else { return Ok(None) };
-        let above = above.of_folder(self.sources.len() > 1 && !self.options.target_is_name);
+        let above = above.of_folder(self.sources.len() > 1 && !self.options.place.target_is_name);
         let promised = above.promised().map_err(|errno| self.cannot_make(errno))?;
         Ok(promised.map(|promised| (above, promised)))
     }
@@ -165,7 +165,7 @@ impl Job {
     /// Errors: what would be refused before anything is written, and the problem of the only source: it is missing, or
     /// the folder of its target is, or it is a link, pipe or device in the place of a folder that is not empty.
     pub fn plan(&self) -> Result<(Vec<Planned>, Vec<Problem>), Problem> {
-        let (items, mut problems) = self.items(&Select::new(&self.options.selection)?)?;
+        let (items, mut problems) = self.items(&Select::new(&self.options.selection.rules)?)?;
         let mut planned = Vec::new();
         for item in &items {
             match check_target_folder(item, &self.options).and_then(|()| check_entry_place(item)) {

@@ -17,9 +17,9 @@ impl Job {
     /// Before anything else of a run. Where a sandbox refuses syncfs(2), no call syncs a whole tree and reports what
     /// could not be written: each file and each directory is synced by itself.
     pub(super) fn prepare(&mut self) {
-        let is_one_call = self.options.sync == Sync::End && !self.platform.is_simulated();
+        let is_one_call = self.options.durability.sync == Sync::End && !self.platform.is_simulated();
         if is_one_call && self.work == JobKind::Copy && !KernelCall::Syncfs.is_offered() {
-            self.options.sync = Sync::Each;
+            self.options.durability.sync = Sync::Each;
         }
         self.read_ahead();
     }
@@ -27,13 +27,13 @@ impl Job {
     /// What a program asks for beside the options: a hook takes the hash's place, and pieces are of one file, whose
     /// other bytes stay.
     pub(super) fn check_pieces(&self) -> Result<(), Problem> {
-        if self.hook.is_some() && self.options.verify {
+        if self.hook.is_some() && self.options.durability.verify {
             return Err(Problem::usage("a job with a hook hashes nothing: it cannot verify"));
         }
         let is_one = self.sources.len() == 1;
         let keeps_the_rest = match self.target {
             Place::Null { .. } => true,
-            Place::Path(_) => self.options.inplace,
+            Place::Path(_) => self.options.durability.inplace,
             _ => false,
         };
         match self.pieces {
@@ -45,7 +45,7 @@ impl Job {
     }
 
     pub(super) fn check_link_dest_exists(&self) -> Result<(), Problem> {
-        self.options.link_dest.iter().try_for_each(|path| {
+        self.options.links.link_dest.iter().try_for_each(|path| {
             let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);
             match self.platform.disk.metadata(path) {
                 Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
@@ -84,11 +84,15 @@ impl Job {
         let is_made = matches!(item.target, Target::File(_) | Target::Tree(_) | Target::Entry(_));
         let is_file = matches!(item.source, Place::Path(_)) || self.remote_host.is_some();
         let flags = [
-            (options.permissions.is_some() && !is_made, "--chmod", "makes no file"),
-            (options.ownership.is_some() && !is_made, "--chown", "makes no file"),
-            (options.makes_holes && !is_made, "--sparse=always", "makes no file"),
-            (options.remove_sources && !is_made, "--remove-source-files", "makes no file"),
-            (options.remove_sources && !is_file, "--remove-source-files", "reads no file of this host"),
+            (options.attributes.permissions.is_some() && !is_made, "--chmod", "makes no file"),
+            (options.attributes.ownership.is_some() && !is_made, "--chown", "makes no file"),
+            (options.tuning.makes_holes && !is_made, "--sparse=always", "makes no file"),
+            (options.deletion.remove_sources && !is_made, "--remove-source-files", "makes no file"),
+            (
+                options.deletion.remove_sources && !is_file,
+                "--remove-source-files",
+                "reads no file of this host",
+            ),
         ];
         match flags.into_iter().find(|(is_unheeded, ..)| *is_unheeded) {
             Some((_, flag, why)) => {
@@ -101,7 +105,8 @@ impl Job {
 
     /// A link that is named may be followed; one that leads out of where it stands is not for `--safe-links`.
     pub(super) fn check_safe_names(&self) -> Result<(), Problem> {
-        let paths = self.sources.iter().filter_map(Place::local_path).filter(|_| self.options.safe_links);
+        let paths =
+            self.sources.iter().filter_map(Place::local_path).filter(|_| self.options.links.safe_links);
         let is_unsafe = |path: &&Path| {
             let link = std::fs::read_link(path).ok().filter(|_| !names_descriptor(path));
             link.is_some_and(|to| leads_out(0, to.as_os_str()))
@@ -116,7 +121,7 @@ impl Job {
     pub(super) fn check_verify(&self, item: &Item) -> Result<(), Problem> {
         let words = match item.target {
             Target::File(_) | Target::Tree(_) | Target::Compare(_) | Target::Entry(_) => return Ok(()),
-            _ if !self.options.verify => return Ok(()),
+            _ if !self.options.durability.verify => return Ok(()),
             Target::Device(_) => "leave it out, and compare afterwards with cmp",
             Target::Stripe(_) => "leave it out, and compare afterwards: pump verify stripe:FILE.toml SOURCE",
             Target::Special(_) | Target::Stream | Target::Null => "leave it out",

@@ -21,7 +21,8 @@ pub(crate) fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) 
     let usual = Options::defaults(reads);
     let source_serial = items.iter().any(Item::source_is_stream);
     let sink_serial = items.iter().any(Item::target_is_stream);
-    let asked_bytes = options.request_bytes.unwrap_or_else(|| request_bytes(items, usual.request_bytes));
+    let asked_bytes =
+        options.tuning.request_bytes.unwrap_or_else(|| request_bytes(items, usual.request_bytes));
     let [from, to] = stripes(items);
     let request_bytes =
         from.iter().chain(&to).fold(asked_bytes, |bytes, stripe: &StripeMap| stripe.request_bytes(bytes));
@@ -30,14 +31,14 @@ pub(crate) fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) 
             stripe.map_or(usual, |stripe| stripe.depth(request_bytes).min(Options::DEPTH_MAX))
         })
     };
-    let source_depth = depth(options.source_depth, usual.source_depth, from);
-    let grows = options.source_depth.is_none() && !source_serial;
-    let most = options.source_depth_max.unwrap_or(usual.source_depth_max).max(source_depth);
+    let source_depth = depth(options.tuning.source_depth, usual.source_depth, from);
+    let grows = options.tuning.source_depth.is_none() && !source_serial;
+    let most = options.limits.source_depth_max.unwrap_or(usual.source_depth_max).max(source_depth);
     Shape {
         request_bytes,
         source_depth,
         source_depth_max: if grows { most } else { source_depth },
-        sink_depth: depth(options.sink_depth, usual.sink_depth, to),
+        sink_depth: depth(options.tuning.sink_depth, usual.sink_depth, to),
         in_order: sink_serial,
         source_serial,
         sink_serial,
@@ -79,7 +80,7 @@ pub(crate) struct SlotPool {
 
 impl SlotPool {
     pub(crate) fn of(options: &Options, has_twins: bool) -> SlotPool {
-        let bytes = options.pool_bytes_max.unwrap_or(Options::POOL_BYTES_MAX);
+        let bytes = options.limits.pool_bytes_max.unwrap_or(Options::POOL_BYTES_MAX);
         SlotPool { bytes, group_bytes: u64::MAX, has_twins }
     }
 
@@ -150,7 +151,7 @@ pub(crate) fn most_lanes(
     let Shape { source_depth, source_depth_max, sink_depth, source_serial, sink_serial, .. } = settings.shape;
     let is_alone = settings.has_trees || source_serial || sink_serial || settings.options.dry_run;
     let worth = bytes.map_or(u32::MAX, lanes_worth);
-    match settings.options.lanes_max {
+    match settings.options.limits.lanes_max {
         Some(most) if is_far && !is_alone => {
             let slots = (source_depth + sink_depth, source_depth_max + sink_depth);
             let fit = pool.lanes(settings.shape);
@@ -192,19 +193,19 @@ pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) 
     let some_stay = (rules.leaves_some() && stands) || was_begun;
     let usual = Options::defaults(Reads::FarTrees).request_bytes;
     // Files are compared by their digests. What differs, or does not stand, is requested.
-    let reads_both = compares || (options.checksum && stands && !was_begun);
-    let sums = reads_both && !options.unhashed;
-    let places_alone = options.selection.iter().any(is_list);
+    let reads_both = compares || (options.comparison.checksum && stands && !was_begun);
+    let sums = reads_both && !options.network.unhashed;
+    let places_alone = options.selection.rules.iter().any(is_list);
     let some_stay = some_stay && !compares && !sums;
-    let looks_only = options.dry_run || some_stay || places_alone || !options.link_dest.is_empty();
-    let tells = options.keep.acl || options.keep.xattrs;
-    let looks = rules.leaves_unread() || options.changes || options.dry_run;
-    let updates = (looks && stands) || !options.link_dest.is_empty();
+    let looks_only = options.dry_run || some_stay || places_alone || !options.links.link_dest.is_empty();
+    let tells = options.attributes.keep.acl || options.attributes.keep.xattrs;
+    let looks = rules.leaves_unread() || options.reporting.changes || options.dry_run;
+    let updates = (looks && stands) || !options.links.link_dest.is_empty();
     AheadRequest {
-        file_bytes_max: if looks_only { 0 } else { options.request_bytes.unwrap_or(usual) },
+        file_bytes_max: if looks_only { 0 } else { options.tuning.request_bytes.unwrap_or(usual) },
         sums: sums && !looks_only,
         places_alone,
-        with_attributes: if compares { options.compare_attributes } else { updates && tells },
+        with_attributes: if compares { options.comparison.compare_attributes } else { updates && tells },
     }
 }
 
@@ -238,7 +239,7 @@ pub(crate) fn null_blocks(items: &[Item], request_bytes: u32) -> Option<u64> {
 pub(crate) fn served(options: &Options, has_streams: bool) -> Shape {
     let usual = Options::defaults(Reads::ForAnother);
     let shape = Shape {
-        request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
+        request_bytes: options.tuning.request_bytes.unwrap_or(usual.request_bytes),
         source_depth: usual.source_depth,
         source_depth_max: usual.source_depth,
         sink_depth: usual.sink_depth,
@@ -247,15 +248,15 @@ pub(crate) fn served(options: &Options, has_streams: bool) -> Shape {
         sink_serial: true,
         assemble: true,
     };
-    let lanes = options.lanes.unwrap_or(usual.lanes);
-    let shape = SlotPool::of(options, false).fitted(shape, options.source_depth, lanes);
+    let lanes = options.tuning.lanes.unwrap_or(usual.lanes);
+    let shape = SlotPool::of(options, false).fitted(shape, options.tuning.source_depth, lanes);
     Shape { source_depth_max: shape.source_depth, ..shape }
 }
 
 /// Large files of a tree are moved by as many lanes as bytes are computed on, else one: more of them in flight cost
 /// speed on one serial device.
 pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool) -> usize {
-    match options.lanes {
+    match options.tuning.lanes {
         _ if !has_trees => usize::MAX,
         Some(lanes) => lanes.div_ceil(2) as usize,
         None if hashes => Options::defaults(Reads::Trees).lanes as usize,
@@ -318,11 +319,12 @@ mod tests {
 
     #[test]
     fn little_memory_has_fewer_requests_and_keeps_those_that_are_asked() {
-        let options = |source_depth| Options {
-            request_bytes: Some(1 << 20),
-            source_depth,
-            pool_bytes_max: Some(32 << 20),
-            ..Options::default()
+        let options = |source_depth| {
+            Options::default().with(|it| {
+                it.tuning.request_bytes = Some(1 << 20);
+                it.tuning.source_depth = source_depth;
+                it.limits.pool_bytes_max = Some(32 << 20);
+            })
         };
         let fitted = |asked, lanes| {
             let options = options(asked);
@@ -333,13 +335,13 @@ mod tests {
         // 4 lanes of 16 and 2 requests took 72 MiB.
         assert_eq!([2, 4, 16].map(|lanes| fitted(None, lanes)), [(14, true), (6, true), (1, false)]);
         assert_eq!([4, 8].map(|asked| fitted(Some(asked), 4)), [(4, true), (8, false)]);
-        let given = |lanes| served(&Options { lanes: Some(lanes), ..options(None) }, false);
+        let given = |lanes| served(&options(None).with(|it| it.tuning.lanes = Some(lanes)), false);
         assert_eq!([2, 10].map(|lanes| given(lanes).source_depth_max), [4, 2]);
     }
 
     #[test]
     fn a_control_group_with_little_memory_has_fewer_lanes_and_requests() {
-        let options = Options { request_bytes: Some(1 << 20), ..Options::default() };
+        let options = Options::default().with(|it| it.tuning.request_bytes = Some(1 << 20));
         let shape = of(&[], &options, Reads::Trees, false);
         for (group, twins, lanes, depth) in [
             (None, true, 4, 2),
@@ -361,8 +363,9 @@ mod tests {
     /// the limit.
     #[test]
     fn what_is_checked_is_what_the_run_has() {
-        let shape =
-            |reads| of(&[], &Options { request_bytes: Some(1 << 20), ..Options::default() }, reads, false);
+        let shape = |reads| {
+            of(&[], &Options::default().with(|it| it.tuning.request_bytes = Some(1 << 20)), reads, false)
+        };
         let refused = POOL.check(shape(Reads::FarTrees), 256).expect_err("4.5 GiB");
         assert!(refused.starts_with("256 lanes x 18 requests of 1.0 MiB need 4.5 GiB"), "{refused}");
         for (reads, lanes, twins, holds) in [

@@ -65,7 +65,8 @@ impl Lane<'_> {
     /// Lanes that move pieces of large files.
     fn lanes(&self) -> u32 {
         let settings = &self.shared.settings;
-        let lanes = settings.options.lanes.unwrap_or(settings.usual_lanes).max(self.shared.gate.open());
+        let lanes =
+            settings.options.tuning.lanes.unwrap_or(settings.usual_lanes).max(self.shared.gate.open());
         lanes.min(settings.lanes_for_pieces.try_into().unwrap_or(u32::MAX)).max(1)
     }
 

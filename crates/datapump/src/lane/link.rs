@@ -45,7 +45,7 @@ impl Lane<'_> {
                 // What came is a digest, and the slot holds other bytes.
                 return task.source.gives_sums();
             }
-            Connection::Send(_) if self.shared.settings.options.unhashed => return true,
+            Connection::Send(_) if self.shared.settings.options.network.unhashed => return true,
             Connection::Send(_) => {}
         }
         self.performer.submit();

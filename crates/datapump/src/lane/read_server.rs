@@ -203,7 +203,7 @@ fn task(shared: &Shared<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> 
     let (handle, align_bytes) = given.for_block(at, len);
     let handle = Arc::clone(handle);
     // A direct request leaves nothing in the cache anyway.
-    let uncached = shared.settings.options.uncached && align_bytes == 1;
+    let uncached = shared.settings.options.tuning.uncached && align_bytes == 1;
     let flags = TransferFlags { uncached, durable: false };
     let source = Source::File(FileEnd { handle, align_bytes, buffered: None, flags, skips_zeros: false });
     Arc::new(Task::new(parts(shared, PathBuf::new(), source, Some(vec![(at, at + u64::from(len))]))))

@@ -105,8 +105,14 @@ impl TwoHosts {
 
     fn options(&self) -> Options {
         // One lane, whose thread is the only one.
-        let once = Options { lanes: Some(1), target_is_name: true, ..Options::default() };
-        Options { engine: EngineChoice::Inline, sync: Sync::None, ..once }
+        let once = Options::default().with(|it| {
+            it.tuning.lanes = Some(1);
+            it.place.target_is_name = true;
+        });
+        once.with(|it| {
+            it.tuning.engine = EngineChoice::Inline;
+            it.durability.sync = Sync::None;
+        })
     }
 
     /// The side that is read: its control connection and what it gives go on while this thread waits. Gives how the
@@ -355,7 +361,7 @@ fn same(one: &Path, other: &Path, row: &str) {
     let differ = Mutex::new(Vec::new());
     // Without a ring: when the kernel has taken one down it wakes this thread, and a folder that is listed just then is
     // listed in two parts.
-    let options = Options { engine: EngineChoice::Inline, ..Options::default() };
+    let options = Options::default().with(|it| it.tuning.engine = EngineChoice::Inline);
     let compared = Job::compare(Place::Path(one.into()), Place::Path(other.into())).options(options);
     let report = compared.run_reported(&|event| {
         if let Event::Problem(problem) = event {
@@ -458,7 +464,7 @@ fn round_trips_are_counted() {
 fn an_update_with_nothing_to_do_costs_its_names() {
     let stage = TwoHosts::new();
     make_tree(&stage.path("from"), 300);
-    let options = Options { update: Update::Differs, ..stage.options() };
+    let options = stage.options().with(|it| it.comparison.update = Update::Differs);
     for way in [Direction::Pull, Direction::Push] {
         let target = format!("to {way:?}");
         let first = stage.copy(way, ("from", &target), options.clone());
@@ -481,7 +487,7 @@ fn what_nobody_wants_is_dropped_and_counted() {
     make_tree(&stage.path("from"), 300);
     for (pattern, dropped) in [("/sub/", false), ("file-*", true)] {
         let selection = vec![Selection::Exclude(pattern.into())];
-        let options = Options { selection, ..stage.options() };
+        let options = stage.options().with(|it| it.selection.rules = selection);
         for way in [Direction::Pull, Direction::Push] {
             let row = format!("{pattern} {way:?}").replace('/', "_");
             let outcome = stage.copy(way, ("from", &row), options.clone());

@@ -62,7 +62,8 @@ pub(crate) fn lets_more_in(there: &Meta, source: &Meta) -> bool {
 /// How a file gets its bytes, where that is in order. One that takes bytes anywhere can be written where it is.
 pub(crate) fn in_order_at(shared: &Shared<'_>, at: &PathAt) -> Option<InOrder> {
     let takes = shared.settings.in_order_on(|| at.folder_device().ok())?;
-    let is_in_place = shared.settings.options.inplace && !takes.refuses_gaps && at.metadata().is_ok();
+    let is_in_place =
+        shared.settings.options.durability.inplace && !takes.refuses_gaps && at.metadata().is_ok();
     (!is_in_place).then_some(takes)
 }
 
@@ -73,7 +74,8 @@ pub(crate) fn in_order(
     original: Option<&Original>,
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
-    let stays_open = |existing: &Handle| cannot_be_closed(existing, original, shared.settings.options.keep);
+    let stays_open =
+        |existing: &Handle| cannot_be_closed(existing, original, shared.settings.options.attributes.keep);
     StagedFile::replacing_in_order(at, takes, &stays_open, siblings)
 }
 
@@ -86,7 +88,7 @@ pub(crate) fn in_place(
 ) -> Result<StagedFile, Problem> {
     resumed::forget(shared, || at.folder_to_sync().ok(), (at.name().unwrap_or_default(), &at.path));
     let staged = StagedFile::in_place(at, siblings)?;
-    let keep = shared.settings.options.keep;
+    let keep = shared.settings.options.attributes.keep;
     if shared.settings.pieces.is_none() && stays_open(&staged, original, keep) {
         let (path, why) = (shown_path(&at.path), "because others could read it");
         let words = format!("'{path}': its mode cannot be set; it is replaced by a new file, {why}");

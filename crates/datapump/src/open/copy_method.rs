@@ -56,19 +56,19 @@ pub(crate) struct How {
 pub(crate) fn decide(facts: &Facts, options: &Options) -> How {
     let both_files = facts.source_is_file && facts.sink_is_file && facts.whole_file;
     // A copy inside the kernel shares blocks where the file system can: copy_file_range(2).
-    let may_share = options.reflink != Choice::Never && !options.makes_holes;
+    let may_share = options.tuning.reflink != Choice::Never && !options.tuning.makes_holes;
     let in_kernel_possible = !facts.in_order
         && both_files
         && facts.same_file_system
         && !facts.bytes_are_looked_at
-        && !options.inplace
+        && !options.durability.inplace
         && may_share;
     let try_reflink = in_kernel_possible;
-    let (in_kernel, source_direct, sink_direct, why) = match options.direct {
+    let (in_kernel, source_direct, sink_direct, why) = match options.tuning.direct {
         _ if facts.in_order => in_order(facts, options),
         Choice::Always => (false, facts.source_is_file, facts.sink_is_file, "direct I/O was asked for"),
-        _ if options.uncached => (false, false, false, "uncached I/O was asked for"),
-        _ if options.dsync => ways(facts, options, false, options.direct == Choice::Never),
+        _ if options.tuning.uncached => (false, false, false, "uncached I/O was asked for"),
+        _ if options.measuring.dsync => ways(facts, options, false, options.tuning.direct == Choice::Never),
         choice => ways(facts, options, in_kernel_possible, choice == Choice::Never),
     };
     How { try_reflink, in_kernel, source_direct, sink_direct, why }
@@ -77,10 +77,10 @@ pub(crate) fn decide(facts: &Facts, options: &Options) -> How {
 /// The kernel would hand a direct write on in parts of its own, and copy by its own rules.
 fn in_order(facts: &Facts, options: &Options) -> (bool, bool, bool, &'static str) {
     let warm = facts.cached.is_some_and(|fraction| fraction > WARM_FRACTION);
-    let source_direct = match options.direct {
+    let source_direct = match options.tuning.direct {
         Choice::Always => true,
         Choice::Never => false,
-        Choice::Auto => !warm && !options.uncached && facts.size_bytes >= DIRECT_MIN_BYTES,
+        Choice::Auto => !warm && !options.tuning.uncached && facts.size_bytes >= DIRECT_MIN_BYTES,
     };
     (
         false,
@@ -98,7 +98,7 @@ fn ways(
 ) -> (bool, bool, bool, &'static str) {
     let size = facts.size_bytes;
     let warm = facts.cached.is_some_and(|fraction| fraction > WARM_FRACTION);
-    let synced = options.sync != Sync::None && facts.synced_alone;
+    let synced = options.durability.sync != Sync::None && facts.synced_alone;
     if in_kernel_possible && size <= IN_KERNEL_MAX_BYTES {
         return (true, false, false, "small: one in-kernel copy");
     }
@@ -139,7 +139,7 @@ mod tests {
             synced_alone: true,
         };
         let synced = Options::default();
-        let unsynced = Options { sync: Sync::None, ..Options::default() };
+        let unsynced = Options::default().with(|it| it.durability.sync = Sync::None);
         for (size, cached, options, way) in [
             (4 << 30, 0.0, &synced, "direct both"),
             (1 << 30, 1.0, &synced, "direct write"),
@@ -159,7 +159,7 @@ mod tests {
                 (false, false, false) => "buffered",
                 odd => panic!("{odd:?}"),
             };
-            assert_eq!(got, way, "{size} bytes, {cached} cached, {:?}", options.sync);
+            assert_eq!(got, way, "{size} bytes, {cached} cached, {:?}", options.durability.sync);
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
                 synced_alone: true,
             };
             for direct in [Choice::Auto, Choice::Always, Choice::Never] {
-                let how = decide(&facts, &Options { direct, ..Options::default() });
+                let how = decide(&facts, &Options::default().with(|it| it.tuning.direct = direct));
                 assert!(!how.in_kernel && !how.try_reflink && !how.sink_direct, "{size_bytes} {direct:?}");
             }
         }

@@ -16,7 +16,7 @@ const PAGE_BYTES: u32 = 4096;
 /// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.
 pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
     let Some(handle) = handle else { return Ok(false) };
-    let demanded = shared.settings.options.direct == Choice::Always;
+    let demanded = shared.settings.options.tuning.direct == Choice::Always;
     let align_bytes = handle.direct_alignment_bytes();
     // Whole pages: a buffered tail must share none with a direct request.
     let unit_bytes = align_bytes.max(PAGE_BYTES);

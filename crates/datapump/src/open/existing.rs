@@ -55,8 +55,8 @@ pub(crate) fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Resu
         return Ok(());
     }
     let lists =
-        options.selection.iter().any(|part| matches!(part, Selection::Names(..) | Selection::Whole(_)));
-    let flag = match (options.delete, lists && !options.list_is_default) {
+        options.selection.rules.iter().any(|part| matches!(part, Selection::Names(..) | Selection::Whole(_)));
+    let flag = match (options.deletion.delete, lists && !options.selection.list_is_default) {
         (true, _) => "--delete",
         (_, true) => "--files-from",
         _ => return Ok(()),
@@ -96,7 +96,8 @@ pub(crate) fn pass_by(shared: &Shared<'_>, item: &Item) {
 /// The work that is left for a file.
 pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem> {
     let rules = &shared.trees.rules;
-    let decides = rules.leaves_some() || rules.passes_some() || !shared.settings.options.link_dest.is_empty();
+    let decides =
+        rules.leaves_some() || rules.passes_some() || !shared.settings.options.links.link_dest.is_empty();
     let at =
         item.target.at().filter(|_| !shared.settings.compares && (decides || shared.settings.itemizes()));
     let Some(at) = at else { return Ok(FileNext::Copy(None)) };
@@ -191,7 +192,8 @@ impl AttributeCarrier {
 /// Whether extended attributes or access control lists are not those of what stands there. What cannot be told is not
 /// taken for equal.
 fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
-    let (keep, Ok(Folder::Os(folder)), Some(name)) = (shared.settings.options.keep, at.folder(), at.name())
+    let (keep, Ok(Folder::Os(folder)), Some(name)) =
+        (shared.settings.options.attributes.keep, at.folder(), at.name())
     else {
         return false;
     };
@@ -257,7 +259,7 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
         from,
         meta,
         AttributeHolder::Held(&held),
-        shared.settings.options.keep,
+        shared.settings.options.attributes.keep,
         New::default(),
     );
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &at.path, errno.0))?;
@@ -275,7 +277,7 @@ fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Optio
     let Some(meta) = item.meta.as_ref().filter(|_| !shared.trees.rules.reads_content()) else {
         return Ok(None);
     };
-    for folder in &shared.settings.options.link_dest {
+    for folder in &shared.settings.options.links.link_dest {
         if let Some(there) = link_to_one_in(shared, folder, (item, meta), at)? {
             return Ok(Some(there));
         }

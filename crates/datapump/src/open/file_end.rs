@@ -13,21 +13,21 @@ use crate::run::Shared;
 
 /// The end that is read, or compared.
 pub(crate) fn of_source(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
-    let flags = TransferFlags { uncached: shared.settings.options.uncached, durable: false };
+    let flags = TransferFlags { uncached: shared.settings.options.tuning.uncached, durable: false };
     FileEnd { flags, ..file_end(handle, direct) }
 }
 
 /// The end that is written.
 fn of_sink(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
     let options = &shared.settings.options;
-    let flags = TransferFlags { uncached: options.uncached, durable: options.dsync };
+    let flags = TransferFlags { uncached: options.tuning.uncached, durable: options.measuring.dsync };
     FileEnd { flags, ..file_end(handle, direct) }
 }
 
 /// A file that gets a name. What an earlier run left may hold other bytes where the source has zeros.
 pub(crate) fn of_staged(shared: &Shared<'_>, staged: &StagedFile, direct: bool) -> FileEnd {
     let is_new = !staged.is_in_place() && !staged.is_in_order() && staged.earlier().is_none();
-    let skips_zeros = shared.settings.options.makes_holes && is_new;
+    let skips_zeros = shared.settings.options.tuning.makes_holes && is_new;
     FileEnd { skips_zeros, ..of_sink(shared, Arc::clone(&staged.handle), direct) }
 }
 

@@ -19,7 +19,7 @@ const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
 
 /// The ranges, of a rehearsal as far as so many bytes of them.
 pub(crate) fn rehearsed(shared: &Shared<'_>, ranges: Option<ByteRanges>) -> Option<ByteRanges> {
-    match shared.settings.options.rehearsal_bytes {
+    match shared.settings.options.measuring.rehearsal_bytes {
         Some(most) => ranges.map(|ranges| first_bytes(&ranges, most)),
         None => ranges,
     }
@@ -55,7 +55,7 @@ pub(crate) fn compression(
 
 /// Direct writes are not compressed, unless the user asks for direct I/O.
 pub(crate) fn compressible(shared: &Shared<'_>, how: How, compression: Compression) -> How {
-    let is_direct = how.sink_direct && shared.settings.options.direct != Choice::Always;
+    let is_direct = how.sink_direct && shared.settings.options.tuning.direct != Choice::Always;
     match is_direct && compression == Compression::Cached {
         true => How {
             sink_direct: false,
@@ -86,18 +86,20 @@ pub(crate) fn reserve(
     let length = meta.map_or(total, |meta| meta.size_bytes);
     let (is_sparse, is_compressed) = (total != length, compression != Compression::Never);
     let options = shared.settings.options;
-    if options.rehearsal_bytes.is_some() {
+    if options.measuring.rehearsal_bytes.is_some() {
         staged.has_room_to_rehearse(total)?;
     } else if total <= u64::from(shared.settings.shape.request_bytes) && !is_sparse {
         return Ok(());
     }
-    let is_small = options.sync == Sync::None && total <= RESERVE_UNSYNCED_MIN_BYTES;
+    let is_small = options.durability.sync == Sync::None && total <= RESERVE_UNSYNCED_MIN_BYTES;
     let reserve = |ranges: &[(u64, u64)], length| {
         shared.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(drop)
     };
-    match options.rehearsal_bytes {
+    match options.measuring.rehearsal_bytes {
         Some(_) if !is_compressed => reserve(ranges, ranges.last().map_or(0, |range| range.1)),
-        None if !is_compressed && !options.no_reserve && (is_sparse || !is_small) => reserve(ranges, length),
+        None if !is_compressed && !options.tuning.no_reserve && (is_sparse || !is_small) => {
+            reserve(ranges, length)
+        }
         // A file with holes gets its length this way.
         None if is_sparse => reserve(&[], length),
         _ => {
@@ -135,7 +137,8 @@ pub(crate) fn of_stripe(
 ) -> Result<(), Problem> {
     let options = shared.settings.options;
     let Some(&(_, end)) = ranges.and_then(|ranges| ranges.last()) else { return Ok(()) };
-    let is_reserved = !options.no_reserve && (options.sync != Sync::None || end > RESERVE_UNSYNCED_MIN_BYTES);
+    let is_reserved = !options.tuning.no_reserve
+        && (options.durability.sync != Sync::None || end > RESERVE_UNSYNCED_MIN_BYTES);
     shared.aside(
         |waits| &mut waits.reserving,
         || {

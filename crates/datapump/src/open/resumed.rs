@@ -26,15 +26,18 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
         if shared.settings.platform.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
     let original = original.filter(|original| original.watched && original.meta.size_bytes >= min_bytes)?;
     // To verify is to compare with what the source gave, and of what an earlier run wrote that is not known any more.
-    let is_wanted = shared.settings.writes && !options.no_resume && !options.inplace && !options.verify;
+    let is_wanted = shared.settings.writes
+        && !options.durability.no_resume
+        && !options.durability.inplace
+        && !options.durability.verify;
     // A later run that hashes would take over what this one got without.
-    let is_wanted = is_wanted && !options.unhashed && shared.settings.in_order.is_none();
+    let is_wanted = is_wanted && !options.network.unhashed && shared.settings.in_order.is_none();
     if !is_wanted || how.in_kernel {
         return None;
     }
-    let lanes = options.lanes.unwrap_or(shared.settings.usual_lanes).max(shared.gate.most());
+    let lanes = options.tuning.lanes.unwrap_or(shared.settings.usual_lanes).max(shared.gate.most());
     let depths = u64::from(shared.settings.shape.source_depth_max + shared.settings.shape.sink_depth);
-    let is_unsynced = options.sync == Sync::None;
+    let is_unsynced = options.durability.sync == Sync::None;
     let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
     Some(ResumeRequest {
         source: resume::source_id(&original.meta),
@@ -64,7 +67,7 @@ pub(crate) fn forget(
     folder: impl FnOnce() -> Option<Folder>,
     (name, path): (&OsStr, &Path),
 ) {
-    if !shared.settings.options.no_resume || !shared.settings.writes {
+    if !shared.settings.options.durability.no_resume || !shared.settings.writes {
         return;
     }
     if let Some(folder) = folder() {

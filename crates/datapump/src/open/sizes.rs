@@ -23,13 +23,13 @@ pub(crate) fn ranges(
 ) -> Result<Option<ByteRanges>, Problem> {
     let handle = match held {
         _ if traits.made_up => return Ok(None),
-        Held::There(file) => return Ok(Some(file.ranges(meta, shared.settings.options.ignore_holes))),
+        Held::There(file) => return Ok(Some(file.ranges(meta, shared.settings.options.tuning.ignore_holes))),
         Held::Here(handle) => handle,
     };
     if goes_on_in(held, meta, traits, path)? {
         return Ok(None);
     }
-    let ranges = holes::ranges(handle, meta, shared.settings.options.ignore_holes, &shared.stop);
+    let ranges = holes::ranges(handle, meta, shared.settings.options.tuning.ignore_holes, &shared.stop);
     ranges.map(Some).map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn ranges_to(
     target: &Target,
 ) -> Outcome<ByteRanges> {
     let there = match target {
-        Target::File(_) if !shared.settings.options.inplace => return here(),
+        Target::File(_) if !shared.settings.options.durability.inplace => return here(),
         Target::File(at) => ranges_there(shared, at, meta, false),
         Target::Compare(at) => ranges_there(shared, at, meta, true),
         Target::Special(_)
@@ -79,5 +79,5 @@ fn ranges_there(shared: &Shared<'_>, at: &PathAt, meta: &Meta, same_size: bool) 
     if !of_use {
         return None;
     }
-    holes::ranges(&other, &there, shared.settings.options.ignore_holes, &shared.stop).ok()
+    holes::ranges(&other, &there, shared.settings.options.tuning.ignore_holes, &shared.stop).ok()
 }

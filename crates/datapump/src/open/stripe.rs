@@ -32,7 +32,7 @@ use datapump_files::identity::tick::{self, TimeLook};
 pub(super) fn open(shared: &Shared<'_>, stripe: &Stripe) -> Result<(Opened, Arc<HeldStripe>), Problem> {
     let disk = &shared.settings.platform.disk;
     let mut source = stripe.source(disk)?;
-    source.check_devices(shared.settings.options.devices)?;
+    source.check_devices(shared.settings.options.place.devices)?;
     let (mut handles, mut looks) = (Vec::new(), Vec::new());
     for (path, seen) in source.members.paths.iter().zip(&mut source.metas) {
         let now_ns = tick::now_ns();

@@ -80,7 +80,7 @@ pub(crate) fn check(
         () if has_pieces => {
             refused("takes each file in order and once: no pieces of a file are written there")
         }
-        () if options.direct == Choice::Always || options.dsync => refused(
+        () if options.tuning.direct == Choice::Always || options.measuring.dsync => refused(
             "takes each file in order and once: no direct or synchronous writes there; leave them out",
         ),
         () if options.backup.is_some() && !takes.renames => {
@@ -100,7 +100,7 @@ pub(crate) fn not_kept(takes: InOrder) -> Vec<NotKept> {
 pub(crate) fn message(takes: InOrder, options: &Options, target: &str) -> String {
     let names = if takes.renames { "" } else { "get no temporary name, " };
     let modes = if takes.keeps_modes { "" } else { ": others may be able to read what is private" };
-    let parts = match options.update {
+    let parts = match options.comparison.update {
         Update::Older if !takes.renames => {
             "; --update replaces newer files that are smaller: a run that was killed \
                                             leaves such"

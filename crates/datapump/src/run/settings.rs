@@ -86,7 +86,7 @@ pub(crate) struct Settings<'run> {
 impl Settings<'_> {
     /// Whether names, folders and attributes of what exists are synced: not where files are complete when they are closed.
     pub(crate) fn syncs_names(&self) -> bool {
-        self.options.sync != Sync::None && self.in_order.is_none()
+        self.options.durability.sync != Sync::None && self.in_order.is_none()
     }
 
     /// How files on a device are written, where that is in order.
@@ -107,7 +107,7 @@ impl Settings<'_> {
 
     /// Whether they are told with letters, and in the order of names.
     pub(crate) fn itemizes(&self) -> bool {
-        self.options.changes || self.options.dry_run
+        self.options.reporting.changes || self.options.dry_run
     }
 
     /// This thread's CPU time is metered while that is kept, if a bill was asked for.

@@ -24,9 +24,9 @@ pub(super) fn is_entry(
 ) -> bool {
     let special = match meta.kind {
         FileKind::Fifo | FileKind::CharDevice | FileKind::Socket => true,
-        FileKind::BlockDevice => !options.devices,
+        FileKind::BlockDevice => !options.place.devices,
         FileKind::Symlink => {
-            return options.keep_links && matches!(source, Place::Path(_) | Place::Remote(_));
+            return options.place.keep_links && matches!(source, Place::Path(_) | Place::Remote(_));
         }
         FileKind::Regular | FileKind::Folder => false,
     };

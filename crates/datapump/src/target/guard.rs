@@ -126,7 +126,7 @@ impl Guard {
             of_identity.push(guard.sources.len());
             guard.sources.push(source);
         }
-        let own = rules.options.own_files.iter();
+        let own = rules.options.deletion.own_files.iter();
         let own = own.filter_map(|path| Some((id(&metadata_of_name(path).ok()?), path.clone())));
         guard.own_files = own.collect();
         guard

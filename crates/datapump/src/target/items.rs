@@ -53,7 +53,7 @@ pub(crate) fn items(
     let several = sources.len() > 1;
     let goal = Goal { hosts, target: (target, found), folder, options, select, several };
     let (mut items, mut problems, mut excluded) = (Vec::new(), Vec::new(), Vec::new());
-    let mut names = TargetNames::new(options.inplace);
+    let mut names = TargetNames::new(options.durability.inplace);
     for (number, source) in (0..).zip(sources) {
         match goal.item(&mut names, number, source) {
             Ok(Some(item)) => items.push(item),
@@ -207,7 +207,7 @@ impl Goal<'_> {
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
         let has_name = !is_folder || (into.is_some() && !goes_on);
         // Names of a list begin in the folder that is named, and so do patterns beside them.
-        let begin_above = has_name && options.patterns_begin_above && !select.is_list();
+        let begin_above = has_name && options.selection.patterns_begin_above && !select.is_list();
         if has_name && argument::is_excluded(select, source, (is_folder, begin_above)) {
             return Ok(None);
         }
@@ -236,7 +236,7 @@ fn unsafe_remote_link(
     options: &Options,
 ) -> Result<(), Problem> {
     let (Place::Remote(remote), Some(remote_host)) = (source, hosts.remote_host) else { return Ok(()) };
-    if !options.safe_links || !matches!(target, Target::Entry(_)) {
+    if !options.links.safe_links || !matches!(target, Target::Entry(_)) {
         return Ok(());
     }
     match Arc::clone(remote_host).link_target(number, &remote.path)? {
@@ -255,7 +255,7 @@ pub(crate) fn check_target_folder(item: &Item, options: &Options) -> Result<(), 
         Target::Entry(at) => (Operation::Open, at, folder_of(&at.path)),
         _ => return Ok(()),
     };
-    let is_made = options.make_path && at.folder().err() == Some(Errno::ENOENT);
+    let is_made = options.place.make_path && at.folder().err() == Some(Errno::ENOENT);
     match at.folder_to_sync() {
         Err(errno) if !is_made => Err(Problem::system(operation, path, errno.0).of_folder_above()),
         Ok(folder) => check_final_name(item, &folder, options),
@@ -266,7 +266,7 @@ pub(crate) fn check_target_folder(item: &Item, options: &Options) -> Result<(), 
 /// A file that cannot get its name, as far as nothing has to be tried.
 fn check_final_name(item: &Item, folder: &Folder, options: &Options) -> Result<(), Problem> {
     let Target::File(at) = &item.target else { return Ok(()) };
-    let stays = options.inplace && at.metadata_of_name().is_ok();
+    let stays = options.durability.inplace && at.metadata_of_name().is_ok();
     match at.name().filter(|_| !stays) {
         Some(name) => final_name::check(folder, name, &at.path, false).map(drop),
         None => Ok(()),

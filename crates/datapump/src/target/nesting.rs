@@ -17,11 +17,11 @@ pub(super) fn notice(source: &Place, (folder, name): (&PathAt, &OsStr), options:
     if below.metadata_of_name().is_ok() {
         return None;
     }
-    let mirrors = options.update != Update::All
-        || options.checksum
-        || options.delete
-        || options.ignore_existing
-        || !options.link_dest.is_empty();
+    let mirrors = options.comparison.update != Update::All
+        || options.comparison.checksum
+        || options.deletion.delete
+        || options.comparison.ignore_existing
+        || !options.links.link_dest.is_empty();
     if !mirrors && !source.local_path().is_some_and(|from| holds_its_first_name(folder, from)) {
         return None;
     }

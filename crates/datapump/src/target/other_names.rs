@@ -31,7 +31,7 @@ const FIRSTS_MAX: usize = 8;
 
 /// The same items, in which a file that was named several times is one that has the others with it.
 pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
-    let acceptor = options.keep.links && !options.inplace;
+    let acceptor = options.attributes.keep.links && !options.durability.inplace;
     let mut firsts: BTreeMap<FileState, Vec<usize>> = BTreeMap::new();
     let mut all: Vec<Item> = Vec::with_capacity(items.len());
     for item in items {
@@ -54,7 +54,7 @@ pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
 
 /// With -L a link that is named is a file of its own, as it is in a folder.
 fn is_apart(item: &Item, options: &Options) -> bool {
-    options.follow == FollowLinks::Always && item.source.local_path().is_some_and(Path::is_symlink)
+    options.links.follow == FollowLinks::Always && item.source.local_path().is_some_and(Path::is_symlink)
 }
 
 /// A file with one name is two sources by a symbolic link alone; else the numbers of its file system tell nothing. With
@@ -137,8 +137,9 @@ pub(crate) fn link_others(shared: &Shared<'_>, first: &Item, there: Option<&Meta
 }
 
 fn sync(shared: &Shared<'_>, first: &Item) -> Result<(), Problem> {
-    let writes =
-        shared.settings.writes && shared.settings.options.sync != Sync::None && !first.other_names.is_empty();
+    let writes = shared.settings.writes
+        && shared.settings.options.durability.sync != Sync::None
+        && !first.other_names.is_empty();
     let Some(at) = first.target.at().filter(|_| writes) else { return Ok(()) };
     let sync = || at.folder_to_sync().and_then(|folder| folder.sync());
     let synced = shared.aside(|waits| &mut waits.sync, sync);

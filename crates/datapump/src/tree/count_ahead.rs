@@ -120,7 +120,7 @@ type NotCounted = (Arc<FolderSide>, OsString);
 impl<'run> AheadCounter<'run> {
     /// `None` where nothing can be counted.
     fn new(options: &'run Options, over: &'run AtomicBool) -> Option<AheadCounter<'run>> {
-        let select = Select::new(&options.selection).ok()?;
+        let select = Select::new(&options.selection.rules).ok()?;
         let (began, keeper) = (Instant::now(), Keeper::new(OPEN_FOLDERS));
         Some(AheadCounter {
             options,
@@ -139,7 +139,7 @@ impl<'run> AheadCounter<'run> {
     /// What all sources hold; `None` if the copy ended before, or something could not be looked at.
     fn count(mut self, root: &ServedRoot, sources: &[PathBuf]) -> Option<TreeCounts> {
         self.wait_until(BEGINS_AFTER)?;
-        let is_kept = |path: &Path| self.options.keep_links && named_link(path).is_some();
+        let is_kept = |path: &Path| self.options.place.keep_links && named_link(path).is_some();
         let sources: Vec<&PathBuf> = sources.iter().filter(|path| !is_kept(path)).collect();
         for path in sources {
             let found = match root {
@@ -163,17 +163,17 @@ impl<'run> AheadCounter<'run> {
 
     fn add(&mut self, bytes: u64) {
         // Bytes that are read back move a second time.
-        let trips = if self.options.verify { 2 } else { 1 };
+        let trips = if self.options.durability.verify { 2 } else { 1 };
         self.files += 1;
         self.bytes = self.bytes.saturating_add(bytes.saturating_mul(trips));
     }
 
     fn tree(&mut self, path: &Path, folder: File) -> Option<()> {
-        let begin_above = self.options.patterns_begin_above && !stands_for_content(path);
+        let begin_above = self.options.selection.patterns_begin_above && !stands_for_content(path);
         let name = path.file_name().filter(|_| begin_above && !self.select.is_list());
         self.patterns_above = name.map(PathBuf::from).unwrap_or_default();
         let root = FolderSide::root(path, folder, &self.keeper).ok()?;
-        let root = root.following(self.options.follow);
+        let root = root.following(self.options.links.follow);
         let device = root.meta.device;
         let mut waiting = Vec::new();
         self.folder(&root, &mut waiting)?;
@@ -181,7 +181,7 @@ impl<'run> AheadCounter<'run> {
             let folder = above.child(&name).ok()?;
             // A bind mount or a link may lead to a folder above.
             let is_loop = folder.ancestors().skip(1).any(|above| id(&above.meta) == id(&folder.meta));
-            let is_out = self.options.one_file_system && folder.meta.device != device;
+            let is_out = self.options.selection.one_file_system && folder.meta.device != device;
             if !is_loop && !is_out {
                 self.folder(&folder, &mut waiting)?;
             }
@@ -230,10 +230,10 @@ impl<'run> AheadCounter<'run> {
 
     /// Of several names of one file only the first counts, and no file out of the bounds that were asked for.
     fn counts(&mut self, meta: &Meta) -> bool {
-        let (least, most) = (self.options.min_size_bytes, self.options.max_size_bytes);
+        let (least, most) = (self.options.selection.min_size_bytes, self.options.selection.max_size_bytes);
         let is_wanted = (least.unwrap_or(0)..=most.unwrap_or(u64::MAX)).contains(&meta.size_bytes);
         let is_further = meta.links > 1
-            && self.options.keep.links
+            && self.options.attributes.keep.links
             && self.linked.len() < LINKED_MAX
             && !self.linked.insert(id(meta));
         is_wanted && !is_further
@@ -302,18 +302,20 @@ mod tests {
         let usual = Options::default();
         let exclude = |pattern: &str| vec![Selection::Exclude(pattern.into())];
         let mut each = usual.clone();
-        each.keep.links = false;
+        each.attributes.keep.links = false;
         let file = home.path().join("file");
         for (options, sources, files, bytes, names) in [
             (usual.clone(), vec![&*tree], 3, 3210, 7),
             (usual.clone(), vec![&*tree, &file], 4, 3217, 7),
             (each, vec![&*tree], 4, 3220, 7),
-            (Options { verify: true, ..usual.clone() }, vec![&*tree], 3, 6420, 7),
-            (Options { selection: exclude("deep"), ..usual.clone() }, vec![&*tree], 2, 210, 5),
-            (Options { max_size_bytes: Some(200), ..usual.clone() }, vec![&*tree], 2, 210, 7),
-            (Options { follow: FollowLinks::Always, ..usual.clone() }, vec![&*tree], 4, 43_210, 8),
+            (usual.clone().with(|it| it.durability.verify = true), vec![&*tree], 3, 6420, 7),
+            (usual.clone().with(|it| it.selection.rules = exclude("deep")), vec![&*tree], 2, 210, 5),
+            (usual.clone().with(|it| it.selection.max_size_bytes = Some(200)), vec![&*tree], 2, 210, 7),
+            (usual.clone().with(|it| it.links.follow = FollowLinks::Always), vec![&*tree], 4, 43_210, 8),
             (
-                Options { selection: vec![Selection::Names(b"sub/b\n".to_vec(), false)], ..usual.clone() },
+                usual
+                    .clone()
+                    .with(|it| it.selection.rules = vec![Selection::Names(b"sub/b\n".to_vec(), false)]),
                 vec![&*tree],
                 1,
                 200,

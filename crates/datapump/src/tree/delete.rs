@@ -239,7 +239,7 @@ fn report_uncopied(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTre
         Some(source_path(roots, folder).join(name))
     };
     if let Some(file) = folders.iter().find_map(file) {
-        let flag = if shared.settings.options.mirror { "" } else { " (--delete)" };
+        let flag = if shared.settings.options.deletion.mirror { "" } else { " (--delete)" };
         shared.ledger.warn(format!(
             "nothing was removed{flag}, because '{}' could not be copied while the source changed and the target has \
              no copy of it: one of the names that would be removed may be its old name; run the same command again \

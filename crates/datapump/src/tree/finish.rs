@@ -60,7 +60,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         shared.ledger.report(Problem::of(Class::Io, Operation::Finish, words));
     }
     trees_done.iter().for_each(|directory| close_list(shared, directory));
-    if shared.settings.options.delete && !shared.settings.compares {
+    if shared.settings.options.deletion.delete && !shared.settings.compares {
         delete_rest(shared, waits, &trees_done, None);
         if !shared.plan.is_exhausted() {
             return;
@@ -77,7 +77,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
             shared.ledger.report(problem);
         }
     }
-    if shared.settings.options.remove_sources && shared.settings.writes {
+    if shared.settings.options.deletion.remove_sources && shared.settings.writes {
         moved::remove_sources(shared, &trees_done);
     }
     // The roots' own attributes are few, and their folders are synced with them.
@@ -92,7 +92,9 @@ fn syncs_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) -> bool {
         let mut journals = trees_done.iter().filter_map(|directory| directory.root.journal());
         journals.any(TreeJournal::stood)
     };
-    options.remove_sources || options.sync == Sync::End || (options.sync == Sync::Each && goes_on())
+    options.deletion.remove_sources
+        || options.durability.sync == Sync::End
+        || (options.durability.sync == Sync::Each && goes_on())
 }
 
 /// What a sync beside the copy says, before anything is removed that the copy was to replace.
@@ -123,13 +125,13 @@ pub(crate) fn delete_rest(
     let start_ns = clock.now_ns();
     // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this sync
     // fails nothing is removed. Nor is it if the file was given up under its new name, as one that was rewritten is.
-    if shared.settings.options.sync == Sync::End && shared.settings.writes {
+    if shared.settings.options.durability.sync == Sync::End && shared.settings.writes {
         sync_devices(shared, trees_done);
     }
     if shared.ledger.tally().keeps_all() {
         // Of a copy that was refused as a whole nothing else is expected.
         if !shared.ledger.failed_whole.load(Ordering::Relaxed) {
-            let flag = if shared.settings.options.mirror { "" } else { " (--delete)" };
+            let flag = if shared.settings.options.deletion.mirror { "" } else { " (--delete)" };
             let what = if shared.trees.pruning().removed > 0 { "nothing else" } else { "nothing" };
             let words = format!("{what} was removed{flag}, because not everything was copied");
             shared.ledger.warn_once(words);
@@ -162,7 +164,7 @@ pub(crate) fn close_folders(shared: &Shared<'_>) {
         ));
     }
     let mut devices = BTreeMap::new();
-    let done = |folder: &File, meta: &Meta| match shared.settings.options.sync {
+    let done = |folder: &File, meta: &Meta| match shared.settings.options.durability.sync {
         Sync::None => Ok(()),
         Sync::Each => folder.sync_all().map_err(|error| Errno::from_io_error(&error)),
         Sync::End => {
@@ -247,7 +249,7 @@ fn list_end(
 fn may_settle(shared: &Shared<'_>, journal: &TreeJournal) -> bool {
     let options = shared.settings.options;
     let reads_well = !shared.ledger.tally().problems.contains_key(&Class::Mismatch);
-    options.sync != Sync::None && !options.inplace && reads_well && journal.may_settle()
+    options.durability.sync != Sync::None && !options.durability.inplace && reads_well && journal.may_settle()
 }
 
 /// The list goes, or stays for a later run.
@@ -328,7 +330,7 @@ fn remove_list(
         }
         removed => removed?,
     }
-    if own.is_some() || shared.settings.options.keep.times {
+    if own.is_some() || shared.settings.options.attributes.keep.times {
         // A refusal was reported when the folder got all its attributes.
         let _ = attributes::copy_times(own.as_ref().unwrap_or(&directory.source.meta), folder);
     }

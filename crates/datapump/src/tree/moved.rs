@@ -167,7 +167,7 @@ impl SourceRemoval<'_> {
         }
         if is_folder {
             let options = self.shared.settings.options;
-            let stays_out = options.one_file_system && meta.device != source.meta.device;
+            let stays_out = options.selection.one_file_system && meta.device != source.meta.device;
             let both = || Ok((source.child(name)?, target.child(name)?));
             return (!stays_out).then(both).transpose();
         }
@@ -199,7 +199,7 @@ impl SourceRemoval<'_> {
     }
 
     fn is_unsafe(&self, (from, source): (&File, &FolderSide), name: &OsStr, kind: FileKind) -> bool {
-        self.shared.settings.options.safe_links
+        self.shared.settings.options.links.safe_links
             && kind == FileKind::Symlink
             && names::read_symlink(from, name).map_or(true, |to| leads_out(source.depth(), &to))
     }

@@ -127,8 +127,8 @@ impl Trees {
     pub(crate) fn new(options: &Options) -> Result<Trees, Problem> {
         let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
         let folders = limit.saturating_sub(OTHER_FILES).clamp(FOLDERS_MIN, FOLDERS_MAX);
-        let select = Select::new(&options.selection)?;
-        if options.delete && select.is_list() {
+        let select = Select::new(&options.selection.rules)?;
+        if options.deletion.delete && select.is_list() {
             let words =
                 "--delete with a list of names would remove whatever is not on it; leave one of them out";
             return Err(Problem::usage(words));
@@ -140,7 +140,7 @@ impl Trees {
             twins: Twins::default(),
             twins_back: Twins::default(),
             flags: name_flags::from_options(options, user, own_groups()),
-            links: Links::new(options.remove_sources),
+            links: Links::new(options.deletion.remove_sources),
             rules,
             adjusted: Mutex::default(),
             opens_for_attributes: AtomicBool::new(false),

@@ -41,7 +41,7 @@ impl Served {
             target,
             compares: false,
             // Whether a handshake takes long on a loaded machine is not for a test to find out.
-            options: Options { read_ahead: Choice::Never, ..Options::default() },
+            options: Options::default().with(|it| it.network.read_ahead = Choice::Never),
             way_in: WayIn::Ticket(self.ticket.clone()),
             connections: None,
             peer_timeout: self.peer_timeout,
@@ -54,8 +54,8 @@ impl Served {
     }
 
     pub fn copy(&self, sources: Vec<Place>, target: Place, options: Options) -> (Report, Vec<String>) {
-        let options = match options.read_ahead {
-            Choice::Auto => Options { read_ahead: Choice::Never, ..options },
+        let options = match options.network.read_ahead {
+            Choice::Auto => options.with(|it| it.network.read_ahead = Choice::Never),
             _ => options,
         };
         let copy = RemoteCopy { options, ..self.remote(sources, target) };

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 
 use crate::net_parts::{Served, noise};
 use datapump::{
-    Choice, EngineChoice, Event, Fill, Job, Options, Place, RemoteCopy, Report, ServeOptions, Sync,
+    Choice, ComparisonOptions, DurabilityOptions, EngineChoice, Event, Fill, Job, Options, Place, RemoteCopy,
+    Report, ServeOptions, Sync, TuningOptions,
 };
 
 const REQUEST: usize = 64 << 10;
@@ -115,11 +116,14 @@ impl Home {
     fn run(&self, (from, to): (From, To), places: (Place, Place), engine: EngineChoice) -> (Report, String) {
         let is_direct = from == From::Direct || to == To::Direct;
         let options = Options {
-            engine,
-            request_bytes: Some(REQUEST as u32),
-            direct: if is_direct { Choice::Auto } else { Choice::Never },
-            sync: Sync::None,
-            content_only: to == To::Compare,
+            tuning: TuningOptions {
+                engine,
+                request_bytes: Some(REQUEST as u32),
+                direct: if is_direct { Choice::Auto } else { Choice::Never },
+                ..TuningOptions::default()
+            },
+            durability: DurabilityOptions { sync: Sync::None, ..DurabilityOptions::default() },
+            comparison: ComparisonOptions { content_only: to == To::Compare, ..ComparisonOptions::default() },
             ..Options::default()
         };
         if from == From::Remote || to == To::Remote {

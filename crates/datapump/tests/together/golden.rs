@@ -76,12 +76,11 @@ fn run_devices(
         seed: 1,
         peaks: Peaks::default(),
     });
-    let options = Options {
-        request_bytes: Some(request_bytes),
-        source_depth: Some(source.1),
-        sink_depth: Some(sink.1),
-        ..Options::default()
-    };
+    let options = Options::default().with(|it| {
+        it.tuning.request_bytes = Some(request_bytes);
+        it.tuning.source_depth = Some(source.1);
+        it.tuning.sink_depth = Some(sink.1);
+    });
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
     Job::copy(vec![null(Some(bytes))], null(None)).options(options).platform(platform).run_reported(&|_| {})
 }

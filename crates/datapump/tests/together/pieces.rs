@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use datapump::{BlockHook, Choice, EngineChoice, Fill, Job, Options, Place, Report};
+use datapump::{
+    BlockHook, Choice, DurabilityOptions, EngineChoice, Fill, Job, Options, Place, PlaceOptions, Report,
+    TuningOptions,
+};
 
 const PAGE: u64 = 4096;
 /// The last page is a part of one.
@@ -27,13 +30,16 @@ impl BlockHook for Marks {
 
 fn run(job: Job, engine: EngineChoice, direct: Choice, pieces: &[(u64, u64)]) -> Report {
     let options = Options {
-        engine,
-        direct,
-        inplace: true,
-        target_is_name: true,
-        no_reserve: true,
-        lanes: Some(1),
-        request_bytes: Some(PAGE as u32),
+        tuning: TuningOptions {
+            engine,
+            direct,
+            no_reserve: true,
+            lanes: Some(1),
+            request_bytes: Some(PAGE as u32),
+            ..TuningOptions::default()
+        },
+        durability: DurabilityOptions { inplace: true, ..DurabilityOptions::default() },
+        place: PlaceOptions { target_is_name: true, ..PlaceOptions::default() },
         ..Options::default()
     };
     let report = job.options(options).pieces(Arc::from(pieces)).run_reported(&|event| println!("{event:?}"));
@@ -97,7 +103,7 @@ fn pieces_that_would_lose_the_rest_are_refused() {
     std::fs::write(&other, b"kept").expect("room");
     let null = || Place::Null { bytes: Some(PAGE), fill: Fill::Noise };
     let pieces: Arc<[(u64, u64)]> = Arc::from([(0, PAGE)]);
-    let inplace = Options { inplace: true, ..Options::default() };
+    let inplace = Options::default().with(|it| it.durability.inplace = true);
     for job in [
         Job::copy(vec![null()], Place::Path(other.clone())),
         Job::copy(vec![Place::Path(path.clone()), null()], Place::Path(other.clone())).options(inplace),
@@ -106,7 +112,7 @@ fn pieces_that_would_lose_the_rest_are_refused() {
         assert_eq!(report.exit_status, 2, "{report:?}");
         assert_eq!(std::fs::read(&other).expect("there"), b"kept");
     }
-    let options = Options { verify: true, ..Options::default() };
+    let options = Options::default().with(|it| it.durability.verify = true);
     let job = Job::copy(vec![Place::Path(path)], Place::Path(folder.path().join("new")));
     let report = job.hook(Arc::new(Marks::default())).options(options).run_reported(&|_| {});
     assert_eq!(report.exit_status, 2, "{report:?}");

@@ -7,7 +7,7 @@ use datapump::{Fill, Job, Options, Place, Report, ServeOptions};
 
 fn rehearse(bytes: u64, target: &Path, options: Options) -> Report {
     let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
-    let options = Options { rehearsal_bytes: Some(bytes), ..options };
+    let options = options.with(|it| it.measuring.rehearsal_bytes = Some(bytes));
     Job::copy(vec![source], Place::Path(target.into())).options(options).run_reported(&|_| {})
 }
 
@@ -39,7 +39,7 @@ fn the_first_bytes_of_a_source_are_rehearsed() {
     let source = folder.path().join("source");
     std::fs::write(&source, vec![7; 5 << 20]).expect("room");
     for (bytes, moved) in [(1 << 20, 1 << 20), (3_000_000, 3_000_000), (9 << 20, 5 << 20)] {
-        let options = Options { rehearsal_bytes: Some(bytes), ..Options::default() };
+        let options = Options::default().with(|it| it.measuring.rehearsal_bytes = Some(bytes));
         let job = Job::copy(vec![Place::Path(source.clone())], Place::Path(folder.path().join("new")));
         let report = job.options(options).run_reported(&|_| {});
         assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{bytes}: {report:?}");
@@ -54,7 +54,7 @@ fn the_other_end_may_be_null() {
     let served = Served::new(ServeOptions::of(Place::Path(home.path().into())));
     let bytes = 3 << 20;
     let null = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
-    let options = Options { far_null_bytes: Some(bytes), ..Options::default() };
+    let options = Options::default().with(|it| it.measuring.far_null_bytes = Some(bytes));
     for (what, source, target) in
         [("push", null.clone(), served.place("not/there")), ("pull", served.place("not/there"), null)]
     {
@@ -72,7 +72,14 @@ fn what_a_rehearsal_could_not_take_back_is_refused() {
     let device = Path::new("/dev/null");
     for (what, bytes, target, options, status, class) in [
         ("too much", Options::REHEARSAL_BYTES_MAX + 1, folder.path(), Options::default(), 1, "no_space"),
-        ("in place", 1 << 20, folder.path(), Options { inplace: true, ..Options::default() }, 2, "usage"),
+        (
+            "in place",
+            1 << 20,
+            folder.path(),
+            Options::default().with(|it| it.durability.inplace = true),
+            2,
+            "usage",
+        ),
         ("a pipe", 1 << 20, &pipe, Options::default(), 2, "usage"),
         ("a device", 1 << 20, device, Options::default(), 2, "usage"),
     ] {
@@ -87,7 +94,7 @@ fn what_a_rehearsal_could_not_take_back_is_refused() {
 fn too_much_is_told_with_what_may_be_used() {
     let folder = tempfile::tempdir().expect("room");
     let bytes = Options::REHEARSAL_BYTES_MAX + 1;
-    let options = Options { rehearsal_bytes: Some(bytes), ..Options::default() };
+    let options = Options::default().with(|it| it.measuring.rehearsal_bytes = Some(bytes));
     let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
     let said = std::sync::Mutex::new(String::new());
     let job = Job::copy(vec![source], Place::Path(folder.path().join("new"))).options(options);
@@ -108,7 +115,7 @@ fn a_folder_is_not_rehearsed() {
     let (there, target) = (tempfile::tempdir().expect("room"), home.path().join("target"));
     let served = Served::new(ServeOptions::of(Place::Path(there.path().into())));
     let from = Served::new(ServeOptions::of(Place::Path(home.path().into())));
-    let options = Options { rehearsal_bytes: Some(1 << 20), ..Options::default() };
+    let options = Options::default().with(|it| it.measuring.rehearsal_bytes = Some(1 << 20));
     let sources = vec![Place::Path(folder)];
     let job = Job::copy(sources.clone(), Place::Path(target.clone())).options(options.clone());
     let here = job.run_reported(&|_| {});

@@ -10,7 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use datapump::simulation::Random;
-use datapump::{ChangeKind, Event, Job, Options, Place, Selection, Snapshot, Sync, Update, Watch};
+use datapump::{
+    ChangeKind, ComparisonOptions, DeletionOptions, DurabilityOptions, Event, Job, Options, Place,
+    PlaceOptions, ReportingOptions, Selection, SelectionOptions, Snapshot, Sync, TuningOptions, Update,
+    Watch,
+};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "left out", "e"];
 
@@ -161,14 +165,20 @@ fn names_compared(source: &Tree, target: &Tree, asked: &Asked) -> u64 {
 fn options(asked: &Asked, dry_run: bool) -> Options {
     let exclude = Selection::Exclude(NAMES[3].as_bytes().to_vec());
     Options {
-        update: if asked.update { Update::Older } else { Update::All },
-        ignore_existing: asked.ignore_existing,
-        delete: asked.delete,
-        selection: if asked.excludes { vec![exclude] } else { Vec::new() },
-        lanes: Some(asked.lanes),
-        sync: Sync::None,
-        target_is_name: true,
-        changes: true,
+        comparison: ComparisonOptions {
+            update: if asked.update { Update::Older } else { Update::All },
+            ignore_existing: asked.ignore_existing,
+            ..ComparisonOptions::default()
+        },
+        deletion: DeletionOptions { delete: asked.delete, ..DeletionOptions::default() },
+        selection: SelectionOptions {
+            rules: if asked.excludes { vec![exclude] } else { Vec::new() },
+            ..SelectionOptions::default()
+        },
+        tuning: TuningOptions { lanes: Some(asked.lanes), ..TuningOptions::default() },
+        durability: DurabilityOptions { sync: Sync::None, ..DurabilityOptions::default() },
+        place: PlaceOptions { target_is_name: true, ..PlaceOptions::default() },
+        reporting: ReportingOptions { changes: true, ..ReportingOptions::default() },
         dry_run,
         ..Options::default()
     }

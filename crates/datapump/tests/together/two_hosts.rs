@@ -54,7 +54,7 @@ fn what_is_read_back_over_there_is_all_there() {
         std::fs::write(path("tree").join(format!("f{number}")), noise(number * 100)).expect("room");
     }
     let served = Served::new(ServeOptions::of(Place::Path(path("served"))));
-    let options = Options { verify: true, ..Options::default() };
+    let options = Options::default().with(|it| it.durability.verify = true);
     for round in 0..20 {
         let target = format!("copy-{round}");
         let (report, said) =

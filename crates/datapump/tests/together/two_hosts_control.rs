@@ -84,7 +84,10 @@ fn what_a_lost_session_left_undone_is_not_done() {
             let (source, target) =
                 if push { (here(name), there(target)) } else { (there(name), here(target)) };
             let rate = Some(BYTES_PER_SECOND);
-            let options = Options { bytes_per_second: rate, notes: true, ..Options::default() };
+            let options = Options::default().with(|it| {
+                it.tuning.bytes_per_second = rate;
+                it.reporting.notes = true;
+            });
             let copy = RemoteCopy { options, compares, ..served.remote(vec![source], target) };
             let held_up = AtomicUsize::new(0);
             let report = copy.run_reported(&|event| {

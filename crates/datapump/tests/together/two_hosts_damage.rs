@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::net_parts::{Served, noise};
-use datapump::{Choice, Event, Options, Place, RemoteCopy, Report, ServeOptions, Sync, WayIn};
+use datapump::{
+    Choice, DurabilityOptions, Event, NetworkOptions, Options, Place, RemoteCopy, Report, ServeOptions, Sync,
+    TuningOptions, WayIn,
+};
 
 /// A file that is one block.
 const BYTES: usize = 3000;
@@ -189,10 +192,13 @@ impl Ground {
         let copy = RemoteCopy {
             // A wait for a connection that brings what is sent ahead, and was damaged, takes ten seconds.
             options: Options {
-                sync: Sync::None,
-                request_bytes: Some(64 << 10),
-                read_ahead: self.read_ahead,
-                source_depth: self.source_depth,
+                durability: DurabilityOptions { sync: Sync::None, ..DurabilityOptions::default() },
+                tuning: TuningOptions {
+                    request_bytes: Some(64 << 10),
+                    source_depth: self.source_depth,
+                    ..TuningOptions::default()
+                },
+                network: NetworkOptions { read_ahead: self.read_ahead, ..NetworkOptions::default() },
                 ..Options::default()
             },
             way_in: WayIn::Open,

@@ -47,7 +47,7 @@ fn a_copy_keeps_its_rate_in_both_directions() {
     let home = Home::new();
     make_tree(&home.0.path().join("tree"));
     let served = Served::new(home.options());
-    let limited = Options { bytes_per_second: Some(RATE), ..Options::default() };
+    let limited = Options::default().with(|it| it.tuning.bytes_per_second = Some(RATE));
     for (name, source, target, bytes) in [
         ("push", home.place("file"), served.place("new"), BYTES),
         ("pull", served.place("there"), home.place("got"), BYTES),
@@ -133,7 +133,7 @@ fn who_is_busy_is_asked_again_and_told_of_once() {
     let memory = ServeOptions { memory_bytes: 16 << 20, ..home.options() };
     for (served, words) in [(Served::new(sessions), "--max-sessions"), (Served::new(memory), "memory free")] {
         // Whichever blocks land before the short file, it is there in seconds; the whole takes most of a minute.
-        let slow = Options { bytes_per_second: Some(RATE), ..Options::default() };
+        let slow = Options::default().with(|it| it.tuning.bytes_per_second = Some(RATE));
         let (stop, sources) =
             (Arc::new(AtomicBool::new(false)), vec![home.place("one"), home.place("large")]);
         let first = served.remote(sources, served.place(""));
@@ -187,7 +187,7 @@ fn a_report_tells_of_both_hosts() {
 fn sockets_are_as_asked_or_nothing_is_begun() {
     let home = Home::new();
     let served = Served::new(home.options());
-    let with = |sockets: SocketOptions| Options { sockets, ..Options::default() };
+    let with = |sockets: SocketOptions| Options::default().with(|it| it.network.sockets = sockets);
     let named = |name: &str| SocketOptions { congestion: Some(name.into()), ..SocketOptions::default() };
     let (report, said) =
         served.copy(vec![home.place("file")], served.place("new"), with(named("no-such-control")));

@@ -68,7 +68,7 @@ fn open(served: &Served, source: Place, target: Place, unhashed: bool) -> (Repor
         sources: vec![source],
         target,
         compares: false,
-        options: Options { unhashed, ..Options::default() },
+        options: Options::default().with(|it| it.network.unhashed = unhashed),
         way_in: if served.is_insecure { WayIn::Open } else { WayIn::Ticket(served.ticket.clone()) },
         connections: None,
         memory_bytes: None,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use datapump::{EngineChoice, Job, Options, Place, Report, WaitChoice};
+use datapump::{EngineChoice, Job, Options, Place, Report, TuningOptions, WaitChoice};
 
 const ENGINES: [EngineChoice; 3] = [EngineChoice::Inline, EngineChoice::Uring, EngineChoice::Threads];
 const WAITS: [WaitChoice; 3] = [WaitChoice::Kernel, WaitChoice::Spin, WaitChoice::Eventfd];
@@ -10,13 +10,16 @@ const REQUEST_BYTES: u32 = 4096;
 
 fn copy(source: &Path, target: &Path, depth: u32, engine: EngineChoice, wait: WaitChoice) -> Report {
     let options = Options {
-        request_bytes: Some(REQUEST_BYTES),
-        source_depth: Some(depth),
-        sink_depth: Some(depth),
-        engine,
-        wait,
-        direct: datapump::Choice::Never,
-        reflink: datapump::Choice::Never,
+        tuning: TuningOptions {
+            request_bytes: Some(REQUEST_BYTES),
+            source_depth: Some(depth),
+            sink_depth: Some(depth),
+            engine,
+            wait,
+            direct: datapump::Choice::Never,
+            reflink: datapump::Choice::Never,
+            ..TuningOptions::default()
+        },
         ..Options::default()
     };
     let job = Job::copy(vec![Place::Path(source.into())], Place::Path(target.into()));

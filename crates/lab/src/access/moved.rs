@@ -4,7 +4,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datapump::{Choice, EngineChoice, Event, Fill, Job, Options, Place};
+use datapump::{
+    Choice, DurabilityOptions, EngineChoice, Event, Fill, Job, Options, Place, PlaceOptions,
+    ReportingOptions, TuningOptions,
+};
 
 use super::choice::{AccessInterface, AccessUse};
 use super::hook::TouchHook;
@@ -50,18 +53,24 @@ fn options(plan: &AccessPlan<'_>) -> Options {
     let moves_pages = arguments.operation == AccessUse::Read || plan.is_full_page();
     let is_direct = arguments.interface == AccessInterface::Ring && moves_pages;
     Options {
-        request_bytes: Some(arguments.page_bytes as u32),
-        source_depth: Some(depth),
-        sink_depth: Some(depth),
-        lanes: Some(1),
-        engine,
-        direct: if is_direct { Choice::Always } else { Choice::Never },
-        sync: arguments.sync,
-        inplace: arguments.operation == AccessUse::Write,
-        no_reserve: true,
-        ignore_holes: true,
-        target_is_name: true,
-        latencies: arguments.latencies,
+        tuning: TuningOptions {
+            request_bytes: Some(arguments.page_bytes as u32),
+            source_depth: Some(depth),
+            sink_depth: Some(depth),
+            lanes: Some(1),
+            engine,
+            direct: if is_direct { Choice::Always } else { Choice::Never },
+            no_reserve: true,
+            ignore_holes: true,
+            ..TuningOptions::default()
+        },
+        durability: DurabilityOptions {
+            sync: arguments.sync,
+            inplace: arguments.operation == AccessUse::Write,
+            ..DurabilityOptions::default()
+        },
+        place: PlaceOptions { target_is_name: true, ..PlaceOptions::default() },
+        reporting: ReportingOptions { latencies: arguments.latencies, ..ReportingOptions::default() },
         ..Options::default()
     }
 }

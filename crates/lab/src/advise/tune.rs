@@ -8,7 +8,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datapump::units::bytes_words;
-use datapump::{Defaults, Options, Place, Reads, Report, Status, Update};
+use datapump::{
+    ComparisonOptions, Defaults, DurabilityOptions, MeasuringOptions, Options, Place, Reads, Report, Status,
+    Update,
+};
 
 mod memory;
 mod point;
@@ -140,10 +143,10 @@ impl<'case> TuneBench<'case> {
     fn first_options(&self, bounds: Bounds) -> Options {
         let (options, usual) = (&self.case.options, usual(self.is_far));
         let point = Point {
-            request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
-            source_depth: options.source_depth.unwrap_or(usual.source_depth),
-            sink_depth: options.sink_depth.unwrap_or(usual.sink_depth),
-            lanes: options.lanes.unwrap_or(usual.lanes),
+            request_bytes: options.tuning.request_bytes.unwrap_or(usual.request_bytes),
+            source_depth: options.tuning.source_depth.unwrap_or(usual.source_depth),
+            sink_depth: options.tuning.sink_depth.unwrap_or(usual.sink_depth),
+            lanes: options.tuning.lanes.unwrap_or(usual.lanes),
         };
         if point.memory_bytes() <= bounds.memory_bytes {
             options.clone()
@@ -158,7 +161,7 @@ impl<'case> TuneBench<'case> {
         // Nothing cuts short what goes to null.
         let is_null = matches!(self.case.target, Place::Null { .. });
         let checked = if is_null {
-            self.perform(Options { dry_run: true, ..options }, 1)
+            self.perform(options.with(|it| it.dry_run = true), 1)
         } else {
             self.perform(options, 1)
         };
@@ -210,11 +213,14 @@ impl<'case> TuneBench<'case> {
     fn perform(&mut self, options: Options, bytes: u64) -> MoveOutcome {
         let is_null = matches!(self.case.target, Place::Null { .. });
         let rehearsal = Options {
-            rehearsal_bytes: (!is_null).then_some(bytes),
-            no_resume: true,
-            inplace: false,
-            verify: false,
-            update: Update::All,
+            measuring: MeasuringOptions { rehearsal_bytes: (!is_null).then_some(bytes), ..options.measuring },
+            durability: DurabilityOptions {
+                no_resume: true,
+                inplace: false,
+                verify: false,
+                ..options.durability
+            },
+            comparison: ComparisonOptions { update: Update::All, ..options.comparison },
             ..options
         };
         // Null gives as much as it is asked for.
@@ -271,7 +277,7 @@ fn usual(is_far: bool) -> Point {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datapump::Fill;
+    use datapump::{Fill, TuningOptions};
     use std::sync::atomic::{AtomicU64, Ordering};
 
     fn case_of(sources: Vec<Place>) -> Case {
@@ -286,7 +292,8 @@ mod tests {
     }
 
     fn report_of(options: &Options) -> Report {
-        let Options { request_bytes, source_depth, sink_depth, lanes, .. } = *options;
+        let Options { tuning: TuningOptions { request_bytes, source_depth, sink_depth, lanes, .. }, .. } =
+            *options;
         Report {
             bytes_moved: 1 << 20,
             elapsed_ns: 1_000_000,

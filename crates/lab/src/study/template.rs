@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 
 use datapump::units::{parse_bytes, parse_rate};
-use datapump::{Choice, Job, Options, Place};
+use datapump::{Choice, DurabilityOptions, Job, Options, Place, TuningOptions};
 use serde::{Deserialize, Serialize};
 
 use super::Level;
@@ -154,20 +154,31 @@ impl JobTemplate {
     fn options(&self, fields: &mut Fields<'_>) -> Result<Options, (&'static str, String)> {
         let depth = fields.flag("depth", "depth", &self.depth, parse_count)?;
         Ok(Options {
-            request_bytes: fields.flag("request_size", "request-size", &self.request_size, parse_request)?,
-            source_depth: fields
-                .flag("source_depth", "source-depth", &self.source_depth, parse_count)?
-                .or(depth),
-            sink_depth: fields.flag("sink_depth", "sink-depth", &self.sink_depth, parse_count)?.or(depth),
-            lanes: fields.flag("lanes", "lanes", &self.lanes, parse_count)?,
-            engine: fields.flag("engine", "engine", &self.engine, str::parse)?.unwrap_or_default(),
-            wait: fields.flag("wait", "wait", &self.wait, str::parse)?.unwrap_or_default(),
-            direct: self.direct(fields)?,
-            reflink: fields.flag("reflink", "reflink", &self.reflink, str::parse)?.unwrap_or_default(),
-            sync: fields.flag("sync", "sync", &self.sync, str::parse)?.unwrap_or_default(),
-            verify: self.verify(fields)?,
-            no_reserve: self.growth(fields)?,
-            bytes_per_second: fields.flag("rate", "bwlimit", &self.rate, parse_rate)?,
+            tuning: TuningOptions {
+                request_bytes: fields.flag(
+                    "request_size",
+                    "request-size",
+                    &self.request_size,
+                    parse_request,
+                )?,
+                source_depth: fields
+                    .flag("source_depth", "source-depth", &self.source_depth, parse_count)?
+                    .or(depth),
+                sink_depth: fields.flag("sink_depth", "sink-depth", &self.sink_depth, parse_count)?.or(depth),
+                lanes: fields.flag("lanes", "lanes", &self.lanes, parse_count)?,
+                engine: fields.flag("engine", "engine", &self.engine, str::parse)?.unwrap_or_default(),
+                wait: fields.flag("wait", "wait", &self.wait, str::parse)?.unwrap_or_default(),
+                direct: self.direct(fields)?,
+                reflink: fields.flag("reflink", "reflink", &self.reflink, str::parse)?.unwrap_or_default(),
+                no_reserve: self.growth(fields)?,
+                bytes_per_second: fields.flag("rate", "bwlimit", &self.rate, parse_rate)?,
+                ..TuningOptions::default()
+            },
+            durability: DurabilityOptions {
+                sync: fields.flag("sync", "sync", &self.sync, str::parse)?.unwrap_or_default(),
+                verify: self.verify(fields)?,
+                ..DurabilityOptions::default()
+            },
             ..Options::default()
         })
     }
@@ -287,7 +298,10 @@ mod tests {
         };
         let filled = template.filled(&value).expect("in order");
         assert_eq!(filled.command, "pump copy --depth=8 --engine=inline --direct=always null:65536B null:");
-        assert_eq!((filled.options.source_depth, filled.options.sink_depth), (Some(8), Some(8)));
+        assert_eq!(
+            (filled.options.tuning.source_depth, filled.options.tuning.sink_depth),
+            (Some(8), Some(8))
+        );
     }
 
     #[test]

@@ -93,11 +93,11 @@ impl BackupArguments {
 
     /// What the library is asked for. A variable of the environment is not for what is written in place.
     pub fn apply(&self, options: Options) -> Result<Options, String> {
-        let backup = self.wanted().filter(|_| self.is_typed || !options.inplace);
+        let backup = self.wanted().filter(|_| self.is_typed || !options.durability.inplace);
         if self.has_typed_suffix && backup.is_none() {
             return Err("--suffix names backups; add --backup, or drop --suffix".into());
         }
-        Ok(Options { backup, ..options })
+        Ok(options.with(|it| it.backup = backup))
     }
 
     fn wanted(&self) -> Option<Backup> {

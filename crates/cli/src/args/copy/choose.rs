@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
-use datapump::Options;
 use datapump::units::parse_bytes;
+use datapump::{ComparisonOptions, DeletionOptions, Options, SelectionOptions};
 
 use crate::args::TREES;
 
@@ -80,12 +80,18 @@ impl ChooseArguments {
     /// What the library is asked for.
     pub fn apply(&self, options: Options) -> Options {
         Options {
-            existing: self.existing,
-            max_size_bytes: self.max_size,
-            min_size_bytes: self.min_size,
-            delete: options.delete || self.delete_excluded,
-            delete_excluded: self.delete_excluded,
-            remove_sources: self.remove_source_files,
+            comparison: ComparisonOptions { existing: self.existing, ..options.comparison },
+            selection: SelectionOptions {
+                max_size_bytes: self.max_size,
+                min_size_bytes: self.min_size,
+                ..options.selection
+            },
+            deletion: DeletionOptions {
+                delete: options.deletion.delete || self.delete_excluded,
+                delete_excluded: self.delete_excluded,
+                remove_sources: self.remove_source_files,
+                ..options.deletion
+            },
             ..options
         }
     }

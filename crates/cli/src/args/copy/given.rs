@@ -38,7 +38,10 @@ impl GivenArguments {
     pub fn apply(&self, options: Options) -> Result<Options, String> {
         let words = (!self.chmod.is_empty()).then(|| self.chmod.join(","));
         let permissions = words.as_deref().map(Permissions::typed).transpose()?;
-        Ok(Options { permissions, ownership: self.chown.clone(), ..options })
+        Ok(options.with(|it| {
+            it.attributes.permissions = permissions;
+            it.attributes.ownership = self.chown.clone();
+        }))
     }
 }
 

@@ -52,6 +52,9 @@ impl LinkArguments {
             (false, true) => FollowLinks::Outwards,
             (false, false) => FollowLinks::Never,
         };
-        Options { follow, safe_links: self.safe_links, ..options }
+        options.with(|it| {
+            it.links.follow = follow;
+            it.links.safe_links = self.safe_links;
+        })
     }
 }

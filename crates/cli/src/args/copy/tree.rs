@@ -11,7 +11,10 @@ use clap::builder::BoolishValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, ValueEnum};
 use datapump::units::parse_duration;
-use datapump::{Keep, Options, Update};
+use datapump::{
+    AttributeOptions, ComparisonOptions, DeletionOptions, Keep, LinkOptions, Options, ReportingOptions,
+    SelectionOptions, Update,
+};
 
 use crate::args::TREES;
 use crate::args::copy::choose::ChooseArguments;
@@ -315,21 +318,30 @@ impl TreeArguments {
             return Err(words);
         }
         Ok(self.chosen().apply(Options {
-            patterns_begin_above: !self.is_mirror && self.patterns.has_rules(),
-            selection: self.patterns.selection(!self.is_mirror)?,
-            list_is_default: self.patterns.list_is_default,
-            update: self.update(),
-            size_only: self.size_only,
-            modify_window: self.modify_window.unwrap_or_default(),
-            checksum: self.checksum,
-            ignore_existing: self.ignores_existing(),
-            delete: self.delete,
-            mirror: self.is_mirror,
-            max_delete: self.max_delete,
-            link_dest: self.link_dest.clone(),
-            one_file_system: self.one_file_system,
-            keep: self.keep(),
-            changes: self.itemize_changes,
+            selection: SelectionOptions {
+                patterns_begin_above: !self.is_mirror && self.patterns.has_rules(),
+                rules: self.patterns.selection(!self.is_mirror)?,
+                list_is_default: self.patterns.list_is_default,
+                one_file_system: self.one_file_system,
+                ..options.selection
+            },
+            comparison: ComparisonOptions {
+                update: self.update(),
+                size_only: self.size_only,
+                modify_window: self.modify_window.unwrap_or_default(),
+                checksum: self.checksum,
+                ignore_existing: self.ignores_existing(),
+                ..options.comparison
+            },
+            deletion: DeletionOptions {
+                delete: self.delete,
+                mirror: self.is_mirror,
+                max_delete: self.max_delete,
+                ..options.deletion
+            },
+            links: LinkOptions { link_dest: self.link_dest.clone(), ..options.links },
+            attributes: AttributeOptions { keep: self.keep(), ..options.attributes },
+            reporting: ReportingOptions { changes: self.itemize_changes, ..options.reporting },
             ..options
         }))
     }

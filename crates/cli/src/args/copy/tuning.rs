@@ -5,7 +5,7 @@
 use clap::builder::{BoolishValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, value_parser};
 use datapump::units::{parse_bytes, parse_rate};
-use datapump::{Choice, EngineChoice, InWords, Options, WaitChoice};
+use datapump::{Choice, EngineChoice, InWords, Options, TuningOptions, WaitChoice};
 
 use crate::args::{OUTPUT, TUNING};
 
@@ -161,14 +161,17 @@ impl TuningArguments {
     /// What the library is asked for; the more specific depth wins.
     pub fn options(&self) -> Options {
         Options {
-            request_bytes: self.request_size,
-            source_depth: self.source_depth.or(self.depth),
-            sink_depth: self.sink_depth.or(self.depth),
-            lanes: self.lanes,
-            engine: self.engine,
-            wait: self.wait,
-            direct: self.direct,
-            bytes_per_second: self.bwlimit.filter(|rate| *rate > 0),
+            tuning: TuningOptions {
+                request_bytes: self.request_size,
+                source_depth: self.source_depth.or(self.depth),
+                sink_depth: self.sink_depth.or(self.depth),
+                lanes: self.lanes,
+                engine: self.engine,
+                wait: self.wait,
+                direct: self.direct,
+                bytes_per_second: self.bwlimit.filter(|rate| *rate > 0),
+                ..TuningOptions::default()
+            },
             ..Options::default()
         }
     }
@@ -178,7 +181,12 @@ impl TuningArguments {
 pub(in crate::args) fn parse_request_size(text: &str) -> Result<u32, String> {
     let bytes = parse_bytes(text)?;
     let small = u32::try_from(bytes).unwrap_or(u32::MAX);
-    Options { request_bytes: Some(small), source_depth: Some(1), sink_depth: Some(1), ..Options::default() }
+    Options::default()
+        .with(|it| {
+            it.tuning.request_bytes = Some(small);
+            it.tuning.source_depth = Some(1);
+            it.tuning.sink_depth = Some(1);
+        })
         .check()?;
     Ok(small)
 }
@@ -187,7 +195,7 @@ pub(in crate::args) fn parse_request_size(text: &str) -> Result<u32, String> {
 pub(crate) fn parse_limit(text: &str) -> Result<u64, String> {
     let rate = if text == "0" { 0 } else { parse_rate(text)? };
     if text.contains(|letter: char| ('1'..='9').contains(&letter)) {
-        Options { bytes_per_second: Some(rate), ..Options::default() }.check()?;
+        Options::default().with(|it| it.tuning.bytes_per_second = Some(rate)).check()?;
     }
     Ok(rate)
 }

@@ -43,7 +43,7 @@ pub(crate) fn copied<'task>(
 }
 
 pub(super) fn is_rehearsal(shared: &Shared<'_>) -> bool {
-    shared.settings.options.rehearsal_bytes.is_some()
+    shared.settings.options.measuring.rehearsal_bytes.is_some()
 }
 
 /// Whether the file system is one of which close(2) has nothing to tell, and that shows what it takes. Of a tree that is

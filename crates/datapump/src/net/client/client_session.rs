@@ -89,8 +89,8 @@ impl RemoteCopy {
         last: &LastSession,
         (events, opening): (Events<'_>, SessionStart),
     ) -> Result<ClientSession, Problem> {
-        self.options.sockets.check().map_err(Problem::usage)?;
-        if self.options.remove_sources {
+        self.options.network.sockets.check().map_err(Problem::usage)?;
+        if self.options.deletion.remove_sources {
             return Err(Problem::usage(
                 "--remove-source-files is for copies on this host alone: leave it out, and remove the source when the \
                  copy has ended with status 0",
@@ -205,7 +205,7 @@ impl RemoteCopy {
         let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
         let beside =
             |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), opening.first.clone());
-        let (way_in, sockets, stop) = (&self.way_in, &self.options.sockets, &self.stop);
+        let (way_in, sockets, stop) = (&self.way_in, &self.options.network.sockets, &self.stop);
         let reaching = Reaching { way_in, sockets, patience, stop, proposed, beside: &beside };
         let Reached { dialer, channel, round_trip_ns, remote_end, notices } =
             reach(&remote.host, &reaching, &cancel, notice)?;
@@ -243,7 +243,7 @@ impl RemoteCopy {
             round_trip_ns,
             connecting,
             ahead,
-            reads_on: self.options.read_ahead != Choice::Never,
+            reads_on: self.options.network.read_ahead != Choice::Never,
             peer_host: None,
             has_links: false,
             holds_events: false,
@@ -258,7 +258,7 @@ impl RemoteCopy {
     /// Whether what is not requested is sent over a path of this round trip. Nobody waits to learn it: over a short
     /// path that is taken for a long one small files are copied in 0.8 of the time, a large one in 1.0.
     fn reads_ahead(&self, round_trip_ns: Option<u64>) -> bool {
-        match self.options.read_ahead {
+        match self.options.network.read_ahead {
             Choice::Auto => round_trip_ns.is_none_or(is_far),
             Choice::Always => true,
             Choice::Never => false,
@@ -271,7 +271,7 @@ impl RemoteCopy {
     }
 
     fn is_forced_far(&self) -> bool {
-        self.options.read_ahead == Choice::Always
+        self.options.network.read_ahead == Choice::Always
     }
 
     /// Connections for blocks that are asked for, each with a lane at both ends.
@@ -302,14 +302,14 @@ impl RemoteCopy {
         };
         let shape = request_plan::of(&[], &self.options, Reads::FarFiles, false);
         let most = most.min(SlotPool::of(&self.options, self.compares).lanes(shape));
-        let asked_bytes = self.options.sockets.buffer_bytes.map(u64::from);
+        let asked_bytes = self.options.network.sockets.buffer_bytes.map(u64::from);
         let at_first = lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));
         (most > self.lanes()).then_some(LaneRange { at_first: at_first.min(most), most })
     }
 
     /// Nobody asked for a number of connections.
     fn may_grow(&self) -> bool {
-        self.connections.is_none() && self.options.lanes.is_none()
+        self.connections.is_none() && self.options.tuning.lanes.is_none()
     }
 
     /// The bytes by which the number of connections is chosen, where it is not asked for.

@@ -237,7 +237,7 @@ struct OpenDatagrams {
 
 /// A server that does not know datagrams takes it for a copy of nothing, and grants none.
 fn begin(request: DatagramRequest) -> Begin {
-    let options = Options { far_null_bytes: Some(0), ..Options::default() };
+    let options = Options::default().with(|it| it.measuring.far_null_bytes = Some(0));
     let (options, boot, datagrams) = (options.to_wire(), Some(boot()), Some(request));
     Begin { options, boot, datagrams, ..Begin::new(Direction::Pull) }
 }

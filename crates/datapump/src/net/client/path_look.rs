@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::account::version;
 use crate::run::gate::LaneRange;
-use crate::setup::options::{Choice, Options};
+use crate::setup::options::{Choice, MeasuringOptions, NetworkOptions, Options};
 use crate::target::place::{Place, Remote};
 use datapump_files::disk::boot;
 
@@ -73,7 +73,7 @@ impl PathChoice {
     fn of(round_trip_ns: u64, lanes: u32, lane_range: Option<LaneRange>) -> PathChoice {
         let is_far = is_far(round_trip_ns);
         let request_bytes = Some(Options::defaults(Reads::FarFiles).request_bytes);
-        let options = Options { request_bytes, ..Options::default() };
+        let options = Options::default().with(|it| it.tuning.request_bytes = request_bytes);
         let range = lane_range.unwrap_or(LaneRange { at_first: lanes, most: lanes });
         let shape = request_plan::of(&[], &options, Reads::FarFiles, false);
         let pool = SlotPool::of(&options, false);
@@ -123,10 +123,16 @@ impl RemoteCopy {
         self.target = Place::null();
         self.retry_for = Some(Duration::ZERO);
         self.options = Options {
-            far_null_bytes: Some(path_probe::BYTES_MAX),
-            asks_host: true,
-            // What comes without a request would be part of the transfer.
-            read_ahead: Choice::Never,
+            measuring: MeasuringOptions {
+                far_null_bytes: Some(path_probe::BYTES_MAX),
+                asks_host: true,
+                ..self.options.measuring
+            },
+            network: NetworkOptions {
+                // What comes without a request would be part of the transfer.
+                read_ahead: Choice::Never,
+                ..self.options.network
+            },
             ..self.options
         };
         let looked = self.way().and_then(|(_, remote)| self.looked(&remote, &mut facts, events));

@@ -60,8 +60,8 @@ impl RemoteCopy {
     pub(super) fn bound_slots(&mut self) {
         let Some(memory_bytes) = self.memory_bytes else { return };
         let pool_bytes = memory_bytes / 2;
-        self.options.pool_bytes_max = Some(pool_bytes);
-        self.options.request_bytes.get_or_insert(request_bytes(pool_bytes, self.lanes()));
+        self.options.limits.pool_bytes_max = Some(pool_bytes);
+        self.options.tuning.request_bytes.get_or_insert(request_bytes(pool_bytes, self.lanes()));
     }
 }
 

@@ -36,7 +36,9 @@ use crate::report::failed::{self, JobFailed};
 use crate::report::watch::{TreeCounts, Watch};
 use crate::run::event::Event;
 use crate::setup::budget::{Budget, Charge, Share};
-use crate::setup::options::{Choice, FollowLinks, Options, RETRY_FOR};
+use crate::setup::options::{
+    Choice, FollowLinks, LimitOptions, Options, PlaceOptions, RETRY_FOR, TuningOptions,
+};
 use crate::target::NULL_WANTS_SIZE;
 use crate::target::place::{Place, Remote, stands_for_content};
 use crate::tree::count_ahead;
@@ -58,7 +60,7 @@ impl RemoteCopy {
 
     /// Runs as [`RemoteCopy::run`] does and gives the report, whatever its `exit_status`.
     pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
-        self.options.keep_links = self.keeps_a_link();
+        self.options.place.keep_links = self.keeps_a_link();
         self.bound_slots();
         let (watch, sources, options) = (Arc::clone(&self.watch), self.sources.clone(), self.options.clone());
         count_ahead::beside(&watch, (&sources, &options), || self.in_sessions(events))
@@ -74,23 +76,23 @@ impl RemoteCopy {
         };
         let options = &self.options;
         let makes_names = matches!(self.target, Place::Path(_) | Place::Remote(_))
-            && options.rehearsal_bytes.is_none()
+            && options.measuring.rehearsal_bytes.is_none()
             && !self.compares;
-        options.keep_links && makes_names && self.sources.iter().any(may_be_link)
+        options.place.keep_links && makes_names && self.sources.iter().any(may_be_link)
     }
 
     fn in_sessions(mut self, events: Events<'_>) -> Report {
-        if self.options.follow != FollowLinks::Never || self.two_hosts().is_some() {
+        if self.options.links.follow != FollowLinks::Never || self.two_hosts().is_some() {
             // A tree with followed links is walked otherwise than it is sent ahead. Between two other hosts this side
             // requests nothing.
-            self.options.read_ahead = Choice::Never;
+            self.options.network.read_ahead = Choice::Never;
         }
         if let ([one], true) = (&mut self.sources[..], self.compares)
             && matches!(self.target, Place::Remote(_))
         {
             // This side compares, whichever place is named first.
             std::mem::swap(one, &mut self.target);
-            self.options.compares_backwards = true;
+            self.options.comparison.compares_backwards = true;
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (mut since, mut most, mut pause) = (Instant::now(), 0, PAUSE_MIN);
@@ -180,7 +182,7 @@ impl RemoteCopy {
 
     fn origin(&self, place: &Place) -> Result<HandlePlace, Problem> {
         match place {
-            Place::Path(path) if self.options.keep_links && named_link(path).is_some() => {
+            Place::Path(path) if self.options.place.keep_links && named_link(path).is_some() => {
                 Ok(HandlePlace::Link(None, path.clone()))
             }
             Place::Path(path) if is_pipe(path) => {
@@ -213,13 +215,20 @@ impl RemoteCopy {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let share = Budget::of_client(self.memory_bytes).share();
-        let handles =
-            Arc::new(HandleTable::of((origins, self.options.follow), Arc::clone(&self.stop), share, None));
+        let handles = Arc::new(HandleTable::of(
+            (origins, self.options.links.follow),
+            Arc::clone(&self.stop),
+            share,
+            None,
+        ));
         let mut session =
             self.begin(Direction::Push, remote, last, (events, SessionStart::of_this_side(None)))?;
         // The side that writes holds itself to the rate. Blocks that are sent ahead have slots of their own here.
         let lanes = session.lane_range.map_or(session.lanes, |range| range.most) + u32::from(session.ahead);
-        let options = Options { bytes_per_second: None, lanes: Some(lanes), ..self.options.clone() };
+        let options = self.options.clone().with(|it| {
+            it.tuning.bytes_per_second = None;
+            it.tuning.lanes = Some(lanes);
+        });
         // Nobody asks any more: a pipe that says nothing is not waited for.
         let over = Arc::new(AtomicBool::new(false));
         let reader = Arc::new(Watch::default());
@@ -296,18 +305,22 @@ impl RemoteCopy {
         let mut session = self.begin(Direction::Pull, remote, last, (events, opening))?;
         let (pools, share) =
             (session.connections.pools(session.ahead), Budget::of_client(self.memory_bytes).share());
-        let owners = Mapping::new(self.options.keep.numeric_ids);
+        let owners = Mapping::new(self.options.attributes.keep.numeric_ids);
         let (boot, round_trip_ns) = (session.welcome.boot, session.round_trip_ns);
         let (place, reads_on) = (remote.host.to_string(), session.reads_on);
         let peer = PeerFacts { place, boot, round_trip_ns, requested: Some(wish), reads_on };
         let remote_host = RemoteHost::new(peer, session.cancel.clone(), pools, share, owners);
-        let lanes = self.options.lanes.unwrap_or(session.lanes).min(session.lanes);
-        let target_is_name = self.options.target_is_name || is_name;
+        let lanes = self.options.tuning.lanes.unwrap_or(session.lanes).min(session.lanes);
+        let target_is_name = self.options.place.target_is_name || is_name;
         let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();
-        let verifies = self.options.verify;
+        let verifies = self.options.durability.verify;
         let (lanes, keep_links) = (Some(lanes), session.has_links);
-        let options =
-            Options { lanes, lanes_at_first, lanes_max, target_is_name, keep_links, ..self.options };
+        let options = Options {
+            tuning: TuningOptions { lanes, ..self.options.tuning },
+            limits: LimitOptions { lanes_at_first, lanes_max, ..self.options.limits },
+            place: PlaceOptions { target_is_name, keep_links, ..self.options.place },
+            ..self.options
+        };
         let _places = charged_places(session.sources.as_deref(), remote_host.share())?;
         let sources = session.sources.take().unwrap_or(self.sources);
         let job = match (self.compares, &sources[..]) {

@@ -23,7 +23,7 @@ use crate::net::client::path_probe;
 use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
 use crate::net::folder::remote_host::Pools;
 use crate::problem::Problem;
-use crate::setup::options::{Choice, Options};
+use crate::setup::options::{Choice, MeasuringOptions, NetworkOptions, Options, TuningOptions};
 use crate::target::place::Place;
 
 /// Longer than any answer takes that is worth being timed.
@@ -75,10 +75,19 @@ impl RemoteCopy {
         self.retry_for = Some(Duration::ZERO);
         self.connections = Some(1);
         self.options = Options {
-            far_null_bytes: Some(u64::from(series.count) * APART_BYTES),
-            request_bytes: Some(series.answer_bytes.next_multiple_of(Options::REQUEST_BYTES_MIN)),
-            // What comes without a request would share the path.
-            read_ahead: Choice::Never,
+            measuring: MeasuringOptions {
+                far_null_bytes: Some(u64::from(series.count) * APART_BYTES),
+                ..self.options.measuring
+            },
+            tuning: TuningOptions {
+                request_bytes: Some(series.answer_bytes.next_multiple_of(Options::REQUEST_BYTES_MIN)),
+                ..self.options.tuning
+            },
+            network: NetworkOptions {
+                // What comes without a request would share the path.
+                read_ahead: Choice::Never,
+                ..self.options.network
+            },
             ..self.options
         };
         let (_, remote) = self.way()?;

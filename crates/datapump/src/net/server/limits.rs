@@ -4,7 +4,9 @@
 
 use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::ServerState;
-use crate::setup::options::{EngineChoice, Options, WaitChoice};
+use crate::setup::options::{
+    EngineChoice, LimitOptions, MeasuringOptions, NetworkOptions, Options, TuningOptions, WaitChoice,
+};
 use crate::tree::count_ahead::served_root::ServedRoot;
 
 /// Requests in flight at an end: several times what any measured device gained from (2 to 8). Each may be a thread.
@@ -37,9 +39,18 @@ impl<'server> Limits<'server> {
 /// The options of a caller as the server follows them.
 pub(crate) fn bounded_by_server(options: Options, limits: Limits<'_>) -> Options {
     let options = Options {
-        lanes: Some(options.lanes.unwrap_or(limits.lanes).min(limits.lanes)),
-        lanes_max: options.lanes_max.map(|most| most.min(limits.lanes_max)),
-        sockets: options.sockets.or(&limits.options.sockets),
+        tuning: TuningOptions {
+            lanes: Some(options.tuning.lanes.unwrap_or(limits.lanes).min(limits.lanes)),
+            ..options.tuning
+        },
+        limits: LimitOptions {
+            lanes_max: options.limits.lanes_max.map(|most| most.min(limits.lanes_max)),
+            ..options.limits
+        },
+        network: NetworkOptions {
+            sockets: options.network.sockets.or(&limits.options.sockets),
+            ..options.network
+        },
         ..options
     };
     if limits.is_own {
@@ -48,12 +59,21 @@ pub(crate) fn bounded_by_server(options: Options, limits: Limits<'_>) -> Options
     let depth = |depth: Option<u32>| depth.map(|depth| depth.min(DEPTH_MAX));
     let most = Options::REHEARSAL_BYTES_MAX;
     Options {
-        source_depth: depth(options.source_depth),
-        sink_depth: depth(options.sink_depth),
-        // A thread for each request, and waits awake, are for who pays for them.
-        engine: if options.engine == EngineChoice::Threads { EngineChoice::Auto } else { options.engine },
-        wait: WaitChoice::Kernel,
-        rehearsal_bytes: options.rehearsal_bytes.map(|bytes| bytes.min(most)),
+        tuning: TuningOptions {
+            source_depth: depth(options.tuning.source_depth),
+            sink_depth: depth(options.tuning.sink_depth), // A thread for each request, and waits awake, are for who pays for them.
+            engine: if options.tuning.engine == EngineChoice::Threads {
+                EngineChoice::Auto
+            } else {
+                options.tuning.engine
+            },
+            wait: WaitChoice::Kernel,
+            ..options.tuning
+        },
+        measuring: MeasuringOptions {
+            rehearsal_bytes: options.measuring.rehearsal_bytes.map(|bytes| bytes.min(most)),
+            ..options.measuring
+        },
         ..options
     }
 }
@@ -61,9 +81,13 @@ pub(crate) fn bounded_by_server(options: Options, limits: Limits<'_>) -> Options
 /// Says what a caller chose and does not get, if that is something.
 pub(crate) fn left_out(asked: &Options, bounded: &Options) -> Option<String> {
     let chosen = [
-        ("--engine", asked.engine != bounded.engine),
-        ("--wait", asked.wait != bounded.wait),
-        ("--depth", (asked.source_depth, asked.sink_depth) != (bounded.source_depth, bounded.sink_depth)),
+        ("--engine", asked.tuning.engine != bounded.tuning.engine),
+        ("--wait", asked.tuning.wait != bounded.tuning.wait),
+        (
+            "--depth",
+            (asked.tuning.source_depth, asked.tuning.sink_depth)
+                != (bounded.tuning.source_depth, bounded.tuning.sink_depth),
+        ),
     ];
     let flags: Vec<&str> = chosen.into_iter().filter(|(_, differs)| *differs).map(|(flag, _)| flag).collect();
     let words = || format!("the server keeps to its own limits; not followed: {}", flags.join(", "));
@@ -73,34 +97,41 @@ pub(crate) fn left_out(asked: &Options, bounded: &Options) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::options::Update;
+    use crate::setup::options::{ComparisonOptions, Update};
     use crate::target::place::Place;
 
     #[test]
     fn what_a_caller_chooses_is_bounded_by_the_server() {
         let options = ServeOptions::of(Place::null());
         let asked = Options {
-            engine: EngineChoice::Threads,
-            wait: WaitChoice::Spin,
-            lanes: Some(200),
-            source_depth: Some(4096),
-            sink_depth: Some(3),
-            rehearsal_bytes: Some(u64::MAX),
-            update: Update::Older,
+            tuning: TuningOptions {
+                engine: EngineChoice::Threads,
+                wait: WaitChoice::Spin,
+                lanes: Some(200),
+                source_depth: Some(4096),
+                sink_depth: Some(3),
+                ..TuningOptions::default()
+            },
+            measuring: MeasuringOptions { rehearsal_bytes: Some(u64::MAX), ..MeasuringOptions::default() },
+            comparison: ComparisonOptions { update: Update::Older, ..ComparisonOptions::default() },
             ..Options::default()
         };
         let limits = Limits { options: &options, is_own: false, lanes: 2, lanes_max: 16 };
         let bounded = bounded_by_server(asked.clone(), limits);
-        assert_eq!((bounded.engine, bounded.wait), (EngineChoice::Auto, WaitChoice::Kernel));
-        assert_eq!(bounded.lanes, Some(2));
-        assert_eq!((bounded.source_depth, bounded.sink_depth), (Some(DEPTH_MAX), Some(3)));
-        assert_eq!(bounded.rehearsal_bytes, Some(Options::REHEARSAL_BYTES_MAX));
-        assert_eq!(bounded.update, Update::Older, "what is copied is the caller's choice");
+        assert_eq!((bounded.tuning.engine, bounded.tuning.wait), (EngineChoice::Auto, WaitChoice::Kernel));
+        assert_eq!(bounded.tuning.lanes, Some(2));
+        assert_eq!((bounded.tuning.source_depth, bounded.tuning.sink_depth), (Some(DEPTH_MAX), Some(3)));
+        assert_eq!(bounded.measuring.rehearsal_bytes, Some(Options::REHEARSAL_BYTES_MAX));
+        assert_eq!(bounded.comparison.update, Update::Older, "what is copied is the caller's choice");
         let words = left_out(&asked, &bounded).expect("some is");
         assert!(words.ends_with(": --engine, --wait, --depth"), "{words}");
         assert_eq!(left_out(&bounded, &bounded), None);
 
         let own = bounded_by_server(asked, Limits { is_own: true, ..limits });
-        assert_eq!((own.wait, own.lanes), (WaitChoice::Spin, Some(2)), "connections are agreed by both");
+        assert_eq!(
+            (own.tuning.wait, own.tuning.lanes),
+            (WaitChoice::Spin, Some(2)),
+            "connections are agreed by both"
+        );
     }
 }

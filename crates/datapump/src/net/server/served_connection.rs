@@ -154,7 +154,7 @@ fn is_long(channel: &Channel) -> bool {
 
 fn fit_to_long_path(shared: &Shared<'_>, purpose: Purpose, channel: &Channel) {
     channel.pace();
-    if purpose == Purpose::Ahead && shared.settings.options.sockets.buffer_bytes.is_none() {
+    if purpose == Purpose::Ahead && shared.settings.options.network.sockets.buffer_bytes.is_none() {
         channel.deepen();
     }
 }

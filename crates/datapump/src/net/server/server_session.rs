@@ -196,7 +196,7 @@ fn served(
     options: &Options,
     (way, shown): (Direction, &Path),
 ) -> Result<ServedRoot, Problem> {
-    match (options.far_null_bytes, &state.root) {
+    match (options.measuring.far_null_bytes, &state.root) {
         (Some(bytes), _) => Ok(ServedRoot::Null { bytes: Some(bytes), fill: Fill::Noise }),
         (None, ServedRoot::Null { bytes: None, .. }) if way == Direction::Pull => Err(refused(
             shown,
@@ -209,7 +209,7 @@ fn served(
 /// Whether a caller looks at the path alone: it gets null bytes, and nothing of what is served.
 fn looks_only(begin: &Begin, options: &Options) -> bool {
     begin.asks_host == Some(true)
-        && options.far_null_bytes.is_some_and(|bytes| bytes <= path_probe::BYTES_MAX)
+        && options.measuring.far_null_bytes.is_some_and(|bytes| bytes <= path_probe::BYTES_MAX)
 }
 
 /// A later version may ask for what this one does not know.
@@ -252,15 +252,15 @@ fn checked(
     write_only::check(&state.options, (&options, begin.way), &shown)?;
     options.check().map_err(Problem::usage)?;
     let refused_here = |words| Problem::usage(format!("the other host: {words}"));
-    options.sockets.check().map_err(refused_here)?;
-    if options.devices {
+    options.network.sockets.check().map_err(refused_here)?;
+    if options.place.devices {
         return Err(refused(&shown, "--devices is not for other hosts yet"));
     }
     let connections = begin.connections.clamp(1, state.options.connections_max);
     let asked = options.clone();
     let options = bounded_by_server(options, Limits::of(state, connections));
     let left_out = left_out(&asked, &options);
-    if options.unhashed && !state.options.unhashed {
+    if options.network.unhashed && !state.options.unhashed {
         return Err(refused(
             &shown,
             "this server hashes all blocks; --insecure=unhashed must be asked for at both ends",
@@ -404,14 +404,15 @@ fn write(
     outbox: Outbox,
     mut wanted: Wanted,
 ) -> Result<(), NetFault> {
-    let (sockets, tells_files) = (wanted.options.sockets.clone(), wanted.tells_files);
+    let (sockets, tells_files) = (wanted.options.network.sockets.clone(), wanted.tells_files);
     let patience = control.patience();
     let (left_out, sources) = (wanted.left_out.take(), wanted.sources.clone());
     #[cfg(test)]
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(crate::net::hostile::PANICS));
     let joined = PurposePools::new(|| Pool::joined(cancel.clone()));
     let pools = joined.pools(wanted.sends_ahead);
-    let (share, owners) = (Arc::clone(&wanted.share), Mapping::new(wanted.options.keep.numeric_ids));
+    let (share, owners) =
+        (Arc::clone(&wanted.share), Mapping::new(wanted.options.attributes.keep.numeric_ids));
     let sender = wanted.peer();
     let sender = RemoteHost::new(sender, cancel.clone(), pools, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
@@ -485,9 +486,9 @@ fn read(
 ) -> Result<(), NetFault> {
     let (stop, share) = (Arc::clone(&state.stop), Arc::clone(&wanted.share));
     let reads = state.shared_reads.clone();
-    let places = (wanted.handle_places(), wanted.options.follow);
+    let places = (wanted.handle_places(), wanted.options.links.follow);
     let handles = Arc::new(HandleTable::of(places, stop, share, reads));
-    let (sockets, patience) = (wanted.options.sockets.clone(), control.patience());
+    let (sockets, patience) = (wanted.options.network.sockets.clone(), control.patience());
     let served_connection =
         Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {

@@ -12,7 +12,7 @@ fn waiting_for_answers_is_the_verdict() {
     let leaf = (0..30).fold(stage.path("deep"), |above, level| above.join(level.to_string()));
     fs::create_dir_all(&leaf).expect("room");
     write_source(&leaf.join("file"), &noise(800));
-    let options = Options { update: Update::Differs, ..stage.options() };
+    let options = stage.options().with(|it| it.comparison.update = Update::Differs);
     for way in [Direction::Pull, Direction::Push] {
         for (again, files) in [(false, 1), (true, 0)] {
             let target = format!("to {way:?}");

@@ -87,7 +87,10 @@ fn a_file_that_is_compared_and_changed_behind_its_listing_is_copied() {
                 }
                 let file = stage.path("from/b/changes");
                 happens_after(&stage, trips * path.delay(), move || act_on(&file, act));
-                let options = Options { update: Update::Differs, checksum: true, ..stage.options() };
+                let options = stage.options().with(|it| {
+                    it.comparison.update = Update::Differs;
+                    it.comparison.checksum = true;
+                });
                 let outcome = stage.copy(Direction::Pull, ("from", "to"), options);
                 let row = format!("{path:?} {trips} {change}: {:?}", outcome.said);
                 assert_eq!(outcome.report.exit_status, 0, "{row}");
@@ -108,7 +111,7 @@ fn what_is_copied_as_it_is_when_it_is_read_is_verified() {
             fs::create_dir_all(stage.path("from/b")).expect("room");
             write_source(&file, BEFORE);
             happens_after(&stage, trips * path.delay(), move || act_on(&file, act));
-            let options = Options { verify: true, ..stage.options() };
+            let options = stage.options().with(|it| it.durability.verify = true);
             let outcome = stage.copy(Direction::Pull, ("from", "to"), options);
             assert_eq!(outcome.report.exit_status, 0, "{trips} {change}: {:?}", outcome.said);
             let copy = fs::read(stage.path("to/b/changes")).expect(change);

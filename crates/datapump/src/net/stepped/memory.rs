@@ -15,7 +15,7 @@ fn a_window_that_is_too_small_is_no_end() {
     for memory_bytes in [1 << 20, 4 << 20, 8 << 20] {
         stage.memory_bytes = memory_bytes;
         for changes in [false, true] {
-            let options = Options { changes, ..stage.options() };
+            let options = stage.options().with(|it| it.reporting.changes = changes);
             let target = format!("to {memory_bytes} {changes}");
             let outcome = stage.copy(Direction::Pull, ("from", &target), options);
             assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{target}");
@@ -36,7 +36,7 @@ fn names_that_were_sent_ahead_keep_no_memory_from_what_is_requested() {
     for memory_bytes in [2 << 20, 4 << 20] {
         stage.memory_bytes = memory_bytes;
         for way in [Direction::Pull, Direction::Push] {
-            let options = Options { dry_run: true, ..stage.options() };
+            let options = stage.options().with(|it| it.dry_run = true);
             let outcome = stage.copy(way, ("from", "to"), options);
             let row = format!("{memory_bytes} {way:?}");
             assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{row}");

@@ -5,7 +5,10 @@
 use super::*;
 
 fn mirror(stage: &TwoHosts) -> Options {
-    Options { update: Update::Differs, delete: true, ..stage.options() }
+    stage.options().with(|it| {
+        it.comparison.update = Update::Differs;
+        it.deletion.delete = true;
+    })
 }
 
 /// A source of which all is old enough that its times tell, and its copy.
@@ -25,7 +28,7 @@ fn a_mirror_within_one_host_costs_no_look_at_the_folders_in_which_something_goes
     let folders: Vec<String> = (0..20).map(|at| format!("{}/{at}", at % 3)).collect();
     mirrored(&stage, &folders.iter().map(String::as_str).collect::<Vec<_>>());
     for way in [Direction::Pull, Direction::Push] {
-        let update = Options { delete: false, ..mirror(&stage) };
+        let update = mirror(&stage).with(|it| it.deletion.delete = false);
         let first = stage.copy(way, ("from", "to"), update.clone());
         assert_eq!(first.report.exit_status, 0, "{:?}", first.said);
         let update = stage.copy(way, ("from", "to"), update);
@@ -155,7 +158,7 @@ fn a_dry_run_says_what_changed_since_it_was_listed() {
             let new = stage.path("from/a/new");
             // The mirror may have ended before, and all of its stage.
             happens(&stage, trips, move || drop(fs::write(&new, "new")));
-            let dry = Options { dry_run: true, ..mirror(&stage) };
+            let dry = mirror(&stage).with(|it| it.dry_run = true);
             let outcome = stage.copy(way, ("from", "to"), dry);
             let row = format!("{way:?} {trips}: {:?}", outcome.said);
             assert!(stage.path("to/a/too much").exists(), "{row}");

@@ -6,8 +6,11 @@ use super::*;
 
 /// 8 MiB in blocks of 64 KiB, of which the pump has no more than four.
 fn of_blocks(stage: &TwoHosts) -> Options {
-    let depths = Options { source_depth: Some(4), request_bytes: Some(64 << 10), ..stage.options() };
-    Options { source_depth_max: Some(4), ..depths }
+    let depths = stage.options().with(|it| {
+        it.tuning.source_depth = Some(4);
+        it.tuning.request_bytes = Some(64 << 10);
+    });
+    depths.with(|it| it.limits.source_depth_max = Some(4))
 }
 
 #[test]
@@ -71,7 +74,7 @@ fn a_source_that_changes_under_way_is_found() {
 fn a_checksum_costs_digests() {
     let stage = TwoHosts::new();
     make_tree(&stage.path("from"), 300);
-    let options = Options { checksum: true, ..stage.options() };
+    let options = stage.options().with(|it| it.comparison.checksum = true);
     for way in [Direction::Pull, Direction::Push] {
         let target = format!("{way:?}");
         let first = stage.copy(way, ("from", &target), options.clone());
@@ -106,7 +109,7 @@ fn a_checksum_costs_digests() {
 fn a_checksum_of_one_file_costs_its_digest() {
     let stage = TwoHosts::new();
     fs::write(stage.path("small"), noise(8000)).expect("room");
-    let options = Options { checksum: true, ..stage.options() };
+    let options = stage.options().with(|it| it.comparison.checksum = true);
     for way in [Direction::Pull, Direction::Push] {
         let target = stage.path(&format!("{way:?}"));
         for (stands, files) in

@@ -90,13 +90,13 @@ impl TripRow {
         let compares = matches!(self.work, RowWork::Compare(_));
         let stage = TwoHosts { compares, ..TwoHosts::at(path) };
         (self.make)(&stage, size);
-        let usual = Options { request_bytes: Some(REQUEST_BYTES), ..stage.options() };
+        let usual = stage.options().with(|it| it.tuning.request_bytes = Some(REQUEST_BYTES));
         let options = (self.options)(&stage, size, usual);
         let names = trees::names_of(size);
         let named: Vec<&str> = names.iter().map(String::as_str).collect();
         let sources = if self.work == RowWork::CopyNamed { &named[..] } else { &[FROM] };
         let copies_all = self.work == RowWork::Copy && !options.dry_run;
-        let is_whole = copies_all && options.selection.is_empty() && options.backup.is_none();
+        let is_whole = copies_all && options.selection.rules.is_empty() && options.backup.is_none();
         let outcome = stage.copy_all(way, (sources, TO), options);
         let report = &outcome.report;
         let RoundTrips { listing, data, .. } = report.round_trips.expect("there are two hosts");

@@ -14,7 +14,10 @@ const LARGE_BYTES: usize = 3_000_003;
 
 /// A session compares from the side that called. `backwards`: the copy is named first.
 fn verify(stage: &TwoHosts, backwards: bool, options: Options) -> SessionOutcome {
-    let options = Options { compares_backwards: backwards, content_only: true, ..options };
+    let options = options.with(|it| {
+        it.comparison.compares_backwards = backwards;
+        it.comparison.content_only = true;
+    });
     stage.copy(Direction::Pull, ("from", "to"), options)
 }
 
@@ -76,7 +79,7 @@ fn large_files_cost_two_round_trips_a_batch() {
         }
     }
     for backwards in [false, true] {
-        let options = Options { request_bytes: Some(64 << 10), ..stage.options() };
+        let options = stage.options().with(|it| it.tuning.request_bytes = Some(64 << 10));
         let outcome = verify(&stage, backwards, options);
         let row = format!("{backwards}: {:?}", outcome.said);
         assert_eq!((outcome.report.exit_status, outcome.report.files), (0, 100), "{row}");
@@ -128,7 +131,7 @@ fn a_byte_that_differs_is_found_at_its_place() {
                 stage.reads_ahead = reads_ahead;
                 for (backwards, unhashed) in [(false, false), (true, false), (false, true)] {
                     let before = stage.net.sent_bytes();
-                    let options = Options { unhashed, ..stage.options() };
+                    let options = stage.options().with(|it| it.network.unhashed = unhashed);
                     let outcome = verify(&stage, backwards, options);
                     let sent = stage.net.sent_bytes() - before;
                     let row = format!(
@@ -168,7 +171,7 @@ fn what_only_one_tree_has_is_found() {
             let mut all = Vec::new();
             for reads_ahead in [true, false] {
                 stage.reads_ahead = reads_ahead;
-                let options = Options { selection: selections(patterns), ..stage.options() };
+                let options = stage.options().with(|it| it.selection.rules = selections(patterns));
                 let mut outcome = verify(&stage, backwards, options);
                 let row = format!("{patterns} {backwards} {reads_ahead}: {:?}", outcome.said);
                 assert_eq!((outcome.report.exit_status, outcome.said.len()), (1, found), "{row}");

@@ -53,7 +53,9 @@ fn is_opened(shared: &Shared<'_>, item: &Item) -> bool {
     let there = there.filter(|_| rules.leaves_some() && !item.differs);
     match there.map(|there| rules.decide(&meta, Some(&there))) {
         Some(Action::Keep(_)) => false,
-        Some(Action::Leave(_) | Action::Adjust) => options.keep.acl || options.keep.xattrs,
+        Some(Action::Leave(_) | Action::Adjust) => {
+            options.attributes.keep.acl || options.attributes.keep.xattrs
+        }
         Some(Action::Compare) => true,
         _ => !options.dry_run,
     }

@@ -32,3 +32,21 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         UpdateOnWire::Named(name) => Err(de::Error::custom(format!("this version knows no --update={name}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_version_understands_what_it_knows_and_refuses_the_rest() {
+        for (update, told) in
+            [(Update::All, "false"), (Update::Older, "true"), (Update::Differs, "\"differs\"")]
+        {
+            let json = serialize(&update, serde_json::value::Serializer).expect("it is sent");
+            assert_eq!(json.to_string(), told);
+            assert_eq!(deserialize(json).expect("it is read"), update);
+        }
+        let unknown = deserialize(serde_json::json!("newer")).expect_err("nobody knows that");
+        assert!(unknown.to_string().contains("--update=newer"), "{unknown}");
+    }
+}

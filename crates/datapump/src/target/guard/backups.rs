@@ -39,7 +39,7 @@ struct BackupGoal<'items> {
 /// Refuses a folder of backups that the copy would mix up with its targets, or could not fill.
 pub(crate) fn check(items: &[Item], options: &Options, is_confined: bool) -> Result<(), Problem> {
     let Some(Backup { folder: Some(path), .. }) = &options.backup else { return Ok(()) };
-    if options.rehearsal_bytes.is_some() || (is_confined && path.is_absolute()) {
+    if options.measuring.rehearsal_bytes.is_some() || (is_confined && path.is_absolute()) {
         return Ok(());
     }
     let goals = goals(items, path, is_confined).map_err(|words| problem(path, words))?;
@@ -63,7 +63,7 @@ pub(crate) fn check(items: &[Item], options: &Options, is_confined: bool) -> Res
 /// Whether a backup may replace the one before it. That one may be content of a source that is still to be read: where
 /// links are followed, which may lead to it, and where a tree lies in the folder of backups, or that in a tree.
 pub(crate) fn may_replace(items: &[Item], options: &Options, is_confined: bool) -> bool {
-    let Some(backup) = options.backup.as_ref().filter(|_| options.follow == FollowLinks::Never) else {
+    let Some(backup) = options.backup.as_ref().filter(|_| options.links.follow == FollowLinks::Never) else {
         return false;
     };
     let goals = backup.folder.as_deref().map(|path| goals(items, path, is_confined).unwrap_or_default());

@@ -78,10 +78,10 @@ impl TargetClaims {
     /// Those of the sources whose targets lie in each other; of all where links are followed, which may lead to any.
     pub(crate) fn new(items: &[Item], options: &Options) -> TargetClaims {
         let mut claims = TargetClaims::default();
-        if options.rehearsal_bytes.is_some() || !items.iter().any(Item::is_tree) {
+        if options.measuring.rehearsal_bytes.is_some() || !items.iter().any(Item::is_tree) {
             return claims;
         }
-        if options.follow != FollowLinks::Never {
+        if options.links.follow != FollowLinks::Never {
             items.iter().for_each(|item| claims.add(item));
         }
         if items.len() < 2 {

@@ -83,7 +83,7 @@ struct WrittenFolder {
 impl WrittenPlaces {
     pub(super) fn new(items: &[Item], options: &Options) -> WrittenPlaces {
         let mut places = WrittenPlaces::default();
-        let follows = options.follow != FollowLinks::Never;
+        let follows = options.links.follow != FollowLinks::Never;
         for item in items.iter().filter(|item| follows && !item.is_left_out) {
             let Some(at) = place_of(&item.target) else { continue };
             let Ok(Folder::Os(folder)) = at.folder() else { continue };
@@ -201,12 +201,14 @@ impl BelowTarget<'_> {
         for (index, step) in self.steps.iter().enumerate() {
             let is_folder = self.is_folder || index + 1 < self.steps.len();
             // A mounted folder stays, if the source has nothing in its place.
-            let is_mounted = step.device != device && (index >= missing_from || options.one_file_system);
+            let is_mounted =
+                step.device != device && (index >= missing_from || options.selection.one_file_system);
             let named = (&*step.name, is_folder);
-            is_spared |= is_mounted || select.protects((above, || &folder), named, options.delete_excluded);
+            is_spared |=
+                is_mounted || select.protects((above, || &folder), named, options.deletion.delete_excluded);
             folder.push(&step.name);
             device = step.device;
         }
-        options.delete && !is_spared
+        options.deletion.delete && !is_spared
     }
 }

@@ -57,7 +57,7 @@ impl Start<'_> {
     fn check_remote_neighbours(&self) -> Result<(), Problem> {
         let options = self.rules.options;
         let are_remote = self.items.iter().any(|item| item.source.local_path().is_none());
-        if !options.delete || !are_remote || TargetClaims::new(self.items, options).are_apart() {
+        if !options.deletion.delete || !are_remote || TargetClaims::new(self.items, options).are_apart() {
             return Ok(());
         }
         let words = "--delete would remove what another source is copied to; copy them one by one";
@@ -84,7 +84,7 @@ impl Start<'_> {
     fn comes_by(&self, item: &Item, at: &PathAt, is_folder: bool) -> bool {
         let Some(source) = item.meta else { return false };
         let GuardRules { options, select } = self.rules;
-        let may_pass = |step: &WayStep| !options.one_file_system || step.device == source.device;
+        let may_pass = |step: &WayStep| !options.selection.one_file_system || step.device == source.device;
         let Some(steps) = way(id(&source), at).filter(|steps| steps.iter().all(may_pass)) else {
             return false;
         };
@@ -100,7 +100,7 @@ impl Start<'_> {
     /// A file, device or link that would take the place of what is read.
     fn check_name(&self, guard: &Guard, item: &Item, at: &PathAt) -> Result<(), Problem> {
         let options = self.rules.options;
-        let is_written = matches!(item.target, Target::Device(_)) || options.inplace;
+        let is_written = matches!(item.target, Target::Device(_)) || options.durability.inplace;
         let how = if is_written { Destruction::OfContent } else { Destruction::OfName };
         let folder = match at.folder() {
             Ok(Folder::Os(folder)) => Some(&**folder),
@@ -219,8 +219,8 @@ impl Start<'_> {
                 "is the source '{source}', and the copy of '{from}' goes there; copy that source first"
             )),
             Some(below) => {
-                let is_removed =
-                    self.rules.options.delete && !self.rules.spares(inside.tree, below, at.is_folder());
+                let is_removed = self.rules.options.deletion.delete
+                    && !self.rules.spares(inside.tree, below, at.is_folder());
                 let why = "which is copied from; exclude it, or move it away";
                 is_removed.then(|| format!("--delete would remove '{source}', {why}"))
             }
@@ -229,7 +229,7 @@ impl Start<'_> {
 
     /// Folders of `--link-dest` must not lie where it is removed. The target itself stays.
     fn check_link_dest(&self, trees: &TreeTargets<'_>) -> Result<(), Problem> {
-        let paths = self.rules.options.link_dest.iter().filter(|_| self.rules.options.delete);
+        let paths = self.rules.options.links.link_dest.iter().filter(|_| self.rules.options.deletion.delete);
         for path in paths {
             let stays = |inside: &InTree<'_>| {
                 let spared = |below: &Path| self.rules.spares(inside.tree, below, true);
@@ -293,7 +293,7 @@ impl GuardRules<'_> {
         let is_kept = |path: &Path, folder: &Path, name: &OsStr| {
             let name = (name, is_folder || path != below);
             let above = &*tree.patterns_above;
-            self.select.protects((above, || folder), name, self.options.delete_excluded)
+            self.select.protects((above, || folder), name, self.options.deletion.delete_excluded)
         };
         chain.into_iter().any(|(path, folder, name)| is_kept(path, folder, name))
     }

@@ -35,7 +35,7 @@ pub(crate) enum NamedWork {
 /// Whether it goes to a name in a folder: a file, or what is never read. Written where it is, measured, or read from
 /// elsewhere it is a place of its own.
 pub(crate) fn is_name(item: &Item, options: &Options) -> bool {
-    let is_place = options.inplace || options.rehearsal_bytes.is_some();
+    let is_place = options.durability.inplace || options.measuring.rehearsal_bytes.is_some();
     let is_file = item.meta.is_some_and(|meta| meta.kind == FileKind::Regular);
     match (&item.source, &item.target) {
         _ if item.is_left_out => false,
@@ -92,7 +92,7 @@ fn place_of(item: &Item) -> Option<&PathAt> {
 fn named(item: Item, by_link: &HashMap<FileId, u64>, options: &Options) -> NamedItem {
     let follows = is_followed(&item);
     let more = file_of(&item).and_then(|file| by_link.get(&file));
-    let is_apart = follows && options.follow == FollowLinks::Always;
+    let is_apart = follows && options.links.follow == FollowLinks::Always;
     let links = item.meta.zip(more.filter(|_| !is_apart)).map(|(meta, more)| meta.links + more);
     NamedItem { item, follows, links }
 }
@@ -111,7 +111,7 @@ fn files_by_link(items: &[Item], options: &Options) -> HashMap<FileId, u64> {
     if items.len() < 2 {
         return files;
     }
-    let counts = |item: &&Item| options.follow != FollowLinks::Always && is_name(item, options);
+    let counts = |item: &&Item| options.links.follow != FollowLinks::Always && is_name(item, options);
     for file in items.iter().filter(counts).filter(|item| is_followed(item)).filter_map(file_of) {
         *files.entry(file).or_default() += 1;
     }

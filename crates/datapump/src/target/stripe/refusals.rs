@@ -24,7 +24,7 @@ pub(crate) fn target(
         )));
     }
     let found = stripe.target(hosts.disk)?;
-    found.check_devices(options.devices)?;
+    found.check_devices(options.place.devices)?;
     if let Place::Stripe(from) = source {
         let from = from.source(hosts.disk)?;
         let is_shared = |meta: &&Meta| from.holds(meta, hosts.disk);
@@ -42,16 +42,16 @@ pub(crate) fn target(
 /// The flag that asks for what a stripe cannot have.
 fn unfit_flag(options: &Options) -> Option<&'static str> {
     let asked = [
-        (options.reflink == Choice::Always, "--reflink=always"),
-        (options.rehearsal_bytes.is_some(), "a rehearsal"),
-        (options.update != Update::All, "--update"),
-        (options.checksum, "--checksum"),
-        (options.ignore_existing, "--ignore-existing"),
-        (!options.link_dest.is_empty(), "--link-dest"),
-        (options.permissions.is_some(), "--chmod"),
-        (options.ownership.is_some(), "--chown"),
-        (options.makes_holes, "--sparse=always"),
-        (options.remove_sources, "--remove-source-files"),
+        (options.tuning.reflink == Choice::Always, "--reflink=always"),
+        (options.measuring.rehearsal_bytes.is_some(), "a rehearsal"),
+        (options.comparison.update != Update::All, "--update"),
+        (options.comparison.checksum, "--checksum"),
+        (options.comparison.ignore_existing, "--ignore-existing"),
+        (!options.links.link_dest.is_empty(), "--link-dest"),
+        (options.attributes.permissions.is_some(), "--chmod"),
+        (options.attributes.ownership.is_some(), "--chown"),
+        (options.tuning.makes_holes, "--sparse=always"),
+        (options.deletion.remove_sources, "--remove-source-files"),
     ];
     asked.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, flag)| flag)
 }

@@ -153,7 +153,7 @@ impl DeletePass<'_> {
         is_common: bool,
         target: &FolderSide,
     ) -> Result<bool, Problem> {
-        if is_common && !self.shared.settings.options.one_file_system {
+        if is_common && !self.shared.settings.options.selection.one_file_system {
             return Ok(false);
         }
         let is_mounted = match target.meta.device == here.target.meta.device {

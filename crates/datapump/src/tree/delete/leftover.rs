@@ -62,7 +62,7 @@ impl DeletePass<'_> {
         }
         let temporary = temporary_of(name).unwrap_or(name);
         // A rule may protect the name that it was on its way to, which it does not tell.
-        let goes = self.shared.settings.options.selection.is_empty()
+        let goes = self.shared.settings.options.selection.rules.is_empty()
             && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
             && !is_of_source(here, temporary, &self.shared.stop);
         Some(match goes {

@@ -26,7 +26,7 @@ use datapump_files::identity::id;
 
 /// A mirror is one of a folder. A missing folder is no usage error: it may come back.
 pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {
-    if !options.mirror {
+    if !options.deletion.mirror {
         return Ok(());
     }
     let [source] = sources else {
@@ -43,7 +43,7 @@ pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Opti
 /// A home folder holds more than a copy of something, and so does the root folder: `host:` alone names the one, a slash
 /// too much the other. A user who says how many names may go means it.
 pub(crate) fn refuse_home(items: &[Item], options: &Options) -> Result<(), Problem> {
-    if !options.delete || options.max_delete.is_some() {
+    if !options.deletion.delete || options.deletion.max_delete.is_some() {
         return Ok(());
     }
     for item in items {
@@ -56,7 +56,7 @@ pub(crate) fn refuse_home(items: &[Item], options: &Options) -> Result<(), Probl
             () if homes().iter().any(|home| is_one(home)) => "the home folder of this user",
             () => continue,
         };
-        let (command, source) = (if options.mirror { "a mirror" } else { "--delete" }, &item.source);
+        let (command, source) = (if options.deletion.mirror { "a mirror" } else { "--delete" }, &item.source);
         let words = format!(
             "is {words}, and {command} would remove all in it that '{source}' does not have; copy into a folder in \
              it, or say with --max-delete how many names may go"
@@ -76,7 +76,7 @@ fn homes() -> Vec<PathBuf> {
 /// Before anything is made or removed. A user who says how many names may go means it.
 pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &PathAt) -> Result<(), Problem> {
     let options = shared.settings.options;
-    if !options.mirror || options.max_delete.is_some() {
+    if !options.deletion.mirror || options.deletion.max_delete.is_some() {
         return Ok(());
     }
     let of_source = |name: &Name| counts(shared, name);
@@ -118,7 +118,7 @@ fn has_names(folder: &Origin, path: &Path, counts: impl Fn(&Name) -> bool) -> Re
 
 /// Whether nothing keeps a name of the target that the source does not have.
 fn may_go(shared: &Shared<'_>, name: &Name) -> bool {
-    let excluded_go = shared.settings.options.delete_excluded;
+    let excluded_go = shared.settings.options.deletion.delete_excluded;
     let protects = |is_folder| {
         shared.trees.select.protects((Path::new(""), PathBuf::new), (&name.name, is_folder), excluded_go)
     };

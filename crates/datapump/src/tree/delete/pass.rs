@@ -418,14 +418,14 @@ impl<'run> DeletePass<'run> {
             }
         };
         // A list below goes with a copy of all names alone: of others it tells what may not be on the disk.
-        let is_settled = self.shared.settings.options.selection.is_empty()
-            && !self.shared.settings.options.one_file_system;
+        let is_settled = self.shared.settings.options.selection.rules.is_empty()
+            && !self.shared.settings.options.selection.one_file_system;
         let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
         let is_backup = backup::is_kept(self.shared, &here.root, folder, (&name.name, kind));
         let ours = (stays && name.name == LIST_NAME) || is_backup || name.is_withheld;
         let (select, is_folder) = (&self.shared.trees.select, kind == FileKind::Folder);
         let (folder, above) = (|| here.target.relative(), &here.root.patterns_above);
-        let excluded_go = self.shared.settings.options.delete_excluded;
+        let excluded_go = self.shared.settings.options.deletion.delete_excluded;
         let is_protected = || select.protects((above, folder), (&name.name, is_folder), excluded_go);
         let selected = match select.includes(above, folder, &name.name, is_folder) {
             _ if ours || is_protected() => Selected::Never,
@@ -465,7 +465,7 @@ impl<'run> DeletePass<'run> {
 
     /// One more goes, if it may.
     pub(super) fn count_found(&mut self) -> Result<(), Problem> {
-        if self.shared.settings.options.max_delete == Some(self.found) {
+        if self.shared.settings.options.deletion.max_delete == Some(self.found) {
             return Err(self.too_many());
         }
         self.found += 1;
@@ -510,7 +510,7 @@ impl<'run> DeletePass<'run> {
         let (found, open) = (&done.target.meta, done.target.file()?.0);
         let to = AttributeHolder::Open(&open);
         let mode = if was_opened_up { to.set_mode(found.mode) } else { Ok(()) };
-        let keeps_times = self.shared.settings.options.keep.times;
+        let keeps_times = self.shared.settings.options.attributes.keep.times;
         let times = if keeps_times { attributes::copy_times(found, to) } else { Ok(()) };
         let restored = mode.and(times);
         restored.map_err(|errno| Problem::system(Operation::SetTimes, &done.target.path(), errno.0))?;

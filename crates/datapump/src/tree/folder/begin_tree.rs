@@ -73,7 +73,7 @@ pub(crate) fn begin_tree(
     let is_merged = shared.trees.guard.claims().is_merged(item.number);
     let keeps_own = made.is_none() && (is_merged || keeps_own(shared, &source, &target));
     if made.is_none() && !keeps_own {
-        let keep = shared.settings.options.keep;
+        let keep = shared.settings.options.attributes.keep;
         confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, keep);
     }
     tell_devices(shared, &source, &target);
@@ -111,7 +111,7 @@ pub(crate) fn begin_tree(
 
 /// The list of a new target. Without one the same command copies to a name in that target, once it exists.
 fn new_list(shared: &Shared<'_>, (item, to): (&Item, &Path), journal: Option<TreeJournal>) -> List {
-    let is_content = shared.settings.options.target_is_name || item.source.stands_for_content();
+    let is_content = shared.settings.options.place.target_is_name || item.source.stands_for_content();
     if journal.is_none() && !is_content && shared.settings.target == Some(to) {
         shared.ledger.leaves(CutLeaves::NewFolder);
     }
@@ -141,7 +141,7 @@ pub(in crate::tree) fn source_of(
         Some(remote_host) => Ok(FolderSide::remote_root(from, Arc::clone(remote_host).root(number, from)?)),
         None => {
             let root = FolderSide::root(from, open(shared, from)?, &shared.trees.keeper)?;
-            Ok(root.following(shared.settings.options.follow))
+            Ok(root.following(shared.settings.options.links.follow))
         }
     }
 }
@@ -149,7 +149,7 @@ pub(in crate::tree) fn source_of(
 /// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the
 /// target, so that a source which goes below that is looked for below this, as with rsync.
 pub(in crate::tree) fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Vec<LinkDest>, Problem> {
-    let paths = shared.settings.options.link_dest.iter();
+    let paths = shared.settings.options.links.link_dest.iter();
     paths.filter_map(|path| one_link_dest(shared, to, path).transpose()).collect()
 }
 
@@ -188,7 +188,10 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
         true => (BackupPlace::default(), Some((open_target(at, open_plain)?.0, None))),
         false => {
             let backups = BackupPlace::new(&shared.settings, at)?;
-            (backups, open_if_there(at, &shared.trees.opened_folders, shared.settings.options.make_path)?)
+            (
+                backups,
+                open_if_there(at, &shared.trees.opened_folders, shared.settings.options.place.make_path)?,
+            )
         }
     };
     let side = |(folder, found)| {
@@ -202,11 +205,13 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
         tell_root(shared, &source, to, target.as_deref());
     }
     let is_compared = shared.settings.compares && !keeps;
-    if let Some(target) = target.as_ref().filter(|_| is_compared && !shared.settings.options.content_only) {
+    if let Some(target) =
+        target.as_ref().filter(|_| is_compared && !shared.settings.options.comparison.content_only)
+    {
         compare_attributes::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
     }
     if let Some(target) =
-        target.as_ref().filter(|_| is_compared && shared.settings.options.compare_attributes)
+        target.as_ref().filter(|_| is_compared && shared.settings.options.comparison.compare_attributes)
     {
         compare_attributes::owner(shared, (&source.path(), to), &source.meta, &target.meta);
         compare_attributes::of_folders(shared, &source, target)?;
@@ -250,7 +255,7 @@ fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> b
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
     // A mirror is the same as its source.
-    let is_common = !shared.settings.options.delete
+    let is_common = !shared.settings.options.deletion.delete
         && (is_open || is_named(Path::new("/")) || home.is_some_and(|home| is_named(&home)));
     if is_common {
         let (from, to) = (shown_path(&source.path()), shown_path(&target.path()));
@@ -304,7 +309,7 @@ fn visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Arc<Fo
     let options = shared.settings.options;
     let keeps = match shared.settings.compares {
         true => Keeps::WorkedOn,
-        false if options.delete => Keeps::All,
+        false if options.deletion.delete => Keeps::All,
         false if options.backup.is_some() => Keeps::WorkedOn,
         false => Keeps::Nothing,
     };
@@ -443,7 +448,8 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     };
     // A root that stands there without its list keeps its mode where names of a list are copied (`keeps_own`): a loss
     // of power must not leave one that this run made.
-    let is_known_by_list = !shared.trees.select.has_root() && shared.settings.options.sync != Sync::None;
+    let is_known_by_list =
+        !shared.trees.select.has_root() && shared.settings.options.durability.sync != Sync::None;
     let synced = journal.as_ref().filter(|_| is_known_by_list).map_or(Ok(()), TreeJournal::sync);
     let parent = Folder::Os(Arc::clone(&parent_folder));
     let is_named = temporary == name;

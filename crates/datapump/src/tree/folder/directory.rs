@@ -48,7 +48,7 @@ pub(crate) struct Directory {
     pub(crate) traits: Traits,
     /// By this it is found again, if something is to be removed.
     folder_key: FolderKey,
-    /// The same folder in each of `Options::link_dest` that has it.
+    /// The same folder in each of `LinkOptions::link_dest` that has it.
     pub(crate) link_dest: Vec<LinkDest>,
     /// Where the target may take two names for one.
     claims: Option<Claims>,

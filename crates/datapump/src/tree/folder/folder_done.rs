@@ -95,7 +95,7 @@ pub(crate) fn put_off(shared: &Shared<'_>, directory: &Directory, name: &Name) -
 /// Whether lanes must be told that a name which was put off will bring work. With --delete each file says so until it
 /// is done, and the names that wait for folders in their place must not wait for those that are put off.
 fn holds_plan(shared: &Shared<'_>) -> bool {
-    !shared.settings.options.delete
+    !shared.settings.options.deletion.delete
 }
 
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
@@ -120,7 +120,8 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Pr
         is_whole = shared.ledger.tell_lost(lost, || target.path()).is_empty();
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
-    let synced = syncs_alone(shared, directory) || (shared.settings.options.sync == Sync::Each && !was_right);
+    let synced = syncs_alone(shared, directory)
+        || (shared.settings.options.durability.sync == Sync::Each && !was_right);
     if synced && directory.parent.is_some() && shared.settings.syncs_names() {
         let _stage = within(CpuStage::Sync);
         shared.aside(|waits| &mut waits.sync, || to.sync_all()).map_err(|error| {
@@ -137,7 +138,7 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result
     let journal = directory.root.journal().filter(|journal| journal.continues && !directory.traits.fresh);
     // A file that was cut right now is gone on with.
     if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !directory.root.shares_target) {
-        let given = shared.settings.options.keep.given;
+        let given = shared.settings.options.attributes.keep.given;
         let source = directory.source.origin()?;
         sweep::sweep(&target.file()?.0, &source, (journal.begun_ns, given));
     }
@@ -154,7 +155,7 @@ fn set_attributes(
     if directory.traits.keeps_own {
         return Ok(restore_mode(target, to).into_iter().collect());
     }
-    let keep = shared.settings.options.keep;
+    let keep = shared.settings.options.attributes.keep;
     let (made, handed_down) = (was_made(shared, directory, to), directory.traits.handed_down);
     let bare = directory.traits.fresh && handed_down.is_none();
     let new = New { made, bare, handed_down, shows_taken: false, replaced: None };
@@ -172,7 +173,7 @@ fn was_made(shared: &Shared<'_>, directory: &Directory, to: &File) -> bool {
         let found = directory.target.as_ref().map(|target| target.meta);
         journal.zip(found).is_some_and(|(journal, found)| was_left((directory, &found), journal, to))
     };
-    let keep = shared.settings.options.keep;
+    let keep = shared.settings.options.attributes.keep;
     // Without times it cannot be told from a folder that was finished, and that its user closed since.
     directory.traits.fresh || (!keep.mode && keep.times && is_left())
 }
@@ -206,14 +207,18 @@ fn is_right(shared: &Shared<'_>, directory: &Directory, (from, to): (&Origin, &F
         && !was_made(shared, directory, to)
         && is_as(shared, meta, &there)
         && matches!(
-            attributes::hidden_differ(from.bearer(), AttributeHolder::Open(to), shared.settings.options.keep),
+            attributes::hidden_differ(
+                from.bearer(),
+                AttributeHolder::Open(to),
+                shared.settings.options.attributes.keep
+            ),
             Ok(false)
         )
 }
 
 /// Whether time, owner and mode are right.
 fn is_as(shared: &Shared<'_>, meta: &Meta, there: &Meta) -> bool {
-    let (flags, source) = (&shared.trees.flags, shared.settings.options.keep.given.of(meta));
+    let (flags, source) = (&shared.trees.flags, shared.settings.options.attributes.keep.given.of(meta));
     flags.is_time_right(&source, there) && flags.is_owner_right(&source, there)
 }
 
@@ -227,7 +232,7 @@ fn differed(
 ) -> bool {
     let Some(found) = directory.target.as_ref().map(|target| target.meta) else { return false };
     let is_counted = shared.trees.flags.leaves_some() && !directory.traits.keeps_own;
-    let keep = shared.settings.options.keep;
+    let keep = shared.settings.options.attributes.keep;
     let hidden_differ = || {
         let differ = attributes::hidden_differ(from.bearer(), AttributeHolder::Open(to), keep);
         !is_right && matches!(differ, Ok(true))

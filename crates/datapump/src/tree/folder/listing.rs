@@ -54,9 +54,9 @@ pub(crate) fn source_lists(shared: &Shared<'_>, directory: &Directory, name: &Os
 pub(super) fn compares_attributes(shared: &Shared<'_>, directory: &Directory) -> bool {
     let looks = shared.trees.flags.leaves_unread() || shared.settings.itemizes();
     let updates = looks && directory.target.is_some() && !directory.traits.fresh;
-    let keep = shared.settings.options.keep;
+    let keep = shared.settings.options.attributes.keep;
     if shared.settings.compares {
-        return shared.settings.options.compare_attributes;
+        return shared.settings.options.comparison.compare_attributes;
     }
     (updates || !directory.link_dest.is_empty()) && (keep.acl || keep.xattrs)
 }

@@ -162,7 +162,8 @@ pub(crate) fn open_source(
         }
         opened => opened?,
     };
-    let is_left_out = shared.settings.options.one_file_system && side.meta.device != above.root.source_device;
+    let is_left_out =
+        shared.settings.options.selection.one_file_system && side.meta.device != above.root.source_device;
     if is_left_out {
         shared.ledger.leave_out_mount(&side.path());
     } else {
@@ -203,7 +204,7 @@ pub(crate) fn enter_compared(shared: &Shared<'_>, cursor: &BatchCursor, name: &N
         return Ok(());
     };
     let target = cursor.directory.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
-    if let Some(target) = target.as_ref().filter(|_| shared.settings.options.compare_attributes) {
+    if let Some(target) = target.as_ref().filter(|_| shared.settings.options.comparison.compare_attributes) {
         compare_attributes::of_folders(shared, &source.side, target)?;
     }
     enter_both(shared, cursor, name, source, (target, false))
@@ -231,7 +232,7 @@ fn enter_both(
 /// Whether a folder that this user may not enter is of another file system and left out for that.
 fn is_elsewhere(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
     let found = || cursor.source.look_again(name, || cursor.source_path(&name.name)).ok();
-    shared.settings.options.one_file_system
+    shared.settings.options.selection.one_file_system
         && found().is_some_and(|found| found.device != cursor.directory.root.source_device)
 }
 
@@ -281,7 +282,7 @@ fn link_dest_below(shared: &Shared<'_>, above: &Directory, name: &OsStr) -> Vec<
 fn check_loop(shared: &Shared<'_>, above: &Directory, source: &FolderSide) -> Result<(), Problem> {
     let own = identity::id(&source.meta);
     let is_same = |side: &FolderSide| identity::id(&side.meta) == own;
-    let follows = shared.settings.options.follow != FollowLinks::Never;
+    let follows = shared.settings.options.links.follow != FollowLinks::Never;
     let target = above.target.as_deref().filter(|_| follows);
     let is_written = || target.is_some_and(|target| target.ancestors().any(is_same));
     // A folder is on its way for as long as one below it is.
@@ -344,7 +345,12 @@ fn target_of(
         shared.trees.enter(&side.meta, &path, source)?;
     }
     if !fresh && !shared.settings.options.dry_run {
-        confidential::close_folder(&side.file()?.0, &side.meta, &source.meta, shared.settings.options.keep);
+        confidential::close_folder(
+            &side.file()?.0,
+            &side.meta,
+            &source.meta,
+            shared.settings.options.attributes.keep,
+        );
     }
     if fresh && !cursor.directory.claim(&side.meta, &name.name) {
         return Err(datapump_files::commit::taken(&path));

@@ -95,7 +95,7 @@ fn unchanged_in(
     let folder = dest.folder.file()?.0;
     let Ok(held) = names::hold(&folder, &entry.name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
-    let source = shared.settings.options.keep.given.of(meta);
+    let source = shared.settings.options.attributes.keep.given.of(meta);
     let same = !dest.doubt.reaches(&there) && shared.trees.flags.is_unchanged(&source, &there);
     let from = entry.directory.source.origin()?;
     let may_hide = || kept_times::may_hide(shared, (&folder, &entry.name), (meta, &there), || from.magic());

@@ -46,7 +46,7 @@ pub(crate) fn meet(
     held: Option<&Held>,
     is_in_the_way: bool,
 ) -> Result<Met, Problem> {
-    if meta.links < 2 || !shared.settings.options.keep.links {
+    if meta.links < 2 || !shared.settings.options.attributes.keep.links {
         return Ok(Met::First(None));
     }
     let meta = &with_identity(shared, entry, meta, held)?;

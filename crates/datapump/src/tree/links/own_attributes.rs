@@ -14,7 +14,7 @@ use datapump_files::disk::{FileKind, Meta, file_meta, magic, names};
 
 /// What a link loses that may be given nothing; `None` for what has attributes of its own.
 pub(crate) fn lost(shared: &Shared<'_>, folder: &File, meta: &Meta) -> Option<Lost> {
-    let keep = shared.settings.options.keep;
+    let keep = shared.settings.options.attributes.keep;
     if meta.kind != FileKind::Symlink || !shared.settings.writes || have_own(shared, folder) {
         return None;
     }

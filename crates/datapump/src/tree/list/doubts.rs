@@ -37,7 +37,7 @@ pub(crate) fn is_own(
     // In a folder that was made for the copy all is of the copy, but for what others put there since.
     let is_of_others = || directory.traits.tells_times() && unverified.is_of_others(source, there);
     unverified.may_have_made(source, there)
-        || (shared.settings.options.ignore_existing && is_of_copy() && !is_of_others())
+        || (shared.settings.options.comparison.ignore_existing && is_of_copy() && !is_of_others())
         || is_leftover()
 }
 

@@ -63,7 +63,7 @@ fn without_port(place: &str) -> &str {
 pub(crate) fn header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
     let (target, mount) = root_of(folder);
     let life = Life { boot: boot(), mount, source: source.life, options: digest(options) };
-    let (loses_times, selection) = (!options.keep.times, selected(options));
+    let (loses_times, selection) = (!options.attributes.keep.times, selected(options));
     let (source, source_host) = (source.root, source.host);
     Header {
         source,
@@ -91,8 +91,17 @@ fn root_of(folder: &File) -> (RootId, u64) {
 
 /// What a committed file has by these options, and what is promised of it.
 fn digest(options: &Options) -> u64 {
-    let Keep { mode, acl, owner, times, xattrs, links, numeric_ids, given } = options.keep;
-    let kept = [mode, acl, owner, times, xattrs, links, options.verify, options.sync == Sync::None];
+    let Keep { mode, acl, owner, times, xattrs, links, numeric_ids, given } = options.attributes.keep;
+    let kept = [
+        mode,
+        acl,
+        owner,
+        times,
+        xattrs,
+        links,
+        options.durability.verify,
+        options.durability.sync == Sync::None,
+    ];
     let kept = kept.iter().fold(1 + u64::from(numeric_ids), |sum, &kept| sum << 1 | u64::from(kept));
     match given {
         Given::NOTHING => kept,
@@ -107,7 +116,7 @@ pub(crate) fn selected(options: &Options) -> u64 {
     let tagged = |sum: u64, (tag, bytes): (u64, &[u8])| {
         fnv(fnv(sum, &[tag, bytes.len() as u64].map(u64::to_le_bytes).concat()), bytes)
     };
-    let parts = options.selection.iter().map(|part| match part {
+    let parts = options.selection.rules.iter().map(|part| match part {
         Selection::Exclude(pattern) => (2, &pattern[..]),
         Selection::Include(pattern) => (3, &pattern[..]),
         Selection::ExcludeFrom(content, zero) => (4 + u64::from(*zero), &content[..]),
@@ -117,14 +126,16 @@ pub(crate) fn selected(options: &Options) -> u64 {
         Selection::FiltersFrom(content, zero) => (19 + u64::from(*zero), &content[..]),
         Selection::Whole(content) => (13, &content[..]),
     });
-    let file_systems = options.one_file_system.then_some((1, &b""[..]));
-    let existing = options.existing.then_some((10, &b""[..]));
-    let sizes = [options.min_size_bytes, options.max_size_bytes].map(|size| size.map(u64::to_le_bytes));
+    let file_systems = options.selection.one_file_system.then_some((1, &b""[..]));
+    let existing = options.comparison.existing.then_some((10, &b""[..]));
+    let sizes = [options.selection.min_size_bytes, options.selection.max_size_bytes]
+        .map(|size| size.map(u64::to_le_bytes));
     let sizes = (11..).zip(&sizes).filter_map(|(tag, size)| Some((tag, &size.as_ref()?[..])));
-    let follow = (options.follow != FollowLinks::Never).then_some((14 + options.follow as u64, &b""[..]));
-    let begin_above = options.patterns_begin_above && !options.selection.is_empty();
+    let follow =
+        (options.links.follow != FollowLinks::Never).then_some((14 + options.links.follow as u64, &b""[..]));
+    let begin_above = options.selection.patterns_begin_above && !options.selection.rules.is_empty();
     let begin_above = begin_above.then_some((21, &b""[..]));
-    let safe_links = options.safe_links.then_some((17, &b""[..]));
+    let safe_links = options.links.safe_links.then_some((17, &b""[..]));
     let others = file_systems
         .into_iter()
         .chain(existing)
@@ -164,7 +175,7 @@ mod tests {
     #[test]
     fn options_that_decide_what_is_kept_have_another_digest() {
         let usual = Options::default();
-        let keep = |keep| Options { keep, ..Options::default() };
+        let keep = |keep| Options::default().with(|it| it.attributes.keep = keep);
         let others = [
             keep(Keep { mode: false, ..Keep::default() }),
             keep(Keep { acl: false, ..Keep::default() }),
@@ -175,21 +186,31 @@ mod tests {
             keep(Keep { numeric_ids: true, ..Keep::default() }),
             keep(Keep { given: given("go-w"), ..Keep::default() }),
             keep(Keep { given: Given { user: Some(1), ..Given::NOTHING }, ..Keep::default() }),
-            Options { verify: true, ..Options::default() },
-            Options { sync: Sync::None, ..Options::default() },
+            Options::default().with(|it| it.durability.verify = true),
+            Options::default().with(|it| it.durability.sync = Sync::None),
         ];
         assert!(others.iter().all(|other| digest(other) != digest(&usual)));
-        let same = Options { lanes: Some(3), sync: Sync::Each, delete: true, ..Options::default() };
+        let same = Options::default().with(|it| {
+            it.tuning.lanes = Some(3);
+            it.durability.sync = Sync::Each;
+            it.deletion.delete = true;
+        });
         assert_eq!(digest(&same), digest(&usual));
         // A mark tells of a copy of the very source: whatever is left alone elsewhere, that is right.
-        let other_files = Options { update: Update::Differs, size_only: true, ..Options::default() };
+        let other_files = Options::default().with(|it| {
+            it.comparison.update = Update::Differs;
+            it.comparison.size_only = true;
+        });
         assert_eq!(digest(&other_files), digest(&usual));
     }
 
     #[test]
     fn other_names_have_another_digest() {
         let of = |selection: &[Selection], one_file_system| {
-            selected(&Options { selection: selection.to_vec(), one_file_system, ..Options::default() })
+            selected(&Options::default().with(|it| {
+                it.selection.rules = selection.to_vec();
+                it.selection.one_file_system = one_file_system;
+            }))
         };
         let (a, b) = (b"a".to_vec(), b"b".to_vec());
         let digests = [

@@ -105,7 +105,8 @@ impl TreeJournal {
             true => read(standing.file.os(), &name, &this)?,
         };
         let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
-        let (device, sync) = (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.sync);
+        let (device, sync) =
+            (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.durability.sync);
         let device = device.map_err(|errno| system(Operation::Stat, errno))?;
         let since_ns = if stood { since(&standing.file) } else { 0 };
         let found = FoundList { stood, is_believed: why.is_none(), earlier };
@@ -352,7 +353,7 @@ fn ignored(name: &Path, why: &str) -> String {
 
 fn doubtful(path: &Path, why: &str, options: &Options) -> String {
     let path = shown_path(path);
-    let next = match options.update {
+    let next = match options.comparison.update {
         Update::All => "copies all of it again",
         _ => "compares all that exists",
     };

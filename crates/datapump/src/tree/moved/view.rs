@@ -159,7 +159,7 @@ pub(crate) fn may_show(from: FileId, to: &Meta, target: &File) -> bool {
 /// Refuses sources that are views of their targets, before anything is written. What lies deeper is looked at when
 /// files of it are to go.
 pub(crate) fn check_views(items: &[Item], options: &Options) -> Result<(), Problem> {
-    if !options.remove_sources || options.dry_run {
+    if !options.deletion.remove_sources || options.dry_run {
         return Ok(());
     }
     let mut seen = HashSet::new();

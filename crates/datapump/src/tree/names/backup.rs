@@ -64,7 +64,7 @@ impl<'run> TakenName<'run> {
         source: Option<&Meta>,
     ) -> TakenName<'run> {
         let source_mtime_ns =
-            source.filter(|_| shared.settings.options.keep.times).map(|source| source.mtime_ns);
+            source.filter(|_| shared.settings.options.attributes.keep.times).map(|source| source.mtime_ns);
         let has_others = source.is_some_and(|source| source.links > 1);
         let by = Some(Incoming { made, source_mtime_ns });
         TakenName { folder, name, by, source: source.map(id), has_others }
@@ -450,7 +450,7 @@ fn folder_of_file(shared: &Shared<'_>, backup: &Backup, folder: &File) -> Outcom
 /// All backups are made: their folders get what they wait for. One sync for each file system follows, if there are
 /// trees.
 pub(crate) fn finish_folders(shared: &Shared<'_>) {
-    let is_synced = shared.settings.options.sync != Sync::None && !shared.settings.has_trees;
+    let is_synced = shared.settings.options.durability.sync != Sync::None && !shared.settings.has_trees;
     let done = |folder: &File| match is_synced {
         true => folder.sync_all().map_err(|error| Errno::from_io_error(&error)),
         false => Ok(()),
@@ -484,7 +484,7 @@ fn is_chosen(shared: &Shared<'_>, (above, folder): (&Path, &Path), name: &OsStr)
 
 /// A tree is put on stable storage at its end, with its backups: they lie on its file system.
 fn made_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
-    let sync = shared.settings.options.sync;
+    let sync = shared.settings.options.durability.sync;
     let is_due = sync == Sync::Each || (sync == Sync::End && !shared.settings.has_trees);
     match to.filter(|_| is_due) {
         Some(to) => {

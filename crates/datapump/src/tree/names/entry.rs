@@ -196,7 +196,8 @@ impl BatchCursor {
             same_file_system: traits.same_file_system,
             whole_file: !traits.made_up,
             in_order: shared.settings.in_order.is_some(),
-            synced_alone: shared.settings.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,
+            synced_alone: shared.settings.options.durability.sync == Sync::Each
+                || meta.size_bytes >= SYNCED_MIN_BYTES,
         }
     }
 
@@ -226,7 +227,7 @@ impl BatchCursor {
     ) -> Result<StagedFile, Problem> {
         let target = self.target.as_ref().expect("files are made where there is a target");
         let folder = Folder::Os(Arc::clone(target));
-        let keep = shared.settings.options.keep;
+        let keep = shared.settings.options.attributes.keep;
         let meta = &keep.given.of(&original.meta);
         let mode = meta.mode & 0o777 | WRITABLE;
         let siblings = Beside { directory: &self.directory, source: meta };
@@ -279,7 +280,7 @@ impl BatchCursor {
         match task.ranges() {
             _ if bytes == 0 => finish::finish(shared, waits, task),
             Some(&[(at, end)]) if end - at <= shared.settings.shape.request_bytes.into() => {
-                if task.may_bring_more() || shared.settings.options.delete {
+                if task.may_bring_more() || shared.settings.options.deletion.delete {
                     task.count();
                     shared.plan.hold();
                 }

@@ -47,7 +47,7 @@ pub(crate) fn is_copied_first(shared: &Shared<'_>, cursor: &BatchCursor, name: &
     let (options, root) = (shared.settings.options, &cursor.directory.root);
     let waits_no_more =
         root.in_the_way().get(&cursor.directory.key_of(&name.name)).is_some_and(|it| *it != InTheWay::Waits);
-    if !options.delete
+    if !options.deletion.delete
         || options.dry_run
         || root.is_named()
         || waits_no_more
@@ -136,7 +136,7 @@ pub(crate) fn end_of_wait(cursor: &BatchCursor, name: &Name) -> Option<InTheWay>
 fn why_it_stays(shared: &Shared<'_>, is_named: bool, wait_end: Option<InTheWay>) -> (Class, &'static str) {
     let options = shared.settings.options;
     let is_delete_refused =
-        shared.trees.targets_overlap || shared.trees.select.is_list() || options.remove_sources;
+        shared.trees.targets_overlap || shared.trees.select.is_list() || options.deletion.remove_sources;
     let words = match wait_end {
         Some(InTheWay::Stays(StayCause::Restless)) => {
             let words = "is a folder, and the source is none: it stays because the source changed meanwhile; run the \
@@ -147,7 +147,9 @@ fn why_it_stays(shared: &Shared<'_>, is_named: bool, wait_end: Option<InTheWay>)
             "is a folder, and the source is none: it stays because not everything else was copied"
         }
         _ if is_named || is_delete_refused => MOVE_IT_AWAY,
-        _ if options.delete => "is a folder from which not all could be removed, and the source is none",
+        _ if options.deletion.delete => {
+            "is a folder from which not all could be removed, and the source is none"
+        }
         _ => "is a folder that is not empty, and the source is none; --delete removes it",
     };
     (Class::Refused, words)

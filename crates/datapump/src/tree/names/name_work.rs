@@ -273,7 +273,7 @@ impl NameWork<'_> {
 
     fn set_source(&mut self, meta: Meta) {
         self.meta = Some(meta);
-        let given = &self.shared.settings.options.keep.given;
+        let given = &self.shared.settings.options.attributes.keep.given;
         (self.machine.facts.source, self.machine.facts.kind) = (Some(given.of(&meta)), Some(meta.kind));
     }
 
@@ -366,7 +366,7 @@ impl NameWork<'_> {
             NameAction::MeetLinks => self.meet_links(),
             NameAction::LinkOlder => self.link_older(),
             NameAction::SetAttributes => {
-                let (keep, (meta, existing)) = (&shared.settings.options.keep, self.both()?);
+                let (keep, (meta, existing)) = (&shared.settings.options.attributes.keep, self.both()?);
                 shared.trees.opens_for_attributes.fetch_or(keep.acl || keep.xattrs, Ordering::Relaxed);
                 update_existing::adjust(shared, (&self.entry(), name), &meta, &existing).and(ENDED)
             }

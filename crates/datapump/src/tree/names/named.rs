@@ -265,7 +265,7 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bo
         return;
     }
     let start_ns = shared.settings.platform.clock.now_ns();
-    let sync = shared.settings.options.sync;
+    let sync = shared.settings.options.durability.sync;
     for NamedFolder { side, traits, link_dest } in folders.into_values() {
         let is_file_alone = is_alone(shared) && shared.settings.files_wanted == 1;
         let is_whole =

@@ -138,7 +138,7 @@ fn replace(
     let wrong = |errno| not_made(meta.kind, &path, errno, target);
     let temporary = make_temporary(shared, cursor, name, meta, stands)?;
     let held = made::hold(target, &temporary, meta, &path)?;
-    let (to, keep) = (AttributeHolder::Held(&held), shared.settings.options.keep);
+    let (to, keep) = (AttributeHolder::Held(&held), shared.settings.options.attributes.keep);
     let handed_down = cursor.directory.traits.handed_down;
     let stood = stands.then(|| replaced(target, &name.name, meta, keep)).flatten();
     let stood = stood.as_ref().map(AttributeHolder::Held);

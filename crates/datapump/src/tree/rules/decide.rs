@@ -3,7 +3,7 @@
 //!
 //! Must not know: how anything is done, paths.
 
-use crate::setup::options::{Options, Update};
+use crate::setup::options::{AttributeOptions, ComparisonOptions, Options, Update};
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::permissions::SET_ID_BITS;
 use datapump_files::disk::{FileKind, Meta};
@@ -55,7 +55,11 @@ pub(crate) struct Rules {
 
 impl Rules {
     pub(crate) fn new(options: &Options, is_root: bool) -> Rules {
-        let &Options { update, size_only, checksum, ignore_existing, existing, keep, .. } = options;
+        let &Options {
+            comparison: ComparisonOptions { update, size_only, checksum, ignore_existing, existing, .. },
+            attributes: AttributeOptions { keep, .. },
+            ..
+        } = options;
         let window_ns = window_ns(options);
         let (times, mode, owner, gives_away) = (keep.times, keep.mode, keep.owner, is_root);
         let (user, groups) = (u32::MAX, &[][..]);
@@ -67,8 +71,8 @@ impl Rules {
             checksum,
             ignore_existing,
             existing,
-            min_size_bytes: options.min_size_bytes.unwrap_or(0),
-            max_size_bytes: options.max_size_bytes.unwrap_or(u64::MAX),
+            min_size_bytes: options.selection.min_size_bytes.unwrap_or(0),
+            max_size_bytes: options.selection.max_size_bytes.unwrap_or(u64::MAX),
             mode,
             owner,
             given: keep.given,
@@ -225,7 +229,7 @@ pub(crate) fn adjusted(source: &Meta, there: &Meta) -> Action {
 
 /// How far apart two times may lie that are taken for one.
 pub(crate) fn window_ns(options: &Options) -> i128 {
-    i128::try_from(options.modify_window.as_nanos()).unwrap_or(i128::MAX)
+    i128::try_from(options.comparison.modify_window.as_nanos()).unwrap_or(i128::MAX)
 }
 
 /// Equal times, as far as the target's file system can keep them. One that rounds shows it in the time of attributes, too.

@@ -28,10 +28,10 @@ const UNTOLD: &str = "attributes of files: extended attributes and access contro
 /// Of what is new.
 pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
     Findings {
-        keep: shared.settings.options.keep,
+        keep: shared.settings.options.attributes.keep,
         sets_owners: shared.trees.flags.gives_away,
         groups: shared.trees.flags.groups,
-        by_content: shared.settings.options.checksum,
+        by_content: shared.settings.options.comparison.checksum,
         window_ns: window_ns(shared.settings.options),
         other_value: false,
         other_acl: false,
@@ -114,7 +114,7 @@ pub(crate) fn reported_path(shared: &Shared<'_>, directory: &Directory, name: &O
 
 /// Whether a name's extended attributes or access control lists are not those at the target.
 pub(crate) fn hidden_differ(shared: &Shared<'_>, source: &Origin, name: &Name, to: &File) -> bool {
-    let differ = source.hidden_of_name_differ(name, to, shared.settings.options.keep);
+    let differ = source.hidden_of_name_differ(name, to, shared.settings.options.attributes.keep);
     if differ.is_none() {
         shared.ledger.warn_once(UNTOLD.into());
     }

@@ -75,7 +75,7 @@ pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, (source, there): 
     let is_anothers = there.uid != rustix::process::geteuid().as_raw() && !shared.trees.flags.gives_away;
     !all_tell_time(source.mtime_ns)
         // Only its owner may set its time: utimensat(2).
-        || (options.inplace && is_anothers)
+        || (options.durability.inplace && is_anothers)
         || !keeps(shared, folder, there.device)
 }
 

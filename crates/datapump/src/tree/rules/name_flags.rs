@@ -8,7 +8,7 @@ use crate::setup::options::Options;
 
 /// How far apart two times may lie that are taken for one.
 pub(crate) fn window_ns(options: &Options) -> i128 {
-    i128::try_from(options.modify_window.as_nanos()).unwrap_or(i128::MAX)
+    i128::try_from(options.comparison.modify_window.as_nanos()).unwrap_or(i128::MAX)
 }
 
 /// The flags of a run that copies, for a user who is in these groups.
@@ -19,20 +19,20 @@ pub(crate) fn from_options(
 ) -> NameOptions {
     NameOptions {
         purpose: NamePurpose::Copy,
-        update: options.update,
-        size_only: options.size_only,
+        update: options.comparison.update,
+        size_only: options.comparison.size_only,
         window_ns: window_ns(options),
-        checksum: options.checksum,
-        ignore_existing: options.ignore_existing,
-        existing: options.existing,
-        min_size_bytes: options.min_size_bytes,
-        max_size_bytes: options.max_size_bytes,
-        safe_links: options.safe_links,
-        delete: options.delete,
-        link_dest: !options.link_dest.is_empty(),
-        times: options.keep.times,
-        mode: options.keep.mode,
-        owner: options.keep.owner,
+        checksum: options.comparison.checksum,
+        ignore_existing: options.comparison.ignore_existing,
+        existing: options.comparison.existing,
+        min_size_bytes: options.selection.min_size_bytes,
+        max_size_bytes: options.selection.max_size_bytes,
+        safe_links: options.links.safe_links,
+        delete: options.deletion.delete,
+        link_dest: !options.links.link_dest.is_empty(),
+        times: options.attributes.keep.times,
+        mode: options.attributes.keep.mode,
+        owner: options.attributes.keep.owner,
         gives_away: user.is_root(),
         user: user.as_raw(),
         groups,

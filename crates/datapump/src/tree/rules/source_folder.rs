@@ -48,7 +48,7 @@ impl<'job> RuledFolder<'job> {
         job: (&'job Options, &'job Select),
     ) -> Outcome<RuledFolder<'job>> {
         let device = file_meta(&file)?.device;
-        let folder = OriginFolder { follow: job.0.follow, ..OriginFolder::from_file(Arc::new(file)) };
+        let folder = OriginFolder { follow: job.0.links.follow, ..OriginFolder::from_file(Arc::new(file)) };
         Ok(RuledFolder { folder, path: PathBuf::new(), above, device, job })
     }
 
@@ -74,7 +74,7 @@ impl<'job> RuledFolder<'job> {
 
     /// Whether a folder that was found is copied without what lies in it.
     pub(crate) fn is_left_alone(&self, meta: &Meta) -> bool {
-        self.job.0.one_file_system && meta.device != self.device
+        self.job.0.selection.one_file_system && meta.device != self.device
     }
 
     /// What lies on a way of names from here.

@@ -84,10 +84,10 @@ pub(crate) fn committed(
     (meta, there): (&Meta, &Meta),
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, "copied by the run that was cut");
-    let (flags, source) = (&shared.trees.flags, shared.settings.options.keep.given.of(meta));
+    let (flags, source) = (&shared.trees.flags, shared.settings.options.attributes.keep.given.of(meta));
     let is_right = flags.is_time_right(&source, there) && flags.is_owner_right(&source, there);
     if !is_right && !shared.settings.options.dry_run {
-        let lost = attributes::lacks(meta, there, shared.settings.options.keep);
+        let lost = attributes::lacks(meta, there, shared.settings.options.attributes.keep);
         shared.ledger.tell_lost(lost, || entry.directory.target_path().join(&entry.name));
     }
     if let Met::First(links) = linking::meet(shared, entry, meta, None, false)? {
@@ -146,7 +146,7 @@ fn set_attributes(
     let opened = alone.then(|| names::open_source(&folder, &entry.name, true)).and_then(Result::ok);
     let to = AttributeHolder::Held(&held);
     let from_path = entry.directory.source.path_of(&entry.name);
-    let keep = shared.settings.options.keep;
+    let keep = shared.settings.options.attributes.keep;
     let lost = origin.copy_attributes(name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &path(), errno.0))?;
     let is_whole = shared.ledger.tell_lost(lost, path).is_empty();
@@ -186,7 +186,7 @@ pub(crate) fn has_right_content(
     let existing = names::metadata(&folder, &entry.name)
         .map_err(|errno| Problem::system(Operation::LookAt, &target.path_of(&entry.name), errno.0))?;
     let (name, from) = (read_name(entry, original), entry.directory.source.origin()?);
-    let source = shared.settings.options.keep.given.of(meta);
+    let source = shared.settings.options.attributes.keep.given.of(meta);
     let facts = KnownFacts { content: Content::Equal, ..KnownFacts::of_two_files(&source, &existing) };
     let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
     if machine.poll() == NameStep::Find(NameFact::HiddenEqual) {

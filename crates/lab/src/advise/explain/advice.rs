@@ -134,30 +134,30 @@ impl Flag {
         match cause {
             Cause::RoundTrips => {
                 let depth = wider(report.source_depth, 32);
-                let options = Options { source_depth: Some(depth), ..used };
+                let options = used.with(|it| it.tuning.source_depth = Some(depth));
                 flag("keeps more requests under way", format!("--source-depth {depth}"), options)
             }
             Cause::Encryption | Cause::Hashing => {
                 let (typed, lanes) = more_lanes(report, 2);
-                flag("uses another core", typed, Options { lanes: Some(lanes), ..used })
+                flag("uses another core", typed, used.with(|it| it.tuning.lanes = Some(lanes)))
             }
             Cause::Metadata if report.files > 1 => {
                 let (typed, lanes) = more_lanes(report, 4);
-                flag("uses more lanes for names", typed, Options { lanes: Some(lanes), ..used })
+                flag("uses more lanes for names", typed, used.with(|it| it.tuning.lanes = Some(lanes)))
             }
             // Where the sink is written directly already, its source is in memory, or none.
             Cause::Copying if mean_bytes(report) >= SMALL_BYTES && !is_direct(report) => {
-                let options = Options { direct: Choice::Always, ..used };
+                let options = used.with(|it| it.tuning.direct = Choice::Always);
                 flag("leaves out the kernel's copies", "--direct=always".into(), options)
             }
             Cause::PostingRequests if mean_bytes(report) > u64::from(report.request_bytes) => {
-                let options = Options { request_bytes: Some(LARGE_BYTES), ..used };
+                let options = used.with(|it| it.tuning.request_bytes = Some(LARGE_BYTES));
                 let typed = "--request-size 4MiB".into();
                 flag("makes fewer, larger requests", typed, options)
                     .filter(|_| report.request_bytes < LARGE_BYTES)
             }
             Cause::Sync => {
-                let options = Options { sync: Sync::None, ..used };
+                let options = used.with(|it| it.durability.sync = Sync::None);
                 flag("leaves stable storage to the system, as cp does", "--sync=none".into(), options)
             }
             _ => None,
@@ -269,15 +269,15 @@ mod tests {
             (Cause::Copying, plain(), direct("none"), Some("--direct=always")),
             (
                 Cause::Copying,
-                Options { direct: Choice::Never, ..plain() },
+                plain().with(|it| it.tuning.direct = Choice::Never),
                 direct("none"),
                 Some("--direct=always"),
             ),
-            (Cause::Copying, Options { direct: Choice::Always, ..plain() }, direct("none"), None),
+            (Cause::Copying, plain().with(|it| it.tuning.direct = Choice::Always), direct("none"), None),
             (Cause::Copying, plain(), direct("both"), None),
             (Cause::Copying, plain(), report(1, 0, 1), None),
             (Cause::Sync, plain(), report(1, 64, 1), Some("--sync=none")),
-            (Cause::Sync, Options { sync: Sync::None, ..plain() }, report(1, 64, 1), None),
+            (Cause::Sync, plain().with(|it| it.durability.sync = Sync::None), report(1, 64, 1), None),
             (Cause::PostingRequests, plain(), sized(4096), Some("--request-size 4MiB")),
             (Cause::PostingRequests, plain(), sized(LARGE_BYTES), None),
             (Cause::PostingRequests, plain(), report(1000, 3, 4), None),

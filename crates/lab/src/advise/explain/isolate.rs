@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use datapump::{Class, Fill, Options, Place, Status};
+use datapump::{
+    Class, DurabilityOptions, Fill, MeasuringOptions, NetworkOptions, Options, Place, Status, TuningOptions,
+};
 
 use super::ends::{CopyEnds, End};
 use super::part::{Part, PartName};
@@ -33,22 +35,31 @@ const NULL_BYTES: u64 = 160 << 30;
 /// What of the user's options is part of how fast a part is.
 pub(super) fn tuning(options: &Options) -> Options {
     Options {
-        request_bytes: options.request_bytes,
-        source_depth: options.source_depth,
-        sink_depth: options.sink_depth,
-        lanes: options.lanes,
-        engine: options.engine,
-        wait: options.wait,
-        direct: options.direct,
-        uncached: options.uncached,
-        dsync: options.dsync,
-        reflink: options.reflink,
-        sync: options.sync,
-        no_reserve: options.no_reserve,
-        ignore_holes: options.ignore_holes,
-        unhashed: options.unhashed,
-        sockets: options.sockets.clone(),
-        no_resume: true,
+        tuning: TuningOptions {
+            request_bytes: options.tuning.request_bytes,
+            source_depth: options.tuning.source_depth,
+            sink_depth: options.tuning.sink_depth,
+            lanes: options.tuning.lanes,
+            engine: options.tuning.engine,
+            wait: options.tuning.wait,
+            direct: options.tuning.direct,
+            uncached: options.tuning.uncached,
+            reflink: options.tuning.reflink,
+            no_reserve: options.tuning.no_reserve,
+            ignore_holes: options.tuning.ignore_holes,
+            ..TuningOptions::default()
+        },
+        measuring: MeasuringOptions { dsync: options.measuring.dsync, ..MeasuringOptions::default() },
+        durability: DurabilityOptions {
+            sync: options.durability.sync,
+            no_resume: true,
+            ..DurabilityOptions::default()
+        },
+        network: NetworkOptions {
+            unhashed: options.network.unhashed,
+            sockets: options.network.sockets.clone(),
+            ..NetworkOptions::default()
+        },
         ..Options::default()
     }
 }
@@ -91,7 +102,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> (Vec<Part>, Vec<Str
     let case = bench.case;
     let options = tuning(&case.options);
     let (mut parts, mut wrong) = (Vec::new(), Vec::new());
-    let rate = case.options.bytes_per_second;
+    let rate = case.options.tuning.bytes_per_second;
     let is_stopped = || case.stop.load(Ordering::Relaxed);
     for name in ORDER {
         // What was cut short tells nothing.
@@ -179,7 +190,7 @@ impl Bench<'_> {
         self.sized(PartName::Network, time, room, &|bytes| {
             let ends =
                 if self.ends.is_push() { (null(bytes), far.clone()) } else { (far.clone(), nowhere()) };
-            (ends, Options { far_null_bytes: Some(bytes), ..options.clone() })
+            (ends, options.clone().with(|it| it.measuring.far_null_bytes = Some(bytes)))
         })
         .map(Some)
     }
@@ -189,7 +200,7 @@ impl Bench<'_> {
         let source = &self.case.sources[0];
         match (self.ends.source, self.ends.sink) {
             (End::File(bytes), End::Far) => {
-                let options = Options { far_null_bytes: Some(bytes), ..options.clone() };
+                let options = options.clone().with(|it| it.measuring.far_null_bytes = Some(bytes));
                 let limit = TimerLimit { time: TIME, bytes: u64::MAX };
                 let (moved, pace) = self.paced(source.clone(), self.case.target.clone(), options, limit);
                 let part = measured(PartName::Near, &moved)?;
@@ -201,7 +212,10 @@ impl Bench<'_> {
                 let room = PartRoom { most: share, left: share };
                 let part = self.sized(PartName::Near, TIME, room, &|bytes| {
                     let (rehearsal_bytes, far_null_bytes) = (Some(bytes), Some(bytes));
-                    let options = Options { rehearsal_bytes, far_null_bytes, ..options.clone() };
+                    let options = options.clone().with(|it| {
+                        it.measuring.rehearsal_bytes = rehearsal_bytes;
+                        it.measuring.far_null_bytes = far_null_bytes;
+                    });
                     ((source.clone(), self.case.target.clone()), options)
                 })?;
                 Ok(Some(part))
@@ -226,7 +240,7 @@ impl Bench<'_> {
     pub(super) fn sink_up_to(&self, options: &Options, time: Duration, share: u64) -> Result<Part, String> {
         let most = share.min(self.ends.bytes().unwrap_or(u64::MAX));
         self.sized(PartName::Sink, time, PartRoom { most, left: share }, &|bytes| {
-            let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
+            let options = options.clone().with(|it| it.measuring.rehearsal_bytes = Some(bytes));
             ((null(bytes), self.case.target.clone()), options)
         })
     }
@@ -241,7 +255,7 @@ impl Bench<'_> {
         }
         self.ends.wait_quiet(&self.case.stop);
         self.sized(name, TIME / 2, PartRoom { most, left: share }, &|bytes| {
-            let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
+            let options = options.clone().with(|it| it.measuring.rehearsal_bytes = Some(bytes));
             ((self.case.sources[0].clone(), self.case.target.clone()), options)
         })
         .map(Some)
@@ -371,7 +385,7 @@ mod tests {
         for (share, full_from) in [(64_u64 << 20, u64::MAX), (768 << 20, u64::MAX), (768 << 20, 100 << 20)] {
             let written = AtomicU64::new(0);
             let mover = |wanted: Move| {
-                let asked = wanted.options.rehearsal_bytes.unwrap_or(0);
+                let asked = wanted.options.measuring.rehearsal_bytes.unwrap_or(0);
                 let bytes = asked.min(full_from);
                 written.fetch_add(bytes, Ordering::Relaxed);
                 let full = (bytes < asked).then(|| (Class::NoSpace.name().to_string(), 1));

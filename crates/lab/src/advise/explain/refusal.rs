@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use datapump::host::KernelCall;
-use datapump::{Options, Place, Status};
+use datapump::{Place, Status};
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use rustix::io::Errno;
 
@@ -33,7 +33,7 @@ fn is_refused(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> bool {
         return false;
     }
     let (sources, target) = (case.sources.clone(), case.target.clone());
-    let options = Options { dry_run: true, ..case.options.clone() };
+    let options = case.options.clone().with(|it| it.dry_run = true);
     let limit = TimerLimit { time: TIME, bytes: u64::MAX };
     let (moved, _) = limited(limit, &case.stop, |stop, watch| {
         mover(Move { sources, target, options, stop, watch, is_real: false })
@@ -97,7 +97,7 @@ fn has_no_room(case: &Case, ends: &CopyEnds) -> bool {
 mod tests {
     use super::*;
     use crate::advise::explain::MoveOutcome;
-    use datapump::Report;
+    use datapump::{Options, Report};
     use std::path::PathBuf;
 
     fn is_foreseen_of(source: &str, target: PathBuf, exit_status: Status) -> bool {

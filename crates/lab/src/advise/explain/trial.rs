@@ -62,20 +62,24 @@ pub(super) fn gains(
 
 fn ideas(cause: Cause, options: &Options, report: &Report, ends: &CopyEnds) -> Vec<Idea> {
     let idea = |flag, part, options| Idea { flag, part, options };
-    let lanes = |count| Options { lanes: Some(count), ..options.clone() };
+    let lanes = |count| options.clone().with(|it| it.tuning.lanes = Some(count));
     let buffered = |bytes| {
         let mut options = options.clone();
-        options.sockets.buffer_bytes = Some(bytes);
+        options.network.sockets.buffer_bytes = Some(bytes);
         options
     };
     let may_widen = report.lanes == 1 && ends.cpus > 1;
     let mut ideas = match cause {
         Cause::SourceDevice => vec![
-            idea("--source-depth 8", PartName::Source, Options { source_depth: Some(8), ..options.clone() }),
+            idea(
+                "--source-depth 8",
+                PartName::Source,
+                options.clone().with(|it| it.tuning.source_depth = Some(8)),
+            ),
             idea("--lanes 2", PartName::Source, lanes(2)),
         ],
         Cause::SinkDevice if !ends.is_far() => vec![
-            idea("--sink-depth 8", PartName::Sink, Options { sink_depth: Some(8), ..options.clone() }),
+            idea("--sink-depth 8", PartName::Sink, options.clone().with(|it| it.tuning.sink_depth = Some(8))),
             idea("--lanes 2", PartName::Sink, lanes(2)),
         ],
         Cause::ReceiveWindow | Cause::SendBuffer => vec![
@@ -87,7 +91,7 @@ fn ideas(cause: Cause, options: &Options, report: &Report, ends: &CopyEnds) -> V
             idea(
                 "--source-depth 32",
                 PartName::Network,
-                Options { source_depth: Some(32), ..options.clone() },
+                options.clone().with(|it| it.tuning.source_depth = Some(32)),
             ),
             idea("--connections 4", PartName::Network, lanes(4)),
         ],
@@ -98,19 +102,21 @@ fn ideas(cause: Cause, options: &Options, report: &Report, ends: &CopyEnds) -> V
         Cause::PostingRequests if !ends.is_far() => vec![idea(
             "--request-size 4MiB",
             PartName::Source,
-            Options { request_bytes: Some(4 << 20), ..options.clone() },
+            options.clone().with(|it| it.tuning.request_bytes = Some(4 << 20)),
         )],
         _ => Vec::new(),
     };
     // Connections that were asked for stay as they are.
-    let is_fixed = |idea: &Idea| options.lanes.is_some() && idea.flag.starts_with("--connections");
+    let is_fixed = |idea: &Idea| options.tuning.lanes.is_some() && idea.flag.starts_with("--connections");
     ideas.retain(|idea| is_more(&idea.options, options) && !is_fixed(idea));
     ideas
 }
 
 /// Something else than was asked for, and nowhere less.
 fn is_more(options: &Options, than: &Options) -> bool {
-    let figures = |it: &Options| [it.lanes, it.source_depth, it.sink_depth, it.request_bytes];
+    let figures = |it: &Options| {
+        [it.tuning.lanes, it.tuning.source_depth, it.tuning.sink_depth, it.tuning.request_bytes]
+    };
     let is_less = |(one, other): (Option<u32>, Option<u32>)| one < other;
     options != than && !figures(options).into_iter().zip(figures(than)).any(is_less)
 }
@@ -178,16 +184,21 @@ mod tests {
         let report = Report { lanes: 1, ..Report::default() };
         for (what, cause, options, flags) in [
             ("a disk", Cause::SourceDevice, plain(), &["--source-depth 8", "--lanes 2"][..]),
-            ("more lanes", Cause::SourceDevice, Options { lanes: Some(4), ..plain() }, &["--source-depth 8"]),
-            ("as deep", Cause::SinkDevice, Options { sink_depth: Some(8), ..plain() }, &["--lanes 2"]),
+            (
+                "more lanes",
+                Cause::SourceDevice,
+                plain().with(|it| it.tuning.lanes = Some(4)),
+                &["--source-depth 8"],
+            ),
+            ("as deep", Cause::SinkDevice, plain().with(|it| it.tuning.sink_depth = Some(8)), &["--lanes 2"]),
             (
                 "less",
                 Cause::SinkDevice,
-                Options { lanes: Some(1), ..plain() },
+                plain().with(|it| it.tuning.lanes = Some(1)),
                 &["--sink-depth 8", "--lanes 2"],
             ),
             ("a path", Cause::Path, plain(), &["--connections 4"]),
-            ("one connection", Cause::Path, Options { lanes: Some(1), ..plain() }, &[]),
+            ("one connection", Cause::Path, plain().with(|it| it.tuning.lanes = Some(1)), &[]),
         ] {
             let ideas = ideas(cause, &options, &report, &CopyEnds::for_tests());
             assert_eq!(ideas.iter().map(|idea| idea.flag).collect::<Vec<_>>(), flags, "{what}");

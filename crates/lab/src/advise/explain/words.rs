@@ -147,7 +147,7 @@ fn why_faster(explained: &Explained, options: &Options) -> String {
     let has_source = explained.parts.iter().any(|part| part.name == PartName::Source);
     let why = if report.elapsed_ns < SHORT_NS {
         "a copy this short may end in buffers that a longer one fills"
-    } else if options.sync == Sync::None {
+    } else if options.durability.sync == Sync::None {
         "what was written may still be in memory"
     } else if has_source && reads_memory {
         "its source was probably in memory by then"
@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn case(source: Place, sync: Sync) -> Case {
-        let options = Options { sync, ..Options::default() };
+        let options = Options::default().with(|it| it.durability.sync = sync);
         Case {
             sources: vec![source],
             target: Place::Null { bytes: None, fill: Fill::Zero },

@@ -3,7 +3,7 @@
 //! Must not know: how a point is measured.
 
 use datapump::units::bytes_words;
-use datapump::{Options, Report};
+use datapump::{Options, Report, TuningOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,10 +61,13 @@ impl Point {
     /// The same with these figures.
     pub fn options(&self, options: &Options) -> Options {
         Options {
-            request_bytes: Some(self.request_bytes),
-            source_depth: Some(self.source_depth),
-            sink_depth: Some(self.sink_depth),
-            lanes: Some(self.lanes),
+            tuning: TuningOptions {
+                request_bytes: Some(self.request_bytes),
+                source_depth: Some(self.source_depth),
+                sink_depth: Some(self.sink_depth),
+                lanes: Some(self.lanes),
+                ..options.tuning.clone()
+            },
             ..options.clone()
         }
     }

@@ -152,12 +152,11 @@ fn simulated_s(pipeline: &Pipeline) -> Result<f64, String> {
         seed: 1,
         peaks: Peaks::default(),
     });
-    let options = Options {
-        request_bytes: Some(pipeline.request_bytes as u32),
-        source_depth: Some(pipeline.source.depth),
-        sink_depth: Some(pipeline.sink.depth),
-        ..Options::default()
-    };
+    let options = Options::default().with(|it| {
+        it.tuning.request_bytes = Some(pipeline.request_bytes as u32);
+        it.tuning.source_depth = Some(pipeline.source.depth);
+        it.tuning.sink_depth = Some(pipeline.sink.depth);
+    });
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
     let refusal = Mutex::new(None);
     let note = |event| {

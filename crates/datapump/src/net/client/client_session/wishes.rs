@@ -11,7 +11,7 @@ use datapump_core::wire::session::{Begin, Direction};
 use super::{is_name_of, patterns};
 use crate::net::client::remote_copy::{LastSession, RemoteCopy};
 use crate::run::gate::LaneRange;
-use crate::setup::options::{Choice, Options};
+use crate::setup::options::{Choice, Options, SelectionOptions};
 use crate::target::place::{Place, Remote};
 use crate::tree::names::backup;
 
@@ -34,7 +34,7 @@ impl RemoteCopy {
             instead_of: before,
             expands: asks_places.then_some(true),
             counts_ahead: (way == Direction::Pull && self.counted().is_some()).then_some(true),
-            reads_on: Some(self.options.read_ahead != Choice::Never),
+            reads_on: Some(self.options.network.read_ahead != Choice::Never),
             ..self.wishes(way, remote, lane_range, is_name_of(last))
         }
     }
@@ -51,24 +51,30 @@ impl RemoteCopy {
         let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
         let options = match way {
             Direction::Push => {
-                let target_is_name = self.options.target_is_name || is_name;
-                let options = Options { target_is_name, lanes_at_first, lanes_max, ..self.options.clone() };
+                let target_is_name = self.options.place.target_is_name || is_name;
+                let options = self.options.clone().with(|it| {
+                    it.place.target_is_name = target_is_name;
+                    it.limits.lanes_at_first = lanes_at_first;
+                    it.limits.lanes_max = lanes_max;
+                });
                 options.to_wire()
             }
-            Direction::Pull => Options {
-                request_bytes: self.options.request_bytes,
-                uncached: self.options.uncached,
-                source_depth: self.options.source_depth,
-                unhashed: self.options.unhashed,
-                follow: self.options.follow,
-                bill: self.options.bill,
-                sockets: self.options.sockets.clone(),
-                far_null_bytes: self.options.far_null_bytes,
-                lanes_at_first,
-                lanes_max,
-                ..self.counted().unwrap_or_default()
-            }
-            .to_wire(),
+            Direction::Pull => self
+                .counted()
+                .unwrap_or_default()
+                .with(|it| {
+                    it.tuning.request_bytes = self.options.tuning.request_bytes;
+                    it.tuning.uncached = self.options.tuning.uncached;
+                    it.tuning.source_depth = self.options.tuning.source_depth;
+                    it.network.unhashed = self.options.network.unhashed;
+                    it.links.follow = self.options.links.follow;
+                    it.reporting.bill = self.options.reporting.bill;
+                    it.network.sockets = self.options.network.sockets.clone();
+                    it.measuring.far_null_bytes = self.options.measuring.far_null_bytes;
+                    it.limits.lanes_at_first = lanes_at_first;
+                    it.limits.lanes_max = lanes_max;
+                })
+                .to_wire(),
         };
         let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
         let sources = self.sources.iter().map(path).collect();
@@ -78,7 +84,7 @@ impl RemoteCopy {
             options,
             connections: self.lanes(),
             tells_files: Some(self.tells_files),
-            asks_host: self.options.asks_host.then_some(true),
+            asks_host: self.options.measuring.asks_host.then_some(true),
             keeps_links: self.asks_links(way).then_some(true),
             patience_ms: self.peer_timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
             sources_sum: self.options.backup.is_some().then(|| backup::sum_for_others(&self.sources)),
@@ -88,20 +94,23 @@ impl RemoteCopy {
 
     /// Whether the other side, which reads, is to give links themselves.
     pub(super) fn asks_links(&self, way: Direction) -> bool {
-        way == Direction::Pull && self.options.keep_links
+        way == Direction::Pull && self.options.place.keep_links
     }
 
     /// What decides which of the other side's names count as all there is, where somebody watches.
     fn counted(&self) -> Option<Options> {
         let given = &self.options;
         let mut counted = Options {
-            selection: given.selection.clone(),
-            one_file_system: given.one_file_system,
-            min_size_bytes: given.min_size_bytes,
-            max_size_bytes: given.max_size_bytes,
+            selection: SelectionOptions {
+                rules: given.selection.rules.clone(),
+                one_file_system: given.selection.one_file_system,
+                min_size_bytes: given.selection.min_size_bytes,
+                max_size_bytes: given.selection.max_size_bytes,
+                ..SelectionOptions::default()
+            },
             ..Options::default()
         };
-        counted.keep.links = given.keep.links;
+        counted.attributes.keep.links = given.attributes.keep.links;
         let is_asked = self.watch.is_shown() && !self.compares;
         (is_asked && counted.to_wire().len() <= COUNTED_BYTES_MAX).then_some(counted)
     }

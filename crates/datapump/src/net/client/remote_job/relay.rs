@@ -74,7 +74,7 @@ impl RemoteCopy {
         let share = Budget::of_client(self.memory_bytes).share();
         let _places = charged_places(reading.sources.as_deref(), &share)?;
         self.sources = reading.sources.take().unwrap_or(self.sources);
-        self.options.keep_links = reading.has_links;
+        self.options.place.keep_links = reading.has_links;
         self.connections = Some(reading.lanes);
         let opening = SessionStart { first: None, source_boot: reading.welcome.boot };
         let from_host = from.host.to_string();
@@ -86,7 +86,7 @@ impl RemoteCopy {
             // It is heard while the other one begins, which may take a password.
             let (came, comes) = mpsc::channel();
             let dialled = reading.dial(scope, (came, Arc::clone(&source.is_over)));
-            source.start(scope, &mut reading, (&self.stop, &self.watch, self.options.verify));
+            source.start(scope, &mut reading, (&self.stop, &self.watch, self.options.durability.verify));
             let writing = self.begin(Direction::Push, to, last, (events, opening));
             let mut writing = writing.inspect_err(|_| source.end())?;
             let (report, talked) = self.written(&mut writing, (&source, comes), (events, to), &share);
@@ -123,7 +123,7 @@ impl RemoteCopy {
         own.begin(writing.lanes, false, None);
         source.ends_with(&writing.cancel);
         let (host, text) = (to.host.to_string(), RefCell::new(None));
-        let most = self.options.request_bytes.unwrap_or(0).max(BLOCK_BYTES);
+        let most = self.options.tuning.request_bytes.unwrap_or(0).max(BLOCK_BYTES);
         let teller = Teller::default();
         let talked = std::thread::scope(|scope| {
             scope.spawn(|| teller.run(events));

@@ -38,7 +38,7 @@ impl BeginKept {
     /// Errors: options that cannot be read, or more than the session may hold.
     pub(super) fn charged(begin: Begin, share: &Arc<Share>) -> Result<ChargedValue<BeginKept>, Problem> {
         let shown = shown(&begin);
-        let options = serde_json::from_str(&begin.options)
+        let options = Options::from_wire(&begin.options)
             .map_err(|error| refused(&shown, &options_error(&error.to_string())))?;
         ChargedValue::new(BeginKept { begin, options }, share).map_err(|over| refused(&shown, over.words()))
     }
@@ -48,12 +48,12 @@ impl Weight for BeginKept {
     fn bytes(&self) -> usize {
         let BeginKept { begin, options } = self;
         let link_dest =
-            options.link_dest.iter().map(|path| LINK_DEST_BYTES + allocated(path.as_os_str().len()));
+            options.links.link_dest.iter().map(|path| LINK_DEST_BYTES + allocated(path.as_os_str().len()));
         of_places(&begin.sources, begin.way)
             + PATH_COPIES * allocated(begin.target.len())
             + OPTIONS_COPIES * allocated(begin.options.len())
             + link_dest.sum::<usize>()
-            + selection_bytes(&options.selection)
+            + selection_bytes(&options.selection.rules)
     }
 }
 

@@ -24,11 +24,11 @@ pub(super) fn found_here(
     (way, shown): (Direction, &Path),
 ) -> Result<Options, Problem> {
     refuse_to_follow(root, &options, (way, shown))?;
-    let paths = options.link_dest.iter();
+    let paths = options.links.link_dest.iter();
     let link_dest = match (root, way) {
-        _ if options.link_dest.is_empty() => Vec::new(),
+        _ if options.links.link_dest.is_empty() => Vec::new(),
         (_, Direction::Pull) => Vec::new(),
-        (ServedRoot::User(_), Direction::Push) if options.link_dest.len() > LINK_DEST_MAX => {
+        (ServedRoot::User(_), Direction::Push) if options.links.link_dest.len() > LINK_DEST_MAX => {
             return Err(refused(shown, "--link-dest names more folders than the other host takes (64)"));
         }
         (ServedRoot::User(home), Direction::Push) => {
@@ -39,8 +39,11 @@ pub(super) fn found_here(
         }
     };
     // Where the caller writes, its places tell which links are kept.
-    let keep_links = options.keep_links && way == Direction::Push;
-    Ok(Options { link_dest, keep_links, ..options })
+    let keep_links = options.place.keep_links && way == Direction::Push;
+    Ok(options.with(|it| {
+        it.links.link_dest = link_dest;
+        it.place.keep_links = keep_links;
+    }))
 }
 
 /// No link leads out of a folder that is served.
@@ -49,7 +52,7 @@ fn refuse_to_follow(
     options: &Options,
     (way, shown): (Direction, &Path),
 ) -> Result<(), Problem> {
-    match (way, root, options.follow) {
+    match (way, root, options.links.follow) {
         (_, _, FollowLinks::Never) | (_, ServedRoot::User(_), _) | (Direction::Push, ..) => Ok(()),
         (Direction::Pull, ..) => Err(refused(
             shown,

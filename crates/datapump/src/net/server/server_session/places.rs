@@ -78,7 +78,7 @@ pub(super) fn above(
     (options, way): (&Options, Direction),
     shown: &Path,
 ) -> Result<Option<PathAbove>, Problem> {
-    if !options.make_path || way != Direction::Push {
+    if !options.place.make_path || way != Direction::Push {
         return Ok(None);
     }
     Ok(match root {

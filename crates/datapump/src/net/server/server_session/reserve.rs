@@ -14,7 +14,7 @@ use crate::setup::options::Options;
 impl Wanted {
     /// To so many connections for blocks the session may grow.
     pub(super) fn connections_max(&self) -> u32 {
-        self.options.lanes_max.unwrap_or(0).max(self.connections)
+        self.options.limits.lanes_max.unwrap_or(0).max(self.connections)
     }
 
     /// As far as the memory goes that was reserved for so many requests at the source of each that it begins with.
@@ -23,7 +23,7 @@ impl Wanted {
         let least_bytes = self.lane_bytes(Options::defaults(Reads::FarFiles).source_depth);
         let fit = u32::try_from(reserved_bytes / least_bytes).unwrap_or(u32::MAX);
         let most = |most: u32| most.min(fit).max(self.connections);
-        self.options.lanes_max = self.options.lanes_max.map(most);
+        self.options.limits.lanes_max = self.options.limits.lanes_max.map(most);
     }
 
     /// What its slots take with so many requests at the source, unless the caller asks for another number.
@@ -36,9 +36,9 @@ impl Wanted {
     /// The same of one connection.
     fn lane_bytes(&self, usual_depth: u32) -> u64 {
         let (options, usual) = (&self.options, Options::defaults(Reads::FarFiles));
-        let slots =
-            options.source_depth.unwrap_or(usual_depth) + options.sink_depth.unwrap_or(usual.sink_depth);
-        let slot_bytes = options.request_bytes.unwrap_or(usual.request_bytes);
+        let slots = options.tuning.source_depth.unwrap_or(usual_depth)
+            + options.tuning.sink_depth.unwrap_or(usual.sink_depth);
+        let slot_bytes = options.tuning.request_bytes.unwrap_or(usual.request_bytes);
         (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES)
     }
 }
@@ -78,10 +78,10 @@ fn reserve_all(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box
     let Some((depth, reserved)) = greater.chain(least).find_map(reserved) else {
         return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
     };
-    wanted.options.source_depth_max = Some(depth);
+    wanted.options.limits.source_depth_max = Some(depth);
     wanted.bound_lanes(depth);
     if depth == files.source_depth {
-        wanted.options.source_depth.get_or_insert(depth);
+        wanted.options.tuning.source_depth.get_or_insert(depth);
     }
     Ok(reserved)
 }

@@ -36,13 +36,13 @@ pub(super) fn check(
     }
     let asked = [
         ("-n (--dry-run)", options.dry_run),
-        ("-u (--update)", options.update != Update::All),
-        ("-c (--checksum)", options.checksum),
-        ("--ignore-existing", options.ignore_existing),
-        ("--existing", options.existing),
-        ("--delete", options.delete || options.delete_excluded),
-        ("--link-dest", !options.link_dest.is_empty()),
-        ("-i (--itemize-changes)", options.changes),
+        ("-u (--update)", options.comparison.update != Update::All),
+        ("-c (--checksum)", options.comparison.checksum),
+        ("--ignore-existing", options.comparison.ignore_existing),
+        ("--existing", options.comparison.existing),
+        ("--delete", options.deletion.delete || options.deletion.delete_excluded),
+        ("--link-dest", !options.links.link_dest.is_empty()),
+        ("-i (--itemize-changes)", options.reporting.changes),
     ];
     let refuse = |instead: &str| {
         let words = format!(
@@ -51,7 +51,7 @@ pub(super) fn check(
         Err(refused(shown, &words))
     };
     match asked.into_iter().find(|(_, is_asked)| *is_asked) {
-        _ if options.mirror => refuse("use pump copy, which removes nothing"),
+        _ if options.deletion.mirror => refuse("use pump copy, which removes nothing"),
         Some((flag, _)) => refuse(&format!("drop {flag}")),
         None => Ok(()),
     }

@@ -13,27 +13,31 @@ use crate::setup::options::{Backup, Keep, Numbering, Options, Selection, Update}
 type RowOptions = fn(&TwoHosts, &TreeSize, Options) -> Options;
 
 const PLAIN: RowOptions = |_, _, options| options;
-const UPDATE: RowOptions = |_, _, options| Options { update: Update::Differs, ..options };
-const CHECKSUM: RowOptions = |_, _, options| Options { checksum: true, ..options };
-const DRY: RowOptions = |_, _, options| Options { dry_run: true, ..options };
+const UPDATE: RowOptions = |_, _, options| options.with(|it| it.comparison.update = Update::Differs);
+const CHECKSUM: RowOptions = |_, _, options| options.with(|it| it.comparison.checksum = true);
+const DRY: RowOptions = |_, _, options| options.with(|it| it.dry_run = true);
 const DRY_UPDATE: RowOptions = |stage, size, options| DRY(stage, size, UPDATE(stage, size, options));
 const ITEMIZED_UPDATE: RowOptions =
-    |stage, size, options| Options { changes: true, ..UPDATE(stage, size, options) };
+    |stage, size, options| UPDATE(stage, size, options).with(|it| it.reporting.changes = true);
 const UPDATE_WITHOUT_ATTRIBUTES: RowOptions = |stage, size, options| {
-    let keep = Keep { acl: false, xattrs: false, ..options.keep };
-    Options { keep, ..UPDATE(stage, size, options) }
+    let keep = Keep { acl: false, xattrs: false, ..options.attributes.keep };
+    UPDATE(stage, size, options).with(|it| it.attributes.keep = keep)
 };
-const MIRROR: RowOptions =
-    |stage, size, options| Options { delete: true, mirror: true, ..UPDATE(stage, size, options) };
+const MIRROR: RowOptions = |stage, size, options| {
+    UPDATE(stage, size, options).with(|it| {
+        it.deletion.delete = true;
+        it.deletion.mirror = true;
+    })
+};
 const DRY_MIRROR: RowOptions = |stage, size, options| DRY(stage, size, MIRROR(stage, size, options));
 const BACKUP_MIRROR: RowOptions = |stage, size, options| BACKUP(stage, size, MIRROR(stage, size, options));
 const EXCLUDING_MIRROR: RowOptions = |stage, size, options| {
     let selection = vec![Selection::Exclude(b"*.tmp".into())];
-    Options { selection, ..MIRROR(stage, size, options) }
+    MIRROR(stage, size, options).with(|it| it.selection.rules = selection)
 };
 const BACKUP: RowOptions = |_, _, options| {
     let backup = Backup { suffix: b"~".into(), folder: None, numbering: Numbering::Simple };
-    Options { backup: Some(backup), ..options }
+    options.with(|it| it.backup = Some(backup))
 };
 const NUMBERED_BACKUP: RowOptions = |stage, size, options| {
     let options = BACKUP(stage, size, options);
@@ -42,21 +46,27 @@ const NUMBERED_BACKUP: RowOptions = |stage, size, options| {
 };
 const BACKUP_DIR: RowOptions = |stage, size, options| {
     let backup = Backup { suffix: Vec::new(), folder: Some("old".into()), numbering: Numbering::Simple };
-    Options { backup: Some(backup), ..UPDATE(stage, size, options) }
+    UPDATE(stage, size, options).with(|it| it.backup = Some(backup))
 };
 const BACKUP_UPDATE: RowOptions = |stage, size, options| BACKUP(stage, size, UPDATE(stage, size, options));
-const LINK_DEST: RowOptions = |stage, _, options| Options { link_dest: vec![stage.path(BEFORE)], ..options };
+const LINK_DEST: RowOptions =
+    |stage, _, options| options.with(|it| it.links.link_dest = vec![stage.path(BEFORE)]);
 const FILES_FROM: RowOptions = |_, size, options| {
     let names = trees::changed_of(size).join("\n");
-    Options { selection: vec![Selection::Names(names.into(), false)], ..options }
+    options.with(|it| it.selection.rules = vec![Selection::Names(names.into(), false)])
 };
 const BACKUP_FILES_FROM: RowOptions =
     |stage, size, options| FILES_FROM(stage, size, BACKUP(stage, size, options));
 const UPDATE_FILES_FROM: RowOptions =
     |stage, size, options| FILES_FROM(stage, size, UPDATE(stage, size, options));
-const BACKWARDS: RowOptions = |_, _, options| Options { compares_backwards: true, ..options };
-const ATTRIBUTES: RowOptions = |_, _, options| Options { compare_attributes: true, ..options };
-const INTO: RowOptions = |_, _, options| Options { target_is_name: false, target_is_folder: true, ..options };
+const BACKWARDS: RowOptions = |_, _, options| options.with(|it| it.comparison.compares_backwards = true);
+const ATTRIBUTES: RowOptions = |_, _, options| options.with(|it| it.comparison.compare_attributes = true);
+const INTO: RowOptions = |_, _, options| {
+    options.with(|it| {
+        it.place.target_is_name = false;
+        it.place.target_is_folder = true;
+    })
+};
 const UPDATE_INTO: RowOptions = |stage, size, options| INTO(stage, size, UPDATE(stage, size, options));
 
 const NOTHING: fn(&TreeSize) -> [u64; 2] = |_| [0, 0];

@@ -199,7 +199,10 @@ pub(super) fn named_files_same(stage: &TwoHosts, size: &TreeSize) {
     named_files(stage, size);
     std::thread::sleep(YOUNG);
     let named = names_of(size).iter().map(|name| Place::Path(stage.path(name))).collect();
-    let into = Options { target_is_name: false, target_is_folder: true, ..stage.options() };
+    let into = stage.options().with(|it| {
+        it.place.target_is_name = false;
+        it.place.target_is_folder = true;
+    });
     let report = Job::copy(named, Place::Path(stage.path(TO))).options(into).run_reported(&|_| {});
     assert_eq!(report.exit_status, 0);
 }

@@ -109,6 +109,6 @@ impl BatchCursor {
 
 /// What becomes of a file by what is known so far.
 fn expected(shared: &Shared<'_>, meta: &Meta, existing: &Meta) -> NameStep {
-    let source = shared.settings.options.keep.given.of(meta);
+    let source = shared.settings.options.attributes.keep.given.of(meta);
     NameMachine::with_facts(&shared.trees.flags, KnownFacts::of_two_files(&source, existing)).poll()
 }

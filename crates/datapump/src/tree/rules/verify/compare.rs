@@ -61,11 +61,11 @@ pub(crate) fn compare(
         return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
     }
     let mut is_other_name = false;
-    if !shared.settings.options.content_only {
+    if !shared.settings.options.comparison.content_only {
         mode_and_time(shared, (&path, &other_path), meta, &there);
         is_other_name = links(shared, cursor, name, (meta, &there))?;
     }
-    if shared.settings.options.compare_attributes {
+    if shared.settings.options.comparison.compare_attributes {
         compare_attributes::of_name(shared, cursor, name, (meta, &there))?;
     }
     match meta.kind {
@@ -204,10 +204,12 @@ pub(crate) fn ranges(
     other: &Handle,
 ) -> Result<Vec<(u64, u64)>, Errno> {
     let here = match one {
-        Held::Here(one) => holes::ranges(one, meta, shared.settings.options.ignore_holes, &shared.stop)?,
-        Held::There(one) => one.ranges(meta, shared.settings.options.ignore_holes),
+        Held::Here(one) => {
+            holes::ranges(one, meta, shared.settings.options.tuning.ignore_holes, &shared.stop)?
+        }
+        Held::There(one) => one.ranges(meta, shared.settings.options.tuning.ignore_holes),
     };
     let other_meta = datapump_files::disk::FileCalls::meta(other)?;
-    let there = holes::ranges(other, &other_meta, shared.settings.options.ignore_holes, &shared.stop)?;
+    let there = holes::ranges(other, &other_meta, shared.settings.options.tuning.ignore_holes, &shared.stop)?;
     Ok(holes::union(here, there, meta.size_bytes))
 }

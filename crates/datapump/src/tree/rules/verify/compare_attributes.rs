@@ -66,7 +66,7 @@ pub(crate) fn of_files(
     let (Some(one), Ok(there)) = (&opened.original, other.meta()) else { return Ok(()) };
     // Members have modes and times, and a stripe has none.
     let is_file = opened.is_file && opened.stripe.is_none();
-    if shared.settings.options.content_only || !is_file || there.kind != FileKind::Regular {
+    if shared.settings.options.comparison.content_only || !is_file || there.kind != FileKind::Regular {
         return Ok(());
     }
     let paths = (one.path.as_path(), other_path);
@@ -75,7 +75,7 @@ pub(crate) fn of_files(
     let mtime_ns = if has_time { one.meta.mtime_ns } else { there.mtime_ns };
     mode_and_time(shared, paths, &Meta { mode, mtime_ns, ..one.meta }, &there);
     // What has no mode has no owner and nothing else.
-    if !shared.settings.options.compare_attributes || !has_mode {
+    if !shared.settings.options.comparison.compare_attributes || !has_mode {
         return Ok(());
     }
     owner(shared, paths, &one.meta, &there);

@@ -3,7 +3,7 @@
 //! A name of the original that is hidden is not compared. A name of the copy that the original does not have, or hides,
 //! is a difference, unless it is protected: a mirror would remove it. So a folder that a mirror would keep is none if
 //! something in it is protected, and all else in it is. Which of the two trees is listed and which is looked into is of
-//! no matter (`Options::compares_backwards`).
+//! no matter (`ComparisonOptions::compares_backwards`).
 //!
 //! Must not know: how names are compared, how patterns match.
 
@@ -31,7 +31,7 @@ pub(crate) fn is_compared(
     name: &Name,
     kind: FileKind,
 ) -> Result<bool, Problem> {
-    if !shared.settings.options.compares_backwards {
+    if !shared.settings.options.comparison.compares_backwards {
         return Ok(cursor.is_included(shared, name, kind));
     }
     let there = cursor.there(&name.name)?;
@@ -73,7 +73,7 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     }
     let (one, other) = (directory.source.origin()?, target.file()?.0);
     let source_root = directory.source.ancestors().last().map(|root| PathBuf::from(&root.name));
-    let is_backwards = shared.settings.options.compares_backwards;
+    let is_backwards = shared.settings.options.comparison.compares_backwards;
     let source_root = source_root.unwrap_or_default();
     let extras = Extras { shared, root: &directory.root, other: source_root, is_original: is_backwards };
     let mut cookie = 0;
