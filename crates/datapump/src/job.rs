@@ -497,12 +497,15 @@ impl Job {
         let serial = shape.source_serial || shape.sink_serial;
         let usual = || pool.lanes_in_group(shape, shared.settings.usual_lanes);
         let lanes = self.options.tuning.lanes.unwrap_or_else(usual);
-        match () {
-            () if serial => 1,
+        if serial {
+            1
+        } else if self.options.dry_run {
             // What would be done is told in an order that is the same each time.
-            () if self.options.dry_run => 1,
-            () if shared.settings.has_trees => lanes.min(tree::most_lanes()),
-            () => lanes,
+            1
+        } else if shared.settings.has_trees {
+            lanes.min(tree::most_lanes())
+        } else {
+            lanes
         }
     }
 

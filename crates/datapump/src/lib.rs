@@ -23,8 +23,6 @@
 //! Must not know: command lines, terminals, studies.
 
 #![forbid(unsafe_code)]
-// Until its rooms are crates by themselves.
-#![allow(clippy::match_bool, clippy::semicolon_if_nothing_returned)]
 
 mod end;
 mod file;

@@ -131,9 +131,10 @@ impl<'run> Performer<'run> {
             return Performed::Inline(self.perform_inline(slot, op, transfer));
         }
         self.flights[slot as usize] = request;
-        let completion = match self.blocking || transfer == Transfer::Copy {
-            true => self.post_timed(slot, op, transfer),
-            false => self.post_queued(slot, op, transfer),
+        let completion = if self.blocking || transfer == Transfer::Copy {
+            self.post_timed(slot, op, transfer)
+        } else {
+            self.post_queued(slot, op, transfer)
         };
         completion.map_or(Performed::Later, |completion| Performed::Timed(completion.result))
     }

@@ -360,9 +360,10 @@ impl ReceiveLane {
         }
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
-        match tries < TRIES_MAX && !matches!(*file, RemoteFile::Stream(_)) {
-            true => self.request(request, (&file, false), (tries + 1, replied_ns)).map(|()| Came::Again),
-            false => Ok(Came::Failed(request, Trouble::Damaged)),
+        if tries < TRIES_MAX && !matches!(*file, RemoteFile::Stream(_)) {
+            self.request(request, (&file, false), (tries + 1, replied_ns)).map(|()| Came::Again)
+        } else {
+            Ok(Came::Failed(request, Trouble::Damaged))
         }
     }
 

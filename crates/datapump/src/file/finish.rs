@@ -166,11 +166,12 @@ fn perform(
                 return Ok(StepOutcome::Told);
             }
         },
-        FileStep::ReadAgain => match changed::read_again(shared, file)? {
-            true => {}
-            // The run is stopping: it stays as one that is on its way.
-            false => return Ok(StepOutcome::OnItsWay),
-        },
+        FileStep::ReadAgain => {
+            if !changed::read_again(shared, file)? {
+                // The run is stopping: it stays as one that is on its way.
+                return Ok(StepOutcome::OnItsWay);
+            }
+        }
         FileStep::SetAttributes => set_attributes(shared, file)?,
         FileStep::Sync => completing::sync(file)?,
         FileStep::Close => closing::close(shared, file)?,

@@ -17,9 +17,10 @@ pub(crate) fn done(shared: &Shared<'_>, task: &Task) {
     let root = task.hash.as_ref().filter(|_| is_told).and_then(|hash| hash.root(bytes));
     let blake3 = root.map(|root| root.to_hex().to_string());
     let mut tally = shared.ledger.tally();
-    match task.tree_file.as_ref().is_some_and(|tree_file| tree_file.is_other_name) {
-        true => tally.hard_links += 1,
-        false => (tally.files, tally.bytes) = (tally.files + 1, tally.bytes + bytes),
+    if task.tree_file.as_ref().is_some_and(|tree_file| tree_file.is_other_name) {
+        tally.hard_links += 1;
+    } else {
+        (tally.files, tally.bytes) = (tally.files + 1, tally.bytes + bytes);
     }
     tally.blake3.clone_from(&blake3);
     drop(tally);

@@ -54,13 +54,13 @@ pub(crate) fn read_back(
 /// Compares what a further pass moved with what was written first.
 pub(crate) fn compare(written: &Task, pass: &Task) -> PassesCompared {
     let was_repaired = written.life().repairs() > 0;
-    match damaged(written, pass).is_empty() {
-        false => PassesCompared::Damaged,
+    if !damaged(written, pass).is_empty() {
+        PassesCompared::Damaged
+    } else if !pass.reads_back() || was_repaired || hash(written).agrees_with(hash(pass)) {
         // Of a part that was written again alone there is no hash of the whole.
-        true if !pass.reads_back() || was_repaired || hash(written).agrees_with(hash(pass)) => {
-            PassesCompared::Same
-        }
-        true => PassesCompared::Differs,
+        PassesCompared::Same
+    } else {
+        PassesCompared::Differs
     }
 }
 

@@ -120,10 +120,7 @@ impl Job {
     fn cut_leaves(&self, tally: &Tally, shared: &Shared<'_>, status: Status) -> Option<CutLeaves> {
         let is_cut = shared.settings.writes && matches!(status, Status::Interrupted | Status::Lost);
         let makes_files = tally.files > 0 && self.target.local_path().is_some();
-        let files = match shared.trees.flags.leaves_some() {
-            true => CutLeaves::Resumable,
-            false => CutLeaves::Files,
-        };
+        let files = if shared.trees.flags.leaves_some() { CutLeaves::Resumable } else { CutLeaves::Files };
         is_cut.then(|| if makes_files { tally.cut_leaves.max(files) } else { tally.cut_leaves })
     }
 
@@ -151,11 +148,10 @@ impl Job {
 
     /// All that was asked for is done; of trees, all that could be.
     fn is_complete(&self, tally: &Tally, shared: &Shared<'_>) -> bool {
-        match shared.settings.has_trees || shared.settings.names_wanted > 0 {
-            true => shared.plan.is_exhausted(),
-            false => {
-                (tally.files + tally.files_left + tally.skipped) as usize >= shared.settings.files_wanted
-            }
+        if shared.settings.has_trees || shared.settings.names_wanted > 0 {
+            shared.plan.is_exhausted()
+        } else {
+            (tally.files + tally.files_left + tally.skipped) as usize >= shared.settings.files_wanted
         }
     }
 
@@ -182,25 +178,31 @@ impl Job {
         let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
         let is_partial = (self.sources.len() > 1 || shared.settings.has_trees)
             && tally.files + tally.files_left + tally.files_unchanged > 0;
-        match () {
-            () if failed_whole => Status::Failed,
-            () if problems.is_empty() => Status::Done,
-            () if problems.contains_key(&Class::Mismatch) => Status::Mismatch,
-            () if only(Class::Changed) => Status::Changed,
+        if failed_whole {
+            Status::Failed
+        } else if problems.is_empty() {
+            Status::Done
+        } else if problems.contains_key(&Class::Mismatch) {
+            Status::Mismatch
+        } else if only(Class::Changed) {
+            Status::Changed
+        } else if only(Class::Refused)
+            && !is_partial
+            && tally.has_lost_content()
+            && !self.sources.iter().all(Place::is_here)
+            && !tally.is_busy_here
+        {
             // The copy, not one of its names.
-            () if only(Class::Refused)
-                && !is_partial
-                && tally.has_lost_content()
-                && !self.sources.iter().all(Place::is_here)
-                && !tally.is_busy_here =>
-            {
-                Status::Refused
-            }
-            () if self.sources.len() > 1 || shared.settings.has_trees => Status::Partial,
+            Status::Refused
+        } else if self.sources.len() > 1 || shared.settings.has_trees {
+            Status::Partial
+        } else if !tally.has_lost_content() {
             // Each file is there, and one or more could not keep all.
-            () if !tally.has_lost_content() => Status::Partial,
-            () if only(Class::Usage) => Status::Usage,
-            () => Status::Failed,
+            Status::Partial
+        } else if only(Class::Usage) {
+            Status::Usage
+        } else {
+            Status::Failed
         }
     }
     /// A comparison that finds two places the same tells what it did not compare, unless content alone was asked for.
@@ -224,9 +226,11 @@ impl Job {
 
 /// As cmp: 0 the same, 1 different, 2 trouble.
 fn compared(problems: &BTreeMap<Class, u64>) -> Status {
-    match () {
-        () if problems.is_empty() => Status::Done,
-        () if problems.keys().all(|class| *class == Class::Mismatch) => Status::Failed,
-        () => Status::Usage,
+    if problems.is_empty() {
+        Status::Done
+    } else if problems.keys().all(|class| *class == Class::Mismatch) {
+        Status::Failed
+    } else {
+        Status::Usage
     }
 }

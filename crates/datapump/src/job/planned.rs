@@ -173,9 +173,10 @@ impl Job {
                 Err(problem) => problems.push(problem),
             }
         }
-        match problems.is_empty() || self.sources.len() > 1 {
-            true => Ok((planned, problems)),
-            false => Err(problems.remove(0)),
+        if problems.is_empty() || self.sources.len() > 1 {
+            Ok((planned, problems))
+        } else {
+            Err(problems.remove(0))
         }
     }
 

@@ -162,9 +162,10 @@ impl Server {
     /// Serves as `run` does; `on_expiry` is called when the ticket has expired, while the server goes on.
     pub fn run_with(self, on_expiry: &dyn Fn()) -> ServeEnd {
         std::thread::scope(|scope| self.accept(scope, on_expiry));
-        match self.state.is_unused() && !self.state.stop.load(Ordering::Relaxed) {
-            true => ServeEnd::Expired,
-            false => ServeEnd::Done,
+        if self.state.is_unused() && !self.state.stop.load(Ordering::Relaxed) {
+            ServeEnd::Expired
+        } else {
+            ServeEnd::Done
         }
     }
 
@@ -213,7 +214,7 @@ impl Server {
         for _ in 0..CALLERS_MAX {
             match listener.accept() {
                 Ok((stream, address)) => {
-                    self.admit(waiting, Caller::from_address(address.ip()), Socket::Tcp(stream))
+                    self.admit(waiting, Caller::from_address(address.ip()), Socket::Tcp(stream));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // No more open files: one of those that have not greeted gives up its place.

@@ -222,10 +222,8 @@ impl TwoHosts {
         let remote_host = RemoteHost::new(self.peer(), cancel, pools, share, Mapping::new(true));
         let remote = |path| Place::Remote(Remote { host: Host::Served("far:1".into()), path });
         let (mut places, target) = (sources.into_iter().map(remote).collect::<Vec<_>>(), Place::Path(target));
-        let job = match self.compares {
-            true => Job::compare(places.remove(0), target),
-            false => Job::copy(places, target),
-        };
+        let job =
+            if self.compares { Job::compare(places.remove(0), target) } else { Job::copy(places, target) };
         let job = job.options(options).tells_files(false).remote_host(remote_host);
         let report = job.platform(self.platform()).run_reported(&|event| {
             if let Event::Problem(problem) = event {

@@ -47,22 +47,20 @@ pub(crate) fn compression(
     let total = opened.ranges.as_deref().map(total_bytes);
     let is_sparse = || opened.original.as_ref().is_some_and(|it| Some(it.meta.size_bytes) != total);
     let is_small = total.is_some_and(|bytes| bytes <= request_bytes) && !is_sparse();
-    match staged.is_in_order() || is_small && !how.sink_direct {
-        true => Compression::Never,
-        false => shared.compressions.of(&staged.handle),
+    if staged.is_in_order() || is_small && !how.sink_direct {
+        Compression::Never
+    } else {
+        shared.compressions.of(&staged.handle)
     }
 }
 
 /// Direct writes are not compressed, unless the user asks for direct I/O.
 pub(crate) fn compressible(shared: &Shared<'_>, how: How, compression: Compression) -> How {
     let is_direct = how.sink_direct && shared.settings.options.tuning.direct != Choice::Always;
-    match is_direct && compression == Compression::Cached {
-        true => How {
-            sink_direct: false,
-            why: "the file system compresses: written through the page cache",
-            ..how
-        },
-        false => how,
+    if is_direct && compression == Compression::Cached {
+        How { sink_direct: false, why: "the file system compresses: written through the page cache", ..how }
+    } else {
+        how
     }
 }
 

@@ -44,9 +44,10 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
         is_settled: original.was_settled(),
         is_comparable: original.is_readable_again(),
         // Nobody knows how much comes while a sync is under way.
-        under_way_bytes: match waits_for_sync {
-            true => u64::MAX,
-            false => u64::from(lanes) * depths * u64::from(shared.settings.shape.request_bytes),
+        under_way_bytes: if waits_for_sync {
+            u64::MAX
+        } else {
+            u64::from(lanes) * depths * u64::from(shared.settings.shape.request_bytes)
         },
         syncing: match &original.held {
             _ if is_unsynced => Syncing::Never,
@@ -96,10 +97,11 @@ pub(crate) fn go_on(
     tally.resumed_bytes += resumed_bytes;
     tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
     drop(tally);
-    match shared.settings.has_trees {
-        false => shared.ledger.watch.skipped(resumed_bytes),
+    if shared.settings.has_trees {
         // What a tree has to move is added up as it is found, without this.
-        true => shared.ledger.watch.add_present(0, resumed_bytes),
+        shared.ledger.watch.add_present(0, resumed_bytes);
+    } else {
+        shared.ledger.watch.skipped(resumed_bytes);
     }
     shared
         .ledger

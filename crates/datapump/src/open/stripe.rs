@@ -65,9 +65,10 @@ fn open_member(shared: &Shared<'_>, path: &Path, seen: &Meta) -> Result<(Handle,
         return Ok((handle, *seen));
     }
     let now = mapped::believed(&handle, now, &shared.stop).map_err(system)?;
-    match now.size_bytes == seen.size_bytes {
-        true => Ok((handle, now)),
-        false => Err(changed(path, "was made longer or shorter", true)),
+    if now.size_bytes == seen.size_bytes {
+        Ok((handle, now))
+    } else {
+        Err(changed(path, "was made longer or shorter", true))
     }
 }
 

@@ -247,10 +247,12 @@ impl Watch {
         let (lanes, waits) =
             asked.fold((0, Waits::default()), |(lanes, sum), waits| (lanes + 1, sum.plus(&waits)));
         let Evidence { lanes_ns, lanes_cpu_ns, .. } = evidence(&began, lanes, waits);
-        match () {
-            () if lanes_cpu_ns as f64 >= CPU_FRACTION * (lanes_ns + waits.idle) as f64 => LimitedBy::Cpu,
-            () if waits.source >= waits.sink.max(waits.idle) => LimitedBy::Source,
-            () => LimitedBy::Network,
+        if lanes_cpu_ns as f64 >= CPU_FRACTION * (lanes_ns + waits.idle) as f64 {
+            LimitedBy::Cpu
+        } else if waits.source >= waits.sink.max(waits.idle) {
+            LimitedBy::Source
+        } else {
+            LimitedBy::Network
         }
     }
 
@@ -379,9 +381,10 @@ impl Watch {
 fn limit_with_answers(evidence: &Evidence, answers_ns: u64) -> (LimitedBy, Why) {
     let (limit, detail) = verdict(evidence);
     let reads = limit == LimitedBy::Source && detail.why != Why::RateLimit;
-    match reads && answers_ns > 0 && answers_ns >= evidence.waits.source / 2 {
-        true => (LimitedBy::Network, detail.why),
-        false => (limit, detail.why),
+    if reads && answers_ns > 0 && answers_ns >= evidence.waits.source / 2 {
+        (LimitedBy::Network, detail.why)
+    } else {
+        (limit, detail.why)
     }
 }
 

@@ -115,12 +115,11 @@ impl Full {
     pub(crate) fn told(&self) -> Option<Problem> {
         let problem = self.first.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let (names, bytes) = (self.names.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
-        let missing = match self.is_uncounted.load(Ordering::Relaxed) {
-            true => String::new(),
-            false => {
-                let (are, names) = (if names == 1 { "is" } else { "are" }, counted(names, "name"));
-                format!(": {names} with {bytes} bytes ({}) {are} missing", bytes_words(bytes))
-            }
+        let missing = if self.is_uncounted.load(Ordering::Relaxed) {
+            String::new()
+        } else {
+            let (are, names) = (if names == 1 { "is" } else { "are" }, counted(names, "name"));
+            format!(": {names} with {bytes} bytes ({}) {are} missing", bytes_words(bytes))
         };
         let started = if self.is_full() { "nothing more was" } else { "other files as large were not" };
         let message = format!(

@@ -76,17 +76,14 @@ pub(crate) fn check(
     target: &str,
 ) -> Result<(), Problem> {
     let refused = |words: &str| Err(Problem::usage(format!("'{target}' {words}")));
-    match () {
-        () if has_pieces => {
-            refused("takes each file in order and once: no pieces of a file are written there")
-        }
-        () if options.tuning.direct == Choice::Always || options.measuring.dsync => refused(
-            "takes each file in order and once: no direct or synchronous writes there; leave them out",
-        ),
-        () if options.backup.is_some() && !takes.renames => {
-            refused("renames nothing, so that nothing can be kept as a backup there; leave out --backup")
-        }
-        () => Ok(()),
+    if has_pieces {
+        refused("takes each file in order and once: no pieces of a file are written there")
+    } else if options.tuning.direct == Choice::Always || options.measuring.dsync {
+        refused("takes each file in order and once: no direct or synchronous writes there; leave them out")
+    } else if options.backup.is_some() && !takes.renames {
+        refused("renames nothing, so that nothing can be kept as a backup there; leave out --backup")
+    } else {
+        Ok(())
     }
 }
 

@@ -373,10 +373,7 @@ impl Ledger<'_> {
     /// A file that stays is not as the source: it is newer, or nothing that exists is touched.
     pub(crate) fn count_kept(&self, is_newer: bool) {
         let mut tally = self.tally();
-        match is_newer {
-            true => tally.files_newer += 1,
-            false => tally.files_existing += 1,
-        }
+        if is_newer { tally.files_newer += 1 } else { tally.files_existing += 1 }
     }
 
     /// A file of a tree stays as it is at the target.

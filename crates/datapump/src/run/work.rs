@@ -39,11 +39,11 @@ impl Worker {
             Work::Item(item) => tree::names::items::open_item(shared, waits, &item),
             Work::Names(group) => tree::names::named::begin(shared, &group),
             Work::List(directory) => {
-                charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &directory))
+                charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &directory));
             }
             Work::Others(directory) => {
                 charged(shared, &mut waits.listing, || {
-                    tree::rules::verify::extras::others(shared, &directory)
+                    tree::rules::verify::extras::others(shared, &directory);
                 });
             }
             Work::MakeWay => tree::names::make_way::make_way(shared, waits),

@@ -187,27 +187,26 @@ impl Options {
     /// What goes from the source must be known to be at the target.
     fn check_removal(&self) -> Result<(), String> {
         let (removal, leave_out) = ("--remove-source-files", "leave one of them out");
-        let why = match () {
-            () if self.deletion.delete => "what it moved to stay, and the next --delete would remove it",
-            () if self.durability.sync == Sync::None => {
-                "copies on stable storage, and --sync=none does not wait for it"
-            }
-            () if !self.attributes.keep.times => {
-                "the times of copies to be the source's, and --no-preserve leaves them out"
-            }
-            () if self.comparison.ignore_existing => {
-                "to know that what stands is a copy, and --ignore-existing never looks"
-            }
-            () if self.links.follow != FollowLinks::Never => {
-                "names of the source's own files, and followed links have none"
-            }
-            () if self.measuring.rehearsal_bytes.is_some() => "copies, and a rehearsal makes none",
-            () if self.comparison.checksum => return Ok(()),
-            () if self.comparison.size_only => "copies of equal time, and --size-only makes them so",
-            () if !self.comparison.modify_window.is_zero() => {
-                "copies of equal time, and --modify-window takes others for them"
-            }
-            () => return Ok(()),
+        let why = if self.deletion.delete {
+            "what it moved to stay, and the next --delete would remove it"
+        } else if self.durability.sync == Sync::None {
+            "copies on stable storage, and --sync=none does not wait for it"
+        } else if !self.attributes.keep.times {
+            "the times of copies to be the source's, and --no-preserve leaves them out"
+        } else if self.comparison.ignore_existing {
+            "to know that what stands is a copy, and --ignore-existing never looks"
+        } else if self.links.follow != FollowLinks::Never {
+            "names of the source's own files, and followed links have none"
+        } else if self.measuring.rehearsal_bytes.is_some() {
+            "copies, and a rehearsal makes none"
+        } else if self.comparison.checksum {
+            return Ok(());
+        } else if self.comparison.size_only {
+            "copies of equal time, and --size-only makes them so"
+        } else if !self.comparison.modify_window.is_zero() {
+            "copies of equal time, and --modify-window takes others for them"
+        } else {
+            return Ok(());
         };
         Err(format!("{removal} needs {why}; {leave_out}"))
     }

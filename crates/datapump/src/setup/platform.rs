@@ -82,9 +82,10 @@ impl Platform {
     /// What the calling thread did until now. On a virtual clock nothing computes.
     pub(crate) fn thread_time(&self) -> ThreadTime {
         let elapsed_ns = self.clock.now_ns();
-        match self.is_simulated() {
-            true => ThreadTime { elapsed_ns, ..ThreadTime::default() },
-            false => ThreadTime { elapsed_ns, cpu_ns: thread_ns(), delayed_ns: thread_delayed_ns() },
+        if self.is_simulated() {
+            ThreadTime { elapsed_ns, ..ThreadTime::default() }
+        } else {
+            ThreadTime { elapsed_ns, cpu_ns: thread_ns(), delayed_ns: thread_delayed_ns() }
         }
     }
 
@@ -115,10 +116,7 @@ impl Platform {
 
     /// Those that limit this process. In a simulated world there are none, and nothing outside of it is read.
     pub(crate) fn control_groups(&self) -> ControlGroups {
-        match self.is_simulated() {
-            true => ControlGroups::default(),
-            false => ControlGroups::of_this_process(),
-        }
+        if self.is_simulated() { ControlGroups::default() } else { ControlGroups::of_this_process() }
     }
 
     /// The engine for one lane: the one asked for or the next that works, and what became of the wish.
@@ -139,7 +137,7 @@ impl Platform {
             match make(kind, arena()?, need, stop) {
                 Ok(engine) => return Ok((engine, asked(need.choice, kind, why))),
                 Err(refused) => {
-                    why = format!("{}: {}", refused.call, crate::problem::system_words(refused.errno.0))
+                    why = format!("{}: {}", refused.call, crate::problem::system_words(refused.errno.0));
                 }
             }
         }

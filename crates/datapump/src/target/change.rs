@@ -155,10 +155,11 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
     let is_file = source.kind == FileKind::Regular;
     let Findings { keep, sets_owners, by_content, other_acl, other_xattrs, .. } = *findings;
     let is_copied = kind == ChangeKind::Copy;
-    let time = match keep.times {
-        true => letter(!is_same_time(source, there, findings.window_ns), 't'),
+    let time = if keep.times {
+        letter(!is_same_time(source, there, findings.window_ns), 't')
+    } else {
         // A further name of a file gets the time of that file, which is copied.
-        false => letter((is_copied || kind == ChangeKind::Link) && source.kind != FileKind::Folder, 'T'),
+        letter((is_copied || kind == ChangeKind::Link) && source.kind != FileKind::Folder, 'T')
     };
     let owner = keep.owner && sets_owners;
     let group = owner || (keep.owner && findings.groups.contains(&source.gid));

@@ -254,9 +254,10 @@ impl Guard {
 
 impl ReadSource {
     fn role(&self) -> String {
-        match !self.is_entry && self.source.local_path().is_some_and(Path::is_symlink) {
-            true => format!("what the source '{}' leads to", self.source),
-            false => format!("the source '{}'", self.source),
+        if !self.is_entry && self.source.local_path().is_some_and(Path::is_symlink) {
+            format!("what the source '{}' leads to", self.source)
+        } else {
+            format!("the source '{}'", self.source)
         }
     }
 

@@ -213,12 +213,12 @@ impl Goal<'_> {
         }
         let name = own_name(source).filter(|_| is_folder && begin_above);
         let patterns_above = name.map(PathBuf::from).unwrap_or_default();
-        let resolved = match is_folder {
-            true => resolve_tree((source, goes_on), target, folder),
-            false if meta.is_some_and(|meta| argument::is_entry(hosts, several, (source, meta), options)) => {
-                argument::as_entry(source, meta, (target.1, folder))
-            }
-            false => resolve(hosts, source, target, folder, options),
+        let resolved = if is_folder {
+            resolve_tree((source, goes_on), target, folder)
+        } else if meta.is_some_and(|meta| argument::is_entry(hosts, several, (source, meta), options)) {
+            argument::as_entry(source, meta, (target.1, folder))
+        } else {
+            resolve(hosts, source, target, folder, options)
         };
         let resolved = resolved.map(|target| Some(Resolved { target, told, patterns_above }));
         resolved.map_err(|problem| match problem.class {

@@ -321,10 +321,7 @@ impl fmt::Display for Place {
 /// `user@[address]` where the address has colons.
 fn in_brackets(host: &str) -> String {
     let at = host.rfind('@').map_or(0, |at| at + 1);
-    match host[at..].contains(':') {
-        true => format!("{}[{}]", &host[..at], &host[at..]),
-        false => host.into(),
-    }
+    if host[at..].contains(':') { format!("{}[{}]", &host[..at], &host[at..]) } else { host.into() }
 }
 
 impl fmt::Display for Remote {

@@ -76,13 +76,14 @@ impl TargetNames {
         if is_merged || (is_same && self.is_inplace && taken.path != path) {
             return Ok(true);
         }
-        let words = match taken.path == path {
-            true => "two of the sources would get this name; copy them one by one".into(),
-            false => format!(
+        let words = if taken.path == path {
+            "two of the sources would get this name; copy them one by one".into()
+        } else {
+            format!(
                 "is the same place as '{}' (by a link or a mount), and two of the sources would get it; copy them one \
                  by one to names of their own",
                 shown_path(&taken.path)
-            ),
+            )
         };
         Err(Problem::new(Class::Usage, Operation::Copy, path, words))
     }

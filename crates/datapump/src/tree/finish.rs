@@ -235,12 +235,15 @@ fn list_end(
 ) -> ListEnd {
     let is_whole = directory.root.is_whole();
     let why_not = || why_not_over(shared, (&directory.root, journal), (folder, &directory.target_path()));
-    match journal.is_over(is_whole) {
-        true => why_not().map_or(ListEnd::Goes, |why| ListEnd::Stays(Some(why))),
-        false if is_whole => ListEnd::Stays(Some(OTHER_NAMES.into())),
+    if journal.is_over(is_whole) {
+        why_not().map_or(ListEnd::Goes, |why| ListEnd::Stays(Some(why)))
+    } else if is_whole {
+        ListEnd::Stays(Some(OTHER_NAMES.into()))
+    } else if !may_settle(shared, journal) || why_not().is_some() {
         // The problems were reported already.
-        false if !may_settle(shared, journal) || why_not().is_some() => ListEnd::Stays(None),
-        false => ListEnd::Settles,
+        ListEnd::Stays(None)
+    } else {
+        ListEnd::Settles
     }
 }
 

@@ -178,17 +178,15 @@ impl SourceRemoval<'_> {
         }
         let copy = || names::open_source(&to, name, true).map(Handle::Os);
         let is_copy = self.is_copy((&from, name, &meta), &there, copy);
-        match is_copy && lead_to_same((&from, name), (&to, name), meta.kind) {
-            true => {
-                // One sync of the whole does not reach files on FUSE, NFS and others.
-                if meta.kind == FileKind::Regular && !kind::syncs_whole(disk::magic(&to)) {
-                    let synced = names::sync_of(None, &to, name);
-                    synced
-                        .map_err(|errno| Problem::system(Operation::Sync, &target.path_of(name), errno.0))?;
-                }
-                self.remove((&from, name), &meta, &source.path_of(name))?;
+        if is_copy && lead_to_same((&from, name), (&to, name), meta.kind) {
+            // One sync of the whole does not reach files on FUSE, NFS and others.
+            if meta.kind == FileKind::Regular && !kind::syncs_whole(disk::magic(&to)) {
+                let synced = names::sync_of(None, &to, name);
+                synced.map_err(|errno| Problem::system(Operation::Sync, &target.path_of(name), errno.0))?;
             }
-            false => self.tell_kept(&source.path_of(name), (&meta, &there)),
+            self.remove((&from, name), &meta, &source.path_of(name))?;
+        } else {
+            self.tell_kept(&source.path_of(name), (&meta, &there));
         }
         Ok(None)
     }
@@ -252,23 +250,25 @@ impl SourceRemoval<'_> {
             || (is_file && meta.size_bytes != there.size_bytes);
         let is_in_time = is_same_time(meta, there, 0);
         let is_told = || !tick::is_young(began_ns, meta, magic);
-        match () {
-            () if is_other => Likeness::Other,
+        // Times of objects are those of their uploads.
+        let may_be_in_time = || {
+            TimeLook::new(began_ns, magic(), meta).is_same_time(meta.mtime_ns, there.mtime_ns)
+                || self.shared.settings.in_order.is_some()
+        };
+        if is_other {
+            Likeness::Other
+        } else if is_in_time && !is_file {
             // Of others than files all that they hold is compared anyhow.
-            () if is_in_time && !is_file => Likeness::Same,
-            () if is_in_time && is_told() => match coarse_grain_ns(meta, there) {
+            Likeness::Same
+        } else if is_in_time && is_told() {
+            match coarse_grain_ns(meta, there) {
                 None => Likeness::Same,
                 Some(_) => Likeness::SameByGrain,
-            },
-            () if is_in_time => Likeness::Unverified,
-            () if is_file
-                && TimeLook::new(began_ns, magic(), meta).is_same_time(meta.mtime_ns, there.mtime_ns) =>
-            {
-                Likeness::Unverified
             }
-            // Times of objects are those of their uploads.
-            () if is_file && self.shared.settings.in_order.is_some() => Likeness::Unverified,
-            () => Likeness::Other,
+        } else if is_in_time || is_file && may_be_in_time() {
+            Likeness::Unverified
+        } else {
+            Likeness::Other
         }
     }
 

@@ -22,14 +22,15 @@ pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile, 
         list(shared, task, tree_file);
         shared.ledger.tell(tree_file.change.clone());
     }
-    match complete {
-        true => linking::stands(
+    if complete {
+        linking::stands(
             shared,
             &tree_file.entry,
             tree_file.links,
             tree_file.links.and_then(|_| file_of(task)),
-        ),
-        false => linking::failed(shared, tree_file.links),
+        );
+    } else {
+        linking::failed(shared, tree_file.links);
     }
     release(shared, &tree_file.entry.directory);
 }

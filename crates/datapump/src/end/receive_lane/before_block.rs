@@ -74,9 +74,10 @@ fn keep(
 ) -> Result<(), Trouble> {
     let state = |meta: &Meta| (id(meta), meta.size_bytes, meta.mtime_ns);
     if let Some((before, _)) = small.told.get() {
-        return match state(before) == state(&meta) {
-            true => Ok(()),
-            false => Err(Trouble::Fault(changed("changed while it was read"))),
+        return if state(before) == state(&meta) {
+            Ok(())
+        } else {
+            Err(Trouble::Fault(changed("changed while it was read")))
         };
     }
     let bytes = weight::of_attributes(&attributes);

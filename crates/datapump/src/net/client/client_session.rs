@@ -55,12 +55,11 @@ impl RemoteCopy {
         match (&sources[..], remote(&self.target)) {
             ([], Some(target)) if self.sources.iter().all(Place::is_here) => Ok((Direction::Push, target)),
             ([first, ..], None) if sources.len() == self.sources.len() => {
-                match sources.iter().all(|source| source.host == first.host) {
-                    true => Ok((Direction::Pull, first.clone())),
-                    false => {
-                        let words = "the sources are on several hosts; copy from one after the other";
-                        Err(usage_with_spelling(words, &sources))
-                    }
+                if sources.iter().all(|source| source.host == first.host) {
+                    Ok((Direction::Pull, first.clone()))
+                } else {
+                    let words = "the sources are on several hosts; copy from one after the other";
+                    Err(usage_with_spelling(words, &sources))
                 }
             }
             ([_, ..], None) => Err(here_and_there(&sources)),

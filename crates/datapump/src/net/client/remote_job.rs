@@ -285,9 +285,10 @@ impl RemoteCopy {
     /// The report of a side that was not stopped, unless this one was.
     fn not_stopped(&self, report: Option<Report>) -> Result<Report, NetFault> {
         let report = report.ok_or_else(|| NetFault::Protocol("its report cannot be read".into()))?;
-        match report.exit_status == Status::Interrupted as i32 && !self.stop.load(Ordering::Relaxed) {
-            true => Err(NetFault::Lost("the other side was stopped".into())),
-            false => Ok(report),
+        if report.exit_status == Status::Interrupted as i32 && !self.stop.load(Ordering::Relaxed) {
+            Err(NetFault::Lost("the other side was stopped".into()))
+        } else {
+            Ok(report)
         }
     }
 

@@ -104,10 +104,12 @@ fn cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     if of_ns == 0 {
         return sender(LimitedBy::Unknown, "", Why::Untold, 0);
     }
-    let computes = match () {
-        () if hashing.max(sealing) * 2 < cpu => Why::Copying,
-        () if hashing > sealing => Why::Hashing,
-        () => Why::Encryption,
+    let computes = if hashing.max(sealing) * 2 < cpu {
+        Why::Copying
+    } else if hashing > sealing {
+        Why::Hashing
+    } else {
+        Why::Encryption
     };
     if cpu as f64 >= CPU_FRACTION * of_ns as f64 {
         return sender(LimitedBy::Cpu, "compute", computes, cpu);
@@ -147,20 +149,19 @@ fn path_reason(report: &Report, path: Option<&TcpStats>, lanes_ns: u64, is_sendi
     let Some(path) = path else { return Why::Untold };
     let busy_ns = path.busy_ns as f64;
     let is_most = |ns: u64| ns as f64 >= BUSY_FRACTION * busy_ns && ns > 0;
-    match () {
+    if !is_sending && busy_ns < BUSY_FRACTION * lanes_ns as f64 {
         // The sender waits to be asked, and nothing is under way.
-        () if !is_sending && busy_ns < BUSY_FRACTION * lanes_ns as f64 => {
-            if takes_round_trips(report, path) {
-                Why::RoundTrips
-            } else {
-                Why::Peer
-            }
-        }
-        () if is_most(path.receive_window_limited_ns) => Why::ReceiveWindow,
-        () if is_most(path.send_buffer_limited_ns) => Why::SendBuffer,
-        () if loses(path) => Why::Loss,
-        () if is_short_of_asking(report, path) => Why::RoundTrips,
-        () => Why::CongestionWindow,
+        if takes_round_trips(report, path) { Why::RoundTrips } else { Why::Peer }
+    } else if is_most(path.receive_window_limited_ns) {
+        Why::ReceiveWindow
+    } else if is_most(path.send_buffer_limited_ns) {
+        Why::SendBuffer
+    } else if loses(path) {
+        Why::Loss
+    } else if is_short_of_asking(report, path) {
+        Why::RoundTrips
+    } else {
+        Why::CongestionWindow
     }
 }
 

@@ -99,9 +99,10 @@ impl GivenFile {
     pub(crate) fn for_block(&self, at: u64, len: u32) -> (&Arc<Handle>, u32) {
         let Some(buffered) = &self.buffered else { return (&self.handle, 1) };
         let is_alone = || self.group.as_ref().is_none_or(|group| group.may_go_past_cache(len));
-        match at.is_multiple_of(self.align_bytes.into()) && is_alone() {
-            true => (&self.handle, self.align_bytes),
-            false => (buffered, 1),
+        if at.is_multiple_of(self.align_bytes.into()) && is_alone() {
+            (&self.handle, self.align_bytes)
+        } else {
+            (buffered, 1)
         }
     }
 

@@ -110,9 +110,10 @@ impl HandlePlace {
     /// What a name in the folder of a link is. Nothing else than the link is there for the other side.
     pub(crate) fn told(&self, name: &OsStr) -> PlaceOutcome<Entry> {
         let name = Name::here(name.to_owned(), None);
-        match self.path().file_name() == Some(&*name.name) {
-            true => Ok(listing::one(&OriginFolder::from_file(Arc::new(self.above()?.0)), name, false)),
-            false => Ok(listing::missing(name)),
+        if self.path().file_name() == Some(&*name.name) {
+            Ok(listing::one(&OriginFolder::from_file(Arc::new(self.above()?.0)), name, false))
+        } else {
+            Ok(listing::missing(name))
         }
     }
 

@@ -355,10 +355,7 @@ impl HandleTable {
         let meta = named(&above, regular(&handle, &self.stop)?)?;
         let magic = self.magics.of(&handle, &meta);
         refuse_more(&handle, &meta, magic)?;
-        let ranges = match is_made_up(&handle) {
-            true => None,
-            false => Some(ranges(&handle, &meta, &self.stop)?),
-        };
+        let ranges = if is_made_up(&handle) { None } else { Some(ranges(&handle, &meta, &self.stop)?) };
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
         let answer = to_wire(&open_with_identity(meta, &handle));
         let look = TimeLook::new(now_ns, magic, &meta);
@@ -457,10 +454,7 @@ fn named(above: &Option<(Arc<FolderSide>, OsString)>, meta: Meta) -> ShelfOutcom
 }
 
 fn plain(name: &[u8]) -> ShelfOutcome<&OsStr> {
-    match is_plain(name) {
-        true => Ok(OsStr::from_bytes(name)),
-        false => Err(fault(Operation::Open, EINVAL)),
-    }
+    if is_plain(name) { Ok(OsStr::from_bytes(name)) } else { Err(fault(Operation::Open, EINVAL)) }
 }
 
 /// What this side would tell its own user, without the path: the other side knows it.

@@ -206,10 +206,9 @@ impl Known {
 }
 
 fn id_here(owner: Owner, name: &[u8]) -> u32 {
-    let found = CString::new(name).ok().and_then(|name| match owner.is_group {
-        true => group_id(&name),
-        false => user_id(&name),
-    });
+    let found = CString::new(name)
+        .ok()
+        .and_then(|name| if owner.is_group { group_id(&name) } else { user_id(&name) });
     // -1 is nobody to chown(2).
     found.filter(|id| *id != u32::MAX).unwrap_or(owner.id)
 }

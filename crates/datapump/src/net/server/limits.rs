@@ -61,7 +61,8 @@ pub(crate) fn bounded_by_server(options: Options, limits: Limits<'_>) -> Options
     Options {
         tuning: TuningOptions {
             source_depth: depth(options.tuning.source_depth),
-            sink_depth: depth(options.tuning.sink_depth), // A thread for each request, and waits awake, are for who pays for them.
+            sink_depth: depth(options.tuning.sink_depth),
+            // A thread for each request, and waits awake, are for who pays for them.
             engine: if options.tuning.engine == EngineChoice::Threads {
                 EngineChoice::Auto
             } else {

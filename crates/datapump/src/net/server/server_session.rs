@@ -228,9 +228,10 @@ fn options_error(error: &str) -> String {
 /// What a pipe has taken does not come back.
 fn refuse_pipe(target: Option<&PathAt>, shown: &Path) -> Result<(), Problem> {
     let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::CharDevice);
-    match target.is_some_and(|target| target.metadata().is_ok_and(is_pipe)) {
-        true => Err(refused(shown, "is a pipe, and has taken bytes that do not come back; copy anew")),
-        false => Ok(()),
+    if target.is_some_and(|target| target.metadata().is_ok_and(is_pipe)) {
+        Err(refused(shown, "is a pipe, and has taken bytes that do not come back; copy anew"))
+    } else {
+        Ok(())
     }
 }
 

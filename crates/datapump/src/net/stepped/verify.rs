@@ -118,9 +118,10 @@ fn a_byte_that_differs_is_found_at_its_place() {
         for root in ["from", "to"] {
             fs::create_dir(stage.path(root)).expect("room");
             let path = stage.path(root).join(name);
-            match name.starts_with("holed") {
-                true => write_holed(&path, bytes),
-                false => write_source(&path, &noise(bytes)),
+            if name.starts_with("holed") {
+                write_holed(&path, bytes);
+            } else {
+                write_source(&path, &noise(bytes));
             }
             fs::write(stage.path(root).join("another"), "the same").expect("room");
         }

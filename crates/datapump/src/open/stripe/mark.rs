@@ -82,9 +82,10 @@ fn wrong(path: &Path, mark: &StripeMark, meant: &StripeMark) -> Problem {
         let chunk = bytes_words((*chunk_bytes).into());
         format!("member {} of {members} of a stripe of {total_bytes} bytes in chunks of {chunk}", member + 1)
     };
-    let was = match mark.id == meant.id {
-        true => format!("was written as {}, and would be {}", words(mark), words(meant)),
-        false => "was written for another stripe than the members before it".to_string(),
+    let was = if mark.id == meant.id {
+        format!("was written as {}, and would be {}", words(mark), words(meant))
+    } else {
+        "was written for another stripe than the members before it".to_string()
     };
     let (name, path_words) = (NAME.to_string_lossy(), shown_path(path));
     let words = format!(

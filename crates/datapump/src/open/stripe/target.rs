@@ -233,9 +233,10 @@ fn open_file(at: &PathAt, before: &Meta) -> Result<Handle, Problem> {
 }
 
 fn locked(at: &PathAt, handle: Handle) -> Result<Handle, Problem> {
-    match handle.lock().map_err(|errno| Problem::system(Operation::Lock, &at.path, errno.0))? {
-        true => Ok(handle),
-        false => Err(busy(&at.path)),
+    if handle.lock().map_err(|errno| Problem::system(Operation::Lock, &at.path, errno.0))? {
+        Ok(handle)
+    } else {
+        Err(busy(&at.path))
     }
 }
 

@@ -111,12 +111,15 @@ fn target_path(item: &Item) -> Option<PathBuf> {
 
 /// The paths in the source and in the target of the folder that both views show.
 fn paths(source: &View<'_>, shown: &View<'_>, target_root: &View<'_>) -> Option<(PathBuf, PathBuf)> {
-    match () {
+    if source.holds(target_root) && target_root.holds(shown) {
         // A target that lies in the source is not copied from.
-        () if source.holds(target_root) && target_root.holds(shown) => None,
-        () if source.holds(shown) => Some((source.path_of(shown)?, shown.path.clone())),
-        () if shown.holds(source) => Some((source.path.clone(), shown.path_of(source)?)),
-        () => None,
+        None
+    } else if source.holds(shown) {
+        Some((source.path_of(shown)?, shown.path.clone()))
+    } else if shown.holds(source) {
+        Some((source.path.clone(), shown.path_of(source)?))
+    } else {
+        None
     }
 }
 

@@ -180,12 +180,11 @@ impl Start<'_> {
             }
             _ => false,
         };
-        match is_lost {
-            true => {
-                let words = format!("is what the source '{}' leads to; {FOLLOW_INSTEAD}", item.source);
-                Err(usage(&at.path, &words))
-            }
-            false => Ok(()),
+        if is_lost {
+            let words = format!("is what the source '{}' leads to; {FOLLOW_INSTEAD}", item.source);
+            Err(usage(&at.path, &words))
+        } else {
+            Ok(())
         }
     }
 

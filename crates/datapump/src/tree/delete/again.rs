@@ -38,9 +38,10 @@ pub(super) fn walk_again(shared: &Shared<'_>, root: &Arc<Directory>, folders: &B
                 }
             }
         }
-        match folders.contains(&directory.key()) {
-            true => list(shared, directory),
-            false => folder_done::release(shared, &directory),
+        if folders.contains(&directory.key()) {
+            list(shared, directory);
+        } else {
+            folder_done::release(shared, &directory);
         }
     }
 }

@@ -69,9 +69,12 @@ impl DeletePass<'_> {
         if !self.may_show(id(&source.meta), folder) {
             return false;
         }
-        let mtime_ns = || match source.is_here() {
-            true => source.file().map_err(drop).and_then(|open| disk::mtime_from_disk(&open.0).map_err(drop)),
-            false => source.now().map(|now| now.mtime_ns).map_err(drop),
+        let mtime_ns = || {
+            if source.is_here() {
+                source.file().map_err(drop).and_then(|open| disk::mtime_from_disk(&open.0).map_err(drop))
+            } else {
+                source.now().map(|now| now.mtime_ns).map_err(drop)
+            }
         };
         let has = |probe: &ViewProbe| {
             let found = source.origin().and_then(|origin| origin.if_there(&probe.name, || source.path()));
@@ -156,9 +159,10 @@ impl DeletePass<'_> {
         if is_common && !self.shared.settings.options.selection.one_file_system {
             return Ok(false);
         }
-        let is_mounted = match target.meta.device == here.target.meta.device {
-            true => disk::is_mount_root(&target.file()?.0),
-            false => Some(true),
+        let is_mounted = if target.meta.device == here.target.meta.device {
+            disk::is_mount_root(&target.file()?.0)
+        } else {
+            Some(true)
         };
         match is_mounted {
             None => drop(self.shared.trees.pruning().unknown.insert(target.path())),

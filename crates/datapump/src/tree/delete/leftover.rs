@@ -65,10 +65,12 @@ impl DeletePass<'_> {
         let goes = self.shared.settings.options.selection.rules.is_empty()
             && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
             && !is_of_source(here, temporary, &self.shared.stop);
-        Some(match goes {
-            false => Fate::Kept,
-            true if temporary != name && has(temporary) => Fate::Right,
-            true => Fate::Leftover,
+        Some(if !goes {
+            Fate::Kept
+        } else if temporary != name && has(temporary) {
+            Fate::Right
+        } else {
+            Fate::Leftover
         })
     }
 

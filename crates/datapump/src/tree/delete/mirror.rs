@@ -51,10 +51,12 @@ pub(crate) fn refuse_home(items: &[Item], options: &Options) -> Result<(), Probl
         let Ok(there) = at.metadata().map(|there| id(&there)) else { continue };
         let is_one =
             |path: &Path| std::fs::metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == there);
-        let words = match () {
-            () if is_one(Path::new("/")) => "the root folder",
-            () if homes().iter().any(|home| is_one(home)) => "the home folder of this user",
-            () => continue,
+        let words = if is_one(Path::new("/")) {
+            "the root folder"
+        } else if homes().iter().any(|home| is_one(home)) {
+            "the home folder of this user"
+        } else {
+            continue;
         };
         let (command, source) = (if options.deletion.mirror { "a mirror" } else { "--delete" }, &item.source);
         let words = format!(

@@ -168,10 +168,11 @@ impl<'run> DeletePass<'run> {
                 return Ok(());
             }
             let folder = here.target.file()?.0;
-            let (names, cookie) = match here.target.is_unseen() {
-                true => (Vec::new(), here.cookie),
-                false => listed::list(&folder, here.cookie)
-                    .map_err(|errno| Problem::system(Operation::List, &here.target.path(), errno.0))?,
+            let (names, cookie) = if here.target.is_unseen() {
+                (Vec::new(), here.cookie)
+            } else {
+                listed::list(&folder, here.cookie)
+                    .map_err(|errno| Problem::system(Operation::List, &here.target.path(), errno.0))?
             };
             here.cookie = cookie;
             let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };
@@ -315,9 +316,10 @@ impl<'run> DeletePass<'run> {
                 }
                 target => target?,
             };
-            return Ok(match self.is_elsewhere(here, false, &target)? || self.is_source(&target) {
-                true => Fate::Kept,
-                false => Fate::Enter(Box::new(DeletePlace::new(&here.root, (None, target), key))),
+            return Ok(if self.is_elsewhere(here, false, &target)? || self.is_source(&target) {
+                Fate::Kept
+            } else {
+                Fate::Enter(Box::new(DeletePlace::new(&here.root, (None, target), key)))
             });
         }
         let fate = self.fate_of_leftover(here, folder, &name.name);
@@ -336,9 +338,10 @@ impl<'run> DeletePass<'run> {
         kind: FileKind,
     ) -> Result<Fate, Problem> {
         let key = here.root.visited.below(here.key, written);
-        match kind == FileKind::Folder && here.root.visited.has(key) {
-            true => self.common(here, (&name.name, written), key),
-            false => Ok(Fate::Kept),
+        if kind == FileKind::Folder && here.root.visited.has(key) {
+            self.common(here, (&name.name, written), key)
+        } else {
+            Ok(Fate::Kept)
         }
     }
 
@@ -427,10 +430,12 @@ impl<'run> DeletePass<'run> {
         let (folder, above) = (|| here.target.relative(), &here.root.patterns_above);
         let excluded_go = self.shared.settings.options.deletion.delete_excluded;
         let is_protected = || select.protects((above, folder), (&name.name, is_folder), excluded_go);
-        let selected = match select.includes(above, folder, &name.name, is_folder) {
-            _ if ours || is_protected() => Selected::Never,
-            true => Selected::Yes,
-            false => Selected::No,
+        let selected = if ours || is_protected() {
+            Selected::Never
+        } else if select.includes(above, folder, &name.name, is_folder) {
+            Selected::Yes
+        } else {
+            Selected::No
         };
         Ok((kind, selected))
     }

@@ -94,9 +94,10 @@ pub(crate) fn begin_tree(
         target_flags: if fresh { NameFlags::default() } else { target.flags() },
         syncs_whole: kind::syncs_whole(magic_of_root(shared, at, (fresh, &target_folder))),
         handed_down: disk::handed_down(&target_folder),
-        doubt: match fresh {
-            true => Unverified::default(),
-            false => doubts::of_root(shared, list.journal(), &target_folder, to),
+        doubt: if fresh {
+            Unverified::default()
+        } else {
+            doubts::of_root(shared, list.journal(), &target_folder, to)
         },
         keeps_own: keeps_own && !list.journal().is_some_and(|journal| journal.is_of_new_folder),
     };
@@ -184,15 +185,11 @@ fn describe_root(shared: &Shared<'_>, root: &mut Root, item: &Item, backups: Bac
 /// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
 fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Item) -> Result<(), Problem> {
     let to = &*at.path;
-    let (backups, opened) = match shared.settings.compares {
-        true => (BackupPlace::default(), Some((open_target(at, open_plain)?.0, None))),
-        false => {
-            let backups = BackupPlace::new(&shared.settings, at)?;
-            (
-                backups,
-                open_if_there(at, &shared.trees.opened_folders, shared.settings.options.place.make_path)?,
-            )
-        }
+    let (backups, opened) = if shared.settings.compares {
+        (BackupPlace::default(), Some((open_target(at, open_plain)?.0, None)))
+    } else {
+        let backups = BackupPlace::new(&shared.settings, at)?;
+        (backups, open_if_there(at, &shared.trees.opened_folders, shared.settings.options.place.make_path)?)
     };
     let side = |(folder, found)| {
         let side = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
@@ -307,11 +304,14 @@ fn list_of(
 /// Folders are kept in mind where something is removed by that, or asked of it.
 fn visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Arc<FolderSide>>) -> Visited {
     let options = shared.settings.options;
-    let keeps = match shared.settings.compares {
-        true => Keeps::WorkedOn,
-        false if options.deletion.delete => Keeps::All,
-        false if options.backup.is_some() => Keeps::WorkedOn,
-        false => Keeps::Nothing,
+    let keeps = if shared.settings.compares {
+        Keeps::WorkedOn
+    } else if options.deletion.delete {
+        Keeps::All
+    } else if options.backup.is_some() {
+        Keeps::WorkedOn
+    } else {
+        Keeps::Nothing
     };
     let room = TreeRoom { source: Arc::clone(source), target: target.cloned() };
     Visited::keeping(keeps, &shared.trees.name_hasher).in_room(Box::new(room))
@@ -426,10 +426,11 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     if shared.settings.in_order.is_some() {
         return make_plainly(shared, parent_folder, (name, path)).map(Some);
     }
-    let (temporary, folder) = match final_name::is_append_only(&parent_folder) {
+    let (temporary, folder) = if final_name::is_append_only(&parent_folder) {
         // A temporary name would stay.
-        true => root_under(&parent_folder, name, path)?,
-        false => temporary_root(&parent_folder, name, path)?,
+        root_under(&parent_folder, name, path)?
+    } else {
+        temporary_root(&parent_folder, name, path)?
     };
     made::check_root(&parent_folder, &folder, path).inspect_err(|problem| {
         // It could not be looked at: a new one is empty, and no other is removed.

@@ -203,10 +203,7 @@ impl Visited {
             if cookie == 0 {
                 state.names = StoredNames::default();
             }
-            match is_end {
-                true => state.names.end(),
-                false => state.names.add(walked),
-            }
+            if is_end { state.names.end() } else { state.names.add(walked) }
         });
         if is_end {
             states.handle_walked_again(folder, |name| self.key_of(name));
@@ -278,11 +275,14 @@ impl Visited {
         let states = self.states();
         let Some(walked) = states.of.get(&folder) else { return AsWalked::Replaced };
         let (then, now) = (walked.numbers, self.numbers(now));
-        match () {
-            () if then.id != now.id => AsWalked::Replaced,
-            () if !then.is_in_time(now) => AsWalked::No,
-            () if walked.is_young || then != now => AsWalked::Unverified,
-            () => AsWalked::Yes,
+        if then.id != now.id {
+            AsWalked::Replaced
+        } else if !then.is_in_time(now) {
+            AsWalked::No
+        } else if walked.is_young || then != now {
+            AsWalked::Unverified
+        } else {
+            AsWalked::Yes
         }
     }
 
@@ -300,10 +300,8 @@ impl Visited {
         listed.add(names.iter().map(|name| self.walked_name(name)));
         listed.end();
         let numbers = self.numbers(now);
-        let since_ns = |state: &WalkedFolder| match state.numbers == numbers {
-            true => i128::MAX,
-            false => state.since_ns,
-        };
+        let since_ns =
+            |state: &WalkedFolder| if state.numbers == numbers { i128::MAX } else { state.since_ns };
         let since_ns = self.states().of.get(&folder).map_or(i128::MIN, since_ns);
         let is_old = since_ns == i128::MAX
             || names.iter().filter_map(changed_ns).all(|changed_ns| changed_ns < since_ns);

@@ -460,13 +460,15 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
         fresh,
         keeps_own: false,
         same_file_system,
-        source_magic: match source.meta.device == above.source.meta.device {
-            true => above.traits.source_magic,
-            false => source.origin().map_or(0, |folder| folder.magic()),
+        source_magic: if source.meta.device == above.source.meta.device {
+            above.traits.source_magic
+        } else {
+            source.origin().map_or(0, |folder| folder.magic())
         },
-        made_up: match source.meta.device == above.source.meta.device {
-            true => above.traits.made_up,
-            false => source.origin().is_ok_and(|folder| folder.is_made_up()),
+        made_up: if source.meta.device == above.source.meta.device {
+            above.traits.made_up
+        } else {
+            source.origin().is_ok_and(|folder| folder.is_made_up())
         },
         syncs_whole: match (target, &above.target) {
             (Some(target), Some(there)) if target.meta.device != there.meta.device => {

@@ -94,10 +94,7 @@ fn with_identity(
         Some(Held::Here(handle)) => disk::open_with_identity(*meta, handle),
         _ => entry.directory.source.origin_folder()?.with_identity(*meta, &entry.name),
     };
-    Ok(match shared.settings.options.dry_run {
-        true => Meta { handle: 1, ..told },
-        false => told,
-    })
+    Ok(if shared.settings.options.dry_run { Meta { handle: 1, ..told } } else { told })
 }
 
 fn tell_changed(shared: &Shared<'_>, entry: &TreeEntry) {
@@ -208,10 +205,7 @@ fn link(
 ) -> Result<(), Problem> {
     let (there, stood) = (&copied.entry, stands_at(shared, entry));
     let is_linked = stood.as_ref().is_some_and(|stood| copied.copy == Some(id(stood)));
-    let change = match is_linked {
-        true => None,
-        false => link_change(shared, entry, (meta, stood.as_ref()), there),
-    };
+    let change = if is_linked { None } else { link_change(shared, entry, (meta, stood.as_ref()), there) };
     match linked(shared, copied, entry, (meta, change))? {
         Ok(()) => shared.skip_named(&entry.directory.root, meta),
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
@@ -296,12 +290,11 @@ fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
     let system = |errno: Errno| Problem::system(Operation::OpenToLink, &path(), errno.0);
     let held = names::hold(folder, &copied.entry.name).map_err(system)?;
     let found = id(&file_meta(&held).map_err(system)?);
-    match copied.copy.is_none_or(|copy| copy == found) {
-        true => Ok(held.into_file()),
-        false => {
-            let words = "another program replaced it meanwhile; no other name was linked to it";
-            Err(Problem::new(Class::Refused, Operation::Link, &path(), words))
-        }
+    if copied.copy.is_none_or(|copy| copy == found) {
+        Ok(held.into_file())
+    } else {
+        let words = "another program replaced it meanwhile; no other name was linked to it";
+        Err(Problem::new(Class::Refused, Operation::Link, &path(), words))
     }
 }
 

@@ -100,10 +100,8 @@ impl TreeJournal {
             return Ok(Kept::Ignored(ignored(&name, why)));
         }
         let meta = standing.file.meta().map_err(|errno| system(Operation::Stat, errno))?;
-        let earlier = match stood {
-            false => Earlier::none(this, meta.ctime_ns),
-            true => read(standing.file.os(), &name, &this)?,
-        };
+        let earlier =
+            if stood { read(standing.file.os(), &name, &this)? } else { Earlier::none(this, meta.ctime_ns) };
         let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
         let (device, sync) =
             (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.durability.sync);
@@ -214,10 +212,7 @@ impl TreeJournal {
     /// be lost. Otherwise it would only keep others out.
     pub(crate) fn is_over(&self, is_whole: bool) -> bool {
         let has_failed = || self.checkpoint.as_ref().is_some_and(Checkpoint::has_failed);
-        match is_whole {
-            true => self.covers,
-            false => !(self.stood || self.is_of_new_folder || has_failed()),
-        }
+        if is_whole { self.covers } else { !(self.stood || self.is_of_new_folder || has_failed()) }
     }
 
     /// Whether an earlier run committed this file and nothing changed since.

@@ -60,10 +60,12 @@ impl<'run> Swept<'run> {
             cookie = next;
             for name in &names {
                 let is_temporary = is_temporary(&name.name);
-                match is_folder(self.open, name) {
-                    true if self.is_gone(&name.name) => self.enter(&name.name),
-                    false if is_temporary && self.is_gone(&name.name) => self.remove(&name.name),
-                    _ => {}
+                if is_folder(self.open, name) {
+                    if self.is_gone(&name.name) {
+                        self.enter(&name.name);
+                    }
+                } else if is_temporary && self.is_gone(&name.name) {
+                    self.remove(&name.name);
                 }
             }
         }

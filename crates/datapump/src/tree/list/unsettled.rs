@@ -88,7 +88,7 @@ impl Unsettled {
                     Some(kind) if is_backup(&open, &name, kind) => {}
                     Some(FileKind::Folder) => below.push(name),
                     Some(FileKind::Regular) | None => {
-                        below.extend(self.look_at(journal, &open, (folder, name)))
+                        below.extend(self.look_at(journal, &open, (folder, name)));
                     }
                     _ => {}
                 }

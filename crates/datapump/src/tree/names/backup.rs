@@ -91,9 +91,10 @@ impl<'run> TakenName<'run> {
     /// Whether this very run put the existing entry; `None` where it has put too many to know. The copy of another source
     /// that goes there, too, is kept.
     fn is_own(&self, shared: &Shared<'_>, stood: &Meta) -> Option<bool> {
-        match self.has_others && !shared.trees.targets_overlap {
-            true => shared.trees.put_names.is_own(self.folder, self.name, id(stood)),
-            false => Some(false),
+        if self.has_others && !shared.trees.targets_overlap {
+            shared.trees.put_names.is_own(self.folder, self.name, id(stood))
+        } else {
+            Some(false)
         }
     }
 
@@ -248,9 +249,10 @@ impl BackupNames<'_> {
             && !is_source
             && self.source_has(backup) == Some(false)
             && self.source_may_have(backup) == Some(false)
-            && match self.is_beside {
-                true => !self.was_put(backup),
-                false => tells_apart(self.at, (self.into, backup, there)),
+            && if self.is_beside {
+                !self.was_put(backup)
+            } else {
+                tells_apart(self.at, (self.into, backup, there))
             }
     }
 
@@ -263,9 +265,10 @@ impl BackupNames<'_> {
         if has && is_chosen(shared, (&root.patterns_above, &self.target.relative()), backup) {
             return Some(true);
         }
-        match self.is_beside && shared.trees.targets_overlap {
-            true => is_of_another(shared, backup, self.at),
-            false => Some(false),
+        if self.is_beside && shared.trees.targets_overlap {
+            is_of_another(shared, backup, self.at)
+        } else {
+            Some(false)
         }
     }
 
@@ -364,9 +367,10 @@ pub(crate) fn of_new_entry<T, E>(
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.options.backup.is_some()) else {
         return make();
     };
-    match directory.root.is_named() {
-        true => shared.trees.put_names.put(taken.folder, taken.name),
-        false => was_put(shared, target, taken.name),
+    if directory.root.is_named() {
+        shared.trees.put_names.put(taken.folder, taken.name)
+    } else {
+        was_put(shared, target, taken.name)
     };
     make().inspect(|_| taken.is_put(shared))
 }
@@ -451,9 +455,8 @@ fn folder_of_file(shared: &Shared<'_>, backup: &Backup, folder: &File) -> Outcom
 /// trees.
 pub(crate) fn finish_folders(shared: &Shared<'_>) {
     let is_synced = shared.settings.options.durability.sync != Sync::None && !shared.settings.has_trees;
-    let done = |folder: &File| match is_synced {
-        true => folder.sync_all().map_err(|error| Errno::from_io_error(&error)),
-        false => Ok(()),
+    let done = |folder: &File| {
+        if is_synced { folder.sync_all().map_err(|error| Errno::from_io_error(&error)) } else { Ok(()) }
     };
     if let Err(errno) = shared.trees.backup_folders.finish(done) {
         let why = system_words(errno.0);
@@ -470,9 +473,10 @@ fn is_of_another(
     (folder, name, stood): (&File, &OsStr, &Meta),
 ) -> Option<bool> {
     let may_be = || shared.settings.like_backups.may_have(backup) && may_fold(folder, name, stood);
-    match shared.settings.backup_names.contains(backup) || may_be() {
-        true => Some(true),
-        false => (!shared.trees.targets_overlap).then_some(false),
+    if shared.settings.backup_names.contains(backup) || may_be() {
+        Some(true)
+    } else {
+        (!shared.trees.targets_overlap).then_some(false)
     }
 }
 

@@ -76,10 +76,8 @@ impl BatchCursor {
         let traits = self.directory.traits;
         // Files that the kernel makes up as they are read have no size that tells.
         let is_read_to_end = traits.made_up || sizes::goes_on_in(&one, &meta, traits, &path)?;
-        let ranges = match is_read_to_end {
-            true => Ok(None),
-            false => compare::ranges(shared, &meta, &one, &other).map(Some),
-        };
+        let ranges =
+            if is_read_to_end { Ok(None) } else { compare::ranges(shared, &meta, &one, &other).map(Some) };
         let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, &path, errno.0))?;
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
         let how = copy_method::decide(&facts, shared.settings.options);

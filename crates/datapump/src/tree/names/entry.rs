@@ -253,10 +253,11 @@ impl BatchCursor {
             return Ok(staged);
         }
         let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
-        match small && !self.directory.traits.append_only() {
+        if small && !self.directory.traits.append_only() {
             // One that cannot get its name has cost little.
-            true => StagedFile::temporary(at, before, wish, &siblings),
-            false => StagedFile::checked(at, before, wish, &siblings),
+            StagedFile::temporary(at, before, wish, &siblings)
+        } else {
+            StagedFile::checked(at, before, wish, &siblings)
         }
     }
 

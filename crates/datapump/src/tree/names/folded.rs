@@ -48,7 +48,8 @@ pub(crate) fn standing_otherwise_written(
                 Ok(meta) => drop(found.insert(id(&meta), name.name.clone())),
                 Err(errno) if CANNOT_STAND.contains(&errno) => {}
                 Err(errno) => {
-                    unlisted = Err(Problem::system(Operation::LookAt, &target_path.join(&name.name), errno.0))
+                    unlisted =
+                        Err(Problem::system(Operation::LookAt, &target_path.join(&name.name), errno.0));
                 }
             }
         },

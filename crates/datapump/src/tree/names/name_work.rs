@@ -300,13 +300,14 @@ impl NameWork<'_> {
         let meta = self.meta()?;
         let was_committed =
             journal.is_some_and(|it| it.has(&cursor.directory.path_sum, &self.name.name, &meta, &existing));
-        Ok(match unverified.reaches(&existing) {
-            _ if was_committed => Ours::Earlier,
-            false => Ours::No,
-            true if doubts::is_own(self.shared, (&cursor.directory, &self.name.name), (&meta, &existing)) => {
-                Ours::Unverified
-            }
-            true => Ours::Touched,
+        Ok(if was_committed {
+            Ours::Earlier
+        } else if !unverified.reaches(&existing) {
+            Ours::No
+        } else if doubts::is_own(self.shared, (&cursor.directory, &self.name.name), (&meta, &existing)) {
+            Ours::Unverified
+        } else {
+            Ours::Touched
         })
     }
 

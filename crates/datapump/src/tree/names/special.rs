@@ -116,11 +116,13 @@ fn make_temporary(
         _ => None,
     };
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
-    let temporary = match cursor.directory.traits.append_only() {
-        true if stands => return Err(final_name::append_only(&path)),
+    let temporary = if !cursor.directory.traits.append_only() {
+        reserved::under_new_name(make).map(|(temporary, ())| temporary)
+    } else if stands {
+        return Err(final_name::append_only(&path));
+    } else {
         // A temporary name would stay.
-        true => make(&name.name).map(|()| name.name.clone()),
-        false => reserved::under_new_name(make).map(|(temporary, ())| temporary),
+        make(&name.name).map(|()| name.name.clone())
     };
     let wrong = |errno| not_made(meta.kind, &path, errno, target);
     temporary.map_err(|errno| Problem { lost: cannot_hold(meta.kind, errno), ..wrong(errno) })
@@ -151,17 +153,17 @@ fn replace(
     let done = kept.and_then(|kept| {
         shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
         let taken = TakenName::taken(shared, (target, &name.name), &held, Some(meta));
-        match stands {
-            true => backup::of_entry(shared, &cursor.directory, taken, || {
+        if stands {
+            backup::of_entry(shared, &cursor.directory, taken, || {
                 let kept = |errno| final_name::of_kept(wrong(errno), target, &name.name);
                 names::rename(target, &temporary, target, &name.name).map_err(kept)
-            }),
-            false if temporary == name.name => {
-                backup::of_new_entry(shared, &cursor.directory, taken, || Ok(()))
-            }
-            false => backup::of_new_entry(shared, &cursor.directory, taken, || {
+            })
+        } else if temporary == name.name {
+            backup::of_new_entry(shared, &cursor.directory, taken, || Ok(()))
+        } else {
+            backup::of_new_entry(shared, &cursor.directory, taken, || {
                 names::rename_new(target, &temporary, &name.name).map_err(wrong)
-            }),
+            })
         }
     });
     // An incomplete entry goes, best effort.

@@ -21,7 +21,7 @@ pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> 
     match (&task.finish, &task.tree_file, &task.original) {
         (Finish::Checked(Against::Target(Some(item))), ..) => existing::right_content(shared, item)?,
         (Finish::Checked(Against::Older), Some(tree_file), original) => {
-            come_back(shared, (tree_file, original.as_ref()), Looked::EqualsOlder)
+            come_back(shared, (tree_file, original.as_ref()), Looked::EqualsOlder);
         }
         (_, Some(tree_file), Some(original)) => {
             let is_settled = update_existing::has_right_content(shared, &tree_file.entry, original)?;
@@ -57,7 +57,7 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
             shared.plan.add_first([Work::Item(Box::new(item))].into_iter());
         }
         (Finish::Checked(Against::Older), Some(tree_file)) => {
-            come_back(shared, (tree_file, original), Looked::DiffersFromOlder)
+            come_back(shared, (tree_file, original), Looked::DiffersFromOlder);
         }
         (_, Some(tree_file)) => come_back(shared, (tree_file, original), Looked::Replaces),
         _ => {}

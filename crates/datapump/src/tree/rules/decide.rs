@@ -106,13 +106,14 @@ impl Rules {
     /// Why a name is passed by: nothing stands there, or its size is out of bounds. A stream is no file.
     pub(crate) fn passed_by(&self, source: Option<&Meta>, stands: bool) -> Option<&'static str> {
         let size = source.filter(|meta| meta.kind == FileKind::Regular).map(|meta| meta.size_bytes);
-        match () {
-            () if self.existing && !stands => Some("does not exist at the target (--existing)"),
-            () if size.is_some_and(|size| size > self.max_size_bytes) => Some("it is larger than --max-size"),
-            () if size.is_some_and(|size| size < self.min_size_bytes) => {
-                Some("it is smaller than --min-size")
-            }
-            () => None,
+        if self.existing && !stands {
+            Some("does not exist at the target (--existing)")
+        } else if size.is_some_and(|size| size > self.max_size_bytes) {
+            Some("it is larger than --max-size")
+        } else if size.is_some_and(|size| size < self.min_size_bytes) {
+            Some("it is smaller than --min-size")
+        } else {
+            None
         }
     }
 
@@ -167,13 +168,19 @@ impl Rules {
         if self.update == Update::Older && is_newer && !may_be_part {
             return Action::Keep("the target is newer");
         }
-        match source.size_bytes == there.size_bytes {
-            true if self.checksum && there.links > source.links => Action::Replace,
-            true if self.checksum => Action::Compare,
-            true if self.same_time(source, there) => self.kept(source, there),
-            true if self.size_only && self.times => adjusted(source, there),
-            true if self.size_only => self.kept(source, there),
-            _ => Action::Replace,
+        let has_new_link = self.checksum && there.links > source.links;
+        if source.size_bytes != there.size_bytes || has_new_link {
+            Action::Replace
+        } else if self.checksum {
+            Action::Compare
+        } else if self.same_time(source, there) {
+            self.kept(source, there)
+        } else if self.size_only && self.times {
+            adjusted(source, there)
+        } else if self.size_only {
+            self.kept(source, there)
+        } else {
+            Action::Replace
         }
     }
 
@@ -197,9 +204,10 @@ impl Rules {
     /// The same of a file in another folder that may be linked to: `Leave` if it is the very same.
     pub(crate) fn unchanged(&self, source: &Meta, there: &Meta) -> Action {
         let is_file = (source.kind, there.kind) == (FileKind::Regular, FileKind::Regular);
-        match is_file && source.size_bytes == there.size_bytes && self.same_time(source, there) {
-            true => self.kept(source, there),
-            false => Action::Replace,
+        if is_file && source.size_bytes == there.size_bytes && self.same_time(source, there) {
+            self.kept(source, there)
+        } else {
+            Action::Replace
         }
     }
 

@@ -92,10 +92,12 @@ fn keeps(shared: &Shared<'_>, folder: &File, device: u64) -> bool {
         // A file that is made to find out may not be removable, and times of objects are those of their uploads.
         return false;
     }
-    let keeps = match kind::keeps_times(magic(folder)) {
-        true => Ok(true),
-        false if shared.settings.writes => new_one_does(),
-        false => Ok(false),
+    let keeps = if kind::keeps_times(magic(folder)) {
+        Ok(true)
+    } else if shared.settings.writes {
+        new_one_does()
+    } else {
+        Ok(false)
     };
     // Another folder may be open where this one is not.
     keeps.map(|keeps| *shared.trees.keeps_times().entry(device).or_insert(keeps)).unwrap_or(false)

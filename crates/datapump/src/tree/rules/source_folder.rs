@@ -86,11 +86,12 @@ impl<'job> RuledFolder<'job> {
                 Ok(None) => return Descent::Missing(index),
                 Err(_) => return Descent::Unknown,
             };
-            match () {
-                () if names.peek().is_none() => return Descent::Found(meta, Box::new(here)),
-                () if meta.kind != FileKind::Folder => return Descent::Missing(index + 1),
-                () if here.is_left_alone(&meta) => return Descent::LeftAlone,
-                () => {}
+            if names.peek().is_none() {
+                return Descent::Found(meta, Box::new(here));
+            } else if meta.kind != FileKind::Folder {
+                return Descent::Missing(index + 1);
+            } else if here.is_left_alone(&meta) {
+                return Descent::LeftAlone;
             }
             let Ok(below) = here.below(name) else { return Descent::Unknown };
             here = below;

@@ -194,7 +194,7 @@ pub(crate) fn has_right_content(
     }
     match machine.poll() {
         NameStep::Perform(NameAction::Leave(_)) => {
-            left(shared, entry, (meta, &existing), "equal in content")?
+            left(shared, entry, (meta, &existing), "equal in content")?;
         }
         NameStep::Perform(NameAction::SetAttributes) => adjust(shared, (entry, &name), meta, &existing)?,
         _ => return Ok(false),

@@ -15,9 +15,10 @@ use crate::target::place::Remote;
 pub(crate) fn with_local_name(fault: NetFault, remote: &Remote) -> NetFault {
     let Some(path) = local_path(remote) else { return fault };
     let (is_there, shown) = (path.symlink_metadata().is_ok(), datapump_core::problem::shown_path(&path));
-    let local = match is_there {
-        true => format!("a file of that name is here: it is written ./{shown}"),
-        false => format!("a local path with a colon is written ./{shown}"),
+    let local = if is_there {
+        format!("a file of that name is here: it is written ./{shown}")
+    } else {
+        format!("a local path with a colon is written ./{shown}")
     };
     match fault {
         NetFault::Unreached(words) if is_there || resembles_name(&path) => {

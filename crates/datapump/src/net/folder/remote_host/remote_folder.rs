@@ -201,10 +201,7 @@ impl RemoteFolder {
             (_, errno) => Err(Errno(errno.map_or(EIO, |errno| errno.0))),
         };
         let is_withheld = entry.is_withheld == Some(true);
-        let kind = match is_withheld {
-            true => Some(FileKind::Regular),
-            false => meta.ok().map(|meta| meta.kind),
-        };
+        let kind = if is_withheld { Some(FileKind::Regular) } else { meta.ok().map(|meta| meta.kind) };
         let told = ListedEntry {
             meta,
             points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),

@@ -36,10 +36,7 @@ impl NamesOnce {
         let mut sum = [0; 16];
         sum.copy_from_slice(&blake3::hash(name.name.as_bytes()).as_bytes()[..16]);
         let sum = u128::from_le_bytes(sum);
-        match self.0.len() < REMEMBERED_MAX {
-            true => self.0.insert(sum),
-            false => !self.0.contains(&sum),
-        }
+        if self.0.len() < REMEMBERED_MAX { self.0.insert(sum) } else { !self.0.contains(&sum) }
     }
 }
 

@@ -47,9 +47,10 @@ impl LikeBackups {
         if !small.is_beside(OsStr::from_bytes(&written)) {
             return;
         }
-        match written.is_ascii() {
-            true => drop(self.ascii.insert(written)),
-            false => self.others.push(written),
+        if written.is_ascii() {
+            self.ascii.insert(written);
+        } else {
+            self.others.push(written);
         }
     }
 
@@ -58,10 +59,7 @@ impl LikeBackups {
         let name = written(name);
         let is_one = |other: &Vec<u8>| may_be_one(other, &name);
         self.others.iter().any(is_one)
-            || match name.is_ascii() {
-                true => self.ascii.contains(&name),
-                false => self.ascii.iter().any(is_one),
-            }
+            || if name.is_ascii() { self.ascii.contains(&name) } else { self.ascii.iter().any(is_one) }
     }
 
     fn len(&self) -> usize {

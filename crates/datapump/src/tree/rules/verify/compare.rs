@@ -173,10 +173,12 @@ fn ends_alike(
         let has = holes::sizes::has_byte(other, at);
         has.map_err(|errno| Problem::system(Operation::Read, other_path, errno.0).at(at))
     };
-    let words = match () {
-        () if has(bytes)? => "more",
-        () if bytes > 0 && !has(bytes - 1)? => "fewer",
-        () => return Ok(()),
+    let words = if has(bytes)? {
+        "more"
+    } else if bytes > 0 && !has(bytes - 1)? {
+        "fewer"
+    } else {
+        return Ok(());
     };
     let (bytes, other) = (number_of(bytes, "byte"), shown_path(other_path));
     Err(differs(path, format!("has {bytes}, '{other}' has {words}")))

@@ -51,9 +51,10 @@ pub(crate) fn is_compared(
 /// A name of a list that was not found: a difference, if the other tree has it.
 pub(crate) fn of_list(cursor: &BatchCursor, name: &Name, problem: Problem) -> Problem {
     let is_there = || matches!(cursor.there(&name.name), Ok(Some(_)));
-    match problem.class == Class::Missing && is_there() {
-        true => is_missing(&cursor.source_path(&name.name), &cursor.target_path(&name.name)),
-        false => problem,
+    if problem.class == Class::Missing && is_there() {
+        is_missing(&cursor.source_path(&name.name), &cursor.target_path(&name.name))
+    } else {
+        problem
     }
 }
 

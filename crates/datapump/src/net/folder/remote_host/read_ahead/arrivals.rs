@@ -214,10 +214,13 @@ impl AheadState {
         match answer {
             _ if is_block && expected == 0 => Err(WireError::Unexpected("a block that was not announced")),
             _ if is_block => Ok(Some(expected)),
-            Answer::File { block_len: Some(len), .. } if expected > 0 => match *len > self.file_bytes_max {
-                true => Err(WireError::Unexpected("a larger file than may come without a request")),
-                false => Ok(Some(*len).filter(|len| *len > 0)),
-            },
+            Answer::File { block_len: Some(len), .. } if expected > 0 => {
+                if *len > self.file_bytes_max {
+                    Err(WireError::Unexpected("a larger file than may come without a request"))
+                } else {
+                    Ok(Some(*len).filter(|len| *len > 0))
+                }
+            }
             Answer::File { meta, .. } if expected > 0 && meta.size_bytes.0 == u64::from(expected) => {
                 Ok(Some(expected))
             }
@@ -329,9 +332,10 @@ impl AheadState {
             return Ok(());
         }
         let lists = self.lists.get_mut(&folder).expect("it was there above");
-        match more {
-            true => lists.part = Some(names),
-            false => lists.whole.push_back(names),
+        if more {
+            lists.part = Some(names);
+        } else {
+            lists.whole.push_back(names);
         }
         Ok(())
     }

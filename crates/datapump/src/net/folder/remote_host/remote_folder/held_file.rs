@@ -124,9 +124,10 @@ impl Elsewhere for RemoteFile {
 
 /// A file as it was when it was read. By which handle it is told apart from others of its number, its listing alone says.
 fn as_the_file_listed(listed: &Meta, now: &Meta) -> Meta {
-    match id(listed) == id(now) {
-        true => Meta { generation: listed.generation, handle: listed.handle, ..*now },
-        false => *now,
+    if id(listed) == id(now) {
+        Meta { generation: listed.generation, handle: listed.handle, ..*now }
+    } else {
+        *now
     }
 }
 

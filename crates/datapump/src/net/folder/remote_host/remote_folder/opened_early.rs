@@ -63,9 +63,10 @@ impl RemoteFolder {
     ) -> Result<OpenedEarly, Problem> {
         let host = &self.remote_host;
         let tells_empty = host.tells_empty_files();
-        let mut asks = files.iter().map(|(name, is_empty)| match *is_empty && tells_empty {
-            true => ((name, None), self.fetch_request(name)),
-            false => {
+        let mut asks = files.iter().map(|(name, is_empty)| {
+            if *is_empty && tells_empty {
+                ((name, None), self.fetch_request(name))
+            } else {
                 let number = host.number();
                 ((name, Some(number)), self.open_request(number, name))
             }
