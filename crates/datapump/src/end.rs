@@ -6,23 +6,24 @@
 //!
 //! Must not know: which block comes next, when a file is finished, which engine performs.
 
-mod ahead_sender;
+mod block_sender;
 mod copy;
 mod file;
 mod performer;
 mod receive_lane;
-mod send_lane;
+mod remote_blocks;
 mod sink;
 mod source;
 mod stream;
 mod stripe;
 mod zeros;
 
+pub(crate) use block_sender::BlockSender;
 pub(crate) use copy::{copied, copy};
 pub(crate) use file::FileEnd;
 pub(crate) use performer::{Answered, Completed, Connection, Performer, Posted, QueuedNulls};
-pub(crate) use receive_lane::{ReceiveLane, TRIES_MAX, Trouble};
-pub(crate) use send_lane::{Reading, SendLane, changed};
+pub(crate) use receive_lane::{ReceiveLane, TRIES_MAX};
+pub(crate) use remote_blocks::{ArrivedItem, BeforeBlock, RemoteBlocks, RemoteKind, Trouble};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
 pub(crate) use stripe::StripeEnd;

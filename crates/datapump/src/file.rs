@@ -11,6 +11,7 @@ pub(crate) mod finish;
 pub(crate) mod goal;
 pub(crate) mod growth;
 pub(crate) mod hash;
+pub(crate) mod owned;
 pub(crate) mod settled;
 pub(crate) mod task;
 pub(crate) mod verify;

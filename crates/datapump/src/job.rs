@@ -2,8 +2,8 @@
 //!
 //! Must not know: command lines, terminals, how a block is moved.
 
+mod account;
 pub(crate) mod comparison;
-pub(crate) mod defaults;
 mod ended;
 mod planned;
 mod refusals;
@@ -30,26 +30,27 @@ use crate::job::request_plan::SlotPool;
 use crate::lane;
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::server::served_connection;
+use crate::place::{Fill, Place};
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::event::Event;
 use crate::report::watch::Watch;
-use crate::run::event::Event;
+use crate::run::MoverRun;
+use crate::run::block_host::BlockHost;
 use crate::run::gate::{LaneGate, LaneRange};
 use crate::run::in_order_target::TargetDisk;
 use crate::run::plan::Plan;
 use crate::run::rate::Rate;
 use crate::run::settings::Settings;
-use crate::run::{Shared, Work};
 use crate::setup::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::setup::platform::Platform;
 use crate::target::other_names;
-use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, NamedWork};
 use crate::tree::folder::origin::remote_facts::AheadRequest;
 use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
-use crate::tree::{self, Trees, count_ahead};
+use crate::tree::{self, NamedFacts, Shared, Trees, Work, count_ahead};
 use datapump_files::control_groups::CpuQuota;
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
@@ -223,7 +224,7 @@ impl Job {
     ) -> SenderStats {
         let Ok(mut shared) = self.served(handles) else { return SenderStats::default() };
         let meters = self.meters();
-        shared.settings.meters = meters.as_ref();
+        shared.run.settings.meters = meters.as_ref();
         let cpu = cpu_now();
         let given = served_connection::give(&shared, handles, channels);
         let cpu = cpu_since(cpu);
@@ -242,7 +243,7 @@ impl Job {
     pub(crate) fn served(&self, handles: &HandleTable) -> Result<Shared<'_>, Problem> {
         let shape = request_plan::served(&self.options, handles.has_streams());
         let mut shared = self.shared(Vec::new(), shape, Trees::new(&Options::default())?, &|_| {});
-        shared.settings.null_fill = handles.null_fill();
+        shared.run.settings.null_fill = handles.null_fill();
         Ok(shared)
     }
 
@@ -314,7 +315,7 @@ impl Job {
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);
-        shared.settings.meters = meters.as_ref();
+        shared.run.settings.meters = meters.as_ref();
         self.report_not_kept(&shared.ledger);
         problems.into_iter().for_each(|problem| shared.ledger.report(problem));
         if self.options.deletion.delete && shared.settings.has_trees && !shared.settings.compares {
@@ -326,14 +327,14 @@ impl Job {
         if let Err(words) = pool.check(shape, lanes) {
             return self.refused(Problem::usage(words), events);
         }
-        shared.settings.shape = shape;
+        shared.run.settings.shape = shape;
         let is_far = self.is_far();
         let bytes = self.watch.snapshot().bytes_total;
         let most = request_plan::most_lanes((&shared.settings, pool), is_far, lanes, bytes);
-        shared.settings.shape = request_plan::for_path(shape, is_far, (lanes, most), pool);
+        shared.run.settings.shape = request_plan::for_path(shape, is_far, (lanes, most), pool);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.limits.lanes_at_first.unwrap_or(lanes);
-        shared.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
+        shared.run.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
         let (lanes_began, before_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let counted = (&self.sources[..], &self.options);
         let results = count_ahead::beside(&self.watch, counted, || lane::run_all(&shared, (lanes, most)));
@@ -398,9 +399,10 @@ impl Job {
         &'run self,
         items: Vec<Item>,
         shape: Shape,
-        trees: Trees,
+        mut trees: Trees,
         events: &'run (dyn Fn(Event) + Sync),
     ) -> Shared<'run> {
+        trees.named = self.named_facts(&items);
         let names = || items.iter().flat_map(Item::names);
         let total = names().map(Item::bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
         // Bytes that are read back move a second time.
@@ -408,19 +410,32 @@ impl Job {
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let settings = self.settings(&items, shape, total, trees.flags.may_compare());
         let is_full_told = (settings.has_trees || settings.names_wanted > 1) && settings.writes;
-        Shared {
+        let run = MoverRun {
             settings,
             ledger: self.ledger(events, is_full_told),
-            remote_host: self.remote_host.clone(),
+            block_host: self.remote_host.clone().map(|host| host as Arc<dyn BlockHost>),
             stop: Arc::clone(&self.stop),
             rates: self.rates(),
             compressions: Default::default(),
-            places_early: PlacesEarly::default(),
             live: std::sync::Mutex::default(),
             numbers: AtomicU32::new(0),
-            trees,
             gate: LaneGate::new(1, LaneRange { at_first: 1, most: 1 }, 0),
+        };
+        Shared {
+            run,
             plan: self.pieces_of(items, shape.request_bytes),
+            trees,
+            remote_host: self.remote_host.clone(),
+            places_early: PlacesEarly::default(),
+        }
+    }
+
+    fn named_facts(&self, items: &[Item]) -> NamedFacts {
+        NamedFacts {
+            backup_names: target::called_as_backups(items, &self.options),
+            like_backups: target::like_backups(items, &self.options),
+            replaces_backups: target::guard::backups::may_replace(items, &self.options, self.is_confined),
+            moved: if self.options.deletion.remove_sources { tree::moved::named(items) } else { Vec::new() },
         }
     }
 
@@ -438,16 +453,8 @@ impl Job {
             platform: &self.platform,
             options: &self.options,
             target: self.target.local_path(),
-            backup_names: target::called_as_backups(items, &self.options),
-            like_backups: target::like_backups(items, &self.options),
-            replaces_backups: crate::target::guard::backups::may_replace(
-                items,
-                &self.options,
-                self.is_confined,
-            ),
             targets: target::names_of(items),
             began_ns: datapump_files::disk::coarse_now_ns(),
-            moved: if self.options.deletion.remove_sources { tree::moved::named(items) } else { Vec::new() },
             in_order: self.target_disk.in_order,
             target_magic: self.target_disk.magic,
             is_confined: self.is_confined,

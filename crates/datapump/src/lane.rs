@@ -10,7 +10,6 @@ mod claim_ahead;
 mod land;
 mod link;
 mod post;
-mod read_server;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,21 +23,20 @@ use datapump_engine::{
     meter::{add_workers, within},
 };
 use datapump_transport::{Channel, CutOnPanic};
-use read_server::ReadServer;
 
-use crate::end::{Connection, Performer, ReceiveLane, SendLane};
+use crate::end::{BlockSender, Connection, Performer, ReceiveLane};
 use crate::file::task::Task;
-use crate::net::folder::handle_table::HandleTable;
 use crate::problem::Problem;
 use crate::report::AskedAndGot;
 use crate::report::charges::{LaneResult, ThreadTime};
 use crate::report::latency::LaneLatencies;
-use crate::run::Shared;
-use crate::run::plan::{Claim, Plan};
-use crate::run::work::{Ready, Worker};
+use crate::run::MoverRun;
+use crate::run::owner::{FileOwner, Ready, Worker};
+use crate::run::plan::{Claim, FilePlan};
 
 pub(crate) struct Lane<'run> {
-    shared: &'run Shared<'run>,
+    run: &'run MoverRun<'run>,
+    owner: &'run dyn FileOwner<'run>,
     pump: Pump,
     performer: Performer<'run>,
     asked: AskedAndGot,
@@ -65,9 +63,7 @@ pub(crate) struct Lane<'run> {
     /// The plan had no more: each block may be the last of its file.
     draining: bool,
     /// What it does between blocks.
-    worker: Worker,
-    /// What another host reads over its connection.
-    read_server: ReadServer,
+    worker: Box<dyn Worker + 'run>,
     began: ThreadTime,
 }
 
@@ -84,14 +80,14 @@ pub(crate) enum Stepped {
 
 /// A pump and an engine with its slots. Where there is no memory for the greater depth that a long path could have, it
 /// does without.
-fn pump_with_slots(shared: &Shared<'_>) -> Result<(Pump, (Engine, AskedAndGot)), Problem> {
-    let shape = shared.settings.shape;
+fn pump_with_slots(run: &MoverRun<'_>) -> Result<(Pump, (Engine, AskedAndGot)), Problem> {
+    let shape = run.settings.shape;
     // Their memory is touched by their first use.
-    let twins = if shared.settings.has_twins { 2 } else { 1 };
+    let twins = if run.settings.has_twins { 2 } else { 1 };
     let with = |shape: Shape| {
         let pump = Pump::new(shape);
         let slots = pump.slots();
-        shared.engine(slots * twins, slots).map(|engine| (pump, engine))
+        run.engine(slots * twins, slots).map(|engine| (pump, engine))
     };
     let least = Shape { source_depth_max: shape.source_depth, ..shape };
     with(shape).or_else(|problem| if least == shape { Err(problem) } else { with(least) })
@@ -99,46 +95,50 @@ fn pump_with_slots(shared: &Shared<'_>) -> Result<(Pump, (Engine, AskedAndGot)),
 
 impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
-    pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
-        let channel = shared.remote_host.as_ref().map(|remote_host| remote_host.blocks()).transpose()?;
-        Lane::over(shared, index, channel)
+    pub(crate) fn new(owner: &'run dyn FileOwner<'run>, index: usize) -> Result<Lane<'run>, Problem> {
+        let channel = owner.block_host.as_ref().map(|host| host.blocks()).transpose()?;
+        Lane::over(owner, index, channel)
     }
 
     /// The same over a connection to the host from which it receives.
     fn over(
-        shared: &'run Shared<'run>,
+        owner: &'run dyn FileOwner<'run>,
         index: usize,
         channel: Option<Channel>,
     ) -> Result<Lane<'run>, Problem> {
-        let connection = match shared.remote_host.as_ref().zip(channel) {
-            Some((remote_host, channel)) => {
-                let is_hashed = !shared.settings.options.network.unhashed;
-                shared.gate.watch(channel.probe());
-                let mut lane = ReceiveLane::new(channel, is_hashed, Arc::clone(remote_host.trips()));
-                let path = (remote_host.round_trip_ns(), reads_on(shared));
-                lane.follow(path, shared.settings.shape.request_bytes);
+        let run = owner.run();
+        let connection = match run.block_host.as_ref().zip(channel) {
+            Some((host, channel)) => {
+                let is_hashed = !run.settings.options.network.unhashed;
+                run.gate.watch(channel.probe());
+                let mut lane = ReceiveLane::new(channel, is_hashed, Arc::clone(host.trips()));
+                let path = (host.round_trip_ns(), reads_on(run));
+                lane.follow(path, run.settings.shape.request_bytes);
                 Connection::Receive(Box::new(lane))
             }
             None => Connection::None,
         };
-        Lane::with(shared, index, connection)
+        let worker = owner.worker(index < run.settings.lanes_for_pieces);
+        Lane::with(owner, index, (connection, worker))
     }
 
     /// A lane that sends another host the blocks that it requests.
     pub(crate) fn sending(
-        shared: &'run Shared<'run>,
+        owner: &'run dyn FileOwner<'run>,
         index: usize,
-        channel: Channel,
-        handles: Arc<HandleTable>,
+        (sender, worker): (Box<dyn BlockSender>, Box<dyn Worker + 'run>),
     ) -> Result<Lane<'run>, Problem> {
-        let request_bytes = shared.settings.shape.request_bytes;
-        let lane = SendLane::new(channel, handles, request_bytes);
-        Lane::with(shared, index, Connection::Send(Box::new(lane)))
+        Lane::with(owner, index, (Connection::Send(sender), worker))
     }
 
-    fn with(shared: &'run Shared<'run>, index: usize, connection: Connection) -> Result<Lane<'run>, Problem> {
-        let settings = &shared.settings;
-        let (mut pump, (mut engine, asked)) = pump_with_slots(shared)?;
+    fn with(
+        owner: &'run dyn FileOwner<'run>,
+        index: usize,
+        (connection, worker): (Connection, Box<dyn Worker + 'run>),
+    ) -> Result<Lane<'run>, Problem> {
+        let run = owner.run();
+        let settings = &run.settings;
+        let (mut pump, (mut engine, asked)) = pump_with_slots(run)?;
         let slots = pump.slots();
         settings.fill_null_slots(&mut engine, slots, index);
         let way = (&settings.platform.clock, settings.queued_nulls, settings.meters.is_some());
@@ -146,7 +146,8 @@ impl<'run> Lane<'run> {
         pump.raise_source_depth(performer.path_depth());
         performer.latencies = settings.options.reporting.latencies.then(|| LaneLatencies::new(slots));
         Ok(Lane {
-            shared,
+            run,
+            owner,
             pump,
             performer,
             asked,
@@ -154,16 +155,15 @@ impl<'run> Lane<'run> {
             current: None,
             claimed_ahead: VecDeque::new(),
             stopping: false,
-            keeps_blocks: (settings.writes && settings.target.is_some()) || shared.compares_by_sums(),
+            keeps_blocks: (settings.writes && settings.target.is_some()) || run.compares_by_sums(),
             landed_bytes: 0,
             landed_of: None,
             landed_file: u32::MAX,
             index,
-            counter: shared.ledger.watch.counter(index),
-            limited: !shared.rates.is_empty(),
+            counter: run.ledger.watch.counter(index),
+            limited: !run.rates.is_empty(),
             draining: false,
-            worker: Worker::new(index < settings.lanes_for_pieces),
-            read_server: ReadServer::default(),
+            worker,
             began: settings.platform.thread_time(),
         })
     }
@@ -198,9 +198,9 @@ impl<'run> Lane<'run> {
     /// What it leaves behind.
     pub(crate) fn result(self) -> LaneResult {
         if !self.claimed_ahead.is_empty() {
-            self.shared.plan.cut();
+            self.owner.plan().cut();
         }
-        let now = self.shared.settings.platform.thread_time();
+        let now = self.run.settings.platform.thread_time();
         let source_depth = self.pump.source_depth().max(self.performer.depth());
         add_workers();
         LaneResult {
@@ -219,25 +219,16 @@ impl<'run> Lane<'run> {
         self.check_cancel();
         self.tell_charged();
         self.tell_landed();
-        let claim = match &mut self.performer.connection {
-            Connection::Send(lane) => {
-                let claim = self.read_server.claim(self.shared, lane);
-                claim.unwrap_or_else(|fault| self.lose(&fault, Claim::Never))
-            }
-            _ => self.next_claim(),
-        };
+        let claim = self.next_claim().unwrap_or_else(|fault| self.lose(&fault, Claim::Never));
         self.draining = !matches!(claim, Claim::Piece(..));
         let claimed = match claim {
             Claim::Never => Some(Claimed::Never),
             Claim::NotYet => Some(Claimed::NotYet),
             Claim::Piece(task, extent) => Some(self.begin((task, extent))),
-            Claim::Own => self.timed(|lane| lane.worker.next(lane.shared, &mut lane.performer.waits)),
-            Claim::Work(work) => {
-                self.timed(|lane| lane.worker.perform(lane.shared, &mut lane.performer.waits, work))
-            }
+            Claim::Own | Claim::Work(()) => self.timed(|lane| lane.worker.work(&mut lane.performer.waits)),
         };
         match claimed {
-            Some(Claimed::Extent(_)) if self.stopping => self.shared.plan.cut(),
+            Some(Claimed::Extent(_)) if self.stopping => self.owner.plan().cut(),
             Some(claimed) if !self.stopping => self.pump.handle_claim(claimed),
             _ => {}
         }
@@ -245,7 +236,7 @@ impl<'run> Lane<'run> {
 
     /// Progress says what bounds the copy so far.
     fn tell_charged(&self) {
-        self.shared.ledger.watch.charge(self.index, self.performer.waits);
+        self.run.ledger.watch.charge(self.index, self.performer.waits);
     }
 
     fn begin(&mut self, (task, extent): Ready) -> Claimed {
@@ -271,13 +262,8 @@ impl<'run> Lane<'run> {
     pub(crate) fn wait(&mut self, patience: Duration) -> bool {
         let stage = within(CpuStage::Waiting);
         let start_ns = self.now_ns();
-        let has_more = match self.send_lane().map(|lane| lane.wait(patience)) {
-            Some(waited) => waited.unwrap_or_else(|fault| self.lose(&fault, true)),
-            None => {
-                self.shared.plan.wait(self.worker.asker());
-                true
-            }
-        };
+        let waited = self.worker.wait(patience);
+        let has_more = waited.unwrap_or_else(|fault| self.lose(&fault, true));
         drop(stage);
         self.performer.waits.idle += self.now_ns() - start_ns;
         self.tell_charged();
@@ -290,7 +276,7 @@ impl<'run> Lane<'run> {
 
     /// A stop was asked for: post no more, call back what may never end.
     fn check_cancel(&mut self) {
-        if self.shared.is_stopping() || self.performer.is_cut() {
+        if self.run.is_stopping() || self.performer.is_cut() {
             if !self.stopping {
                 self.stopping = true;
                 self.pump.handle_stop();
@@ -306,9 +292,9 @@ impl<'run> Lane<'run> {
 }
 
 /// What a lane claims. If it fails, or panics, that will never land: the others must not wait for it.
-struct ClaimGuard<'run, Work>(&'run Plan<Work>);
+struct ClaimGuard<'run>(&'run dyn FilePlan);
 
-impl<Work> Drop for ClaimGuard<'_, Work> {
+impl Drop for ClaimGuard<'_> {
     fn drop(&mut self) {
         self.0.lose_lane();
     }
@@ -316,14 +302,17 @@ impl<Work> Drop for ClaimGuard<'_, Work> {
 
 /// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
 /// lanes, and the report counts them. Those from the first to `most` wait until the path needs them, if ever.
-pub(crate) fn run_all(shared: &Shared<'_>, (first, most): (u32, u32)) -> Vec<Result<LaneResult, Problem>> {
-    let answers = shared.remote_host.as_ref().and_then(|host| host.names_waited());
-    shared.ledger.watch.begin(first, shared.settings.reads_the_web, answers);
+pub(crate) fn run_all<'run>(
+    owner: &'run dyn FileOwner<'run>,
+    (first, most): (u32, u32),
+) -> Vec<Result<LaneResult, Problem>> {
+    let answers = owner.block_host.as_ref().and_then(|host| host.names_waited());
+    owner.ledger.watch.begin(first, owner.settings.reads_the_web, answers);
     std::thread::scope(|scope| {
         let spawn =
-            |index| std::thread::Builder::new().spawn_scoped(scope, move || run_opened(shared, index)).ok();
+            |index| std::thread::Builder::new().spawn_scoped(scope, move || run_opened(owner, index)).ok();
         let others: Vec<_> = (1..most).map_while(spawn).collect();
-        let own = run_opened(shared, 0);
+        let own = run_opened(owner, 0);
         let join = |lane: std::thread::ScopedJoinHandle<'_, _>| {
             lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
@@ -332,25 +321,26 @@ pub(crate) fn run_all(shared: &Shared<'_>, (first, most): (u32, u32)) -> Vec<Res
 }
 
 /// A lane, once it is open; none if it never is, or if the other side gives a spare one no connection.
-fn run_opened(shared: &Shared<'_>, index: u32) -> Option<Result<LaneResult, Problem>> {
-    if !shared.gate.opens_for(index, &|| shared.is_stopping()) {
+fn run_opened<'run>(owner: &'run dyn FileOwner<'run>, index: u32) -> Option<Result<LaneResult, Problem>> {
+    let run = owner.run();
+    if !run.gate.opens_for(index, &|| run.is_stopping()) {
         return None;
     }
-    let _meter = shared.settings.metered(CpuStage::Loop);
+    let _meter = run.settings.metered(CpuStage::Loop);
     // The other lanes must not wait for what this one would have received.
-    let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel().clone()));
-    let spare = shared.remote_host.as_ref().filter(|_| shared.gate.is_spare(index));
-    let spare = spare.map(|remote_host| remote_host.spare_blocks(&|| shared.gate.is_over()));
+    let _cuts = run.block_host.as_ref().map(|host| CutOnPanic(host.cancel().clone()));
+    let spare = run.block_host.as_ref().filter(|_| run.gate.is_spare(index));
+    let spare = spare.map(|host| host.spare_blocks(&|| run.gate.is_over()));
     // Where there is no memory for one, the others do without it as well.
-    let spare = spare.map(|channel| Lane::over(shared, index as usize, Some(channel?)).ok());
+    let spare = spare.map(|channel| Lane::over(owner, index as usize, Some(channel?)).ok());
     if let Some(None) = spare {
-        if !shared.is_stopping() {
-            shared.gate.lacks_connection();
+        if !run.is_stopping() {
+            run.gate.lacks_connection();
         }
         return None;
     }
-    let (_last, claimed) = (shared.gate.guard(), ClaimGuard(&shared.plan));
-    let lane = spare.flatten().map_or_else(|| Lane::new(shared, index as usize), Ok);
+    let (_last, claimed) = (run.gate.guard(), ClaimGuard(owner.plan()));
+    let lane = spare.flatten().map_or_else(|| Lane::new(owner, index as usize), Ok);
     let result = lane.and_then(Lane::run);
     if result.is_ok() {
         std::mem::forget(claimed);
@@ -361,7 +351,7 @@ fn run_opened(shared: &Shared<'_>, index: u32) -> Option<Result<LaneResult, Prob
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::plan::Asker;
+    use crate::run::plan::{Asker, Plan};
 
     #[test]
     fn nobody_waits_for_a_lane_that_panicked() {

@@ -30,6 +30,7 @@ mod job;
 mod lane;
 mod net;
 mod open;
+mod place;
 mod report;
 mod run;
 mod setup;
@@ -84,7 +85,6 @@ pub(crate) use datapump_core::problem;
 
 pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Why};
 pub use file::block_hook::BlockHook;
-pub use job::defaults::{Defaults, Reads};
 pub use job::{Job, Planned};
 pub use net::client::path_look::{PathChoice, PathFacts};
 pub use net::client::path_probe::Probed;
@@ -92,16 +92,19 @@ pub use net::client::remote_copy::RemoteCopy;
 pub use net::client::request_response::{RequestSeries, TimedAnswers};
 pub use net::server::serve_options::ServeOptions;
 pub use net::server::{ServeEnd, Server};
+pub use place::{Fill, Place, PlaceError, Remote};
 pub use problem::{
     AttributeKind, Class, LostAttribute, Operation, Problem, Status, shell_word, shown, words_about,
 };
 pub use report::bill::{Bill, BillHost, Billed};
+pub use report::change::{Change, ChangeKind};
 pub use report::cut_leaves::CutLeaves;
+pub use report::event::Event;
 pub use report::failed::JobFailed;
 pub use report::not_kept::NotKept;
 pub use report::watch::{Snapshot, TreeCounts, Watch};
 pub use report::{AskedAndGot, Latency, Network, Report};
-pub use run::event::Event;
+pub use setup::defaults::{Defaults, Reads};
 pub use setup::options::{
     AttributeOptions, Backup, Choice, ComparisonOptions, DeletionOptions, DurabilityOptions, EngineChoice,
     FollowLinks, Keep, LimitOptions, LinkOptions, MeasuringOptions, NetworkOptions, Numbering, Options,
@@ -109,5 +112,3 @@ pub use setup::options::{
     Update, WaitChoice,
 };
 pub use setup::platform::Platform;
-pub use target::change::{Change, ChangeKind};
-pub use target::place::{Fill, Place, PlaceError, Remote};

@@ -4,12 +4,13 @@
 //!
 //! Must not know: how it is printed.
 
-pub(crate) mod account;
 pub(crate) mod at_hand;
 pub(crate) mod bill;
+pub(crate) mod change;
 pub(crate) mod charges;
 pub(crate) mod cpu;
 pub(crate) mod cut_leaves;
+pub(crate) mod event;
 pub(crate) mod failed;
 pub(crate) mod latency;
 pub(crate) mod not_kept;
@@ -463,4 +464,9 @@ fn way_words(network: &Network) -> String {
     let round_trip = network.round_trip_us() as f64 / 1e3;
     let decimals = if round_trip < 10.0 { 2 } else { 0 };
     format!("{round_trip:.decimals$} ms")
+}
+
+/// Version of the library.
+pub(crate) fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_string()
 }

@@ -2,24 +2,23 @@
 //!
 //! Must not know: how a lane works, what a command line is.
 
+pub(crate) mod block_host;
 pub(crate) mod cause;
-pub(crate) mod event;
 pub(crate) mod full;
 pub(crate) mod gate;
 pub(crate) mod hidden_target;
 pub(crate) mod in_order_target;
 pub(crate) mod ledger;
+pub(crate) mod owner;
 pub(crate) mod plan;
 pub(crate) mod rate;
 pub(crate) mod settings;
-pub(crate) mod work;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use datapump_core::BlockRoute;
 use datapump_core::verdict::Waits;
 use datapump_engine::{Engine, Errno, Handle};
 
@@ -27,53 +26,24 @@ use crate::end::{Sink, Source};
 use crate::file::task::{Finish, Task};
 use crate::problem::{Operation, Problem};
 use crate::report::AskedAndGot;
+use crate::run::block_host::BlockHost;
 use crate::run::gate::LaneGate;
 use crate::run::ledger::Ledger;
-use crate::run::plan::Plan;
 use crate::run::rate::Rate;
 use crate::run::settings::Settings;
 use crate::setup::platform::EngineNeed;
-use crate::target::{Item, NamedGroup};
-use crate::tree::Trees;
-use crate::tree::folder::directory::{Batch, Directory};
-use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
-use crate::tree::root::Root;
 use datapump_files::commit::compressed::Compressions;
-use datapump_files::disk::{FileCalls, FileKind, Meta};
+use datapump_files::disk::{FileCalls, FileKind};
 
-/// What a lane does between blocks.
-#[derive(Debug)]
-pub(crate) enum Work {
-    /// Opens a source that the user named.
-    Item(Box<Item>),
-    /// Puts up names that the user gave, of one folder.
-    Names(NamedGroup),
-    /// Reads names of a folder.
-    List(Arc<Directory>),
-    /// Deals with names of a folder, one after the other.
-    Batch(Batch),
-    /// Looks for names that only the other of two trees has.
-    Others(Arc<Directory>),
-    /// Removes folders that stand where the source has none.
-    MakeWay,
-    /// A file that is whole, and whose name is free by now, or stays taken.
-    Finish(Arc<Task>),
-}
-
-/// What the lanes of a run share.
-pub(crate) struct Shared<'run> {
+/// What the mover has of a run: what all its lanes share.
+pub(crate) struct MoverRun<'run> {
     pub(crate) settings: Settings<'run>,
     pub(crate) ledger: Ledger<'run>,
-    /// The host on which remote sources lie.
-    pub(crate) remote_host: Option<Arc<dyn SourceHost>>,
-    /// Files of its places that were opened before their turn.
-    pub(crate) places_early: PlacesEarly,
+    /// The host that blocks come from, where that is another.
+    pub(crate) block_host: Option<Arc<dyn BlockHost>>,
     pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) plan: Plan<Work>,
     /// Where lanes wait that a long path may need.
     pub(crate) gate: LaneGate,
-    /// What the trees of the job share.
-    pub(crate) trees: Trees,
     /// Which mounts compress.
     pub(crate) compressions: Compressions,
     /// Limits that all blocks obey.
@@ -82,7 +52,7 @@ pub(crate) struct Shared<'run> {
     pub(crate) numbers: AtomicU32,
 }
 
-impl Shared<'_> {
+impl MoverRun<'_> {
     pub(crate) fn engine(&self, slots: u32, requests: u32) -> Result<(Engine, AskedAndGot), Problem> {
         let need = EngineNeed {
             choice: self.settings.options.tuning.engine,
@@ -98,7 +68,7 @@ impl Shared<'_> {
     /// Nothing more is begun: somebody asked for a stop, or the session with another host is lost.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-            || self.remote_host.as_ref().is_some_and(|remote_host| remote_host.cancel().is_cut())
+            || self.block_host.as_ref().is_some_and(|host| host.cancel().is_cut())
     }
 
     /// Does what is waited for deep among names, and charges its own stage for it.
@@ -110,21 +80,14 @@ impl Shared<'_> {
         done
     }
 
-    /// Nothing is moved of a file that the user named. Where all was known before, there is so much less to do.
-    pub(crate) fn skip_named(&self, root: &Root, meta: &Meta) {
-        if root.is_named() && !self.settings.has_trees && meta.kind == FileKind::Regular {
-            self.ledger.watch.skipped(meta.size_bytes);
-        }
-    }
-
     /// A hash is taken of each file: it was asked for, or its blocks are hashed for the way over the network.
     pub(crate) fn hashes_files(&self) -> bool {
-        self.settings.hashes || (self.remote_host.is_some() && !self.settings.options.network.unhashed)
+        self.settings.hashes || (self.block_host.is_some() && !self.settings.options.network.unhashed)
     }
 
     /// Digests of the source's blocks come instead of them where files are compared.
     pub(crate) fn compares_by_sums(&self) -> bool {
-        let tells_sums = self.remote_host.as_ref().is_some_and(|host| host.tells_sums());
+        let tells_sums = self.block_host.as_ref().is_some_and(|host| host.tells_sums());
         tells_sums && !self.settings.options.network.unhashed
     }
 
@@ -154,12 +117,6 @@ impl Shared<'_> {
         {
             tally.target_devices.insert(meta.device);
         }
-    }
-
-    /// Puts an open file up for all lanes.
-    pub(crate) fn put_up(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: BlockRoute) {
-        task.share();
-        self.plan.opened(task, ranges, way);
     }
 
     /// Files that were begun and are neither complete nor given up.

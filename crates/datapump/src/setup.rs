@@ -3,5 +3,6 @@
 //! Must not know: jobs, files, sessions.
 
 pub(crate) mod budget;
+pub(crate) mod defaults;
 pub(crate) mod options;
 pub(crate) mod platform;

@@ -6,16 +6,15 @@
 //! Must not know: how files are copied.
 
 mod argument;
-pub(crate) mod change;
+pub(crate) mod existing;
 pub(crate) mod guard;
 pub(crate) mod items;
 pub(crate) mod listed;
 mod nesting;
+pub(crate) mod open_item;
 pub(crate) mod other_names;
-pub(crate) mod place;
-pub(crate) mod stripe;
+pub(crate) mod stripe_refusals;
 pub(crate) mod target_names;
-pub(crate) mod web;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -25,12 +24,13 @@ use std::sync::atomic::AtomicBool;
 use datapump_engine::Errno;
 use datapump_transport::WebPatience;
 
+use crate::place::stripe::{LINK_TO_NOTHING, StripeTarget};
+use crate::place::web;
+use crate::place::{Place, stands_for_content};
 use crate::problem::{Class, Operation, Problem};
-use crate::run::event::Event;
+use crate::report::change::{Change, ChangeKind, Findings};
+use crate::report::event::Event;
 use crate::setup::options::Options;
-use crate::target::change::{Change, ChangeKind, Findings};
-use crate::target::place::{Place, stands_for_content};
-use crate::target::stripe::{StripeTarget, refusals};
 use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::list::header::SourceRoot;
 use crate::tree::list::list_file;
@@ -42,7 +42,6 @@ pub(crate) use items::{called_as_backups, check_target_folder, items, like_backu
 /// The words about a link that `--safe-links` does not let through.
 pub(crate) const UNSAFE_LINK: &str =
     "is a symbolic link that leads out of its folder; leave out the link, or --safe-links";
-const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
 /// What to do where a link that is named should be followed.
@@ -85,6 +84,14 @@ impl Target {
             | Target::Compare(at) => Some(&at.path),
             Target::Stripe(stripe) => Some(&stripe.name),
             Target::Stream | Target::Null => None,
+        }
+    }
+
+    /// Where a name is made.
+    pub(crate) fn new_name(&self) -> Option<&PathAt> {
+        match self {
+            Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(at),
+            _ => None,
         }
     }
 }
@@ -242,7 +249,7 @@ fn target_folder<'at>(
     (target, found): (&Place, Option<&'at PathAt>),
     options: &Options,
 ) -> Result<Option<&'at PathAt>, Problem> {
-    refusals::check_single_source(sources, target)?;
+    stripe_refusals::check_single_source(sources, target)?;
     let several = sources.len() > 1;
     let (Place::Path(path), Some(found)) = (target, found) else {
         return if several && *target == Place::Stream {
@@ -323,7 +330,7 @@ fn resolve(
     let found = match (target, found) {
         (Place::Stream, _) => return Ok(Target::Stream),
         (Place::Path(_), Some(found)) => found,
-        (Place::Stripe(stripe), _) => return refusals::target(hosts, (source, stripe), options),
+        (Place::Stripe(stripe), _) => return stripe_refusals::target(hosts, (source, stripe), options),
         (Place::Null { .. } | Place::Path(_), _) => return Ok(Target::Null),
         (Place::Remote(_), _) => {
             return Err(Problem::usage("both places are on other hosts; copy in two steps"));

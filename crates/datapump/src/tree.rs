@@ -9,6 +9,7 @@
 
 pub(crate) mod count_ahead;
 pub(crate) mod delete;
+pub(crate) mod file_owner;
 pub(crate) mod finish;
 pub(crate) mod folder;
 pub(crate) mod links;
@@ -18,6 +19,65 @@ pub(crate) mod names;
 pub(crate) mod root;
 pub(crate) mod rules;
 pub(crate) mod state;
-pub(crate) mod tree_file;
 
-pub(crate) use state::{Trees, most_lanes};
+pub(crate) use state::{NamedFacts, Trees, most_lanes};
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::file::task::Task;
+use crate::run::MoverRun;
+use crate::run::plan::Plan;
+use crate::target::{Item, NamedGroup};
+use crate::tree::folder::directory::{Batch, Directory};
+use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
+use crate::tree::root::Root;
+use datapump_files::disk::{FileKind, Meta};
+
+/// A run of trees, and of files that the user named: what all who work on it share.
+pub(crate) struct Shared<'run> {
+    /// What is below: how files are moved.
+    pub(crate) run: MoverRun<'run>,
+    pub(crate) plan: Plan<Work>,
+    pub(crate) trees: Trees,
+    /// The host on which remote sources lie.
+    pub(crate) remote_host: Option<Arc<dyn SourceHost>>,
+    /// Files of its places that were opened before their turn.
+    pub(crate) places_early: PlacesEarly,
+}
+
+impl<'run> Deref for Shared<'run> {
+    type Target = MoverRun<'run>;
+
+    fn deref(&self) -> &MoverRun<'run> {
+        &self.run
+    }
+}
+
+/// What a lane does between blocks.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Opens a source that the user named.
+    Item(Box<Item>),
+    /// Puts up names that the user gave, of one folder.
+    Names(NamedGroup),
+    /// Reads names of a folder.
+    List(Arc<Directory>),
+    /// Deals with names of a folder, one after the other.
+    Batch(Batch),
+    /// Looks for names that only the other of two trees has.
+    Others(Arc<Directory>),
+    /// Removes folders that stand where the source has none.
+    MakeWay,
+    /// A file that is whole, and whose name is free by now, or stays taken.
+    Finish(Arc<Task>),
+}
+
+impl Shared<'_> {
+    /// Nothing is moved of a file that the user named. Where all was known before, there is so much less to do.
+    pub(crate) fn skip_named(&self, root: &Root, meta: &Meta) {
+        if root.is_named() && !self.settings.has_trees && meta.kind == FileKind::Regular {
+            self.ledger.watch.skipped(meta.size_bytes);
+        }
+    }
+}

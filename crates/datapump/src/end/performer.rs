@@ -11,10 +11,9 @@ use datapump_engine::{
 };
 use datapump_transport::{ConnectionStats, Digest, NetFault};
 
-use super::receive_lane::{Came, ReceiveLane, TakenAhead, Trouble};
-use super::send_lane::SendLane;
+use super::receive_lane::{Came, ReceiveLane, TakenAhead};
+use super::{BlockSender, RemoteBlocks, Trouble};
 use crate::file::hash::BlockHash;
-use crate::net::folder::remote_host::RemoteFile;
 use crate::report::latency::LaneLatencies;
 use crate::setup::platform::Clock;
 use std::sync::Arc;
@@ -57,7 +56,7 @@ pub(crate) enum Connection {
     /// Blocks come from there.
     Receive(Box<ReceiveLane>),
     /// Blocks go there.
-    Send(Box<SendLane>),
+    Send(Box<dyn BlockSender>),
 }
 
 /// What performs a lane's requests.
@@ -294,7 +293,7 @@ impl<'run> Performer<'run> {
     }
 
     /// Requests a block of another host's file, unless it comes without.
-    pub(super) fn request(&mut self, request: Request, file: &Arc<RemoteFile>, is_sum: bool) -> Posted {
+    pub(super) fn request(&mut self, request: Request, file: &Arc<dyn RemoteBlocks>, is_sum: bool) -> Posted {
         match self.take_ahead(request, (file, is_sum)) {
             Ok(None) => {}
             Ok(Some(settled)) => return Posted::Performed(settled),
@@ -311,7 +310,7 @@ impl<'run> Performer<'run> {
     fn take_ahead(
         &mut self,
         request: Request,
-        (file, is_sum): (&RemoteFile, bool),
+        (file, is_sum): (&Arc<dyn RemoteBlocks>, bool),
     ) -> Result<Option<Settled>, NetFault> {
         let Request { block, slot, done: 0, .. } = request else { return Ok(None) };
         let start_ns = self.now_ns();
@@ -343,10 +342,10 @@ impl<'run> Performer<'run> {
             unreachable!("its sink lies at another host")
         };
         let bytes = &self.engine.bytes(Slot(slot))[..block.len as usize];
-        let before_ns = lane.channel().waited_ns();
+        let before_ns = lane.waited_ns();
         let sent = lane.send(block.file, bytes, &digest);
         // The rest of the time is work: bytes are sealed.
-        let waited_ns = lane.channel().waited_ns() - before_ns;
+        let waited_ns = lane.waited_ns() - before_ns;
         self.charge(PumpSide::Sink, waited_ns);
         sent.map_or_else(Posted::lost, |()| Posted::Done(Settled::Moved(block.len)))
     }
@@ -367,7 +366,7 @@ impl<'run> Performer<'run> {
     pub(super) fn announce(
         &mut self,
         extent: Extent,
-        file: (&Arc<RemoteFile>, u32, bool),
+        file: (&Arc<dyn RemoteBlocks>, u32, bool),
     ) -> Result<bool, NetFault> {
         let now_ns = self.clock.now_ns();
         match &mut self.connection {
@@ -399,14 +398,14 @@ impl<'run> Performer<'run> {
 
     /// The other host waits no more for what this lane sends.
     pub(crate) fn is_cut(&self) -> bool {
-        matches!(&self.connection, Connection::Send(lane) if lane.channel().line_check().is_err())
+        matches!(&self.connection, Connection::Send(lane) if lane.is_cut())
     }
 
     /// What its connection did.
     pub(crate) fn connection_stats(&self) -> ConnectionStats {
         match &self.connection {
             Connection::Receive(lane) => lane.connection_stats(),
-            Connection::Send(lane) => lane.channel().connection_stats(),
+            Connection::Send(lane) => lane.stats(),
             Connection::None => ConnectionStats::default(),
         }
     }

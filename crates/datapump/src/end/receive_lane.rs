@@ -7,24 +7,20 @@
 //!
 //! Must not know: names, what becomes of a block that was received.
 
-mod before_block;
-
 use std::sync::Arc;
 
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, Head};
-use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, READ_ON_MAX};
+use datapump_core::wire::peer_request::{Answer, PeerRequest, READ_ON_MAX};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, encode};
 use datapump_core::{Block, Extent, Length, PathWindow, Request, Settled};
 use datapump_engine::{CpuStage, Engine, Slot, meter::within};
 use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
+use super::{ArrivedItem, BeforeBlock, RemoteBlocks, RemoteKind, Trouble};
 use crate::file::hash::BlockHash;
-use crate::net::folder::remote_host::{ArrivedItem, RemoteFile};
 use crate::report::latency::round_trips::{TripCounter, TripPhase, TripStamp};
-use crate::setup::budget::OverBudget;
-use before_block::{BeforeBlock, before_block, read};
 
 /// How often a block is requested that comes damaged.
 pub(crate) const TRIES_MAX: u32 = 4;
@@ -57,7 +53,7 @@ pub(crate) struct ReceiveLane {
 #[derive(Clone, Debug)]
 struct Requested {
     block: Block,
-    file: Arc<RemoteFile>,
+    file: Arc<dyn RemoteBlocks>,
     tries: u32,
     stamp: TripStamp,
     turn: BlockTurn,
@@ -94,16 +90,6 @@ pub(super) enum TakenAhead {
     Block(Option<BlockHash>, u32),
     /// Of a block that is compared.
     Sum(Digest),
-}
-
-/// Why a block could not be had.
-pub(crate) enum Trouble {
-    /// The other host says why.
-    Fault(Fault),
-    /// The attributes of its file are more than this side may hold.
-    Over(OverBudget),
-    /// It came damaged each time.
-    Damaged,
 }
 
 impl ReceiveLane {
@@ -167,10 +153,10 @@ impl ReceiveLane {
     pub(super) fn announce(
         &mut self,
         extent: Extent,
-        (file, block_len, is_sum): (&Arc<RemoteFile>, u32, bool),
+        (file, block_len, is_sum): (&Arc<dyn RemoteBlocks>, u32, bool),
         now_ns: u64,
     ) -> Result<bool, NetFault> {
-        let (Length::Bytes(bytes), RemoteFile::Open(open)) = (extent.length, &**file) else {
+        let (Length::Bytes(bytes), Some(number)) = (extent.length, file.number()) else {
             return Ok(false);
         };
         let blocks = bytes.div_ceil(block_len.into());
@@ -190,13 +176,13 @@ impl ReceiveLane {
                 self.requested.ask(Requested { block, file, tries: 1, stamp, turn, is_sum, looked_bytes });
             first.get_or_insert(number);
         }
-        open.expect_look(bytes);
+        file.expect_look(bytes);
         self.announces = true;
         self.announced += blocks as u32;
         self.depth = self.depth.max(self.requested.len() as u32);
         self.unsent += SENT_TOGETHER;
         let (at, len) = (FileSize(extent.at), FileSize(bytes));
-        let ask = PeerRequest::ReadOn { file: open.number, at, len, block_len, sum: is_sum.then_some(true) };
+        let ask = PeerRequest::ReadOn { file: number, at, len, block_len, sum: is_sum.then_some(true) };
         self.channel.put_message(&encode(&ask), first.expect("two blocks or more")).map(|()| true)
     }
 
@@ -235,7 +221,7 @@ impl ReceiveLane {
     pub(super) fn request(
         &mut self,
         request: Request,
-        (file, is_sum): (&Arc<RemoteFile>, bool),
+        (file, is_sum): (&Arc<dyn RemoteBlocks>, bool),
         (tries, now_ns): (u32, u64),
     ) -> Result<(), NetFault> {
         let Request { block, done, .. } = request;
@@ -258,7 +244,7 @@ impl ReceiveLane {
         let number = self.requested.ask(requested);
         self.posted += 1;
         self.depth = self.depth.max(self.requested.len() as u32);
-        self.unsent += if matches!(**file, RemoteFile::Small(_)) { 1 } else { SENT_TOGETHER };
+        self.unsent += if file.kind() == RemoteKind::Small { 1 } else { SENT_TOGETHER };
         self.channel.put_message(&encode(&ask), number)
     }
 
@@ -268,16 +254,16 @@ impl ReceiveLane {
         &mut self,
         arrived: ArrivedItem,
         request: &Request,
-        (file, is_sum): (&RemoteFile, bool),
+        (file, is_sum): (&Arc<dyn RemoteBlocks>, bool),
         bytes: &mut [u8],
     ) -> Option<TakenAhead> {
         let (digest, block) = arrived.block?;
         // The answer about a file counts only with what it is followed by.
-        let reported_len = || match (&*arrived.answer, file) {
-            (Answer::Meta { .. }, RemoteFile::Open(_)) | (_, RemoteFile::Small(_)) => {
+        let reported_len = || match (&*arrived.answer, file.kind()) {
+            (Answer::Meta { .. }, RemoteKind::Open) | (_, RemoteKind::Small) => {
                 let (answer, charge) = arrived.answer.into_parts();
                 let looked_bytes = request.block.len.into();
-                match before_block((file, looked_bytes), (answer, Some(charge)), request.block.len) {
+                match file.before_block(looked_bytes, (answer, Some(charge)), request.block.len) {
                     Ok(BeforeBlock::Block(len, None)) => Some(len),
                     _ => None,
                 }
@@ -312,7 +298,7 @@ impl ReceiveLane {
         let Requested { block, file, tries, stamp, turn, is_sum, looked_bytes } =
             self.requested.next().expect("something was requested").clone();
         let BlockTurn::Posted(request) = turn else {
-            self.pass_over(&file, block, is_sum)?;
+            self.pass_over(&*file, block, is_sum)?;
             self.window.handle_reply(now_ns());
             return Ok(Came::Again);
         };
@@ -323,8 +309,8 @@ impl ReceiveLane {
         self.trips.answered(stamp, TripPhase::Data);
         if head.kind == FrameKind::Message {
             let body = self.channel.receive_body(head)?;
-            let answer = read(&file, &body)?;
-            if answer == Answer::End && matches!(*file, RemoteFile::Stream(_)) {
+            let answer = file.read(&body)?;
+            if answer == Answer::End && file.kind() == RemoteKind::Stream {
                 self.handle_end();
                 return Ok(Came::Ended(request, Settled::EndOfData, None));
             }
@@ -332,7 +318,7 @@ impl ReceiveLane {
                 self.handle_end();
                 return Ok(Came::Sum(request, *digest));
             }
-            match before_block((&file, looked_bytes), (answer, None), block.len)? {
+            match file.before_block(looked_bytes, (answer, None), block.len)? {
                 BeforeBlock::Nothing(fault) => {
                     self.handle_end();
                     return Ok(failed(Trouble::Fault(fault)));
@@ -346,10 +332,10 @@ impl ReceiveLane {
             head = self.answer()?;
         }
         if is_sum {
-            return self.sum_of(request, head, (&file, trouble));
+            return self.sum_of(request, head, (&*file, trouble));
         }
         let (hash, digest) =
-            self.block(engine, head, &Request { block: Block { len, ..block }, ..request }, &file)?;
+            self.block(engine, head, &Request { block: Block { len, ..block }, ..request }, &*file)?;
         self.handle_end();
         if let Some(trouble) = trouble {
             return Ok(failed(trouble));
@@ -360,7 +346,7 @@ impl ReceiveLane {
         }
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
-        if tries < TRIES_MAX && !matches!(*file, RemoteFile::Stream(_)) {
+        if tries < TRIES_MAX && file.kind() != RemoteKind::Stream {
             self.request(request, (&file, false), (tries + 1, replied_ns)).map(|()| Came::Again)
         } else {
             Ok(Came::Failed(request, Trouble::Damaged))
@@ -371,7 +357,7 @@ impl ReceiveLane {
         &mut self,
         request: Request,
         head: Head,
-        (file, trouble): (&RemoteFile, Option<Trouble>),
+        (file, trouble): (&dyn RemoteBlocks, Option<Trouble>),
     ) -> Result<Came, NetFault> {
         let digest = self.sum(head, file)?;
         self.handle_end();
@@ -379,10 +365,10 @@ impl ReceiveLane {
     }
 
     /// The digest that is sent instead of a block.
-    fn sum(&mut self, head: Head, file: &RemoteFile) -> Result<Digest, NetFault> {
+    fn sum(&mut self, head: Head, file: &dyn RemoteBlocks) -> Result<Digest, NetFault> {
         if head.kind == FrameKind::Message {
             let body = self.channel.receive_body(head)?;
-            if let Answer::Sum(digest) = read(file, &body)? {
+            if let Answer::Sum(digest) = file.read(&body)? {
                 return Ok(digest);
             }
         }
@@ -397,13 +383,13 @@ impl ReceiveLane {
 
     /// Takes a block that nobody waits for. One that was announced is such where the pump waits for what is behind it:
     /// its file was given up, or a damaged block comes again first.
-    fn pass_over(&mut self, file: &RemoteFile, block: Block, is_sum: bool) -> Result<(), NetFault> {
+    fn pass_over(&mut self, file: &dyn RemoteBlocks, block: Block, is_sum: bool) -> Result<(), NetFault> {
         self.announced -= 1;
         file.doubt_looks();
         let mut head = self.answer()?;
         if head.kind == FrameKind::Message {
             let body = self.channel.receive_body(head)?;
-            if !matches!(read(file, &body)?, Answer::Meta { .. }) {
+            if !matches!(file.read(&body)?, Answer::Meta { .. }) {
                 self.requested.handle_end();
                 return Ok(());
             }
@@ -435,11 +421,11 @@ impl ReceiveLane {
         engine: &mut Engine,
         head: Head,
         request: &Request,
-        file: &RemoteFile,
+        file: &dyn RemoteBlocks,
     ) -> Result<(Option<BlockHash>, Digest), NetFault> {
         let block = Block { len: head.len, ..request.block };
         // The last block of a pipe may be shorter.
-        let is_last = matches!(file, RemoteFile::Stream(_)) && head.len > 0 && head.len < request.block.len;
+        let is_last = file.kind() == RemoteKind::Stream && head.len > 0 && head.len < request.block.len;
         let fits = head.len == request.block.len || is_last;
         if head.kind != FrameKind::Block || !fits || request.done > 0 {
             return Err(WireError::Unexpected("another block than was asked for").into());

@@ -11,8 +11,7 @@ use datapump_engine::{Errno, Handle, Op};
 use datapump_transport::{NetFault, WebFault, WebFile};
 
 use super::performer::{Performer, Posted};
-use super::{FileEnd, StripeEnd, settled, stream};
-use crate::net::folder::remote_host::RemoteFile;
+use super::{FileEnd, RemoteBlocks, RemoteKind, StripeEnd, settled, stream};
 
 /// A source.
 #[derive(Clone, Debug)]
@@ -21,9 +20,9 @@ pub(crate) enum Source {
     Stripe(Arc<StripeEnd>),
     Stream(Arc<Handle>),
     /// Requested of another host, over the lane's own connection.
-    RemoteHost(Arc<RemoteFile>),
+    RemoteHost(Arc<dyn RemoteBlocks>),
     /// The same, of which digests are requested instead of blocks, for a sink that compares.
-    RemoteSums(Arc<RemoteFile>),
+    RemoteSums(Arc<dyn RemoteBlocks>),
     /// Requested of a server on the web.
     Web(Arc<WebFile>),
     /// Slots were filled when the lane began; requests do nothing.
@@ -111,12 +110,12 @@ impl Source {
 
     /// It is given whole, as it is when it is opened, or not at all.
     pub(crate) fn is_read_whole(&self) -> bool {
-        matches!(self, Source::RemoteHost(file) if matches!(**file, RemoteFile::Small(_)))
+        matches!(self, Source::RemoteHost(file) if file.kind() == RemoteKind::Small)
     }
 
     /// A pipe of another host, which is read once.
     pub(crate) fn is_remote_stream(&self) -> bool {
-        matches!(self, Source::RemoteHost(file) if matches!(**file, RemoteFile::Stream(_)))
+        matches!(self, Source::RemoteHost(file) if file.kind() == RemoteKind::Stream)
     }
 
     /// The same file of another host, of which digests come instead of blocks.

@@ -13,18 +13,18 @@ use crate::end::Sink;
 use crate::file::changed::{check_unchanged, find_change, note};
 use crate::file::completing::closing::{has_plain_disk, is_rehearsal};
 use crate::file::growth;
-use crate::file::task::{Finish, Task, TreeFile};
+use crate::file::task::{Finish, Task};
 use crate::file::verify::locate;
 use crate::open::held::{Held, Original};
 use crate::problem::{AttributeKind, Class, Operation, Problem, shown_path};
-use crate::run::Shared;
+use crate::run::MoverRun;
+use crate::run::owner::FileOwner;
 use crate::setup::options::Keep;
-use crate::tree::names::backup::{self, TakenName};
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
-use datapump_files::commit::{StagedFile, taken as name_taken};
+use datapump_files::commit::StagedFile;
 use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{
     AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, names, umask,
@@ -33,12 +33,12 @@ use datapump_files::holes::sizes;
 use datapump_files::identity::{SourceChange, changed};
 use datapump_files::resume::Journal;
 
-fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<SourceCheck, Problem> {
+fn source_stood_still(run: &MoverRun<'_>, task: &Task) -> Result<SourceCheck, Problem> {
     match &task.original {
         Some(original) if original.watched => {
-            let check = check_unchanged(shared, original, task.target_is_kept())?;
+            let check = check_unchanged(run, original, task.target_is_kept())?;
             // Pieces are only measured.
-            Ok(if shared.settings.pieces.is_some() { SourceCheck::Unchanged } else { check })
+            Ok(if run.settings.pieces.is_some() { SourceCheck::Unchanged } else { check })
         }
         _ => Ok(SourceCheck::Unchanged),
     }
@@ -46,24 +46,24 @@ fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<SourceCheck, P
 
 /// A file that only grew is kept as it was when it was opened, and told: a log is never quiet.
 fn source_is_whole_or_longer(
-    shared: &Shared<'_>,
+    owner: &dyn FileOwner<'_>,
     task: &Task,
     staged: &StagedFile,
 ) -> Result<SourceCheck, Problem> {
     let watched = task.original.as_ref().filter(|original| original.watched);
     let Some(original) = watched else { return Ok(SourceCheck::Unchanged) };
-    match find_change(&shared.settings.platform.disk, original)? {
+    match find_change(&owner.settings.platform.disk, original)? {
         None => Ok(SourceCheck::Unchanged),
         // Only a part of it is written, to be measured.
-        Some(SourceChange::Unverified(_)) if is_rehearsal(shared) || shared.settings.pieces.is_some() => {
+        Some(SourceChange::Unverified(_)) if is_rehearsal(owner) || owner.settings.pieces.is_some() => {
             Ok(SourceCheck::Unchanged)
         }
         Some(SourceChange::Unverified(what)) => {
-            note(shared, original, what);
+            note(owner, original, what);
             Ok(SourceCheck::Unverified)
         }
         Some(SourceChange::Grew(words)) => {
-            growth::accept(shared, task, (original, staged), &words).map(|()| SourceCheck::Unchanged)
+            growth::accept(owner, task, (original, staged), &words).map(|()| SourceCheck::Unchanged)
         }
         Some(SourceChange::Other(words)) => Err(changed(&original.path, &words, task.target_is_kept())),
     }
@@ -76,11 +76,11 @@ fn staged(task: &Task) -> &StagedFile {
 }
 
 /// Looks whether the source is what it was, and, of a comparison, whether the other file ends where it does.
-pub(crate) fn check_source(shared: &Shared<'_>, task: &Task) -> Result<SourceCheck, Problem> {
+pub(crate) fn check_source(owner: &dyn FileOwner<'_>, task: &Task) -> Result<SourceCheck, Problem> {
     match &task.finish {
-        Finish::Commit(staged) => source_is_whole_or_longer(shared, task, staged),
+        Finish::Commit(staged) => source_is_whole_or_longer(owner, task, staged),
         Finish::Located => Err(locate::is_same_by_now(task)),
-        _ => source_stood_still(shared, task).and_then(|check| nothing_is_behind(task).map(|()| check)),
+        _ => source_stood_still(owner, task).and_then(|check| nothing_is_behind(task).map(|()| check)),
     }
 }
 
@@ -109,30 +109,14 @@ pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
 }
 
 /// Gives the file its name. One that is only measured never gets one.
-pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+pub(crate) fn rename(owner: &dyn FileOwner<'_>, task: &Task) -> Result<(), Problem> {
     let staged = staged(task);
-    if is_rehearsal(shared) {
-        shared.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
+    if is_rehearsal(owner) {
+        owner.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
         return Ok(());
     }
     let publish = || staged.publish(task.length());
-    let (Folder::Os(folder), Handle::Os(made)) = (&staged.folder, &*staged.handle) else { return publish() };
-    if staged.is_in_place() {
-        return publish();
-    }
-    // The time that the file got is that of its source when it was looked at last.
-    let source = task.original.as_ref().map(|original| original.latest().1);
-    let taken = TakenName::taken(shared, (folder, &staged.name), made, source);
-    match &task.tree_file {
-        Some(TreeFile { entry, .. }) if staged.replaces() => {
-            backup::of_entry(shared, &entry.directory, taken, publish)
-        }
-        Some(TreeFile { entry, .. }) => backup::of_new_entry(shared, &entry.directory, taken, publish),
-        None if !staged.replaces() => {
-            backup::of_new_file(shared, taken, || name_taken(&task.target_name), publish)
-        }
-        None => backup::of_file(shared, taken, &task.target_name, publish),
-    }
+    if staged.is_in_place() { publish() } else { owner.put_name(task, staged, &publish) }
 }
 
 /// Makes the name durable.
@@ -149,7 +133,7 @@ fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     let length = task.length();
     // The lengths of files of trees are compared first, but of one that holds more than the size that it tells.
     let is_as_listed = || task.original.as_ref().is_none_or(|one| one.meta.size_bytes == length);
-    if (task.tree_file.is_some() && is_as_listed()) || matches!(task.finish, Finish::Checked(_)) {
+    if (task.owned.tree.is_some() && is_as_listed()) || matches!(task.finish, Finish::Checked) {
         return Ok(());
     }
     let system = |errno: Errno| Problem::system(Operation::Stat, &task.target_name, errno.0);
@@ -174,17 +158,17 @@ fn cut_to_length(task: &Task, staged: &StagedFile) -> Result<(), Errno> {
 }
 
 /// Sets the attributes of what was written.
-pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Result<(), Problem> {
+pub(crate) fn keep_attributes(run: &MoverRun<'_>, task: &Task, staged: &StagedFile) -> Result<(), Problem> {
     let original = task.original.as_ref().filter(|original| original.has_attributes());
-    let keep = if original.is_some() { shared.settings.options.attributes.keep } else { Keep::NOTHING };
+    let keep = if original.is_some() { run.settings.options.attributes.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
-    let new = new(shared, (task, staged), keep, replaced.as_ref());
+    let new = new(run, (task, staged), keep, replaced.as_ref());
     let kept = match original {
         Some(original) => copy_attributes(original, staged, keep, new),
-        None => attributes_of_new(staged, new, shared.settings.options.attributes.keep.given),
+        None => attributes_of_new(staged, new, run.settings.options.attributes.keep.given),
     };
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &task.target_name, errno.0))?;
-    let kinds = shared.ledger.tell_lost(lost, || task.target_name.clone());
+    let kinds = run.ledger.tell_lost(lost, || task.target_name.clone());
     if kinds.iter().any(|kind| matches!(kind, AttributeKind::AccessList | AttributeKind::Extended)) {
         task.lose_attributes();
     }
@@ -216,14 +200,14 @@ fn attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome
 }
 
 fn new<'open>(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     (task, staged): (&Task, &StagedFile),
     keep: Keep,
     replaced: Option<&'open HeldName>,
 ) -> New<'open> {
     let made = !staged.is_in_place();
-    let handed_down = match (&task.tree_file, &staged.folder) {
-        (Some(tree_file), _) => tree_file.entry.directory.traits.handed_down,
+    let handed_down = match (&task.owned.tree, &staged.folder) {
+        (Some(tree), _) => tree.handed_down,
         (None, Folder::Os(folder)) if !keep.mode => handed_down(folder),
         (None, _) => None,
     };
@@ -231,8 +215,8 @@ fn new<'open>(
     let device = task.original.as_ref().filter(|original| !original.has_attributes());
     let lets = |original: &Original| original.meta.mode & handed_down.unwrap_or_else(|| !umask());
     let handed_down = device.map(lets).or(handed_down);
-    let bare = made && !staged.goes_on && task.tree_file.is_some() && handed_down.is_none();
-    let shows_taken = has_plain_disk(shared, task, staged);
+    let bare = made && !staged.goes_on && task.owned.tree.is_some() && handed_down.is_none();
+    let shows_taken = has_plain_disk(run, task, staged);
     New { made, bare, handed_down, shows_taken, replaced: replaced.map(AttributeHolder::Held) }
 }
 

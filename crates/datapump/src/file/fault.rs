@@ -11,7 +11,7 @@ use datapump_core::{FaultKind, PumpFault, PumpSide};
 use crate::end::{Sink, Source, TRIES_MAX, Trouble};
 use crate::file::task::Task;
 use crate::problem::{Class, Operation, Problem};
-use crate::run::Shared;
+use crate::run::MoverRun;
 use datapump_files::disk::FileCalls;
 use datapump_files::holes::sizes;
 use datapump_files::identity;
@@ -26,7 +26,7 @@ pub(crate) fn told(fault: PumpFault) -> peer_request::Fault {
 }
 
 /// The words for a fault of the loop.
-pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: PumpFault) -> Problem {
+pub(crate) fn problem_of(run: &MoverRun<'_>, task: &Task, fault: PumpFault) -> Problem {
     if let Some(problem) = task.trouble.get() {
         return problem.clone();
     }
@@ -41,7 +41,7 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: PumpFault) -> 
         (FaultKind::Errno(_), Some(said)) if fault.side == PumpSide::Source => {
             Problem::new(said.class, operation, name, said.words).at(fault.at)
         }
-        _ => of_kind(shared, task, (operation, name), fault),
+        _ => of_kind(run, task, (operation, name), fault),
     }
 }
 
@@ -56,7 +56,7 @@ fn of_member<'task>(task: &'task Task, (name, fault): (&'task Path, PumpFault)) 
 }
 
 fn of_kind(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     task: &Task,
     (operation, name): (Operation, &Path),
     fault: PumpFault,
@@ -64,7 +64,7 @@ fn of_kind(
     // What was read back is no source.
     let source_name = if task.reads_back() { task.source_name.as_path() } else { name };
     match fault.kind {
-        FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
+        FaultKind::Errno(errno) => run.system_problem(operation, name, errno, task).at(fault.at),
         FaultKind::SourceEnded => {
             let words = format!("was truncated: it ended at byte {}", fault.at);
             identity::changed(source_name, &words, task.target_is_kept()).at(fault.at)

@@ -14,16 +14,14 @@ use crate::file::completing;
 use crate::file::completing::closing;
 use crate::file::fault;
 use crate::file::settled;
-use crate::file::task::{Finish, Task, TreeFile};
+use crate::file::task::{Finish, Task};
 use crate::file::verify;
 use crate::file::verify::locate;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
-use crate::run::Shared;
-use crate::tree;
-use crate::tree::folder::directory::NotCopied;
+use crate::run::MoverRun;
+use crate::run::owner::FileOwner;
 use datapump_files::commit::StagedFile;
-use datapump_files::identity::id;
 
 /// What came of a step.
 enum StepOutcome {
@@ -38,13 +36,13 @@ enum StepOutcome {
 
 /// Goes on with a file of which this pass moved the last block; problems are reported, and what was not committed is
 /// removed.
-pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
+pub(crate) fn finish(owner: &dyn FileOwner<'_>, waits: &mut Waits, pass: Arc<Task>) {
     let (mut pass, file) = (Arc::clone(&pass), Arc::clone(pass.written().unwrap_or(&pass)));
     let mut clock = Charges {
-        shared,
+        run: owner,
         waits,
         stage: FinishStage::Metadata,
-        since_ns: shared.settings.platform.clock.now_ns(),
+        since_ns: owner.settings.platform.clock.now_ns(),
     };
     let mut done = None;
     loop {
@@ -53,29 +51,29 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
             break;
         }
         clock.charge_to(FinishStage::of(step));
-        tell_phase(shared, step);
-        match perform(shared, &file, &pass, step) {
+        tell_phase(owner, step);
+        match perform(owner, &file, &pass, step) {
             Ok(StepOutcome::Done) => done = Some(step),
             Ok(StepOutcome::Told) => {}
             Ok(StepOutcome::OnItsWay) => break,
             Ok(StepOutcome::Pass(next)) => {
-                close_pass(shared, &pass);
+                close_pass(owner, &pass);
                 pass = next;
             }
-            Err(problem) => return fail(shared, &pass, problem),
+            Err(problem) => return fail(owner, &pass, problem),
         }
     }
-    close_pass(shared, &pass);
+    close_pass(owner, &pass);
 }
 
 /// What the end of the only file is. Of several some are copied meanwhile.
-fn tell_phase(shared: &Shared<'_>, step: FileStep) {
-    if shared.settings.has_trees || shared.settings.files_wanted != 1 {
+fn tell_phase(run: &MoverRun<'_>, step: FileStep) {
+    if run.settings.has_trees || run.settings.files_wanted != 1 {
         return;
     }
     match step {
-        FileStep::ReadBack => shared.ledger.watch.enter(Phase::Verifying),
-        step if is_sync(step) => shared.ledger.watch.enter(Phase::Syncing),
+        FileStep::ReadBack => run.ledger.watch.enter(Phase::Verifying),
+        step if is_sync(step) => run.ledger.watch.enter(Phase::Syncing),
         _ => {}
     }
 }
@@ -108,7 +106,7 @@ impl FinishStage {
 /// Charges what is done with a file: names and attributes, syncs, reading again. The clock is read where one follows
 /// the other.
 struct Charges<'run> {
-    shared: &'run Shared<'run>,
+    run: &'run MoverRun<'run>,
     waits: &'run mut Waits,
     stage: FinishStage,
     since_ns: u64,
@@ -123,7 +121,7 @@ impl Charges<'_> {
     }
 
     fn charge(&mut self) {
-        let now_ns = self.shared.settings.platform.clock.now_ns();
+        let now_ns = self.run.settings.platform.clock.now_ns();
         let stage = match self.stage {
             FinishStage::Metadata => &mut self.waits.metadata,
             FinishStage::Sync => &mut self.waits.sync,
@@ -144,14 +142,14 @@ fn is_sync(step: FileStep) -> bool {
 }
 
 /// A further pass needs no more attention.
-fn close_pass(shared: &Shared<'_>, pass: &Task) {
+fn close_pass(owner: &dyn FileOwner<'_>, pass: &Task) {
     if pass.written().is_some() {
-        settled::settle(shared, pass, true);
+        settled::settle(owner, pass, true);
     }
 }
 
 fn perform(
-    shared: &Shared<'_>,
+    owner: &dyn FileOwner<'_>,
     file: &Arc<Task>,
     pass: &Arc<Task>,
     step: FileStep,
@@ -159,7 +157,7 @@ fn perform(
     let _stage = within(if is_sync(step) { CpuStage::Sync } else { CpuStage::Metadata });
     match step {
         FileStep::SetLength => completing::set_length(file)?,
-        FileStep::CheckSource => match completing::check_source(shared, file)? {
+        FileStep::CheckSource => match completing::check_source(owner, file)? {
             SourceCheck::Unchanged => {}
             unverified => {
                 file.life().handle_checked(unverified);
@@ -167,21 +165,21 @@ fn perform(
             }
         },
         FileStep::ReadAgain => {
-            if !changed::read_again(shared, file)? {
+            if !changed::read_again(owner, file)? {
                 // The run is stopping: it stays as one that is on its way.
                 return Ok(StepOutcome::OnItsWay);
             }
         }
-        FileStep::SetAttributes => set_attributes(shared, file)?,
+        FileStep::SetAttributes => set_attributes(owner, file)?,
         FileStep::Sync => completing::sync(file)?,
-        FileStep::Close => closing::close(shared, file)?,
-        FileStep::Rename if !tree::names::make_way::lets_in(shared, file)? => {
+        FileStep::Close => closing::close(owner, file)?,
+        FileStep::Rename if !owner.lets_in(file)? => {
             return Ok(StepOutcome::OnItsWay);
         }
-        FileStep::Rename => completing::rename(shared, file)?,
+        FileStep::Rename => completing::rename(owner, file)?,
         FileStep::SyncFolder => completing::sync_folder(file)?,
-        FileStep::ReadBack => return verify::read_back(shared, file, pass).map(went_on),
-        FileStep::Repair => return Ok(went_on(verify::repair(shared, file, pass))),
+        FileStep::ReadBack => return verify::read_back(owner, file, pass).map(went_on),
+        FileStep::Repair => return Ok(went_on(verify::repair(owner, file, pass))),
         FileStep::Compare(_) => {
             let compared = verify::compare(file, pass);
             file.life().handle_compared(compared);
@@ -194,7 +192,7 @@ fn perform(
             let words = "it was damaged, and the source gives other bytes now than before";
             return Err(verify::mismatch(file, words));
         }
-        FileStep::Enqueue => enqueue(shared, file),
+        FileStep::Enqueue => enqueue(owner, file),
         FileStep::Move(_) | FileStep::Over => unreachable!("{step:?}: its blocks have landed"),
     }
     Ok(StepOutcome::Done)
@@ -206,92 +204,83 @@ fn went_on(pass: Option<Arc<Task>>) -> StepOutcome {
 }
 
 /// Sets the attributes of what was written, or of what stands and has the source's content.
-fn set_attributes(shared: &Shared<'_>, file: &Task) -> Result<(), Problem> {
+fn set_attributes(owner: &dyn FileOwner<'_>, file: &Task) -> Result<(), Problem> {
     match &file.finish {
-        Finish::Commit(staged) => completing::keep_attributes(shared, file, staged),
-        _ => tree::rules::checked::is_equal(shared, file),
+        Finish::Commit(staged) => completing::keep_attributes(owner, file, staged),
+        _ => owner.handle_equal(file),
     }
 }
 
 /// It is complete. An equal file was not copied, and is counted where it was found.
-fn enqueue(shared: &Shared<'_>, file: &Task) {
+fn enqueue(owner: &dyn FileOwner<'_>, file: &Task) {
     match &file.finish {
-        Finish::Checked(_) => settled::settle(shared, file, false),
-        _ => settled::done(shared, file),
+        Finish::Checked => settled::settle(owner, file, false),
+        _ => settled::done(owner, file),
     }
 }
 
 /// A block of a file came to nothing: the file is given up. If it was only compared, and differs or is another than was
 /// listed, it is copied after all. Where digests were compared the place is not known yet.
-pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: PumpFault) {
+pub(crate) fn faulted(owner: &dyn FileOwner<'_>, task: &Arc<Task>, fault: PumpFault) {
     let has_changed = || {
         let trouble = task.trouble.get();
         trouble.is_some_and(|problem| matches!(problem.class, Class::Changed | Class::Missing))
     };
     let differs = fault.kind == FaultKind::Differs || has_changed();
-    if differs && matches!(task.finish, Finish::Checked(_)) {
-        return tree::rules::checked::copy_after_all(shared, task);
+    if differs && matches!(task.finish, Finish::Checked) {
+        return owner.handle_differs(task);
     }
-    if fault.kind == FaultKind::Differs && locate::locate(shared, task, fault.at) {
+    if fault.kind == FaultKind::Differs && locate::locate(owner, task, fault.at) {
         return;
     }
-    fail(shared, task, fault::problem_of(shared, task, fault));
+    fail(owner, task, fault::problem_of(owner, task, fault));
 }
 
 /// Gives a file up: reports why and removes what was written of it. Requests in flight on it may go on to no effect.
-pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
+pub(crate) fn fail(owner: &dyn FileOwner<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
-        abandon(shared, task, goes_on_later(shared, &problem));
-        shared.ledger.full.lacks(&problem, || Some(task.length()));
-        match &task.tree_file {
-            Some(file) => file.entry.directory.report(&shared.ledger, not_copied(task, file), problem),
-            None => shared.ledger.report(problem),
-        }
+        abandon(owner, task, goes_on_later(owner, &problem));
+        owner.ledger.full.lacks(&problem, || Some(task.length()));
+        owner.handle_failed(task, problem);
         if let Some(written) = task.written() {
-            settled::settle(shared, written, false);
+            settled::settle(owner, written, false);
         }
-        settled::settle(shared, task, false);
+        settled::settle(owner, task, false);
     }
-}
-
-fn not_copied<'task>(task: &'task Task, file: &'task TreeFile) -> NotCopied<'task> {
-    let read = task.written().map_or(task, |written| written).original.as_ref();
-    let file_id = read.map(|original| id(&original.meta));
-    NotCopied { file: file_id, overwrites: task.overwrites_target(), ..NotCopied::name(&file.entry.name) }
 }
 
 /// Whether a later run may go on with a file that this one gives up: it was cut, and nothing is wrong with it. What
 /// was written of a source that changed is of no use. A full disk gets its room back: where room can be reserved that
 /// is known before anything is written, so that little is lost, and who needs the room need not look for it.
-fn goes_on_later(shared: &Shared<'_>, problem: &Problem) -> bool {
+fn goes_on_later(run: &MoverRun<'_>, problem: &Problem) -> bool {
     let is_cut = matches!(problem.class, Class::Lost | Class::Io);
-    shared.is_stopping() && is_cut
+    run.is_stopping() && is_cut
 }
 
 /// Removes what was written of a file; a part that remains is reported.
-pub(crate) fn discard(shared: &Shared<'_>, staged: &StagedFile) {
+pub(crate) fn discard(run: &MoverRun<'_>, staged: &StagedFile) {
     if let Err(problem) = staged.discard() {
         let (path, why) = (shown_path(staged.path()), problem.message);
-        shared.ledger.warn(format!(
+        run.ledger.warn(format!(
             "'{path}': a part of it remains under its name: {why}; remove it, or copy again with --update=differs"
         ));
     }
 }
 
 /// Leaves what was written of a file for a later run, or removes it.
-pub(crate) fn abandon(shared: &Shared<'_>, task: &Task, goes_on_later: bool) {
+pub(crate) fn abandon(run: &MoverRun<'_>, task: &Task, goes_on_later: bool) {
     let leaves = match &task.finish {
         Finish::Commit(staged) if staged.is_in_place() => CutLeaves::InPlace,
         Finish::Commit(staged) if goes_on_later && staged.leave() => CutLeaves::Resumable,
         Finish::Commit(staged) => {
-            discard(shared, staged);
+            discard(run, staged);
             CutLeaves::Nothing
         }
         Finish::ReadBack(written) | Finish::Repair(written) => {
-            return abandon(shared, written, goes_on_later);
+            return abandon(run, written, goes_on_later);
         }
         Finish::Device(_) | Finish::Stripe(_) => CutLeaves::InPlace,
-        Finish::Nothing | Finish::Located | Finish::Checked(_) => CutLeaves::Nothing,
+        Finish::Nothing | Finish::Located | Finish::Checked => CutLeaves::Nothing,
     };
-    shared.ledger.leaves(leaves);
+    run.ledger.leaves(leaves);
 }

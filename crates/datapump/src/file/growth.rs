@@ -10,7 +10,8 @@ use crate::file::completing::closing;
 use crate::file::task::Task;
 use crate::open::held::{Held, Original};
 use crate::problem::{Class, Operation, Problem};
-use crate::run::Shared;
+use crate::run::MoverRun;
+use crate::run::owner::FileOwner;
 use datapump_engine::Errno;
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::FileCalls;
@@ -23,27 +24,26 @@ const REWRITTEN: &str = "was rewritten, and became longer,";
 /// what was copied is put in place, since a log is never quiet, and is reported as possibly mixed, for which nothing is
 /// removed and the list stays; by itself it is a change.
 pub(crate) fn accept(
-    shared: &Shared<'_>,
+    owner: &dyn FileOwner<'_>,
     task: &Task,
     (original, staged): (&Original, &StagedFile),
     words: &str,
 ) -> Result<(), Problem> {
     let change = |words: &str| Err(changed(&original.path, words, task.target_is_kept()));
     // A rehearsal writes a part, which gets no name.
-    if shared.settings.options.measuring.rehearsal_bytes.is_none() {
-        match (begins_with_copy(shared, task, original)?, &task.tree_file) {
-            (Some(false), _) => return change(REWRITTEN),
-            (Some(true), _) => cut_off(staged, task.length())
+    if owner.settings.options.measuring.rehearsal_bytes.is_none() {
+        match begins_with_copy(owner, task, original)? {
+            Some(false) => return change(REWRITTEN),
+            Some(true) => cut_off(staged, task.length())
                 .map_err(|errno| Problem::system(Operation::SetLength, &task.target_name, errno.0))?,
-            (None, Some(tree_file)) if !task.is_named() => {
-                let root = &tree_file.entry.directory.root;
-                root.report(&shared.ledger, may_be_mixed(&original.path, task.length()));
+            None if !task.is_named() => {
+                owner.handle_mixed(task, may_be_mixed(&original.path, task.length()));
                 return Ok(());
             }
-            (None, _) => return change(words),
+            None => return change(words),
         }
     }
-    shared.ledger.report_grown(cut_short(&original.path, words, task.length()));
+    owner.ledger.report_grown(cut_short(&original.path, words, task.length()));
     Ok(())
 }
 
@@ -57,17 +57,17 @@ fn may_be_mixed(path: &Path, bytes: u64) -> Problem {
 }
 
 /// `None` where the source cannot be read a second time.
-fn begins_with_copy(shared: &Shared<'_>, task: &Task, original: &Original) -> Result<Option<bool>, Problem> {
-    if !shared.settings.has_trees && shared.settings.files_wanted == 1 {
-        shared.ledger.watch.enter(Phase::Verifying);
+fn begins_with_copy(run: &MoverRun<'_>, task: &Task, original: &Original) -> Result<Option<bool>, Problem> {
+    if !run.settings.has_trees && run.settings.files_wanted == 1 {
+        run.ledger.watch.enter(Phase::Verifying);
     }
-    let Some(copy) = closing::copied(shared, task)? else { return Ok(None) };
+    let Some(copy) = closing::copied(run, task)? else { return Ok(None) };
     match &original.held {
         Held::Here(source) => copy
-            .is_same_as(source, &shared.stop)
+            .is_same_as(source, &run.stop)
             .map(Some)
             .map_err(|errno| Problem::system(Operation::Read, &task.source_name, errno.0)),
-        Held::There(file) => file.begins_with(original, &copy, &shared.stop),
+        Held::There(file) => file.begins_with(original, &copy, &run.stop),
     }
 }
 

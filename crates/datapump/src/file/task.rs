@@ -15,12 +15,10 @@ use datapump_engine::{Errno, Handle};
 use crate::end::{Sink, Source};
 use crate::file::copied::CopiedContent;
 use crate::file::hash::FileHash;
+use crate::file::owned::Owned;
 use crate::open::held::Original;
 use crate::open::stripe::target::OpenStripe;
 use crate::problem::{Operation, Problem};
-use crate::target::Item;
-use crate::target::change::Change;
-use crate::tree::links::{FileState, TreeEntry};
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::{FileCalls, open_cached};
 use datapump_files::resume::Journal;
@@ -37,38 +35,13 @@ pub(crate) enum Finish {
     /// The same of each member of a stripe; files get their length.
     Stripe(Arc<OpenStripe>),
     /// A file was compared with the source (`--checksum`).
-    Checked(Against),
+    Checked,
     /// The bytes of a block are compared whose digests differ, to find the place.
     Located,
     /// A pass over the target of this task: what comes back must be what was written.
     ReadBack(Arc<Task>),
     /// A pass over what came back damaged of this task's target: it is written again.
     Repair(Arc<Task>),
-}
-
-/// What a source was compared with, and what becomes of that if it is equal.
-#[derive(Debug)]
-pub(crate) enum Against {
-    /// The target, which is left as it stands. With the item, if the user named the file.
-    Target(Option<Box<Item>>),
-    /// The file of the same name in `--link-dest`, which is linked.
-    Older,
-}
-
-/// A file's place in a tree.
-#[derive(Debug)]
-pub(crate) struct TreeFile {
-    pub(crate) entry: TreeEntry,
-    /// It has several names, and the others wait for this one.
-    pub(crate) links: Option<FileState>,
-    /// The change to report when it is done.
-    pub(crate) change: Option<Box<Change>>,
-    /// Another name of the same file was compared before: this one counts as a hard link.
-    pub(crate) is_other_name: bool,
-    /// Nothing had its name when that was looked at.
-    pub(crate) is_new: bool,
-    /// A folder is in its place, which is removed when all else of the file is done.
-    pub(crate) replaces_folder: bool,
 }
 
 /// One file on its way.
@@ -86,12 +59,7 @@ pub(crate) struct Task {
     pub(crate) hash: Option<FileHash>,
     /// Read back and compared before it is committed.
     pub(crate) verify: bool,
-    /// Its place in a tree.
-    pub(crate) tree_file: Option<TreeFile>,
-    /// The change to report when it is done, of a file that the user named.
-    pub(crate) change: Option<Box<Change>>,
-    /// The same, if it has others.
-    pub(crate) first_name: Option<Box<Item>>,
+    pub(crate) owned: Owned,
     is_endless: bool,
     is_shared: AtomicBool,
     is_counted: AtomicBool,
@@ -119,15 +87,14 @@ pub(crate) struct Parts {
     pub(crate) verify: bool,
     /// The ranges to copy; `None` until the end of data.
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
-    pub(crate) tree_file: Option<TreeFile>,
+    pub(crate) owned: Owned,
     pub(crate) goal: FileGoal,
 }
 
 impl Task {
     /// A task with nothing landed.
     pub(crate) fn new(parts: Parts) -> Task {
-        let Parts { number, names, source, sink, original, finish, hash, verify, ranges, tree_file, .. } =
-            parts;
+        let Parts { number, names, source, sink, original, finish, hash, verify, ranges, owned, .. } = parts;
         let total = |ranges: &Vec<(u64, u64)>| ranges.iter().map(|(start, end)| end - start).sum();
         let expected = ranges.as_ref().map_or(u64::MAX, total);
         let length = original.as_ref().map_or(expected, |original| original.meta.size_bytes);
@@ -143,9 +110,7 @@ impl Task {
             finish,
             hash,
             verify,
-            tree_file,
-            change: None,
-            first_name: None,
+            owned,
             is_shared: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
             lost_attributes: AtomicBool::new(false),
@@ -167,8 +132,8 @@ impl Task {
 
     /// Whether it may lead to more when it has ended.
     pub(crate) fn may_bring_more(&self) -> bool {
-        let has_links = self.tree_file.as_ref().is_some_and(|tree_file| tree_file.links.is_some());
-        let may_differ = matches!(self.finish, Finish::Checked(_)) || self.source.gives_sums();
+        let has_links = self.owned.tree.is_some_and(|tree| tree.has_waiting_names);
+        let may_differ = matches!(self.finish, Finish::Checked) || self.source.gives_sums();
         self.verify || has_links || may_differ
     }
 
@@ -202,7 +167,7 @@ impl Task {
             | Finish::Device(_)
             | Finish::Stripe(_)
             | Finish::Located
-            | Finish::Checked(_) => None,
+            | Finish::Checked => None,
         }
     }
 
@@ -253,11 +218,9 @@ impl Task {
         match &self.finish {
             Finish::Commit(staged) => !staged.has_final_name(),
             Finish::ReadBack(written) | Finish::Repair(written) => written.target_is_kept(),
-            Finish::Nothing
-            | Finish::Located
-            | Finish::Checked(_)
-            | Finish::Device(_)
-            | Finish::Stripe(_) => false,
+            Finish::Nothing | Finish::Located | Finish::Checked | Finish::Device(_) | Finish::Stripe(_) => {
+                false
+            }
         }
     }
 
@@ -288,14 +251,19 @@ impl Task {
         self.ranges.as_deref()
     }
 
+    /// What its owner keeps with it, if that is of this type.
+    pub(crate) fn kept<T: 'static>(&self) -> Option<&T> {
+        self.owned.kept.as_ref()?.downcast_ref()
+    }
+
     /// The user named it, and no folder that it lies in.
     pub(crate) fn is_named(&self) -> bool {
-        self.tree_file.as_ref().is_none_or(|tree_file| tree_file.entry.directory.root.is_named())
+        self.owned.tree.is_none_or(|tree| tree.is_named)
     }
 
     /// One lane moves it: a small file of a tree.
     pub(crate) fn is_small(&self) -> bool {
-        self.tree_file.is_some() && !self.is_shared.load(Ordering::Relaxed)
+        self.owned.tree.is_some() && !self.is_shared.load(Ordering::Relaxed)
     }
 
     /// Only its end tells the length, and only this thread may read it.

@@ -14,10 +14,11 @@ use datapump_core::{BlockRoute, FileGoal, PassesCompared};
 
 use crate::end::{FileEnd, Sink, Source};
 use crate::file::hash::FileHash;
+use crate::file::owned::Owned;
 use crate::file::task::{Finish, Parts, Task};
 use crate::open::direct::direct;
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::run::Shared;
+use crate::run::owner::FileOwner;
 use crate::setup::options::Choice;
 use crate::units::bytes_words;
 use datapump_engine::TransferFlags;
@@ -27,14 +28,14 @@ type VerifyRanges = Vec<(u64, u64)>;
 
 /// Puts up what a pass has written, to be read back. Gives the pass that does it, if that has no blocks.
 pub(crate) fn read_back(
-    shared: &Shared<'_>,
+    owner: &dyn FileOwner<'_>,
     written: &Arc<Task>,
     pass: &Task,
 ) -> Result<Option<Arc<Task>>, Problem> {
     let Finish::Commit(staged) = &written.finish else { unreachable!("only what is committed is read back") };
     let handle = Arc::new(staged.reopen_to_read(written.length())?);
-    let wanted = shared.settings.options.tuning.direct != Choice::Never;
-    let direct = wanted && direct(shared, Some(&handle), &written.target_name).unwrap_or(false);
+    let wanted = owner.settings.options.tuning.direct != Choice::Never;
+    let direct = wanted && direct(owner, Some(&handle), &written.target_name).unwrap_or(false);
     if !direct {
         // Best effort: where the cache cannot be passed by, its clean pages are dropped, and the sync made them clean.
         let _ = handle.forget_cached();
@@ -48,7 +49,7 @@ pub(crate) fn read_back(
         skips_zeros: false,
     });
     let finish = Finish::ReadBack(Arc::clone(written));
-    Ok(put_up(shared, written, (source, Sink::Null), finish, pass.ranges_to_read_back()))
+    Ok(put_up(owner, written, (source, Sink::Null), finish, pass.ranges_to_read_back()))
 }
 
 /// Compares what a further pass moved with what was written first.
@@ -65,33 +66,33 @@ pub(crate) fn compare(written: &Task, pass: &Task) -> PassesCompared {
 }
 
 /// Puts up what came back damaged, to be written again. Gives the pass that does it, if that has no blocks.
-pub(crate) fn repair(shared: &Shared<'_>, written: &Arc<Task>, pass: &Task) -> Option<Arc<Task>> {
+pub(crate) fn repair(owner: &dyn FileOwner<'_>, written: &Arc<Task>, pass: &Task) -> Option<Arc<Task>> {
     let ranges = match &written.source {
         source if source.is_read_whole() => written.ranges_to_read_back(),
         _ => damaged(written, pass),
     };
     let bytes = ranges.iter().map(|(start, end)| end - start).sum();
-    shared.ledger.tally().doubt_bytes += bytes;
+    owner.ledger.tally().doubt_bytes += bytes;
     let (path, much) = (shown_path(&written.target_name), bytes_words(bytes));
     let at = ranges.first().map_or(0, |range| range.0);
-    shared.ledger.warn(format!(
+    owner.ledger.warn(format!(
         "'{path}': {much} from byte {at} on was damaged when it was read back, and is written again; check the \
          device and its cables (dmesg)"
     ));
     let finish = Finish::Repair(Arc::clone(written));
-    put_up(shared, written, (written.source.clone(), written.sink.writing_zeros()), finish, ranges)
+    put_up(owner, written, (written.source.clone(), written.sink.writing_zeros()), finish, ranges)
 }
 
 /// Another pass over a file that was written, for the plan. Gives it back if it has no blocks.
 fn put_up(
-    shared: &Shared<'_>,
+    owner: &dyn FileOwner<'_>,
     written: &Task,
     (source, sink): (Source, Sink),
     finish: Finish,
     ranges: VerifyRanges,
 ) -> Option<Arc<Task>> {
     let task = Arc::new(Task::new(Parts {
-        number: shared.next_number(),
+        number: owner.next_number(),
         names: (written.source_name.clone(), written.target_name.clone()),
         source,
         sink,
@@ -100,10 +101,10 @@ fn put_up(
         hash: Some(FileHash::marked()),
         verify: false,
         ranges: Some(ranges.clone()),
-        tree_file: None,
+        owned: Owned::default(),
         goal: FileGoal::NOTHING,
     }));
-    shared.begin(&task);
+    owner.begin(&task);
     let bytes = ranges.iter().map(|(start, end)| end - start).sum();
     // Before a lane can land the first block.
     written.life().handle_pass(bytes);
@@ -111,7 +112,7 @@ fn put_up(
     if bytes == 0 {
         return Some(task);
     }
-    shared.put_up(task, Some(ranges), BlockRoute::Slots);
+    owner.plan().enqueue(task, Some(ranges), BlockRoute::Slots);
     None
 }
 

@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::place::{Fill, Place};
 use crate::problem::{Class, Operation, Problem, shell_word, shown, shown_path};
 use crate::setup::options::Options;
-use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
 use crate::units::number_of;
 use datapump_core::selection::Select;

@@ -9,23 +9,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datapump_core::verdict::Waits;
 
 use super::{Began, Job, JobKind};
+use crate::job::account::{Account, Around, sorted, unexplained};
+use crate::place::Place;
 use crate::problem::{Class, Problem, Status};
-use crate::report::account::{Account, Around, sorted, unexplained, version};
 use crate::report::charges::LaneResult;
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::cpu_since;
 use crate::report::cut_leaves::CutLeaves;
+use crate::report::event::Event;
 use crate::report::failed::{self, JobFailed};
-use crate::report::{AskedAndGot, Report};
-use crate::run::Shared;
+use crate::report::{AskedAndGot, Report, version};
 use crate::run::cause::with_cause;
-use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
 use crate::run::in_order_target;
 use crate::run::ledger::{Ledger, Tally};
 use crate::setup::options::Choice;
-use crate::target::place::Place;
+use crate::tree::Shared;
 
 const UNCOMPARED: &str =
     "not compared: owners, access control lists, extended attributes; --attributes compares them";

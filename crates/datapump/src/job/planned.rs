@@ -10,14 +10,15 @@ use datapump_core::Shape;
 use datapump_engine::Errno;
 
 use super::{Job, JobKind, comparison, request_plan};
-use crate::job::defaults::Reads;
 use crate::open::copy_method::{Facts, decide};
+use crate::place::{Fill, Place};
 use crate::problem::{Operation, Problem};
+use crate::report::change;
 use crate::run::in_order_target::{self, TargetDisk};
 use crate::run::ledger::Ledger;
+use crate::setup::defaults::Reads;
 use crate::target::items::neighbours;
-use crate::target::place::{Fill, Place};
-use crate::target::{self, Item, Target, change, check_target_folder};
+use crate::target::{self, Item, Target, check_target_folder};
 use crate::tree::Trees;
 use crate::tree::delete::mirror;
 use crate::tree::moved::view;
@@ -86,7 +87,7 @@ impl Job {
         if !makes_files || self.options.measuring.rehearsal_bytes.is_some() {
             return Ok(());
         }
-        self.target_disk = TargetDisk::of(items);
+        self.target_disk = TargetDisk::of(items.iter().filter_map(|item| item.target.new_name()));
         let Some(takes) = self.target_disk.in_order else { return Ok(()) };
         self.options.tuning.ignore_holes = true;
         in_order_target::check(takes, (&self.options, self.pieces.is_some()), &self.target.to_string())

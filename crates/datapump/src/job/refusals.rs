@@ -5,9 +5,9 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::{Job, JobKind};
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::Sync;
-use crate::target::place::Place;
 use crate::target::{Item, Target, UNSAFE_LINK};
 use datapump_engine::os::linux::KernelCall;
 use datapump_files::disk::FileKind;

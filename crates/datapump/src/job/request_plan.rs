@@ -6,10 +6,10 @@ use std::ffi::OsStr;
 
 use datapump_core::{Shape, StripeMap};
 
-use crate::job::defaults::Reads;
+use crate::place::{Fill, Place};
 use crate::run::settings::Settings;
+use crate::setup::defaults::Reads;
 use crate::setup::options::{Options, Selection};
-use crate::target::place::{Fill, Place};
 use crate::target::{Item, Target};
 use crate::tree::folder::origin::remote_facts::AheadRequest;
 use crate::tree::rules::name_flags;

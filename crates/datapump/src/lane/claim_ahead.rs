@@ -7,43 +7,44 @@
 use std::sync::Arc;
 
 use datapump_core::Extent;
+use datapump_transport::NetFault;
 
 use super::Lane;
 use crate::file::task::Task;
+use crate::run::MoverRun;
 use crate::run::plan::Claim;
-use crate::run::{Shared, Work};
 
 impl Lane<'_> {
     /// What comes next: what was claimed ahead, or what the plan has.
-    pub(super) fn next_claim(&mut self) -> Claim<Work> {
+    pub(super) fn next_claim(&mut self) -> Result<Claim<()>, NetFault> {
         let claim = match self.claimed_ahead.pop_front() {
             Some((task, extent)) => Claim::Piece(task, extent),
-            None => self.claim_and_request(),
+            None => self.claim_and_request()?,
         };
         if matches!(claim, Claim::Piece(..)) && self.reads_on() {
             self.claim_ahead();
         }
-        claim
+        Ok(claim)
     }
 
     /// Whether blocks are requested so; what is known of the path by now is followed.
     fn reads_on(&mut self) -> bool {
-        let reads_on = reads_on(self.shared);
-        if let Some(remote_host) = self.shared.remote_host.as_ref().filter(|_| reads_on) {
-            let request_bytes = self.shared.settings.shape.request_bytes;
-            self.performer.follow(remote_host.round_trip_ns(), request_bytes);
+        let reads_on = reads_on(self.run);
+        if let Some(host) = self.run.block_host.as_ref().filter(|_| reads_on) {
+            let request_bytes = self.run.settings.shape.request_bytes;
+            self.performer.follow(host.round_trip_ns(), request_bytes);
         }
         reads_on
     }
 
-    fn claim_and_request(&mut self) -> Claim<Work> {
-        let claim = self.shared.plan.claim(self.worker.asker());
+    fn claim_and_request(&mut self) -> Result<Claim<()>, NetFault> {
+        let claim = self.worker.claim()?;
         if let Claim::Piece(task, extent) = &claim
             && self.reads_on()
         {
             self.request_ahead(task, *extent);
         }
-        claim
+        Ok(claim)
     }
 
     /// As much as fills the path: each lane has its part of it. A file that the path holds whole is cut for as few
@@ -55,7 +56,7 @@ impl Lane<'_> {
         while is_requested
             && !self.stopping
             && self.performer.may_announce(self.lanes())
-            && let Some((task, extent)) = self.shared.plan.claim_ahead()
+            && let Some((task, extent)) = self.owner.plan().claim_ahead()
         {
             is_requested = self.request_ahead(&task, extent);
             self.claimed_ahead.push_back((task, extent));
@@ -64,14 +65,13 @@ impl Lane<'_> {
 
     /// Lanes that move pieces of large files.
     fn lanes(&self) -> u32 {
-        let settings = &self.shared.settings;
-        let lanes =
-            settings.options.tuning.lanes.unwrap_or(settings.usual_lanes).max(self.shared.gate.open());
+        let settings = &self.run.settings;
+        let lanes = settings.options.tuning.lanes.unwrap_or(settings.usual_lanes).max(self.run.gate.open());
         lanes.min(settings.lanes_for_pieces.try_into().unwrap_or(u32::MAX)).max(1)
     }
 
     fn request_ahead(&mut self, task: &Arc<Task>, extent: Extent) -> bool {
-        let request_bytes = self.shared.settings.shape.request_bytes;
+        let request_bytes = self.run.settings.shape.request_bytes;
         let announced = task.source.announce(&mut self.performer, extent, request_bytes);
         announced.unwrap_or_else(|fault| self.lose(&fault, false))
     }
@@ -79,6 +79,6 @@ impl Lane<'_> {
 
 /// Whether blocks are requested before they have slots: over a long path, unless a rate is to be kept, which sockets
 /// full of blocks would not.
-pub(super) fn reads_on(shared: &Shared<'_>) -> bool {
-    shared.rates.is_empty() && shared.remote_host.as_ref().is_some_and(|remote_host| remote_host.reads_on())
+pub(super) fn reads_on(run: &MoverRun<'_>) -> bool {
+    run.rates.is_empty() && run.block_host.as_ref().is_some_and(|host| host.reads_on())
 }

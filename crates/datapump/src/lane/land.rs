@@ -12,9 +12,9 @@ use crate::end::Source;
 use crate::file::fault;
 use crate::file::finish;
 use crate::file::task::Task;
+use crate::place::Fill;
 use crate::problem::{Operation, Problem};
 use crate::report::watch::Watch;
-use crate::target::place::Fill;
 use datapump_files::resume::Journal;
 
 impl Lane<'_> {
@@ -43,13 +43,13 @@ impl Lane<'_> {
     /// Nothing is called back before a stop: what answers so by itself has failed.
     #[cold]
     fn cancelled(&self) -> Settled {
-        let is_asked_for = self.stopping || self.shared.is_stopping() || self.performer.is_cut();
+        let is_asked_for = self.stopping || self.run.is_stopping() || self.performer.is_cut();
         if is_asked_for { Settled::Cancelled } else { Settled::Failed(Errno::ECANCELED.0) }
     }
 
     #[inline]
     pub(super) fn filled(&mut self, slot: u32, block: Block) {
-        if self.shared.settings.null_fill == Some(Fill::Overwritten) {
+        if self.run.settings.null_fill == Some(Fill::Overwritten) {
             self.overwrite(slot, block);
         }
         if self.hashed_for_link(slot, block) {
@@ -65,7 +65,7 @@ impl Lane<'_> {
         let _stage = within(CpuStage::Hash);
         let start_ns = self.now_ns();
         let bytes = self.performer.engine.bytes(Slot(slot));
-        match self.shared.settings.hook {
+        match self.run.settings.hook {
             Some(hook) => hook.inspect(block.at, &bytes[..block.len as usize]),
             None => hash.add(block, bytes),
         }
@@ -80,7 +80,7 @@ impl Lane<'_> {
         if !is_null {
             return;
         }
-        let Some(hook) = self.shared.settings.hook else {
+        let Some(hook) = self.run.settings.hook else {
             let value = (block.at >> 10) as u8;
             return self.performer.engine.bytes_mut(Slot(slot))[..block.len as usize].fill(value);
         };
@@ -91,7 +91,7 @@ impl Lane<'_> {
         self.performer.waits.hashing += self.now_ns() - start_ns;
     }
 
-    /// Counts a block that landed. The task's counter is shared and costs a locked instruction, so blocks are told to
+    /// Counts a block that landed. The task's counter is run and costs a locked instruction, so blocks are told to
     /// it in batches: at the latest when the next extent is claimed.
     #[inline]
     pub(super) fn landed(&mut self, slot: u32, block: Block) {
@@ -122,7 +122,7 @@ impl Lane<'_> {
             && let Err(errno) = told(journal, block)
         {
             // Nothing that comes now would mend it: the rest is not waited for.
-            finish::fail(self.shared, task, Problem::system(Operation::Sync, &task.target_name, errno.0));
+            finish::fail(self.owner, task, Problem::system(Operation::Sync, &task.target_name, errno.0));
         }
         if let Some(hash) = task.hash.as_ref().filter(|_| task.source.gives_sums()) {
             self.performer.hashes[slot as usize].take().into_iter().for_each(|block| hash.insert(block));
@@ -131,7 +131,7 @@ impl Lane<'_> {
 
     /// A small file is closed as soon as it is done: a process may have few files open.
     pub(super) fn let_go(&mut self, slot: u32) {
-        if self.shared.settings.has_trees && self.is_small(slot) {
+        if self.run.settings.has_trees && self.is_small(slot) {
             let done = self.tasks[slot as usize].take();
             let is_done = |task: &Arc<Task>| done.as_ref().is_some_and(|done| done.number == task.number);
             let current = self.current.take().filter(|current| !is_done(current));
@@ -162,7 +162,7 @@ impl Lane<'_> {
     }
 
     pub(super) fn finish(&mut self, task: Arc<Task>) {
-        finish::finish(self.shared, &mut self.performer.waits, task);
+        finish::finish(self.owner, &mut self.performer.waits, task);
     }
 
     pub(super) fn failed(&mut self, slot: u32, fault: PumpFault) {
@@ -170,7 +170,7 @@ impl Lane<'_> {
         if self.refused_far(task.number, fault::told(fault)) {
             return;
         }
-        finish::faulted(self.shared, &task, fault);
+        finish::faulted(self.owner, &task, fault);
     }
 
     /// Sleeps until the rate limits admit so many bytes.
@@ -178,10 +178,10 @@ impl Lane<'_> {
         self.performer.submit();
         let _stage = within(CpuStage::Waiting);
         let start_ns = self.now_ns();
-        let shared = self.shared;
+        let run = self.run;
         // A session that is lost is not slept for.
-        let stopped = || shared.is_stopping() || self.performer.is_cut();
-        shared.rates.iter().for_each(|rate| rate.admit(bytes, &stopped));
+        let stopped = || run.is_stopping() || self.performer.is_cut();
+        run.rates.iter().for_each(|rate| rate.admit(bytes, &stopped));
         self.performer.waits.rate_limit += self.now_ns() - start_ns;
         self.tell_charged();
     }

@@ -8,15 +8,15 @@ use datapump_engine::{CpuStage, Slot, meter::within};
 use datapump_transport::NetFault;
 
 use super::Lane;
-use crate::end::{Connection, SendLane, Trouble};
+use crate::end::{BlockSender, Connection, Trouble};
 use crate::file::fault;
 use crate::file::hash::BlockHash;
 
 impl Lane<'_> {
     /// The connection over which blocks are sent.
-    pub(super) fn send_lane(&mut self) -> Option<&mut SendLane> {
+    pub(super) fn send_lane(&mut self) -> Option<&mut dyn BlockSender> {
         match &mut self.performer.connection {
-            Connection::Send(lane) => Some(lane),
+            Connection::Send(lane) => Some(&mut **lane),
             Connection::None | Connection::Receive(_) => None,
         }
     }
@@ -24,8 +24,8 @@ impl Lane<'_> {
     /// What the other host said of a block that it could not give.
     pub(super) fn trouble(&self, request: Request, trouble: Trouble) {
         let task = self.tasks[request.slot as usize].as_ref().expect("a slot in use has a task");
-        let Some(remote_host) = &self.shared.remote_host else { return };
-        let _ = task.trouble.set(fault::of_trouble(task, trouble, request.block.at, remote_host.place()));
+        let Some(host) = &self.run.block_host else { return };
+        let _ = task.trouble.set(fault::of_trouble(task, trouble, request.block.at, host.place()));
     }
 
     /// A block is there: its hash came with it, or is taken now to be sent with it. False if this lane has no
@@ -45,7 +45,7 @@ impl Lane<'_> {
                 // What came is a digest, and the slot holds other bytes.
                 return task.source.gives_sums();
             }
-            Connection::Send(_) if self.shared.settings.options.network.unhashed => return true,
+            Connection::Send(_) if self.run.settings.options.network.unhashed => return true,
             Connection::Send(_) => {}
         }
         self.performer.submit();
@@ -77,9 +77,9 @@ impl Lane<'_> {
 
     /// The connection is lost, and with it the session: nothing more is posted, and what was requested has failed.
     pub(super) fn lose<T>(&mut self, fault: &NetFault, answer: T) -> T {
-        if let Some(remote_host) = &self.shared.remote_host {
-            let problem = remote_host.lost(fault);
-            self.shared.ledger.report(problem);
+        if let Some(host) = &self.run.block_host {
+            let problem = host.lost(fault);
+            self.run.ledger.report(problem);
         }
         let lost = self.performer.hang_up();
         self.check_cancel();

@@ -26,7 +26,7 @@ impl Lane<'_> {
             self.own(slot, block.file);
         }
         let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
-        let has_trees = self.shared.settings.has_trees;
+        let has_trees = self.run.settings.has_trees;
         let is_small = || has_trees && task.is_small();
         let performer = &mut self.performer;
         match transfer {

@@ -29,9 +29,9 @@ use crate::net::folder::convert::to_wire;
 use crate::net::server::Server;
 use crate::net::server::control::{Control, boxes};
 use crate::net::server::serve_options::ServeOptions;
+use crate::place::Place;
 use crate::setup::budget::Budget;
 use crate::setup::platform::Platform;
-use crate::target::place::Place;
 use datapump_files::disk::Disk;
 
 const WAIT_MAX: Duration = Duration::from_secs(20);

@@ -37,13 +37,13 @@ use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::net::server::served_connection::ServedConnection;
+use crate::place::{Place, Remote};
+use crate::report::event::Event;
 use crate::report::{Report, RoundTrips};
-use crate::run::Shared;
-use crate::run::event::Event;
 use crate::setup::budget::Budget;
 use crate::setup::options::{EngineChoice, FollowLinks, Options, Selection, Sync, Update};
 use crate::setup::platform::Platform;
-use crate::target::place::{Place, Remote};
+use crate::tree::Shared;
 
 use path::{ConnectionPairs, SteppedPath};
 

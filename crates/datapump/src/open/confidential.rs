@@ -12,7 +12,7 @@ use datapump_engine::Handle;
 use crate::open::held::{Held, Original};
 use crate::open::resumed;
 use crate::problem::{Problem, shown_path};
-use crate::run::Shared;
+use crate::run::MoverRun;
 use datapump_files::attributes::keep::Keep;
 use datapump_files::commit::StagedFile;
 use datapump_files::commit::in_order::InOrder;
@@ -60,39 +60,38 @@ pub(crate) fn lets_more_in(there: &Meta, source: &Meta) -> bool {
 }
 
 /// How a file gets its bytes, where that is in order. One that takes bytes anywhere can be written where it is.
-pub(crate) fn in_order_at(shared: &Shared<'_>, at: &PathAt) -> Option<InOrder> {
-    let takes = shared.settings.in_order_on(|| at.folder_device().ok())?;
-    let is_in_place =
-        shared.settings.options.durability.inplace && !takes.refuses_gaps && at.metadata().is_ok();
+pub(crate) fn in_order_at(run: &MoverRun<'_>, at: &PathAt) -> Option<InOrder> {
+    let takes = run.settings.in_order_on(|| at.folder_device().ok())?;
+    let is_in_place = run.settings.options.durability.inplace && !takes.refuses_gaps && at.metadata().is_ok();
     (!is_in_place).then_some(takes)
 }
 
 /// Opens a target that is written in order.
 pub(crate) fn in_order(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     (at, takes): (&PathAt, InOrder),
     original: Option<&Original>,
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
     let stays_open =
-        |existing: &Handle| cannot_be_closed(existing, original, shared.settings.options.attributes.keep);
+        |existing: &Handle| cannot_be_closed(existing, original, run.settings.options.attributes.keep);
     StagedFile::replacing_in_order(at, takes, &stays_open, siblings)
 }
 
 /// Opens a target that is written where it is; a new one if that stays open to others.
 pub(crate) fn in_place(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     at: &PathAt,
     original: Option<&Original>,
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
-    resumed::forget(shared, || at.folder_to_sync().ok(), (at.name().unwrap_or_default(), &at.path));
+    resumed::forget(run, || at.folder_to_sync().ok(), (at.name().unwrap_or_default(), &at.path));
     let staged = StagedFile::in_place(at, siblings)?;
-    let keep = shared.settings.options.attributes.keep;
-    if shared.settings.pieces.is_none() && stays_open(&staged, original, keep) {
+    let keep = run.settings.options.attributes.keep;
+    if run.settings.pieces.is_none() && stays_open(&staged, original, keep) {
         let (path, why) = (shown_path(&at.path), "because others could read it");
         let words = format!("'{path}': its mode cannot be set; it is replaced by a new file, {why}");
-        shared.ledger.warn(words);
+        run.ledger.warn(words);
         return StagedFile::replacing(at, None, siblings);
     }
     Ok(staged)

@@ -6,8 +6,6 @@
 //!
 //! Must not know: paths, how the ways are performed.
 
-pub(super) mod facts;
-
 use crate::setup::options::{Choice, Options, Sync};
 
 /// Below this a direct request costs more than it saves.

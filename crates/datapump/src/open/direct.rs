@@ -7,20 +7,20 @@ use std::path::Path;
 use datapump_engine::Handle;
 
 use crate::problem::{Operation, Problem};
-use crate::run::Shared;
+use crate::run::MoverRun;
 use crate::setup::options::Choice;
 use datapump_files::disk::FileCalls;
 
 const PAGE_BYTES: u32 = 4096;
 
 /// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.
-pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
+pub(crate) fn direct(run: &MoverRun<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
     let Some(handle) = handle else { return Ok(false) };
-    let demanded = shared.settings.options.tuning.direct == Choice::Always;
+    let demanded = run.settings.options.tuning.direct == Choice::Always;
     let align_bytes = handle.direct_alignment_bytes();
     // Whole pages: a buffered tail must share none with a direct request.
     let unit_bytes = align_bytes.max(PAGE_BYTES);
-    let request_bytes = shared.settings.shape.request_bytes;
+    let request_bytes = run.settings.shape.request_bytes;
     if !request_bytes.is_multiple_of(unit_bytes) || align_bytes > PAGE_BYTES {
         let nearest = (request_bytes.saturating_add(unit_bytes / 2) / unit_bytes).max(1) * unit_bytes;
         let words = format!(
@@ -31,7 +31,7 @@ pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) 
     }
     match handle.set_direct() {
         Ok(()) => Ok(true),
-        Err(errno) if demanded && !shared.settings.platform.is_simulated() => {
+        Err(errno) if demanded && !run.settings.platform.is_simulated() => {
             Err(Problem::system(Operation::OpenDirectly, name, errno.0))
         }
         Err(_) => Ok(false),

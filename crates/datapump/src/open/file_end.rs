@@ -9,36 +9,36 @@ use datapump_files::commit::StagedFile;
 use datapump_files::disk::FileCalls;
 
 use crate::end::FileEnd;
-use crate::run::Shared;
+use crate::run::MoverRun;
 
 /// The end that is read, or compared.
-pub(crate) fn of_source(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
-    let flags = TransferFlags { uncached: shared.settings.options.tuning.uncached, durable: false };
+pub(crate) fn of_source(run: &MoverRun<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
+    let flags = TransferFlags { uncached: run.settings.options.tuning.uncached, durable: false };
     FileEnd { flags, ..file_end(handle, direct) }
 }
 
 /// The end that is written.
-fn of_sink(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
-    let options = &shared.settings.options;
+fn of_sink(run: &MoverRun<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
+    let options = &run.settings.options;
     let flags = TransferFlags { uncached: options.tuning.uncached, durable: options.measuring.dsync };
     FileEnd { flags, ..file_end(handle, direct) }
 }
 
 /// A file that gets a name. What an earlier run left may hold other bytes where the source has zeros.
-pub(crate) fn of_staged(shared: &Shared<'_>, staged: &StagedFile, direct: bool) -> FileEnd {
+pub(crate) fn of_staged(run: &MoverRun<'_>, staged: &StagedFile, direct: bool) -> FileEnd {
     let is_new = !staged.is_in_place() && !staged.is_in_order() && staged.earlier().is_none();
-    let skips_zeros = shared.settings.options.tuning.makes_holes && is_new;
-    FileEnd { skips_zeros, ..of_sink(shared, Arc::clone(&staged.handle), direct) }
+    let skips_zeros = run.settings.options.tuning.makes_holes && is_new;
+    FileEnd { skips_zeros, ..of_sink(run, Arc::clone(&staged.handle), direct) }
 }
 
 /// A device: it cannot be cut off behind a padded tail, so its tail is written through `buffered`.
 pub(crate) fn of_device(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     handle: Arc<Handle>,
     buffered: Arc<Handle>,
     direct: bool,
 ) -> FileEnd {
-    FileEnd { buffered: Some(buffered), ..of_sink(shared, handle, direct) }
+    FileEnd { buffered: Some(buffered), ..of_sink(run, handle, direct) }
 }
 
 fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {

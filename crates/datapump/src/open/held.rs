@@ -2,6 +2,7 @@
 //!
 //! Must not know: tasks, where the copy goes.
 
+use std::ffi::CString;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -9,14 +10,16 @@ use std::sync::{Arc, OnceLock};
 
 use datapump_engine::Handle;
 
+use crate::end::RemoteBlocks;
 use crate::file::copied::CopiedContent;
-use crate::net::folder::remote_host::RemoteFile;
 use crate::problem::Problem;
-use crate::target::listed::Attributes;
 use datapump_files::disk::{FileKind, Folder, Meta};
 use datapump_files::holes::ByteRanges;
 use datapump_files::identity::tick::TimeLook;
 use datapump_files::identity::{SourceChange, unsettled};
+
+/// Extended attributes that the other side told; without a value those that it could not read.
+pub(crate) type Attributes = Vec<(CString, Option<Vec<u8>>)>;
 
 /// The source as it was when the copy began, to see later whether it changed.
 #[derive(Debug)]
@@ -90,7 +93,7 @@ pub(crate) enum Held {
 /// A source file that this host's system cannot open: what is known of it.
 pub(crate) trait Elsewhere: Debug + Send + Sync {
     /// It is requested of another host, over the lane's own connection.
-    fn remote_host(self: Arc<Self>) -> Option<Arc<RemoteFile>> {
+    fn remote_blocks(self: Arc<Self>) -> Option<Arc<dyn RemoteBlocks>> {
         None
     }
     /// Its length where it is no file but a pipe or null; `None` until its end.

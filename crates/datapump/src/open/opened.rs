@@ -32,7 +32,7 @@ impl Opened {
     pub(crate) fn file(original: Original, ranges: Option<ByteRanges>) -> Opened {
         let (handle, elsewhere) = match &original.held {
             Held::Here(handle) => (Some(Arc::clone(handle)), None),
-            Held::There(file) => (None, Arc::clone(file).remote_host().map(Source::RemoteHost)),
+            Held::There(file) => (None, Arc::clone(file).remote_blocks().map(Source::RemoteHost)),
         };
         let original = Some(original);
         Opened { handle, elsewhere, stripe: None, original, ranges, is_file: true, ordinary: true }

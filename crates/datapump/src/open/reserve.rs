@@ -6,7 +6,7 @@ use crate::open::copy_method::How;
 use crate::open::opened::Opened;
 use crate::open::stripe::target::OpenStripe;
 use crate::problem::{Class, Operation, Problem};
-use crate::run::Shared;
+use crate::run::MoverRun;
 use crate::setup::options::{Choice, Sync};
 use datapump_files::commit::StagedFile;
 use datapump_files::commit::compressed::Compression;
@@ -18,8 +18,8 @@ use datapump_files::holes::ByteRanges;
 const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
 
 /// The ranges, of a rehearsal as far as so many bytes of them.
-pub(crate) fn rehearsed(shared: &Shared<'_>, ranges: Option<ByteRanges>) -> Option<ByteRanges> {
-    match shared.settings.options.measuring.rehearsal_bytes {
+pub(crate) fn rehearsed(run: &MoverRun<'_>, ranges: Option<ByteRanges>) -> Option<ByteRanges> {
+    match run.settings.options.measuring.rehearsal_bytes {
         Some(most) => ranges.map(|ranges| first_bytes(&ranges, most)),
         None => ranges,
     }
@@ -37,26 +37,21 @@ fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
 
 /// Whether a new file is compressed as it is written. Where neither a reservation nor direct I/O concerns it that is
 /// not asked.
-pub(crate) fn compression(
-    shared: &Shared<'_>,
-    staged: &StagedFile,
-    opened: &Opened,
-    how: How,
-) -> Compression {
-    let request_bytes = u64::from(shared.settings.shape.request_bytes);
+pub(crate) fn compression(run: &MoverRun<'_>, staged: &StagedFile, opened: &Opened, how: How) -> Compression {
+    let request_bytes = u64::from(run.settings.shape.request_bytes);
     let total = opened.ranges.as_deref().map(total_bytes);
     let is_sparse = || opened.original.as_ref().is_some_and(|it| Some(it.meta.size_bytes) != total);
     let is_small = total.is_some_and(|bytes| bytes <= request_bytes) && !is_sparse();
     if staged.is_in_order() || is_small && !how.sink_direct {
         Compression::Never
     } else {
-        shared.compressions.of(&staged.handle)
+        run.compressions.of(&staged.handle)
     }
 }
 
 /// Direct writes are not compressed, unless the user asks for direct I/O.
-pub(crate) fn compressible(shared: &Shared<'_>, how: How, compression: Compression) -> How {
-    let is_direct = how.sink_direct && shared.settings.options.tuning.direct != Choice::Always;
+pub(crate) fn compressible(run: &MoverRun<'_>, how: How, compression: Compression) -> How {
+    let is_direct = how.sink_direct && run.settings.options.tuning.direct != Choice::Always;
     if is_direct && compression == Compression::Cached {
         How { sink_direct: false, why: "the file system compresses: written through the page cache", ..how }
     } else {
@@ -67,7 +62,7 @@ pub(crate) fn compressible(shared: &Shared<'_>, how: How, compression: Compressi
 /// Reserves the target's room where a reservation tells more than the first write would, and defeats no compression.
 /// The time is the sink's.
 pub(crate) fn reserve(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     staged: &StagedFile,
     ranges: &[(u64, u64)],
     (meta, skips_zeros): (Option<&Meta>, bool),
@@ -83,15 +78,15 @@ pub(crate) fn reserve(
     let total = total_bytes(ranges);
     let length = meta.map_or(total, |meta| meta.size_bytes);
     let (is_sparse, is_compressed) = (total != length, compression != Compression::Never);
-    let options = shared.settings.options;
+    let options = run.settings.options;
     if options.measuring.rehearsal_bytes.is_some() {
         staged.has_room_to_rehearse(total)?;
-    } else if total <= u64::from(shared.settings.shape.request_bytes) && !is_sparse {
+    } else if total <= u64::from(run.settings.shape.request_bytes) && !is_sparse {
         return Ok(());
     }
     let is_small = options.durability.sync == Sync::None && total <= RESERVE_UNSYNCED_MIN_BYTES;
     let reserve = |ranges: &[(u64, u64)], length| {
-        shared.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(drop)
+        run.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(drop)
     };
     match options.measuring.rehearsal_bytes {
         Some(_) if !is_compressed => reserve(ranges, ranges.last().map_or(0, |range| range.1)),
@@ -103,7 +98,7 @@ pub(crate) fn reserve(
         _ => {
             let rooms = staged.rooms_of_folder();
             rooms.check_length(staged.path(), length)?;
-            if is_compressed { judge_scarce(shared, staged, &rooms, total) } else { Ok(()) }
+            if is_compressed { judge_scarce(run, staged, &rooms, total) } else { Ok(()) }
         }
     }
 }
@@ -113,7 +108,7 @@ fn total_bytes(ranges: &[(u64, u64)]) -> u64 {
 }
 
 /// How much it takes nobody knows before it is written. In place the old content is gone by then.
-fn judge_scarce(shared: &Shared<'_>, staged: &StagedFile, rooms: &Rooms, bytes: u64) -> Result<(), Problem> {
+fn judge_scarce(run: &MoverRun<'_>, staged: &StagedFile, rooms: &Rooms, bytes: u64) -> Result<(), Problem> {
     let Some(free_bytes) = rooms.free_bytes().filter(|free| bytes > *free) else { return Ok(()) };
     let words = room_words(Some(bytes), free_bytes);
     let held_bytes = staged.handle.meta().map_or(0, |held| held.size_bytes);
@@ -123,25 +118,25 @@ fn judge_scarce(shared: &Shared<'_>, staged: &StagedFile, rooms: &Rooms, bytes: 
         return Err(Problem::new(Class::NoSpace, Operation::Reserve, staged.path(), words));
     }
     let words = format!("{words}; it is copied all the same, since the file system may compress it");
-    shared.ledger.report_scarce(staged.path(), &words);
+    run.ledger.report_scarce(staged.path(), &words);
     Ok(())
 }
 
 /// The same of the members of a stripe, whose lengths say from here on that it is not whole.
 pub(crate) fn of_stripe(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     stripe: &OpenStripe,
     ranges: Option<&[(u64, u64)]>,
 ) -> Result<(), Problem> {
-    let options = shared.settings.options;
+    let options = run.settings.options;
     let Some(&(_, end)) = ranges.and_then(|ranges| ranges.last()) else { return Ok(()) };
     let is_reserved = !options.tuning.no_reserve
         && (options.durability.sync != Sync::None || end > RESERVE_UNSYNCED_MIN_BYTES);
-    shared.aside(
+    run.aside(
         |waits| &mut waits.reserving,
         || {
             if is_reserved {
-                stripe.reserve(end, &shared.compressions)?;
+                stripe.reserve(end, &run.compressions)?;
             }
             stripe.mark_unfinished(end)
         },

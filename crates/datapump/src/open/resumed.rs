@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::open::copy_method::How;
 use crate::open::held::{Held, Original};
 use crate::problem::shown_path;
-use crate::run::Shared;
+use crate::run::MoverRun;
 use crate::setup::options::Sync;
 use datapump_files::commit::StagedFile;
 use datapump_files::commit::temporary::remove_partial_of;
@@ -20,23 +20,23 @@ use datapump_files::resume::{self, ResumeRequest, Syncing};
 const MIN_BYTES: u64 = 64 << 20;
 
 /// Whether a file is large enough, and written in such a way, that a later run could go on with it.
-pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -> Option<ResumeRequest> {
-    let options = shared.settings.options;
+pub(crate) fn wish(run: &MoverRun<'_>, original: Option<&Original>, how: How) -> Option<ResumeRequest> {
+    let options = run.settings.options;
     let (min_bytes, at_once) =
-        if shared.settings.platform.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
+        if run.settings.platform.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
     let original = original.filter(|original| original.watched && original.meta.size_bytes >= min_bytes)?;
     // To verify is to compare with what the source gave, and of what an earlier run wrote that is not known any more.
-    let is_wanted = shared.settings.writes
+    let is_wanted = run.settings.writes
         && !options.durability.no_resume
         && !options.durability.inplace
         && !options.durability.verify;
     // A later run that hashes would take over what this one got without.
-    let is_wanted = is_wanted && !options.network.unhashed && shared.settings.in_order.is_none();
+    let is_wanted = is_wanted && !options.network.unhashed && run.settings.in_order.is_none();
     if !is_wanted || how.in_kernel {
         return None;
     }
-    let lanes = options.tuning.lanes.unwrap_or(shared.settings.usual_lanes).max(shared.gate.most());
-    let depths = u64::from(shared.settings.shape.source_depth_max + shared.settings.shape.sink_depth);
+    let lanes = options.tuning.lanes.unwrap_or(run.settings.usual_lanes).max(run.gate.most());
+    let depths = u64::from(run.settings.shape.source_depth_max + run.settings.shape.sink_depth);
     let is_unsynced = options.durability.sync == Sync::None;
     let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
     Some(ResumeRequest {
@@ -47,7 +47,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
         under_way_bytes: if waits_for_sync {
             u64::MAX
         } else {
-            u64::from(lanes) * depths * u64::from(shared.settings.shape.request_bytes)
+            u64::from(lanes) * depths * u64::from(run.settings.shape.request_bytes)
         },
         syncing: match &original.held {
             _ if is_unsynced => Syncing::Never,
@@ -64,11 +64,11 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
 
 /// With `--no-resume` nothing is left of an earlier copy of the file, also where this one takes no name beside it.
 pub(crate) fn forget(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     folder: impl FnOnce() -> Option<Folder>,
     (name, path): (&OsStr, &Path),
 ) {
-    if !shared.settings.options.durability.no_resume || !shared.settings.writes {
+    if !run.settings.options.durability.no_resume || !run.settings.writes {
         return;
     }
     if let Some(folder) = folder() {
@@ -79,13 +79,13 @@ pub(crate) fn forget(
 /// Leaves out the ranges that an earlier run wrote, and tells so. A source that was young for that run is so for this
 /// one: the copy is compared with it before it counts.
 pub(crate) fn go_on(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     (staged, name): (&StagedFile, &Path),
     original: Option<&mut Original>,
     ranges: &mut Vec<(u64, u64)>,
 ) {
     if let Some(words) = &staged.starts_over {
-        shared.ledger.warn(format!("'{}': {words}; it starts over", shown_path(name)));
+        run.ledger.warn(format!("'{}': {words}; it starts over", shown_path(name)));
     }
     let Some(earlier) = staged.earlier() else { return };
     original.into_iter().for_each(|original| original.look.is_young |= !earlier.is_settled());
@@ -93,17 +93,15 @@ pub(crate) fn go_on(
     let all_bytes = total(ranges);
     *ranges = earlier.missing(ranges);
     let resumed_bytes = all_bytes - total(ranges);
-    let mut tally = shared.ledger.tally();
+    let mut tally = run.ledger.tally();
     tally.resumed_bytes += resumed_bytes;
     tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
     drop(tally);
-    if shared.settings.has_trees {
+    if run.settings.has_trees {
         // What a tree has to move is added up as it is found, without this.
-        shared.ledger.watch.add_present(0, resumed_bytes);
+        run.ledger.watch.add_present(0, resumed_bytes);
     } else {
-        shared.ledger.watch.skipped(resumed_bytes);
+        run.ledger.watch.skipped(resumed_bytes);
     }
-    shared
-        .ledger
-        .note(|| format!("'{}': resumes at byte {resumed_bytes} of an earlier copy", shown_path(name)));
+    run.ledger.note(|| format!("'{}': resumes at byte {resumed_bytes} of an earlier copy", shown_path(name)));
 }

@@ -20,23 +20,23 @@ use super::reserve;
 use crate::end::{Sink, StripeEnd};
 use crate::open::stripe::held::HeldStripe;
 use crate::open::stripe::target::OpenStripe;
+use crate::place::stripe::Stripe;
 use crate::problem::{Operation, Problem};
-use crate::run::Shared;
-use crate::target::stripe::Stripe;
+use crate::run::MoverRun;
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta};
 use datapump_files::holes::mapped;
 use datapump_files::identity::changed;
 use datapump_files::identity::tick::{self, TimeLook};
 
 /// Opens the members. What they are is looked at again: it may be another stripe by now.
-pub(super) fn open(shared: &Shared<'_>, stripe: &Stripe) -> Result<(Opened, Arc<HeldStripe>), Problem> {
-    let disk = &shared.settings.platform.disk;
+pub(crate) fn open(run: &MoverRun<'_>, stripe: &Stripe) -> Result<(Opened, Arc<HeldStripe>), Problem> {
+    let disk = &run.settings.platform.disk;
     let mut source = stripe.source(disk)?;
-    source.check_devices(shared.settings.options.place.devices)?;
+    source.check_devices(run.settings.options.place.devices)?;
     let (mut handles, mut looks) = (Vec::new(), Vec::new());
     for (path, seen) in source.members.paths.iter().zip(&mut source.metas) {
         let now_ns = tick::now_ns();
-        let (handle, now) = open_member(shared, path, seen)?;
+        let (handle, now) = open_member(run, path, seen)?;
         looks.push(TimeLook::new(now_ns, handle.room().magic, &now));
         handles.push(Arc::new(handle));
         *seen = now;
@@ -49,14 +49,14 @@ pub(super) fn open(shared: &Shared<'_>, stripe: &Stripe) -> Result<(Opened, Arc<
     let there: Arc<dyn Elsewhere> = Arc::clone(&held) as Arc<dyn Elsewhere>;
     let path = PathBuf::from(stripe.to_string());
     let original = Original::new(path, (Held::There(there), meta, TimeLook::default()));
-    shared.ledger.note(|| format!("'{stripe}': {}, {bytes} bytes", held.source.members.words()));
+    run.ledger.note(|| format!("'{stripe}': {}, {bytes} bytes", held.source.members.words()));
     Ok((Opened { ordinary: bytes > 0, ..Opened::file(original, Some(vec![(0, bytes)])) }, held))
 }
 
 /// Opens a member, and says what it is before its first byte is read.
-fn open_member(shared: &Shared<'_>, path: &Path, seen: &Meta) -> Result<(Handle, Meta), Problem> {
+fn open_member(run: &MoverRun<'_>, path: &Path, seen: &Meta) -> Result<(Handle, Meta), Problem> {
     let system = |errno: Errno| Problem::system(Operation::Open, path, errno.0);
-    let handle = shared.settings.platform.disk.open(path, Access::Read).map_err(system)?;
+    let handle = run.settings.platform.disk.open(path, Access::Read).map_err(system)?;
     let now = handle.meta().map_err(system)?;
     if (now.device, now.inode, now.kind) != (seen.device, seen.inode, seen.kind) {
         return Err(changed(path, "was replaced by another file", true));
@@ -64,7 +64,7 @@ fn open_member(shared: &Shared<'_>, path: &Path, seen: &Meta) -> Result<(Handle,
     if now.kind != FileKind::Regular {
         return Ok((handle, *seen));
     }
-    let now = mapped::believed(&handle, now, &shared.stop).map_err(system)?;
+    let now = mapped::believed(&handle, now, &run.stop).map_err(system)?;
     if now.size_bytes == seen.size_bytes {
         Ok((handle, now))
     } else {
@@ -73,19 +73,19 @@ fn open_member(shared: &Shared<'_>, path: &Path, seen: &Meta) -> Result<(Handle,
 }
 
 /// The end of a stripe that is written; whether all of it goes past the page cache.
-pub(super) fn sink(shared: &Shared<'_>, stripe: &OpenStripe, how: How) -> Result<(Sink, bool), Problem> {
+pub(super) fn sink(run: &MoverRun<'_>, stripe: &OpenStripe, how: How) -> Result<(Sink, bool), Problem> {
     let (mut members, mut all_direct) = (Vec::new(), how.sink_direct);
     for member in &stripe.members {
         let path = member.at.path.clone();
         // Before the other becomes direct: both are opened alike.
         let buffered = Arc::new(member.open_again()?);
-        let how = reserve::compressible(shared, how, shared.compressions.of(&member.handle));
-        let is_direct = how.sink_direct && direct(shared, Some(&member.handle), &path)?;
+        let how = reserve::compressible(run, how, run.compressions.of(&member.handle));
+        let is_direct = how.sink_direct && direct(run, Some(&member.handle), &path)?;
         all_direct &= is_direct;
-        members.push((path, file_end::of_device(shared, Arc::clone(&member.handle), buffered, is_direct)));
+        members.push((path, file_end::of_device(run, Arc::clone(&member.handle), buffered, is_direct)));
     }
-    let shape = shared.settings.shape;
-    shared.ledger.note(|| {
+    let shape = run.settings.shape;
+    run.ledger.note(|| {
         let (name, words) = (crate::problem::shown_path(&stripe.name), stripe.words());
         let (request_bytes, depth) = (shape.request_bytes, shape.sink_depth);
         format!(

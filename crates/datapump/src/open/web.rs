@@ -11,10 +11,10 @@ use datapump_transport::WebFile;
 use super::held::{Elsewhere, Held, Original};
 use super::opened::Opened;
 use crate::end::Source;
+use crate::open::held::Attributes;
+use crate::place::web::{self, Web};
 use crate::problem::{Operation, Problem};
-use crate::run::Shared;
-use crate::target::listed::Attributes;
-use crate::target::web::{self, Web};
+use crate::run::MoverRun;
 use datapump_files::disk::{FileKind, Meta};
 use datapump_files::identity::SourceChange;
 use datapump_files::identity::tick::TimeLook;
@@ -31,7 +31,7 @@ struct HeldWeb {
 }
 
 /// What was opened when the place was looked at.
-pub(super) fn open(shared: &Shared<'_>, web: &Web) -> Result<Opened, Problem> {
+pub(crate) fn open(run: &MoverRun<'_>, web: &Web) -> Result<Opened, Problem> {
     let path = PathBuf::from(web.to_string());
     let Some(file) = web.opened() else {
         return Err(Problem::new(Class::Io, Operation::Open, &path, "was not looked at"));
@@ -46,9 +46,8 @@ pub(super) fn open(shared: &Shared<'_>, web: &Web) -> Result<Opened, Problem> {
     let elsewhere = Some(Source::Web(Arc::clone(file)));
     if !file.has_ranges() {
         if file.bytes() != Some(0) {
-            let starts_over =
-                if shared.settings.writes { ", and a copy that is cut starts over" } else { "" };
-            shared.ledger.notice(format!("'{web}': {ONE_STREAM}{starts_over}"));
+            let starts_over = if run.settings.writes { ", and a copy that is cut starts over" } else { "" };
+            run.ledger.notice(format!("'{web}': {ONE_STREAM}{starts_over}"));
         }
         let ranges = file.bytes().map(|bytes| vec![(0, bytes)]);
         // What came in one body is of one state.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::run::event::Event;
+use crate::report::event::Event;
 
 /// A job that ended with another status than 0: its report, and the first problem that it had. Of a comparison that is
 /// any difference. Shown it is the problem, and how many more there were.

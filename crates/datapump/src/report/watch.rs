@@ -19,7 +19,7 @@ use crate::report::at_hand::AtHand;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::setup::options::Options;
 
-/// Counters of one job; share it with [`crate::Job::watch`] and read it from another thread.
+/// Counters of one job; share it with `Job::watch` and read it from another thread.
 #[derive(Debug)]
 pub struct Watch {
     lanes: Box<[Padded]>,

@@ -10,7 +10,7 @@ use crate::units::{bytes_words, counted, rate_words, time_words, with_commas};
 /// Below this a rate says how long a system call took.
 const RATED_NS: u64 = 10_000_000;
 /// What limited a shorter job is chance: a CPU that another program has for some milliseconds.
-pub(super) const CHANCE_NS: u64 = 100_000_000;
+pub(crate) const CHANCE_NS: u64 = 100_000_000;
 /// Of a shorter copy nobody asks what its bottleneck was, and what it waited for says little of a longer one.
 const BRIEF_NS: u64 = 1_000_000_000;
 /// Computing, and waiting for it.

@@ -10,12 +10,11 @@ use std::sync::Arc;
 use crate::problem::{AttributeKind, Class, Operation, Problem};
 use crate::report::not_kept::NotKept;
 use crate::setup::options::{Choice, Options, Update};
-use crate::target::{Item, Target};
 use datapump_files::attributes::given::Given;
 use datapump_files::commit::in_order::{InOrder, probe};
 use datapump_files::disk::{PathAt, file_meta, kind, magic};
 
-/// The file systems that the items go to.
+/// The file systems that files go to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TargetDisk {
     /// The first one that takes files in order, if some do.
@@ -26,11 +25,10 @@ pub(crate) struct TargetDisk {
 
 impl TargetDisk {
     /// Asks each file system once, and only what its type leaves open.
-    pub(crate) fn of(items: &[Item]) -> TargetDisk {
+    pub(crate) fn of<'at>(places: impl Iterator<Item = &'at PathAt>) -> TargetDisk {
         let (mut disk, mut devices) = (TargetDisk::default(), BTreeSet::new());
-        let places = items.iter().filter_map(|item| place(&item.target)?.known_folder());
         let mut last: Option<&Arc<File>> = None;
-        for (folder, _) in places {
+        for (folder, _) in places.filter_map(PathAt::known_folder) {
             let before = last.replace(folder);
             if before.is_some_and(|before| Arc::ptr_eq(before, folder)) {
                 continue;
@@ -59,14 +57,6 @@ pub(crate) fn refuse_below(folder: &File, path: &Path) -> Result<(), Problem> {
     let words = "takes each file in order and once, as object stores do, and the target that it is mounted in does not; \
                  copy to it by itself, and leave it out here (--exclude)";
     Err(Problem::new(Class::Refused, Operation::Enter, path, words))
-}
-
-/// Where names are made.
-fn place(target: &Target) -> Option<&PathAt> {
-    match target {
-        Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(at),
-        _ => None,
-    }
 }
 
 /// Refuses what such a file system cannot do at all.

@@ -12,14 +12,14 @@ use datapump_engine::{Errno, Handle};
 
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, shown_path};
 use crate::report::AskedAndGot;
+use crate::report::change::Change;
 use crate::report::cut_leaves::CutLeaves;
+use crate::report::event::Event;
 use crate::report::watch::Watch;
 use crate::run::cause::with_cause;
-use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
 use crate::run::in_order_target::is_reported;
-use crate::target::change::Change;
 use crate::units::with_commas;
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};

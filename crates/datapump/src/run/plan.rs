@@ -66,6 +66,52 @@ pub(crate) struct Plan<Work> {
     claim_bytes: u64,
 }
 
+/// The files of a plan, whatever work leads to them.
+pub(crate) trait FilePlan: Sync {
+    /// Enqueues a file's ranges for all lanes (`None`: until its end); it stays unsettled until [`FilePlan::settled`].
+    fn enqueue(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: BlockRoute);
+    /// Work, or a file that was enqueued, will bring nothing new any more.
+    fn settled(&self);
+    /// A piece of an open file, for who requests it before it has room for it.
+    fn claim_ahead(&self) -> Option<(Arc<Task>, Extent)>;
+    /// Something that was claimed is not done, because the run is stopping.
+    fn cut(&self);
+    /// A lane has failed, wherever that was.
+    fn lose_lane(&self);
+}
+
+impl<Work: Send> FilePlan for Plan<Work> {
+    fn enqueue(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: BlockRoute) {
+        task.share();
+        let unclaimed = ranges.map_or(Unclaimed::UntilEnd, |ranges| Unclaimed::Ranges(ranges.into()));
+        let mut state = self.state();
+        state.unsettled += 1;
+        state.open.push_back(OpenTask { task, unclaimed, way });
+        drop(state);
+        self.more.notify_all();
+    }
+
+    fn settled(&self) {
+        Plan::settled(self);
+    }
+
+    fn claim_ahead(&self) -> Option<(Arc<Task>, Extent)> {
+        match self.large(&mut self.state(), true) {
+            Some(Claim::Piece(task, extent)) => Some((task, extent)),
+            _ => None,
+        }
+    }
+
+    fn cut(&self) {
+        Plan::cut(self);
+    }
+
+    fn lose_lane(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).lane_lost = true;
+        self.more.notify_all();
+    }
+}
+
 /// What a lane got.
 #[derive(Debug)]
 pub(crate) enum Claim<Work> {
@@ -141,14 +187,6 @@ impl<Work> Plan<Work> {
         self.state().work.iter().take(most).filter_map(look).collect()
     }
 
-    /// A piece of an open file, for who requests it before it has room for it.
-    pub(crate) fn claim_ahead(&self) -> Option<(Arc<Task>, Extent)> {
-        match self.large(&mut self.state(), true) {
-            Some(Claim::Piece(task, extent)) => Some((task, extent)),
-            _ => None,
-        }
-    }
-
     /// A piece of an open file, or one to be opened by who has nothing else in hand.
     fn large(&self, state: &mut PlanState<Work>, has_own: bool) -> Option<Claim<Work>> {
         while let Some(open) = state.open.front_mut() {
@@ -203,16 +241,6 @@ impl<Work> Plan<Work> {
         self.more.notify_all();
     }
 
-    /// Puts a file's ranges up for claiming (`None`: until its end); it stays unsettled until [`Plan::settled`].
-    pub(crate) fn opened(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: BlockRoute) {
-        let unclaimed = ranges.map_or(Unclaimed::UntilEnd, |ranges| Unclaimed::Ranges(ranges.into()));
-        let mut state = self.state();
-        state.unsettled += 1;
-        state.open.push_back(OpenTask { task, unclaimed, way });
-        drop(state);
-        self.more.notify_all();
-    }
-
     /// Something that one lane has may bring more; call [`Plan::settled`] when it will not any more.
     pub(crate) fn hold(&self) {
         self.state().unsettled += 1;
@@ -221,12 +249,6 @@ impl<Work> Plan<Work> {
     /// Work, or a file that was put up, will bring nothing new any more.
     pub(crate) fn settled(&self) {
         self.state().unsettled -= 1;
-        self.more.notify_all();
-    }
-
-    /// A lane has failed, wherever that was.
-    pub(crate) fn lose_lane(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).lane_lost = true;
         self.more.notify_all();
     }
 
@@ -248,6 +270,22 @@ impl<Work> Plan<Work> {
         let no_pieces = !asker.moves_pieces || (state.open.is_empty() && state.later.is_empty());
         if state.work.is_empty() && no_pieces && state.unsettled > 0 {
             let _ = self.more.wait_timeout(state, WAIT_MAX);
+        }
+    }
+}
+
+impl<Work> Claim<Work> {
+    /// The same claim; its work goes to `keep`.
+    pub(crate) fn keeping_work(self, keep: impl FnOnce(Work)) -> Claim<()> {
+        match self {
+            Claim::Piece(task, extent) => Claim::Piece(task, extent),
+            Claim::Work(work) => {
+                keep(work);
+                Claim::Work(())
+            }
+            Claim::Own => Claim::Own,
+            Claim::NotYet => Claim::NotYet,
+            Claim::Never => Claim::Never,
         }
     }
 }

@@ -2,9 +2,7 @@
 //!
 //! Must not know: what is done with it.
 
-use std::collections::HashSet;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use datapump_core::Shape;
 use datapump_engine::sim::Random;
@@ -15,11 +13,9 @@ use datapump_engine::{
 
 use crate::end::QueuedNulls;
 use crate::file::block_hook::BlockHook;
+use crate::place::Fill;
 use crate::setup::options::{Options, Sync};
 use crate::setup::platform::Platform;
-use crate::target::Target;
-use crate::target::place::Fill;
-use crate::tree::names::backup::like_backups::LikeBackups;
 use datapump_files::commit::in_order::InOrder;
 
 /// The settings of a run.
@@ -28,18 +24,10 @@ pub(crate) struct Settings<'run> {
     pub(crate) options: &'run Options,
     /// The target as the user named it, if it is a path.
     pub(crate) target: Option<&'run Path>,
-    /// The names of targets that are called as backups beside them would be.
-    pub(crate) backup_names: HashSet<OsString>,
-    /// The same, and those that some file system may take for backups' names.
-    pub(crate) like_backups: LikeBackups,
-    /// A backup may replace the one before it, unless something else speaks against it.
-    pub(crate) replaces_backups: bool,
     /// The real name of each target, as far as the report has room.
     pub(crate) targets: Vec<String>,
     /// When the run began, by the clock of file systems.
     pub(crate) began_ns: i128,
-    /// What was named and goes from the source, once copied: each with where it goes.
-    pub(crate) moved: Vec<(PathBuf, Target)>,
     /// The target's file system takes each file in order, and once.
     pub(crate) in_order: Option<InOrder>,
     /// The `statfs(2)` type of the one folder in which all targets get their names.

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use super::{FOLLOW_INSTEAD, Hosts, Target, own_name};
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;
-use crate::target::place::Place;
 use datapump_core::selection::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 use datapump_files::followed::names_descriptor;

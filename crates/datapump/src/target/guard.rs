@@ -22,10 +22,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;
 use crate::target::Item;
-use crate::target::place::Place;
 use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::names::claims::Claims as NameOwners;
 use claims::TargetClaims;

@@ -13,15 +13,15 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::open::existing;
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
-use crate::run::event::Event;
+use crate::report::event::Event;
 use crate::setup::options::Options;
+use crate::target::existing;
 use crate::target::guard::GuardRules;
 use crate::target::guard::backups;
 use crate::target::guard::start::{CoveredSource, Start};
-use crate::target::place::Place;
-use crate::target::stripe::refusals;
+use crate::target::stripe_refusals;
 use crate::target::target_names::TargetNames;
 use crate::tree::names::backup::like_backups::LikeBackups;
 use datapump_core::selection::Select;
@@ -170,7 +170,7 @@ impl Goal<'_> {
             return Ok(None);
         };
         unsafe_remote_link(hosts, (number, source), &target, options).map_err(Unfit::All)?;
-        refusals::check_members_apart(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
+        stripe_refusals::check_members_apart(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }

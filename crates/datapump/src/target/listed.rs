@@ -2,7 +2,7 @@
 //!
 //! Must not know: what becomes of it.
 
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::fmt::Debug;
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
@@ -10,11 +10,9 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
+use crate::open::held::Attributes;
 use crate::setup::budget::Charge;
 use datapump_files::disk::{DirEntry, FileKind, Meta, Outcome, names};
-
-/// Extended attributes that the other side told; without a value those that it could not read.
-pub(crate) type Attributes = Vec<(CString, Option<Vec<u8>>)>;
 
 /// Something that comes without a request: another host is told when this is dropped and nobody took it.
 pub(crate) trait Coming: Debug + Send + Sync {

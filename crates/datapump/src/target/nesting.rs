@@ -5,9 +5,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::place::Place;
 use crate::problem::shown_path;
 use crate::setup::options::{Options, Update};
-use crate::target::place::Place;
 use datapump_files::disk::{PathAt, names};
 
 /// A folder below which the source has no name yet, although the flags are those of a mirror, or the folder holds what

@@ -7,9 +7,9 @@ use std::collections::hash_map::Entry;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::Target;
-use crate::target::place::Place;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
 

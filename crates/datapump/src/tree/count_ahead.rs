@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 
 use datapump_engine::os::linux::thread_ns;
 
+use crate::place::{Place, stands_for_content};
 use crate::problem::Problem;
 use crate::report::watch::{TreeCounts, Watch};
 use crate::setup::options::Options;
 use crate::target::listed::Name;
-use crate::target::place::{Place, stands_for_content};
 use crate::tree::count_ahead::served_root::ServedRoot;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::{FolderSide, Keeper};

@@ -32,7 +32,7 @@ use datapump_core::verdict::{Phase, Waits};
 use datapump_core::walked::{FolderOfTree, NextPass};
 
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::run::Shared;
+use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::state::pruning::PruneVerdict;
 use crate::units::counted;

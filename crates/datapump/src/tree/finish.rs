@@ -14,8 +14,8 @@ use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::{CpuStage, Errno, meter::within};
 
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
-use crate::run::Shared;
 use crate::setup::options::Sync;
+use crate::tree::Shared;
 use crate::tree::delete::in_the_way::FoldersInTheWay;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done::{finish_folder, sweep_folder};

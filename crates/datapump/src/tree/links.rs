@@ -19,6 +19,7 @@ pub(crate) mod equal;
 pub(crate) mod link_dest;
 pub(crate) mod linking;
 pub(crate) mod own_attributes;
+pub(crate) mod tree_file;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

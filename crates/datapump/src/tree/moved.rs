@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::problem::{Class, Operation, Problem};
-use crate::run::Shared;
-use crate::target::change::removed_from_source;
+use crate::report::change::removed_from_source;
 use crate::target::listed::Name;
 use crate::target::{Item, Target};
+use crate::tree::Shared;
 use crate::tree::count_ahead::listed;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
@@ -49,7 +49,7 @@ pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
         return shared.ledger.warn_once(words.into());
     }
     let removal = SourceRemoval { shared };
-    let named = shared.settings.moved.iter().map(|(source, target)| match target {
+    let named = shared.trees.named.moved.iter().map(|(source, target)| match target {
         Target::File(at) => removal.of_file(source, &at.path),
         Target::Entry(at) => removal.of_entry(source, at),
         _ => Ok(()),

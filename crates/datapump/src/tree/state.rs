@@ -3,8 +3,10 @@
 //! Must not know: how a folder is walked, how files are copied.
 
 pub(super) mod pruning;
+pub(super) mod work;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::fs::File;
 use std::hash::RandomState;
 use std::path::{Path, PathBuf};
@@ -18,14 +20,14 @@ use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::setup::budget::charged::ChargedRoom;
 use crate::setup::options::Options;
-use crate::target::Item;
 use crate::target::guard::{Guard, GuardRules};
+use crate::target::{Item, Target};
 use crate::tree::delete::in_the_way::NameWaiting;
 use crate::tree::folder::directory::{Directory, NamedFolder};
 use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
-use crate::tree::names::backup::like_backups::LikeBackupsOfFolders;
+use crate::tree::names::backup::like_backups::{LikeBackups, LikeBackupsOfFolders};
 use crate::tree::root::Root;
 use crate::tree::rules::decide::Rules;
 use crate::tree::rules::name_flags;
@@ -39,9 +41,23 @@ use datapump_files::identity::{FileId, id};
 use datapump_files::opened_folders::OpenedFolders;
 use pruning::Pruning;
 
+/// What follows from the names that the user gave.
+#[derive(Debug, Default)]
+pub(crate) struct NamedFacts {
+    /// The names of targets that are called as backups beside them would be.
+    pub(crate) backup_names: HashSet<OsString>,
+    /// The same, and those that some file system may take for backups' names.
+    pub(crate) like_backups: LikeBackups,
+    /// A backup may replace the one before it, unless something else speaks against it.
+    pub(crate) replaces_backups: bool,
+    /// What goes from the source, once copied: each with where it goes.
+    pub(crate) moved: Vec<(PathBuf, Target)>,
+}
+
 /// What the trees of a job share.
 #[derive(Debug)]
 pub(crate) struct Trees {
+    pub(crate) named: NamedFacts,
     pub(crate) rules: Rules,
     /// What was asked, as far as it decides about names.
     pub(crate) flags: NameOptions,
@@ -136,6 +152,7 @@ impl Trees {
         let user = rustix::process::geteuid();
         let rules = Rules::new(options, user.is_root()).of_user(user.as_raw(), own_groups());
         Ok(Trees {
+            named: NamedFacts::default(),
             select,
             twins: Twins::default(),
             twins_back: Twins::default(),

@@ -10,16 +10,16 @@ use crate::end::Sink;
 use crate::file::copied::CopiedContent;
 use crate::file::task::{Finish, Task};
 use crate::problem::{Operation, Problem};
-use crate::run::Shared;
+use crate::run::MoverRun;
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::{FileCalls, kind};
 
 /// Receives what a close answers before the file gets its name, also with `--sync=none`. Standard output may be a file of
 /// such a file system.
-pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+pub(crate) fn close(run: &MoverRun<'_>, task: &Task) -> Result<(), Problem> {
     let handle = match (&task.finish, &task.sink) {
         (Finish::Stripe(stripe), _) => return stripe.close(),
-        (Finish::Commit(staged), _) if !is_rehearsal(shared) && !has_plain_disk(shared, task, staged) => {
+        (Finish::Commit(staged), _) if !is_rehearsal(run) && !has_plain_disk(run, task, staged) => {
             &staged.handle
         }
         (Finish::Nothing, Sink::Stream(handle)) => handle,
@@ -31,26 +31,26 @@ pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
 /// The content that was copied, to be compared with ([`Task::copied`]). A target that takes files in order is not closed
 /// before its end.
 pub(crate) fn copied<'task>(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     task: &'task Task,
 ) -> Result<Option<CopiedContent<'task>>, Problem> {
     if let Finish::Commit(staged) = &task.finish
         && !staged.is_in_order()
     {
-        close(shared, task)?;
+        close(run, task)?;
     }
-    task.copied(shared.settings.hook.is_some())
+    task.copied(run.settings.hook.is_some())
 }
 
-pub(super) fn is_rehearsal(shared: &Shared<'_>) -> bool {
-    shared.settings.options.measuring.rehearsal_bytes.is_some()
+pub(super) fn is_rehearsal(run: &MoverRun<'_>) -> bool {
+    run.settings.options.measuring.rehearsal_bytes.is_some()
 }
 
 /// Whether the file system is one of which close(2) has nothing to tell, and that shows what it takes. Of a tree that is
 /// found out once.
-pub(super) fn has_plain_disk(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> bool {
-    match &task.tree_file {
-        Some(tree_file) => tree_file.entry.directory.traits.syncs_whole,
-        None => kind::syncs_whole(shared.settings.target_magic.unwrap_or_else(|| staged.folder.room().magic)),
+pub(super) fn has_plain_disk(run: &MoverRun<'_>, task: &Task, staged: &StagedFile) -> bool {
+    match &task.owned.tree {
+        Some(tree) => tree.syncs_whole,
+        None => kind::syncs_whole(run.settings.target_magic.unwrap_or_else(|| staged.folder.room().magic)),
     }
 }

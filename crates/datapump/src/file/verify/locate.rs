@@ -9,45 +9,33 @@ use datapump_core::{BlockRoute, FileGoal};
 
 use crate::end::Source;
 use crate::file::settled;
-use crate::file::task::{Finish, Parts, Task, TreeFile};
+use crate::file::task::{Finish, Parts, Task};
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::run::Shared;
+use crate::run::owner::FileOwner;
 
 /// Compares the bytes of a block whose digests differ, instead of the rest of its file. False where bytes were compared.
-pub(crate) fn locate(shared: &Shared<'_>, task: &Arc<Task>, at: u64) -> bool {
+pub(crate) fn locate(owner: &dyn FileOwner<'_>, task: &Arc<Task>, at: u64) -> bool {
     let Source::RemoteSums(file) = &task.source else { return false };
     if !task.fail() {
         return true;
     }
-    let tree_file = task.tree_file.as_ref().map(|TreeFile { entry, .. }| {
-        entry.directory.hold();
-        let entry = entry.clone();
-        TreeFile {
-            entry,
-            links: None,
-            change: None,
-            is_other_name: false,
-            replaces_folder: false,
-            is_new: false,
-        }
-    });
-    let ranges = vec![block_at(task, at, shared.settings.shape.request_bytes.into())];
+    let ranges = vec![block_at(task, at, owner.settings.shape.request_bytes.into())];
     let pass = Arc::new(Task::new(Parts {
-        number: shared.next_number(),
+        number: owner.next_number(),
         names: (task.source_name.clone(), task.target_name.clone()),
-        source: Source::RemoteHost(file.once_more()),
+        source: Source::RemoteHost(Arc::clone(file).once_more()),
         sink: task.sink.clone(),
         original: None,
         finish: Finish::Located,
         hash: None,
         verify: false,
         ranges: Some(ranges.clone()),
-        tree_file,
+        owned: owner.owned_again(task),
         goal: FileGoal::NOTHING,
     }));
-    shared.begin(&pass);
-    shared.put_up(pass, Some(ranges), BlockRoute::Slots);
-    settled::settle(shared, task, false);
+    owner.begin(&pass);
+    owner.plan().enqueue(pass, Some(ranges), BlockRoute::Slots);
+    settled::settle(owner, task, false);
     true
 }
 

@@ -19,7 +19,6 @@ use datapump_transport::{
     Stopping, Welcome, is_far, kernel_buffer_bytes, random, reach,
 };
 
-use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::job::request_plan::{self, SlotPool};
 use crate::net::client::client_session::local_name::{local_spelling, with_local_name};
 use crate::net::client::remote_copy::{
@@ -28,14 +27,15 @@ use crate::net::client::remote_copy::{
 use crate::net::client::session_pools::{SPARES_AFTER, SessionPools};
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
+use crate::place::{Place, Remote};
 use crate::problem::{Problem, words_about};
+use crate::report::event::Event;
 use crate::report::{Report, RoundTrips};
-use crate::run::event::Event;
 use crate::run::gate::LaneRange;
+use crate::setup::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::setup::options::told_bytes::OPTIONS_BYTES_MAX;
 use crate::setup::options::{Choice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::setup::platform::Platform;
-use crate::target::place::{Place, Remote};
 use datapump_files::disk::{Disk, FileKind};
 
 /// Options are sent in one message of 1 MiB, with the places. Only a list of names makes them long.

@@ -12,19 +12,19 @@ use std::time::Duration;
 use datapump_core::wire::session::{Direction, HostSettings, Message, SenderStats, TcpStats};
 use datapump_transport::{NetFault, SocketFacts, host_settings, is_far};
 
-use crate::job::defaults::Reads;
 use crate::job::request_plan::{self, SlotPool};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::path_probe::{self, Probed};
 use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
 use crate::net::folder::remote_host::Pools;
 use crate::net::server::control::Follows;
+use crate::place::{Place, Remote};
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::report::account::version;
+use crate::report::version;
 use crate::run::gate::LaneRange;
+use crate::setup::defaults::Reads;
 use crate::setup::options::{Choice, MeasuringOptions, NetworkOptions, Options};
-use crate::target::place::{Place, Remote};
 use datapump_files::disk::boot;
 
 /// How long the other side may take to tell what it counted: one that cannot send what was requested takes long.

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use datapump_transport::WayIn;
 
-use crate::job::defaults::Reads;
+use crate::place::Place;
+use crate::report::event::Event;
 use crate::report::watch::Watch;
-use crate::run::event::Event;
+use crate::setup::defaults::Reads;
 use crate::setup::options::Options;
-use crate::target::place::Place;
 use datapump_files::disk::boot;
 
 /// Between two tries, at first and at most.

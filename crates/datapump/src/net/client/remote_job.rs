@@ -29,18 +29,18 @@ use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, RemoteHost};
 use crate::net::server::control::Follows;
 use crate::net::server::served_connection::ServedEnd;
+use crate::place::{Place, Remote, stands_for_content};
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::event::Event;
 use crate::report::failed::{self, JobFailed};
 use crate::report::watch::{TreeCounts, Watch};
-use crate::run::event::Event;
 use crate::setup::budget::{Budget, Charge, Share};
 use crate::setup::options::{
     Choice, FollowLinks, LimitOptions, Options, PlaceOptions, RETRY_FOR, TuningOptions,
 };
 use crate::target::NULL_WANTS_SIZE;
-use crate::target::place::{Place, Remote, stands_for_content};
 use crate::tree::count_ahead;
 use crate::tree::folder::origin::remote_facts::AheadRequest;
 use datapump_files::disk::{Disk, FileKind, PathAt};
@@ -430,10 +430,5 @@ fn failed(problem: Problem, events: Events<'_>) -> Report {
     let status = problem.class.status();
     let problems = [(problem.class.name().to_string(), 1)].into();
     events(Event::Problem(problem));
-    Report {
-        version: crate::report::account::version(),
-        exit_status: status as i32,
-        problems,
-        ..Report::default()
-    }
+    Report { version: crate::report::version(), exit_status: status as i32, problems, ..Report::default() }
 }

@@ -22,9 +22,9 @@ use crate::net::client::path_look::SessionWork;
 use crate::net::client::path_probe;
 use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
 use crate::net::folder::remote_host::Pools;
+use crate::place::Place;
 use crate::problem::Problem;
 use crate::setup::options::{Choice, MeasuringOptions, NetworkOptions, Options, TuningOptions};
-use crate::target::place::Place;
 
 /// Longer than any answer takes that is worth being timed.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(60);

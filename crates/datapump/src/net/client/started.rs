@@ -19,9 +19,9 @@ use datapump_transport::SshMux;
 
 use crate::net::server::Server;
 use crate::net::server::serve_options::ServeOptions;
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
-use crate::report::account::version;
-use crate::target::place::Place;
+use crate::report::version;
 use crate::tree::count_ahead::served_root::ServedRoot;
 
 /// How long last words may take to get out.

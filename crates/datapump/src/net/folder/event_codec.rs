@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, Status, shown_path};
 use crate::report::Report;
+use crate::report::change::{Change, ChangeKind};
+use crate::report::event::Event;
 use crate::report::watch::{TreeCounts, Watch};
 use crate::run::cause::with_cause;
-use crate::run::event::Event;
-use crate::target::change::{Change, ChangeKind};
 
 const KINDS: [(ChangeKind, &str); 6] = [
     (ChangeKind::Copy, "copy"),

@@ -14,9 +14,9 @@ use datapump_engine::{Errno, Handle};
 
 use crate::net::folder::convert::{fault, to_wire};
 use crate::net::folder::listing;
+use crate::place::Fill;
 use crate::problem::Operation;
 use crate::target::listed::Name;
-use crate::target::place::Fill;
 use crate::tree::folder::side::OpensRoot;
 use datapump_files::commit::partial;
 use datapump_files::commit::reserved;

@@ -28,18 +28,18 @@ use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault, Pool, is_far};
 
+use crate::end::ArrivedItem;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::owners::Mapping;
+use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::report::latency::round_trips::{TripCounter, TripPhase, TripStamp};
 use crate::setup::budget::charged::ChargedValue;
 use crate::setup::budget::{Charge, OverBudget, Share};
-use crate::target::listed::Attributes;
 use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
 
 use place_looks::PlaceLooks;
 pub(crate) use pools::{Pools, PurposePools};
-pub(crate) use read_ahead::ArrivedItem;
 use read_ahead::ReadAhead;
 pub(crate) use remote_folder::RemoteFolder;
 use remote_folder::opened_early::OpenedEarly;

@@ -98,8 +98,8 @@ pub(crate) fn left_out(asked: &Options, bounded: &Options) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::Place;
     use crate::setup::options::{ComparisonOptions, Update};
-    use crate::target::place::Place;
 
     #[test]
     fn what_a_caller_chooses_is_bounded_by_the_server() {

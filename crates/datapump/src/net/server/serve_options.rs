@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use datapump_transport::SocketOptions;
 
-use crate::target::place::Place;
+use crate::place::Place;
 
 /// What a server offers.
 #[derive(Clone, Debug)]

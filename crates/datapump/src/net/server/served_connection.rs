@@ -3,6 +3,12 @@
 //!
 //! Must not know: sessions, who called whom.
 
+mod ahead_sender;
+mod read_server;
+mod send_lane;
+
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
@@ -14,12 +20,14 @@ use datapump_core::wire::{decode, encode};
 use datapump_engine::{CpuStage, WAIT_MAX};
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
 
+use self::read_server::ReadServer;
+use self::send_lane::SendLane;
 use crate::lane::{Lane, Stepped};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
-use crate::report::account::busy;
 use crate::report::charges::LaneResult;
-use crate::run::Shared;
+use crate::report::charges::busy;
+use crate::tree::Shared;
 
 /// Between two looks whether all connections have ended: a tenth of what a short copy takes.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(500);
@@ -100,7 +108,13 @@ impl<'run> ServedConnection<'run> {
                 if is_long(&channel) {
                     fit_to_long_path(shared, purpose, &channel);
                 }
-                let lane = Lane::sending(shared, index, channel, handles);
+                let lane = SendLane::new(channel, handles, shared.settings.shape.request_bytes);
+                let lane = Rc::new(RefCell::new(lane));
+                let lane = Lane::sending(
+                    shared,
+                    index,
+                    (Box::new(Rc::clone(&lane)), Box::new(ReadServer::new(shared, lane))),
+                );
                 lane.ok().map(Box::new).map(ServedConnection::Blocks)
             }
             Purpose::Control | Purpose::Names => Some(ServedConnection::Names(Box::new(Names {

@@ -20,7 +20,7 @@ use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::{ConnectionAcceptor, ConnectionQuota, NewSession};
 use crate::net::server::control::boxes;
 use crate::net::server::datagram_allowance::DatagramAllowance;
-use crate::report::account::version;
+use crate::report::version;
 use crate::run::rate::Rate;
 use crate::setup::budget::Budget;
 pub(crate) use crate::tree::count_ahead::served_root::ServedRoot;

@@ -12,11 +12,11 @@ use crate::end::{Source, StripeEnd};
 use crate::file::copied::CopiedContent;
 use crate::open::direct::direct;
 use crate::open::file_end;
+use crate::open::held::Attributes;
 use crate::open::held::{Elsewhere, Original, ReadAgain, rewritten};
+use crate::place::stripe::StripeSource;
 use crate::problem::{Operation, Problem, shown_path};
-use crate::run::Shared;
-use crate::target::listed::Attributes;
-use crate::target::stripe::StripeSource;
+use crate::run::MoverRun;
 use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, names};
 use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::identity::{OpenSource, SourceChange, YOUNG, find_change};
@@ -35,13 +35,13 @@ pub(crate) struct HeldStripe {
 
 impl HeldStripe {
     /// Its end; whether all of it goes past the page cache.
-    pub(crate) fn end(&self, shared: &Shared<'_>, is_direct: bool) -> Result<(Source, bool), Problem> {
+    pub(crate) fn end(&self, run: &MoverRun<'_>, is_direct: bool) -> Result<(Source, bool), Problem> {
         let paths = self.source.members.paths.iter().cloned();
         let (mut members, mut all_direct) = (Vec::new(), is_direct);
         for (path, handle) in paths.zip(&self.handles) {
-            let is_direct = is_direct && direct(shared, Some(handle), &path)?;
+            let is_direct = is_direct && direct(run, Some(handle), &path)?;
             all_direct &= is_direct;
-            members.push((path, file_end::of_source(shared, Arc::clone(handle), is_direct)));
+            members.push((path, file_end::of_source(run, Arc::clone(handle), is_direct)));
         }
         let end = StripeEnd::new(self.source.members.map, members);
         Ok((Source::Stripe(Arc::new(end)), all_direct))

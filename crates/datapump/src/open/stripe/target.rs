@@ -13,8 +13,8 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::random;
 
 use crate::open::stripe::mark::StripeMark;
+use crate::place::stripe::{StripeMembers, StripeTarget};
 use crate::problem::{Class, Operation, Problem};
-use crate::target::stripe::{StripeMembers, StripeTarget};
 use datapump_files::commit::compressed::{Compression, Compressions};
 use datapump_files::commit::shortage::{self, Rooms};
 use datapump_files::commit::temporary::busy;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use super::GuardRules;
 use super::targets::{TreeTargets, place_of};
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::{FollowLinks, Options};
 use crate::target::Item;
-use crate::target::place::Place;
 use crate::tree::rules::source_folder::{Descent, RuledFolder};
 use datapump_files::disk::{FileKind, names};
 

@@ -10,8 +10,8 @@ use super::claims::TargetClaims;
 use super::links::{LinkTarget, leads_to};
 use super::targets::{InTree, TreeTargets};
 use super::{Destruction, ExistingEntry, Guard, GuardRules, INSTEAD};
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::target::place::Place;
 use crate::target::{FOLLOW_INSTEAD, Hosts, Item, Target};
 use datapump_files::disk::{
     Disk, FileKind, Folder, PathAt, WayStep, folder_of, metadata_of_name, names, way,

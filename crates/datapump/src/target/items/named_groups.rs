@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::place::Place;
 use crate::setup::options::{FollowLinks, Options};
-use crate::target::place::Place;
 use crate::target::{Item, Target};
 use datapump_files::disk::{FileKind, Folder, PathAt, folder_of, metadata_of_name};
 use datapump_files::identity::{FileId, id};

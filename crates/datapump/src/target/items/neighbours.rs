@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
-use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
 use datapump_files::commit::partial;
 use datapump_files::commit::reserved;

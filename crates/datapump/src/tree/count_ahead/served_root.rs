@@ -6,8 +6,8 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::place::{Fill, Place};
 use crate::problem::{Operation, Problem};
-use crate::target::place::{Fill, Place};
 use datapump_files::disk::{Disk, Folder};
 
 /// The served root, open.

@@ -9,11 +9,11 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use crate::problem::Problem;
-use crate::run::{Shared, Work};
 use crate::tree::folder::directory::{Directory, NotCopied};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::visited::{FolderKey, ROOT};
 use crate::tree::folder::walk;
+use crate::tree::{Shared, Work};
 
 /// For each folder those in it that lead to one that is walked again.
 type Ways = HashMap<FolderKey, BTreeSet<(FolderKey, OsString)>>;

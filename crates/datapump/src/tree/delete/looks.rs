@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use datapump_core::walked::{FolderOfTree, LooksFound};
 
 use crate::problem::{Class, Problem};
-use crate::run::Shared;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::begin_tree;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::origin::Origin;

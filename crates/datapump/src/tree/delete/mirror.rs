@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use datapump_engine::os::linux::user_home;
 
+use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::run::Shared;
 use crate::setup::options::Options;
 use crate::target::listed::Name;
-use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
+use crate::tree::Shared;
 use crate::tree::folder::begin_tree::open_root::{open_plain, open_target};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;

@@ -247,6 +247,12 @@ impl Directory {
         self.source.path_below(&self.root.target_path)
     }
 
+    /// Whether each of its files and folders is synced where syncs are due at the end: no sync of the whole file system
+    /// does for them, or no list would tell that it failed.
+    pub(crate) fn is_synced_by_parts(&self) -> bool {
+        !self.traits.syncs_whole || self.root.syncs_each()
+    }
+
     /// The path from the root of the tree; empty for the root itself.
     pub(crate) fn relative(&self) -> PathBuf {
         self.source.relative()

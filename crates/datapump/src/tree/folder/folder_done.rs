@@ -6,9 +6,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::file::goal::syncs_alone;
 use crate::problem::{AttributeKind, Operation, Problem};
-use crate::run::{Shared, Work};
 use crate::setup::options::Sync;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
@@ -16,6 +14,7 @@ use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::sweep;
+use crate::tree::{Shared, Work};
 use datapump_engine::{CpuStage, meter::within};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
@@ -120,8 +119,11 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Pr
         is_whole = shared.ledger.tell_lost(lost, || target.path()).is_empty();
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
-    let synced = syncs_alone(shared, directory)
-        || (shared.settings.options.durability.sync == Sync::Each && !was_right);
+    let synced = match shared.settings.options.durability.sync {
+        Sync::Each => !was_right,
+        Sync::End => directory.is_synced_by_parts(),
+        Sync::None => false,
+    };
     if synced && directory.parent.is_some() && shared.settings.syncs_names() {
         let _stage = within(CpuStage::Sync);
         shared.aside(|waits| &mut waits.sync, || to.sync_all()).map_err(|error| {

@@ -5,8 +5,8 @@
 use std::ffi::OsStr;
 
 use crate::problem::Problem;
-use crate::run::Shared;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use datapump_core::selection::Listing;
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use datapump_engine::Handle;
 
 use crate::open::held::Held;
-use crate::run::Shared;
+use crate::tree::Shared;
 use crate::tree::folder::origin::Origin;
 use crate::tree::links::{Copied, FileState, TreeEntry};
 use datapump_files::disk::{FileCalls, file_meta, names};

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::problem::{Operation, Problem, system_words};
-use crate::run::Shared;
+use crate::report::change::ChangeKind;
 use crate::run::cause::cause_words;
-use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::directory::LinkDest;
 use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{can_link, link_into, not_linked};

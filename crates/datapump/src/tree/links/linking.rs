@@ -10,9 +10,8 @@ use datapump_engine::Errno;
 
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
+use crate::report::change::{Change, ChangeKind};
 use crate::run::cause::cause_words;
-use crate::run::{Shared, Work};
-use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Looked};
 use crate::tree::folder::folder_done;
@@ -22,6 +21,7 @@ use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::rules::findings;
+use crate::tree::{Shared, Work};
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved;
 use datapump_files::commit::taken;

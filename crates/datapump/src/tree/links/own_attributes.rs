@@ -6,7 +6,7 @@
 use std::fs::File;
 
 use crate::problem::AttributeKind;
-use crate::run::Shared;
+use crate::tree::Shared;
 use datapump_files::attributes::loss::{Loss, Lost};
 use datapump_files::commit::reserved;
 use datapump_files::disk::kind::{TimeRule, time_rule};

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::problem::shown_path;
-use crate::run::Shared;
+use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::journal::TreeJournal;

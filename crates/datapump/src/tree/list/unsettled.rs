@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::problem::{Operation, Problem, shown_path};
-use crate::run::Shared;
 use crate::target::listed::{self, Name};
+use crate::tree::Shared;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::names::backup;

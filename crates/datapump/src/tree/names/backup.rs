@@ -16,11 +16,11 @@ use std::sync::Arc;
 use datapump_core::resume::fnv;
 use datapump_engine::Errno;
 
+use crate::place::Place;
 use crate::problem::{Problem, system_words};
-use crate::run::Shared;
+use crate::report::change::backed_up;
 use crate::setup::options::{Backup, Options, Sync};
-use crate::target::change::backed_up;
-use crate::target::place::Place;
+use crate::tree::Shared;
 use crate::tree::folder::backup_place::not_set_aside;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::listing;
@@ -242,8 +242,7 @@ struct BackupNames<'run> {
 impl BackupNames<'_> {
     /// A backup that is a name of the source, or may be of another source, is copied for itself.
     fn may_replace(&self, backup: &OsStr, there: &Meta) -> bool {
-        let settings = &self.shared.settings;
-        let is_certain = settings.replaces_backups && !self.is_unverified;
+        let is_certain = self.shared.trees.named.replaces_backups && !self.is_unverified;
         let is_source = self.shared.trees.targets_overlap || self.shared.trees.guard.reads(there);
         is_certain
             && !is_source
@@ -421,7 +420,7 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
     let (into, at) = (to.as_deref().unwrap_or(folder), (folder, name, &stood));
     let may_replace = |backup: &OsStr, there: &Meta| {
         let is_source = Some(id(there)) == taken.source || shared.trees.guard.reads(there);
-        let is_certain = shared.settings.replaces_backups && is_other && !was_put && !is_source;
+        let is_certain = shared.trees.named.replaces_backups && is_other && !was_put && !is_source;
         is_certain
             && is_of_another(shared, backup, at) == Some(false)
             && (to.is_some() || !shared.trees.put_names.has_earlier(folder, backup))
@@ -472,8 +471,8 @@ fn is_of_another(
     backup: &OsStr,
     (folder, name, stood): (&File, &OsStr, &Meta),
 ) -> Option<bool> {
-    let may_be = || shared.settings.like_backups.may_have(backup) && may_fold(folder, name, stood);
-    if shared.settings.backup_names.contains(backup) || may_be() {
+    let may_be = || shared.trees.named.like_backups.may_have(backup) && may_fold(folder, name, stood);
+    if shared.trees.named.backup_names.contains(backup) || may_be() {
         Some(true)
     } else {
         (!shared.trees.targets_overlap).then_some(false)

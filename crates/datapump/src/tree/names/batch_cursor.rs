@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem};
-use crate::run::Shared;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::origin::source_host::EarlyFiles;
 use crate::tree::folder::origin::{Origin, SmallRead};

@@ -10,18 +10,19 @@ use std::sync::Arc;
 use datapump_core::verdict::Waits;
 use datapump_engine::Handle;
 
-use crate::file::task::{Against, Finish, TreeFile};
+use crate::file::task::Finish;
 use crate::open::copy_method::{self, Facts};
 use crate::open::held::Original;
 use crate::open::opened::Opened;
 use crate::open::sizes;
 use crate::open::{self, OpenTarget};
 use crate::problem::{Operation, Problem};
-use crate::run::Shared;
+use crate::run::owner::Ready;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::walk;
+use crate::tree::links::tree_file::{Against, TreeFile};
 use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::names::entry::Ready;
 use crate::tree::rules::verify::compare::{self, Compared, Pair};
 use datapump_files::disk::{FileKind, names};
 use datapump_files::identity::tick;
@@ -42,7 +43,7 @@ impl BatchCursor {
     ) -> Result<Option<Ready>, Problem> {
         let (one, meta, look) = self.open_file(shared, name, shared.compares_by_sums())?;
         let pair = Pair { meta, look, one, other: Arc::new(Handle::Os(other)), is_other_name: false };
-        self.read_both(shared, waits, name, pair, Finish::Checked(against))
+        self.read_both(shared, waits, name, pair, (Finish::Checked, against))
     }
 
     /// Compares a name with the one in the other tree.
@@ -55,7 +56,9 @@ impl BatchCursor {
         let now_ns = tick::now_ns();
         let meta = self.meta(name)?;
         match compare::compare(shared, self, name, (&meta, now_ns))? {
-            Compared::Content(pair) => self.read_both(shared, waits, name, pair, Finish::Nothing),
+            Compared::Content(pair) => {
+                self.read_both(shared, waits, name, pair, (Finish::Nothing, Against::Target))
+            }
             Compared::Done if meta.kind == FileKind::Folder => {
                 walk::enter_compared(shared, self, name).map(|()| None)
             }
@@ -70,12 +73,12 @@ impl BatchCursor {
         waits: &mut Waits,
         name: &Name,
         Pair { meta, look, one, other, is_other_name }: Pair,
-        finish: Finish,
+        (finish, against): (Finish, Against),
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
         let traits = self.directory.traits;
         // Files that the kernel makes up as they are read have no size that tells.
-        let is_read_to_end = traits.made_up || sizes::goes_on_in(&one, &meta, traits, &path)?;
+        let is_read_to_end = traits.made_up || sizes::goes_on_in(&one, &meta, traits.source_magic, &path)?;
         let ranges =
             if is_read_to_end { Ok(None) } else { compare::ranges(shared, &meta, &one, &other).map(Some) };
         let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, &path, errno.0))?;
@@ -87,15 +90,8 @@ impl BatchCursor {
         let opened = Opened::file(original, ranges);
         let ends = open::ends(shared, (&path, &other_path), opened, how, &mut OpenTarget::Compare(other))?;
         let entry = self.entry(&name.name);
-        let tree_file = TreeFile {
-            entry,
-            links: None,
-            change: None,
-            is_other_name,
-            replaces_folder: false,
-            is_new: false,
-        };
-        let task = open::task(shared, (path, other_path), ends, finish, tree_file);
+        let tree_file = TreeFile { is_other_name, against, ..TreeFile::new(entry) };
+        let task = open::task(shared, (path, other_path), ends, finish, tree_file.into_owned());
         self.hand_on(shared, waits, Arc::new(task), how)
     }
 }

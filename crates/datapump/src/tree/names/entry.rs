@@ -11,7 +11,7 @@ use datapump_core::verdict::Waits;
 use datapump_core::{BlockRoute, Extent, Length};
 
 use crate::file::finish;
-use crate::file::task::{Task, TreeFile};
+use crate::file::task::Task;
 use crate::open::confidential;
 use crate::open::copy_method::{self, Facts, How};
 use crate::open::held::{Held, Original};
@@ -20,13 +20,16 @@ use crate::open::resumed;
 use crate::open::sizes;
 use crate::open::{self, OpenTarget};
 use crate::problem::{Class, Operation, Problem};
-use crate::run::{Shared, Work};
+use crate::run::owner::Ready;
+use crate::run::plan::FilePlan;
 use crate::setup::options::Sync;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Beside, Traits};
 use crate::tree::folder::origin::SmallRead;
+use crate::tree::links::tree_file::TreeFile;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::findings;
+use crate::tree::{Shared, Work};
 use datapump_engine::Handle;
 use datapump_files::commit::{Before, FinalName, StagedFile};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, kind};
@@ -38,9 +41,6 @@ const SYNCED_MIN_BYTES: u64 = 4 << 20;
 
 /// A file must let its owner write to get extended attributes: xattr(7). Most modes do, and are right from the start.
 const WRITABLE: u32 = 0o600;
-
-/// A small file that is ready to be moved by the lane that opened it.
-pub(crate) type Ready = (Arc<Task>, Extent);
 
 impl BatchCursor {
     /// Whether no pattern leaves it out.
@@ -137,7 +137,11 @@ impl BatchCursor {
     ) -> Result<(Arc<Task>, How), Problem> {
         let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
         let traits = self.traits_of(&held, &meta);
-        let ranges = sizes::ranges(shared, (&held, &meta), traits, &source_path)?;
+        let ranges = if traits.made_up {
+            None
+        } else {
+            sizes::ranges(shared, (&held, &meta), traits.source_magic, &source_path)?
+        };
         let small = meta.size_bytes <= u64::from(shared.settings.shape.request_bytes);
         let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
         let how = copy_method::decide(&facts, shared.settings.options);
@@ -159,7 +163,8 @@ impl BatchCursor {
         let how = How { try_reflink: how.try_reflink && shares, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);
         let ends = ends.inspect_err(|problem| landing.give_up(shared, problem))?;
-        let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), tree_file);
+        let (finish, owned) = (landing.into_finish(), tree_file.into_owned());
+        let task = open::task(shared, (source_path, target_path), ends, finish, owned);
         Ok((Arc::new(task), how))
     }
 
@@ -290,7 +295,7 @@ impl BatchCursor {
             }
             ranges => {
                 let ranges = ranges.map(<[_]>::to_vec);
-                shared.put_up(task, ranges, way);
+                shared.plan.enqueue(task, ranges, way);
             }
         }
         Ok(None)

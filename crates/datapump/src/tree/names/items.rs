@@ -5,14 +5,12 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use crate::open;
-use crate::open::existing;
-use crate::open::existing::{FileNext, early_places};
 use crate::problem::{Problem, shown_path};
-use crate::run::Shared;
+use crate::target::existing;
+use crate::target::existing::{FileNext, early_places};
 use crate::target::guard::claims::ClaimedName;
-use crate::target::other_names;
-use crate::target::{Item, Target, check_target_folder};
+use crate::target::{Item, Target, check_target_folder, open_item, other_names};
+use crate::tree::Shared;
 use crate::tree::folder::begin_tree;
 use datapump_core::verdict::Waits;
 use datapump_engine::Errno;
@@ -101,7 +99,7 @@ fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         }
         Ok(FileNext::Compare(back)) => {
             let compared = item.target.at().cloned().map_or(Target::Null, Target::Compare);
-            open::open_item(
+            open_item::open_item(
                 shared,
                 waits,
                 &Item { target: compared, ..item.clone() },
@@ -113,7 +111,7 @@ fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
             existing::pass_by(shared, item);
             other_names::apart(shared, item);
         }
-        Ok(next) => open::open_item(shared, waits, item, next),
+        Ok(next) => open_item::open_item(shared, waits, item, next),
         Err(problem) => {
             shared.ledger.report(problem);
             other_names::apart(shared, item);

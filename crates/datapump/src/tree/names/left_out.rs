@@ -9,8 +9,8 @@ use std::path::Path;
 use datapump_core::name::SkipReason;
 
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::run::Shared;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::verify::compare::is_missing;

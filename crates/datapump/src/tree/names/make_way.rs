@@ -22,7 +22,6 @@ use datapump_engine::Errno;
 use crate::file::settled::{let_plan_go, settle};
 use crate::file::task::{Finish, Task};
 use crate::problem::{Class, Operation, Problem};
-use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::delete;
 use crate::tree::delete::in_the_way::{FoldersInTheWay, NameWaiting, Staged};
@@ -30,9 +29,11 @@ use crate::tree::delete::ways;
 use crate::tree::finish::delete_rest;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::folder_done;
+use crate::tree::links::TreeEntry;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::root::{InTheWay, StayCause};
+use crate::tree::{Shared, Work};
 use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
 
 const MOVE_IT_AWAY: &str = "is a folder that is not empty, and the source is none; move the folder away, or remove it, \
@@ -65,12 +66,11 @@ pub(crate) fn is_copied_first(shared: &Shared<'_>, cursor: &BatchCursor, name: &
 }
 
 /// Whether a file that is whole can have its name; if not, it waits for the folder in its place, and no lane for it.
-pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>) -> Result<bool, Problem> {
-    let Some(file) = task.tree_file.as_ref().filter(|file| file.replaces_folder) else { return Ok(true) };
-    let (directory, names) = (Arc::clone(&file.entry.directory), Vec::new());
+pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>, entry: &TreeEntry) -> Result<bool, Problem> {
+    let (directory, names) = (Arc::clone(&entry.directory), Vec::new());
     let batch = Batch { directory, names, looked: Looked::NotYet, walks: false };
     let cursor = BatchCursor::take(batch).map_err(|(_, _, problem)| *problem)?;
-    let name = Name::here(file.entry.name.clone(), Some(FileKind::Regular));
+    let name = Name::here(entry.name.clone(), Some(FileKind::Regular));
     let wait_end = end_of_wait(&cursor, &name);
     if remove(&cursor, &name, FileKind::Folder)? {
         return Ok(true);

@@ -11,12 +11,12 @@ use datapump_core::name::{
 };
 use datapump_core::verdict::Waits;
 
-use crate::file::task::{Against, TreeFile};
 use crate::open::held::Held;
 use crate::problem::Problem;
-use crate::run::Shared;
-use crate::target::change::ChangeKind;
+use crate::report::change::ChangeKind;
+use crate::run::owner::Ready;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::delete::in_the_way::Staged;
 use crate::tree::folder::directory::{Looked, NotCopied};
 use crate::tree::folder::folder_done;
@@ -24,11 +24,11 @@ use crate::tree::folder::origin::Origin;
 use crate::tree::folder::walk::{self, OpenedSource};
 use crate::tree::links::link_dest;
 use crate::tree::links::linking::{self, Met};
+use crate::tree::links::tree_file::{Against, TreeFile};
 use crate::tree::links::{FileState, TreeEntry};
 use crate::tree::list::doubts;
 use crate::tree::names::backup;
 use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::names::entry::Ready;
 use crate::tree::names::left_out;
 use crate::tree::names::make_way;
 use crate::tree::names::special;
@@ -356,7 +356,7 @@ impl NameWork<'_> {
             NameAction::Verify => cursor.compare(shared, waits, name).map(Done::Ended),
             NameAction::CompareExisting => {
                 let existing = cursor.open_there(&name.name)?;
-                cursor.check(shared, waits, name, (existing, Against::Target(None))).map(Done::Ended)
+                cursor.check(shared, waits, name, (existing, Against::Target)).map(Done::Ended)
             }
             NameAction::CompareOlder => {
                 let older = self.older.take().expect("it was found to be read");
@@ -561,12 +561,11 @@ impl NameWork<'_> {
         }
         let before = if replaces { Before::Anything } else { Before::Nothing };
         let tree_file = TreeFile {
-            entry,
             links: self.links,
             change,
-            is_other_name: false,
             replaces_folder: awaits_deletion,
             is_new: existing.is_none(),
+            ..TreeFile::new(entry)
         };
         let (task, how) = cursor.prepare(shared, name, (held, meta, look), before, tree_file)?;
         // From now on the task has them.

@@ -17,7 +17,6 @@ use datapump_core::verdict::Waits;
 use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
 
 use crate::problem::{Class, Operation, Problem};
-use crate::run::{Shared, Work};
 use crate::setup::options::Sync;
 use crate::target::listed::Name;
 use crate::target::{Item, NamedGroup, NamedItem, Target};
@@ -32,6 +31,7 @@ use crate::tree::list::doubts;
 use crate::tree::names::batch_cursor::was_replaced;
 use crate::tree::names::items::is_unclaimed;
 use crate::tree::root::{NamedRoot, Root};
+use crate::tree::{Shared, Work};
 use datapump_engine::Errno;
 use datapump_files::disk::{self, FileKind, Folder, PathAt, file_meta, folder_of, kind, names};
 use datapump_files::followed::GivenName;

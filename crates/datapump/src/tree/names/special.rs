@@ -9,9 +9,9 @@ use std::path::Path;
 use datapump_engine::Errno;
 
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
-use crate::run::Shared;
-use crate::target::change::ChangeKind;
+use crate::report::change::ChangeKind;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::links::own_attributes;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::names::batch_cursor::BatchCursor;

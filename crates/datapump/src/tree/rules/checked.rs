@@ -5,30 +5,31 @@
 use std::sync::Arc;
 
 use crate::file::settled;
-use crate::file::task::{Against, Finish, Task, TreeFile};
-use crate::open::existing;
+use crate::file::task::Task;
 use crate::open::held::Original;
 use crate::problem::Problem;
-use crate::run::{Shared, Work};
 use crate::target::Item;
+use crate::target::existing;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Looked};
+use crate::tree::links::tree_file::{Against, NamedFile, TreeFile};
 use crate::tree::rules::update_existing;
+use crate::tree::{Shared, Work};
 use datapump_files::disk::FileKind;
 
 /// A file was found equal in content to what stands at the target: only its attributes may be wrong.
 pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
-    match (&task.finish, &task.tree_file, &task.original) {
-        (Finish::Checked(Against::Target(Some(item))), ..) => existing::right_content(shared, item)?,
-        (Finish::Checked(Against::Older), Some(tree_file), original) => {
-            come_back(shared, (tree_file, original.as_ref()), Looked::EqualsOlder);
-        }
-        (_, Some(tree_file), Some(original)) => {
-            let is_settled = update_existing::has_right_content(shared, &tree_file.entry, original)?;
-            let again = (!is_settled).then_some((tree_file, Some(original)));
-            again.into_iter().for_each(|file| come_back(shared, file, Looked::Replaces));
-        }
-        _ => {}
+    if let Some(NamedFile { compared: Some(item), .. }) = task.kept() {
+        return existing::right_content(shared, item);
+    }
+    let Some(tree_file) = task.kept::<TreeFile>() else { return Ok(()) };
+    let original = task.original.as_ref();
+    if tree_file.against == Against::Older {
+        come_back(shared, (tree_file, original), Looked::EqualsOlder);
+    } else if let Some(original) = original
+        && !update_existing::has_right_content(shared, &tree_file.entry, original)?
+    {
+        come_back(shared, (tree_file, Some(original)), Looked::Replaces);
     }
     Ok(())
 }
@@ -50,17 +51,16 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     if !task.fail() {
         return;
     }
-    let original = task.original.as_ref();
-    match (&task.finish, &task.tree_file) {
-        (Finish::Checked(Against::Target(Some(item))), _) => {
-            let item = Item { differs: true, ..(**item).clone() };
-            shared.plan.add_first([Work::Item(Box::new(item))].into_iter());
-        }
-        (Finish::Checked(Against::Older), Some(tree_file)) => {
-            come_back(shared, (tree_file, original), Looked::DiffersFromOlder);
-        }
-        (_, Some(tree_file)) => come_back(shared, (tree_file, original), Looked::Replaces),
-        _ => {}
+    if let Some(NamedFile { compared: Some(item), .. }) = task.kept() {
+        let item = Item { differs: true, ..item.clone() };
+        shared.plan.add_first([Work::Item(Box::new(item))].into_iter());
+    }
+    if let Some(tree_file) = task.kept::<TreeFile>() {
+        let looked = match tree_file.against {
+            Against::Older => Looked::DiffersFromOlder,
+            Against::Target => Looked::Replaces,
+        };
+        come_back(shared, (tree_file, task.original.as_ref()), looked);
     }
     settled::settle(shared, task, false);
 }

@@ -5,12 +5,12 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::run::Shared;
+use crate::report::change::Findings;
+use crate::report::change::{Change, ChangeKind};
 use crate::setup::options::Keep;
-use crate::target::change::Findings;
-use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
 use crate::target::{Item, change_of};
+use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;

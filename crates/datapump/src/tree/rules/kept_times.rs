@@ -12,7 +12,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 
-use crate::run::Shared;
+use crate::tree::Shared;
 use crate::tree::rules::decide::Action;
 use datapump_files::attributes::all_tell_time;
 use datapump_files::commit::reserved;

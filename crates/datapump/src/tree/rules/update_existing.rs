@@ -5,12 +5,12 @@
 use datapump_core::name::{Content, KnownFacts, NameAction, NameFact, NameMachine, NameStep};
 use datapump_engine::Errno;
 
-use crate::file::goal::syncs_alone;
 use crate::open::held::Original;
 use crate::problem::{Operation, Problem, shown_path};
-use crate::run::Shared;
-use crate::target::change::ChangeKind;
+use crate::report::change::ChangeKind;
+use crate::setup::options::Sync;
 use crate::target::listed::{ListedEntry, Name};
+use crate::tree::Shared;
 use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::own_attributes;
@@ -141,7 +141,8 @@ fn set_attributes(
     // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.
     // A link or a pipe cannot be synced: its folder is, when all in it is done.
     let alone = shared.settings.syncs_names()
-        && syncs_alone(shared, &entry.directory)
+        && shared.settings.options.durability.sync == Sync::End
+        && entry.directory.is_synced_by_parts()
         && there.kind == FileKind::Regular;
     let opened = alone.then(|| names::open_source(&folder, &entry.name, true)).and_then(Result::ok);
     let to = AttributeHolder::Held(&held);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use datapump_transport::{Host, NetFault, SshHost};
 
-use crate::target::place::Remote;
+use crate::place::Remote;
 
 /// The fault, with what the word may have meant.
 pub(crate) fn with_local_name(fault: NetFault, remote: &Remote) -> NetFault {

@@ -12,7 +12,7 @@ use datapump_core::wildcard::{has_wildcards, path_matches};
 use datapump_transport::{Host, NetFault};
 use minicbor::bytes::ByteVec;
 
-use crate::target::place::{Place, Remote};
+use crate::place::{Place, Remote};
 
 /// Whether there is one.
 pub(super) fn are_in(sources: &[Place]) -> bool {

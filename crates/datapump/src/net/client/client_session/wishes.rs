@@ -10,9 +10,9 @@ use datapump_core::wire::session::{Begin, Direction};
 
 use super::{is_name_of, patterns};
 use crate::net::client::remote_copy::{LastSession, RemoteCopy};
+use crate::place::{Place, Remote};
 use crate::run::gate::LaneRange;
 use crate::setup::options::{Choice, Options, SelectionOptions};
-use crate::target::place::{Place, Remote};
 use crate::tree::names::backup;
 
 /// Rules longer than this are not told for a percentage.

@@ -26,13 +26,13 @@ use crate::net::client::remote_verdict::{merged, with_peer};
 use crate::net::client::session_pools::SessionPools;
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Follows, Outbox};
+use crate::place::{Place, Remote};
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::event::Event;
 use crate::report::watch::{TreeCounts, Watch};
-use crate::run::event::Event;
 use crate::setup::budget::{Budget, Charge, OverBudget, Share};
-use crate::target::place::{Place, Remote};
 
 /// The largest block that is forwarded, unless greater requests were asked for: no default is greater than 4 MiB.
 const BLOCK_BYTES: u32 = 16 << 20;

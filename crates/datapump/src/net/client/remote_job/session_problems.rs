@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::net::client::remote_copy::Events;
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
-use crate::run::event::Event;
+use crate::report::event::Event;
 use datapump_files::commit::temporary::is_in_use;
 
 /// Problems that are held at most, and their words: the other side chose those.

@@ -15,7 +15,7 @@ use datapump_transport::CancelToken;
 use super::session_problems::words_bytes;
 use crate::net::client::remote_copy::Events;
 use crate::problem::words_about;
-use crate::run::event::Event;
+use crate::report::event::Event;
 
 /// Bytes of events that wait, before the other host is asked to hold the next, and when it goes on.
 const HOLD_BYTES: usize = 1 << 20;

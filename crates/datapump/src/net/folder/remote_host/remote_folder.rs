@@ -2,6 +2,7 @@
 //!
 //! Must not know: how requests are sent, what is done with names.
 
+mod before_block;
 mod held_file;
 pub(super) mod looked_early;
 pub(super) mod opened_early;
@@ -22,9 +23,10 @@ use datapump_engine::Errno;
 use super::read_ahead::{Follow, ReadAhead};
 use super::{ChargedAnswers, RemoteHost, named};
 use crate::net::folder::convert::from_wire;
+use crate::open::held::Attributes;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::budget::Charge;
-use crate::target::listed::{Attributes, ListedEntry, Name};
+use crate::target::listed::{ListedEntry, Name};
 use crate::tree::folder::origin::remote_facts::RemoteFacts;
 use datapump_files::disk::{FileKind, Meta};
 use looked_early::LookedEarly;

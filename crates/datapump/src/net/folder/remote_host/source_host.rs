@@ -10,10 +10,12 @@ use std::sync::atomic::AtomicU64;
 use datapump_transport::{CancelToken, Channel, ConnectionStats, NetFault};
 
 use super::{OpenedEarly, RemoteFile, RemoteFolder, RemoteHost, SmallFile, TripCounter};
+use crate::open::held::Attributes;
 use crate::open::held::{Elsewhere, Held};
 use crate::problem::Problem;
+use crate::run::block_host::BlockHost;
 use crate::setup::budget::{Charge, OverBudget};
-use crate::target::listed::{Attributes, ListedEntry, Name};
+use crate::target::listed::{ListedEntry, Name};
 use crate::tree::folder::origin::SmallRead;
 use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
 use crate::tree::folder::origin::source_host::{EarlyFiles, RemoteOrigin, SourceHost};
@@ -21,17 +23,9 @@ use crate::tree::folder::visited::{FolderKey, FolderStep};
 use datapump_core::selection::ListStep;
 use datapump_files::disk::{FileKind, Meta};
 
-impl SourceHost for RemoteHost {
+impl BlockHost for RemoteHost {
     fn place(&self) -> &str {
         &self.place
-    }
-
-    fn boot(&self) -> &[u8; 16] {
-        &self.boot
-    }
-
-    fn is_here(&self) -> bool {
-        self.is_here
     }
 
     fn cancel(&self) -> &CancelToken {
@@ -50,32 +44,12 @@ impl SourceHost for RemoteHost {
         RemoteHost::names_waited(self)
     }
 
-    fn names_waited_ns(&self) -> u64 {
-        RemoteHost::names_waited_ns(self)
-    }
-
-    fn ahead_stats(&self) -> Option<ConnectionStats> {
-        RemoteHost::ahead_stats(self)
-    }
-
-    fn dropped_bytes(&self) -> u64 {
-        RemoteHost::dropped_bytes(self)
-    }
-
     fn tells_sums(&self) -> bool {
         RemoteHost::tells_sums(self)
     }
 
     fn reads_on(&self) -> bool {
         RemoteHost::reads_on(self)
-    }
-
-    fn read_ahead(&self, places: usize, request: AheadRequest) {
-        RemoteHost::read_ahead(self, places, request);
-    }
-
-    fn brings_places(&self) -> bool {
-        RemoteHost::brings_places(self)
     }
 
     fn lost(&self, fault: &NetFault) -> Problem {
@@ -88,6 +62,36 @@ impl SourceHost for RemoteHost {
 
     fn spare_blocks(&self, is_over: &dyn Fn() -> bool) -> Option<Channel> {
         RemoteHost::spare_blocks(self, is_over)
+    }
+}
+
+impl SourceHost for RemoteHost {
+    fn boot(&self) -> &[u8; 16] {
+        &self.boot
+    }
+
+    fn is_here(&self) -> bool {
+        self.is_here
+    }
+
+    fn names_waited_ns(&self) -> u64 {
+        RemoteHost::names_waited_ns(self)
+    }
+
+    fn ahead_stats(&self) -> Option<ConnectionStats> {
+        RemoteHost::ahead_stats(self)
+    }
+
+    fn dropped_bytes(&self) -> u64 {
+        RemoteHost::dropped_bytes(self)
+    }
+
+    fn read_ahead(&self, places: usize, request: AheadRequest) {
+        RemoteHost::read_ahead(self, places, request);
+    }
+
+    fn brings_places(&self) -> bool {
+        RemoteHost::brings_places(self)
     }
 
     fn charge(&self, bytes: usize) -> Result<Charge, OverBudget> {

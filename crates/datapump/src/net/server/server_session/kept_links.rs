@@ -15,7 +15,7 @@ use minicbor::bytes::ByteVec;
 
 use super::Wanted;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
-use crate::target::place::stands_for_content;
+use crate::place::stands_for_content;
 use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::{FileKind, folder_of, names};
 

@@ -6,9 +6,9 @@ use datapump_core::wire::session::Message;
 use datapump_transport::is_far;
 
 use super::{CONNECTION_BYTES, ServerState, Wanted, refusal};
-use crate::job::defaults::Reads;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::budget::Reserved;
+use crate::setup::defaults::Reads;
 use crate::setup::options::Options;
 
 impl Wanted {

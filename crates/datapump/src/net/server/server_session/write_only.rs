@@ -20,7 +20,7 @@ use super::refused;
 use crate::net::server::serve_options::ServeOptions;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::run::event::Event;
+use crate::report::event::Event;
 use crate::run::hidden_target;
 use crate::setup::options::{Options, Update};
 use datapump_files::commit::reserved::LIST_NAME;

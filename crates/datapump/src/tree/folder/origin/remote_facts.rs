@@ -2,7 +2,7 @@
 //!
 //! Must not know: how a host is asked.
 
-use crate::target::listed::Attributes;
+use crate::open::held::Attributes;
 use datapump_files::disk::Meta;
 
 /// The request to the side that sends ahead.

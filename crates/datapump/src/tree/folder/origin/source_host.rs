@@ -6,55 +6,37 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use datapump_transport::{CancelToken, Channel, ConnectionStats, NetFault};
+use datapump_transport::ConnectionStats;
 
 use super::SmallRead;
+use crate::open::held::Attributes;
 use crate::open::held::{Elsewhere, Held};
 use crate::problem::Problem;
-use crate::report::latency::round_trips::TripCounter;
+use crate::run::block_host::BlockHost;
 use crate::setup::budget::{Charge, OverBudget};
-use crate::target::listed::{Attributes, ListedEntry, Name};
+use crate::target::listed::{ListedEntry, Name};
 use crate::tree::folder::origin::folder_way::{FolderKey, FolderStep};
 use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
 use datapump_core::selection::ListStep;
 use datapump_files::disk::Meta;
 
 /// The other host of a session, on which the sources lie. Places are known to it by their numbers.
-pub(crate) trait SourceHost: Debug + Send + Sync {
-    /// The host as the user named it, for messages.
-    fn place(&self) -> &str;
+pub(crate) trait SourceHost: BlockHost {
     /// Which run of its system the host told; zeros if none.
     fn boot(&self) -> &[u8; 16];
     /// Both sides run on one host: devices of the same number are the same device.
     fn is_here(&self) -> bool;
-    fn cancel(&self) -> &CancelToken;
-    fn trips(&self) -> &Arc<TripCounter>;
-    /// The shortest wait for an answer so far; 0 when nothing was asked.
-    fn round_trip_ns(&self) -> u64;
-    /// Its counter of waits for names, over a long path.
-    fn names_waited(&self) -> Option<Arc<AtomicU64>>;
     fn names_waited_ns(&self) -> u64;
     /// What the connection did over which something comes without a request.
     fn ahead_stats(&self) -> Option<ConnectionStats>;
     /// Bytes that came without a request, and that nobody wanted.
     fn dropped_bytes(&self) -> u64;
-    /// Whether it tells digests instead of blocks.
-    fn tells_sums(&self) -> bool;
-    /// Whether the path is so long that blocks are requested before they have slots.
-    fn reads_on(&self) -> bool;
     /// The host begins to send what a walk of so many places meets, where it can.
     fn read_ahead(&self, places: usize, request: AheadRequest);
     /// Whether its places come without a request.
     fn brings_places(&self) -> bool;
-    /// The session is of no more use.
-    fn lost(&self, fault: &NetFault) -> Problem;
-    /// A connection for the blocks of one lane.
-    fn blocks(&self) -> Result<Channel, Problem>;
-    /// A connection for a lane that can be done without; none where the other side agreed to fewer.
-    fn spare_blocks(&self, is_over: &dyn Fn() -> bool) -> Option<Channel>;
     /// Something that this side holds for the host.
     fn charge(&self, bytes: usize) -> Result<Charge, OverBudget>;
     /// Something that can be had otherwise: only if so much more may be charged besides.

@@ -5,8 +5,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::run::Shared;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use datapump_files::disk::names;
 

@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering;
 use super::BatchCursor;
 use datapump_core::name::{KnownFacts, NameAction, NameFact, NameMachine, NameStep};
 
-use crate::run::Shared;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::directory::Looked;
 use crate::tree::folder::origin::Origin;
 use datapump_files::disk::{FileKind, Meta, names};

@@ -3,11 +3,11 @@
 //! Must not know: what the guard answers by, what is done with the name.
 
 use crate::problem::Problem;
-use crate::run::Shared;
 use crate::target::guard::claims::ClaimedName;
 use crate::target::guard::links::{self, FollowedName, LinkTarget};
 use crate::target::guard::{Destruction, ExistingEntry};
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::origin::Origin;
 use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::disk::{FileKind, Meta};

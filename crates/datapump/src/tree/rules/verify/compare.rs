@@ -12,9 +12,9 @@ use datapump_engine::{Errno, Handle};
 use crate::open::held::Held;
 use crate::open::sizes;
 use crate::problem::{Operation, Problem, shown_path};
-use crate::run::Shared;
-use crate::target::change;
+use crate::report::change;
 use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::origin::{Origin, SmallRead};
 use crate::tree::links::TreeEntry;
 use crate::tree::links::equal;
@@ -166,7 +166,7 @@ fn ends_alike(
     other: &Handle,
 ) -> Result<(), Problem> {
     let (traits, bytes) = (cursor.directory.traits, meta.size_bytes);
-    if traits.made_up || sizes::goes_on_in(one, meta, traits, path)? {
+    if traits.made_up || sizes::goes_on_in(one, meta, traits.source_magic, path)? {
         return Ok(());
     }
     let has = |at| {

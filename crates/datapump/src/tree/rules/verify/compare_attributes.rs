@@ -7,10 +7,11 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::open::held::Attributes;
 use crate::open::opened::Opened;
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::run::Shared;
-use crate::target::listed::{Attributes, Name};
+use crate::target::listed::Name;
+use crate::tree::Shared;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::origin::source_host::RemoteOrigin;
 use crate::tree::folder::side::FolderSide;

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::problem::{Class, Operation, Problem};
-use crate::run::Shared;
 use crate::target::listed::{self, Name};
+use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done;
 use crate::tree::folder::origin::Origin;

@@ -15,7 +15,8 @@ use datapump_core::wire::peer_request::walk_ahead::{is_walked, number_of_look};
 use datapump_transport::NetFault;
 
 use super::super::{ANSWERS_MAX, RemoteHost, TripPhase, TripStamp};
-use super::arrived::{AheadItem, AheadLists, Arrival, ArrivedItem, ArrivedNames, NotTaken};
+use super::arrived::{AheadItem, AheadLists, Arrival, ArrivedNames, NotTaken};
+use crate::end::ArrivedItem;
 use crate::setup::budget::charged::{ChargedMap, ChargedValue};
 use crate::setup::budget::{Charge, OverBudget, Share};
 

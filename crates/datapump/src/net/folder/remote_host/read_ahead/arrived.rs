@@ -8,6 +8,7 @@ use datapump_core::wire::WireError;
 use datapump_core::wire::peer_request::Answer;
 use datapump_transport::{Digest, NetFault};
 
+use crate::end::ArrivedItem;
 use crate::setup::budget::OverBudget;
 use crate::setup::budget::charged::ChargedValue;
 
@@ -19,15 +20,6 @@ pub(super) enum AheadItem {
     Came(Box<ArrivedItem>),
     /// Nobody wants it; of a file the bytes that are expected.
     Unwanted(u32),
-}
-
-/// Something that came.
-#[derive(Debug)]
-pub(crate) struct ArrivedItem {
-    pub(crate) answer: ChargedValue<Answer>,
-    /// Of a small file.
-    pub(crate) block: Option<(Digest, Vec<u8>)>,
-    pub(super) frames_bytes: u64,
 }
 
 /// Names of one folder, in the order of its listing.
@@ -99,11 +91,5 @@ impl AheadLists {
         // Another listing of the folder is requested.
         self.is_unwanted |= names.are_last();
         Some(names)
-    }
-}
-
-impl ArrivedItem {
-    pub(super) fn block_bytes(&self) -> u64 {
-        self.block.as_ref().map_or(0, |(_, bytes)| bytes.len() as u64)
     }
 }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::remote_file::{OpenFile, RemoteFile};
+use crate::end::RemoteBlocks;
 use crate::file::copied::CopiedContent;
+use crate::open::held::Attributes;
 use crate::open::held::{Elsewhere, Held, Original, ReadAgain, rewritten};
 use crate::problem::Problem;
-use crate::target::listed::Attributes;
 use datapump_files::disk::Meta;
 use datapump_files::holes::ByteRanges;
 use datapump_files::identity::tick::TimeLook;
 use datapump_files::identity::{SourceChange, certain_change, change, id};
 
 impl Elsewhere for RemoteFile {
-    fn remote_host(self: Arc<RemoteFile>) -> Option<Arc<RemoteFile>> {
+    fn remote_blocks(self: Arc<RemoteFile>) -> Option<Arc<dyn RemoteBlocks>> {
         Some(self)
     }
 

@@ -16,9 +16,10 @@ use super::RemoteFolder;
 use super::remote_file::{OpenFile, OpenedAs, RemoteFile, SmallFile};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{RemoteHost, named};
+use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
-use crate::target::listed::{Attributes, Name};
+use crate::target::listed::Name;
 use datapump_files::disk::Meta;
 
 /// What an older version says to a request for an empty file.

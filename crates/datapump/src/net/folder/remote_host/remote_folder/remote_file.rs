@@ -16,12 +16,14 @@ use datapump_files::disk::Meta;
 use datapump_transport::NetFault;
 
 use super::RemoteFolder;
+use crate::end::ArrivedItem;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::read_ahead::Follow;
-use crate::net::folder::remote_host::{ArrivedItem, RemoteHost, named};
+use crate::net::folder::remote_host::{RemoteHost, named};
+use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
-use crate::target::listed::{Attributes, Coming};
+use crate::target::listed::Coming;
 
 /// A file at the other side.
 #[derive(Debug)]

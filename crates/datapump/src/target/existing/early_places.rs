@@ -3,11 +3,11 @@
 //!
 //! Must not know: how files are opened, what becomes of them.
 
+use crate::place::Place;
 use crate::problem::Problem;
-use crate::run::{Shared, Work};
 use crate::target::Item;
-use crate::target::place::Place;
 use crate::tree::rules::decide::Action;
+use crate::tree::{Shared, Work};
 use datapump_files::disk::FileKind;
 
 /// So many at a time: half of the places that the other side keeps open.

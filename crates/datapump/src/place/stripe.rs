@@ -5,8 +5,6 @@
 //!
 //! Must not know: where the other end lies, how members are opened, how bytes are dealt to them (`core::stripe`).
 
-pub(crate) mod refusals;
-
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +18,8 @@ use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::units::parse_bytes;
 use datapump_files::devices::device_bytes;
 use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Folder, Meta, PathAt, file_meta, umask};
+
+pub(crate) const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 
 /// Hundreds of long paths have room in it.
 const DESCRIPTOR_BYTES_MAX: usize = 1 << 20;
@@ -191,7 +191,7 @@ fn find(disk: &Disk, members: &StripeMembers, path: &Path) -> Result<(PathAt, Op
             let at = behind.map_err(|errno| Problem::system(Operation::Follow, path, errno.0))?;
             Ok((at, Some(meta)))
         }
-        Err(_) if at.is_symlink() => Err(wrong_member(path, super::LINK_TO_NOTHING)),
+        Err(_) if at.is_symlink() => Err(wrong_member(path, LINK_TO_NOTHING)),
         // It is made when the source is open.
         Err(Errno::ENOENT) if at.folder().is_ok() && at.name().is_some() => Ok((at, None)),
         Err(errno) => Err(members.missing(path, Operation::OpenFolder, errno)),

@@ -12,19 +12,15 @@ use datapump_transport::{ConnectionStats, host_settings};
 
 use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
-use crate::report::charges::LaneResult;
-use crate::report::charges::{ThreadTime, waits_alone};
+use crate::report::charges::{LaneResult, ThreadTime, waits_alone};
 use crate::report::latency;
 use crate::report::latency::round_trips::TripCounter;
 use crate::report::words::CHANCE_NS;
-use crate::report::{AskedAndGot, Network, Report, RoundTrips};
-use crate::run::Shared;
+use crate::report::{AskedAndGot, Network, Report, RoundTrips, version};
 use crate::run::ledger::Tally;
+use crate::tree::Shared;
 use crate::units::bytes_words;
 use datapump_files::control_groups::{DiskAccess, DiskLimit, block_device};
-
-/// A lane without bytes that was waited for in one part of so many had names or attributes to do.
-const BUSY_PART: u64 = 10;
 
 /// What was done before the lanes began and behind their end, while all of them would have waited for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -313,15 +309,6 @@ fn moved(stage: &mut u64, ns: u64) -> u64 {
     moved
 }
 
-/// Lanes that had something to do; all of them, if none had. One file keeps one lane busy: what the others do meanwhile
-/// is not the copy's time.
-pub(crate) fn busy(lanes: &[LaneResult]) -> impl Iterator<Item = &LaneResult> {
-    let is_busy =
-        |lane: &LaneResult| lane.counts.bytes > 0 || lane.waits.total() * BUSY_PART >= lane.time.elapsed_ns;
-    let is_any = lanes.iter().any(is_busy);
-    lanes.iter().filter(move |lane| !is_any || is_busy(lane))
-}
-
 /// Not everything was done, and nobody said why.
 pub(crate) fn unexplained() -> Problem {
     let words =
@@ -341,11 +328,6 @@ pub(crate) fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResu
     (lanes, lost)
 }
 
-/// Version of the library.
-pub(crate) fn version() -> String {
-    env!("CARGO_PKG_VERSION").to_string()
-}
-
 /// Nobody chooses it.
 fn of_sockets(got: &str) -> AskedAndGot {
     let why = match got {
@@ -358,6 +340,7 @@ fn of_sockets(got: &str) -> AskedAndGot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::charges::busy;
 
     fn lane(bytes: u64, waits: Waits) -> LaneResult {
         LaneResult {

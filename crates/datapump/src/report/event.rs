@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use crate::problem::Problem;
-use crate::target::change::Change;
+use crate::report::change::Change;
 
 /// What a job tells while it runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub enum Event {
         blake3: Option<String>,
     },
     /// A change was made; in a dry run: would be made. Those that are no copied files are told with files
-    /// ([`crate::Job::tells_files`]), and all of them if that was asked for (`ReportingOptions::changes`).
+    /// (`Job::tells_files`), and all of them if that was asked for (`ReportingOptions::changes`).
     Change(Box<Change>),
     /// Something went wrong with a file; the others go on.
     Problem(Problem),

@@ -2,6 +2,9 @@
 //!
 //! Must not know: whether the place exists, what kind of file it is.
 
+pub(crate) mod stripe;
+pub(crate) mod web;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -9,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use datapump_transport::{Host, SshHost, WebError, WebUrl, decoded_zone};
 
-use super::stripe::Stripe;
-use super::web::Web;
+use self::stripe::Stripe;
+use self::web::Web;
 use crate::units::parse_bytes;
 
 /// What a null source delivers.

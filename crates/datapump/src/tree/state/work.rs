@@ -4,37 +4,38 @@
 //! Must not know: how blocks are moved, what a lane is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use datapump_core::verdict::Waits;
+use datapump_transport::NetFault;
 
 use crate::file::finish;
-use crate::run::plan::Asker;
-use crate::run::{Shared, Work};
+use crate::run::owner::{Ready, Worker};
+use crate::run::plan::{Asker, Claim};
 use crate::tree;
 use crate::tree::folder::directory::{Batch, Directory};
 use crate::tree::names::batch_cursor::BatchCursor;
-pub(crate) use crate::tree::names::entry::Ready;
+use crate::tree::{Shared, Work};
 
 /// The work of one lane.
-pub(crate) struct Worker {
-    /// Names that this lane deals with.
-    cursor: Option<BatchCursor>,
+pub(crate) struct TreeWorker<'run> {
+    shared: &'run Shared<'run>,
     /// Pieces of large files come before names.
     moves_pieces: bool,
+    /// What was claimed and is not done.
+    claimed: Option<Work>,
+    /// Names that this lane deals with.
+    cursor: Option<BatchCursor>,
 }
 
-impl Worker {
-    pub(crate) fn new(moves_pieces: bool) -> Worker {
-        Worker { cursor: None, moves_pieces }
+impl Worker for TreeWorker<'_> {
+    fn claim(&mut self) -> Result<Claim<()>, NetFault> {
+        Ok(self.shared.plan.claim(self.asker()).keeping_work(|work| self.claimed = Some(work)))
     }
 
-    /// What it asks the plan for.
-    pub(crate) fn asker(&self) -> Asker {
-        Asker { moves_pieces: self.moves_pieces, has_own: self.cursor.is_some() }
-    }
-
-    /// Does a piece of work.
-    pub(crate) fn perform(&mut self, shared: &Shared<'_>, waits: &mut Waits, work: Work) -> Option<Ready> {
+    fn work(&mut self, waits: &mut Waits) -> Option<Ready> {
+        let Some(work) = self.claimed.take() else { return self.next(waits) };
+        let shared = self.shared;
         match work {
             Work::Item(item) => tree::names::items::open_item(shared, waits, &item),
             Work::Names(group) => tree::names::named::begin(shared, &group),
@@ -48,34 +49,49 @@ impl Worker {
             }
             Work::MakeWay => tree::names::make_way::make_way(shared, waits),
             Work::Finish(task) => finish::finish(shared, waits, task),
-            Work::Batch(batch) => return self.take_batch(shared, waits, batch),
+            Work::Batch(batch) => return self.take_batch(waits, batch),
         }
         shared.plan.settled();
         None
     }
 
-    fn take_batch(&mut self, shared: &Shared<'_>, waits: &mut Waits, batch: Batch) -> Option<Ready> {
+    fn wait(&mut self, _patience: Duration) -> Result<bool, NetFault> {
+        self.shared.plan.wait(self.asker());
+        Ok(true)
+    }
+}
+
+impl<'run> TreeWorker<'run> {
+    pub(crate) fn new(shared: &'run Shared<'run>, moves_pieces: bool) -> TreeWorker<'run> {
+        TreeWorker { shared, moves_pieces, claimed: None, cursor: None }
+    }
+
+    fn asker(&self) -> Asker {
+        Asker { moves_pieces: self.moves_pieces, has_own: self.cursor.is_some() }
+    }
+
+    fn take_batch(&mut self, waits: &mut Waits, batch: Batch) -> Option<Ready> {
         match BatchCursor::take(batch) {
             Ok(cursor) => {
                 debug_assert!(self.cursor.is_none(), "names in hand come before others");
                 self.cursor = Some(cursor);
-                self.next(shared, waits)
+                self.next(waits)
             }
             Err((directory, walks, problem)) => {
-                directory.report_own(&shared.ledger, *problem);
-                put_down(shared, &directory, walks);
+                directory.report_own(&self.shared.ledger, *problem);
+                put_down(self.shared, &directory, walks);
                 None
             }
         }
     }
 
     /// Goes on with this lane's own names.
-    pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
+    fn next(&mut self, waits: &mut Waits) -> Option<Ready> {
         let mut cursor = self.cursor.take()?;
-        let ready = cursor.next(shared, waits);
+        let ready = cursor.next(self.shared, waits);
         match cursor.left() {
-            0 => put_down(shared, &cursor.directory, cursor.walks),
-            _ if shared.is_stopping() => shared.plan.cut(),
+            0 => put_down(self.shared, &cursor.directory, cursor.walks),
+            _ if self.shared.is_stopping() => self.shared.plan.cut(),
             _ => self.cursor = Some(cursor),
         }
         ready

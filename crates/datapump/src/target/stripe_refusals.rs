@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use super::Stripe;
+use crate::place::Place;
+use crate::place::stripe::Stripe;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Choice, Options, Update};
-use crate::target::place::Place;
 use crate::target::{Hosts, Target};
 use datapump_files::disk::Meta;
 

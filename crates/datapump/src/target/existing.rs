@@ -11,13 +11,13 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::open::held::Elsewhere;
+use crate::place::Place;
 use crate::problem::{Operation, Problem, shown_path};
-use crate::run::Shared;
+use crate::report::change::{Change, ChangeKind};
 use crate::setup::options::{Options, Selection};
-use crate::target::change::{Change, ChangeKind};
 use crate::target::other_names;
-use crate::target::place::Place;
 use crate::target::{Item, Target};
+use crate::tree::Shared;
 use crate::tree::links::linking;
 use crate::tree::list::doubts;
 use crate::tree::names::backup;

@@ -5,21 +5,28 @@
 //! Must not know: who requests them, why, how they are sent.
 
 use crate::problem::Operation;
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
+use datapump_core::verdict::Waits;
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, is_wanted};
 use datapump_core::{BlockRoute, Extent, FileGoal, Length};
 use datapump_transport::NetFault;
 
-use crate::end::{FileEnd, Reading, SendLane, Sink, Source, changed};
+use super::send_lane::{Reading, SendLane, changed};
+use crate::end::{FileEnd, Sink, Source};
+use crate::file::owned::Owned;
 use crate::file::task::{Finish, Parts, Task};
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::Flow;
 use crate::net::folder::handle_table::{HandleTable, Taken};
+use crate::run::MoverRun;
+use crate::run::owner::{Ready, Worker};
 use crate::run::plan::Claim;
-use crate::run::{Shared, Work};
 use datapump_engine::TransferFlags;
 use datapump_files::holes::ByteRanges;
 
@@ -28,9 +35,16 @@ const EMFILE: ErrorNumber = ErrorNumber(24);
 /// Pipes, and null, that are read over one connection.
 const STREAMS_MAX: usize = 256;
 
-/// What another host reads over one connection.
+/// The work of a lane that sends: what another host reads over its connection.
+pub(super) struct ReadServer<'run> {
+    run: &'run MoverRun<'run>,
+    lane: Rc<RefCell<SendLane>>,
+    served: ServedStreams,
+}
+
+/// What is read on and on over one connection.
 #[derive(Default)]
-pub(super) struct ReadServer {
+struct ServedStreams {
     streams: Vec<ReadStream>,
 }
 
@@ -52,25 +66,41 @@ fn summed((task, extent, reading): BlockTask, sum: Option<bool>) -> BlockTask {
     (task, extent, Reading { is_sum, ..reading })
 }
 
-impl ReadServer {
+impl<'run> ReadServer<'run> {
+    pub(super) fn new(run: &'run MoverRun<'run>, lane: Rc<RefCell<SendLane>>) -> ReadServer<'run> {
+        ReadServer { run, lane, served: ServedStreams::default() }
+    }
+}
+
+impl Worker for ReadServer<'_> {
+    fn claim(&mut self) -> Result<Claim<()>, NetFault> {
+        self.served.claim(self.run, &mut self.lane.borrow_mut())
+    }
+
+    fn work(&mut self, _waits: &mut Waits) -> Option<Ready> {
+        None
+    }
+
+    fn wait(&mut self, patience: Duration) -> Result<bool, NetFault> {
+        self.lane.borrow_mut().wait(patience)
+    }
+}
+
+impl ServedStreams {
     /// What was requested next, if something was.
-    pub(super) fn claim(
-        &mut self,
-        shared: &Shared<'_>,
-        lane: &mut SendLane,
-    ) -> Result<Claim<Work>, NetFault> {
+    fn claim(&mut self, run: &MoverRun<'_>, lane: &mut SendLane) -> Result<Claim<()>, NetFault> {
         while let Some((ask, number)) = lane.next()? {
             let found = match ask {
                 PeerRequest::Read { file, at: FileSize(at), len, sum } => {
-                    self.read(shared, lane, file, (at, len)).map(|found| summed(found, sum))
+                    self.read(run, lane, file, (at, len)).map(|found| summed(found, sum))
                 }
                 PeerRequest::Fetch { above, name, len: 0, .. } => {
                     let found = lane.handles().fetch_empty(above, &name);
                     Err(Box::new(found.unwrap_or_else(Answer::Fault)))
                 }
                 PeerRequest::Fetch { above, name, len, sum, len_max } => {
-                    let len_max = len_max.map_or(len, |most| most.min(shared.settings.shape.request_bytes));
-                    let found = fetched(shared, lane.handles(), (above, &name), (len, len_max));
+                    let len_max = len_max.map_or(len, |most| most.min(run.settings.shape.request_bytes));
+                    let found = fetched(run, lane.handles(), (above, &name), (len, len_max));
                     found.map(|found| summed(found, sum))
                 }
                 ask => {
@@ -92,14 +122,14 @@ impl ReadServer {
     /// A block of what the other host has open.
     fn read(
         &mut self,
-        shared: &Shared<'_>,
+        run: &MoverRun<'_>,
         lane: &mut SendLane,
         file: u64,
         (at, len): (u64, u32),
     ) -> FoundBlock {
         match lane.handles().file(file) {
-            Ok(Taken::File(given)) => block(shared, &given, (at, len)),
-            Ok(Taken::Flow(flow)) => self.read_on(shared, lane, (file, &flow), (at, len)),
+            Ok(Taken::File(given)) => block(run, &given, (at, len)),
+            Ok(Taken::Flow(flow)) => self.read_on(run, lane, (file, &flow), (at, len)),
             Err(fault) => Err(Box::new(Answer::Fault(fault))),
         }
     }
@@ -107,13 +137,13 @@ impl ReadServer {
     /// The next bytes of a pipe, or of null; what is over is answered at once.
     fn read_on(
         &mut self,
-        shared: &Shared<'_>,
+        run: &MoverRun<'_>,
         lane: &mut SendLane,
         (file, flow): (u64, &Flow),
         (at, len): (u64, u32),
     ) -> FoundBlock {
-        let task = self.stream(shared, lane, (file, flow))?;
-        let len = len.min(shared.settings.shape.request_bytes);
+        let task = self.stream(run, lane, (file, flow))?;
+        let len = len.min(run.settings.shape.request_bytes);
         if let Some(ended) = lane.ended(task.number) {
             return Err(Box::new(ended.clone()));
         }
@@ -133,7 +163,7 @@ impl ReadServer {
     /// The task that reads a stream; made with the first request of it.
     fn stream(
         &mut self,
-        shared: &Shared<'_>,
+        run: &MoverRun<'_>,
         lane: &mut SendLane,
         (file, flow): (u64, &Flow),
     ) -> Result<Arc<Task>, Box<Answer>> {
@@ -143,7 +173,7 @@ impl ReadServer {
         if self.streams.len() == STREAMS_MAX {
             return Err(Box::new(Answer::Fault(Fault { errno: Some(EMFILE), ..unwanted_fault() })));
         }
-        let task = stream_task(shared, flow);
+        let task = stream_task(run, flow);
         lane.add_stream(task.number);
         self.streams.push(ReadStream { file, task: Arc::clone(&task) });
         Ok(task)
@@ -151,11 +181,11 @@ impl ReadServer {
 }
 
 /// A block of a file.
-fn block(shared: &Shared<'_>, given: &GivenFile, (at, len): (u64, u32)) -> FoundBlock {
-    if len > shared.settings.shape.request_bytes || !is_wanted(at, len, given.meta.size_bytes) {
+fn block(run: &MoverRun<'_>, given: &GivenFile, (at, len): (u64, u32)) -> FoundBlock {
+    if len > run.settings.shape.request_bytes || !is_wanted(at, len, given.meta.size_bytes) {
         return Err(unwanted());
     }
-    let task = task(shared, given, at, len);
+    let task = task(run, given, at, len);
     let reading = Reading { task: task.number, len, head: None, is_sum: false, small: None, _charge: None };
     let extent = Extent { file: task.number, at, length: Length::Bytes(len.into()), way: BlockRoute::Slots };
     Ok((task, extent, reading))
@@ -163,7 +193,7 @@ fn block(shared: &Shared<'_>, given: &GivenFile, (at, len): (u64, u32)) -> Found
 
 /// A small file: its attributes, and the one block that it has, if it has one.
 fn fetched(
-    shared: &Shared<'_>,
+    run: &MoverRun<'_>,
     handles: &HandleTable,
     (above, name): (u64, &[u8]),
     lens: (u32, u32),
@@ -176,7 +206,7 @@ fn fetched(
         let answer = handles.still_empty(&given, answer);
         return Err(Box::new(answer.unwrap_or_else(|| Answer::Fault(changed()))));
     }
-    let (task, extent, reading) = block(shared, &given, (0, given.meta.size_bytes as u32))?;
+    let (task, extent, reading) = block(run, &given, (0, given.meta.size_bytes as u32))?;
     let small = Some(Arc::new(given));
     Ok((task, extent, Reading { head: Some(Box::new(answer)), small, _charge, ..reading }))
 }
@@ -190,28 +220,28 @@ fn unwanted_fault() -> Fault {
 }
 
 /// A pipe, or null.
-fn stream_task(shared: &Shared<'_>, flow: &Flow) -> Arc<Task> {
+fn stream_task(run: &MoverRun<'_>, flow: &Flow) -> Arc<Task> {
     let source = match flow {
         Flow::Stream(handle) => Source::Stream(Arc::clone(handle)),
         Flow::Null { .. } => Source::Null,
     };
-    Arc::new(Task::new(parts(shared, "standard input".into(), source, None)))
+    Arc::new(Task::new(parts(run, "standard input".into(), source, None)))
 }
 
 /// One block of a file. It needs no name: what goes wrong with it is told to the other host, which knows its path.
-fn task(shared: &Shared<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> {
+fn task(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> {
     let (handle, align_bytes) = given.for_block(at, len);
     let handle = Arc::clone(handle);
     // A direct request leaves nothing in the cache anyway.
-    let uncached = shared.settings.options.tuning.uncached && align_bytes == 1;
+    let uncached = run.settings.options.tuning.uncached && align_bytes == 1;
     let flags = TransferFlags { uncached, durable: false };
     let source = Source::File(FileEnd { handle, align_bytes, buffered: None, flags, skips_zeros: false });
-    Arc::new(Task::new(parts(shared, PathBuf::new(), source, Some(vec![(at, at + u64::from(len))]))))
+    Arc::new(Task::new(parts(run, PathBuf::new(), source, Some(vec![(at, at + u64::from(len))]))))
 }
 
-fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<ByteRanges>) -> Parts {
+fn parts(run: &MoverRun<'_>, name: PathBuf, source: Source, ranges: Option<ByteRanges>) -> Parts {
     Parts {
-        number: shared.next_number(),
+        number: run.next_number(),
         names: (name.clone(), name),
         source,
         sink: Sink::RemoteHost,
@@ -220,7 +250,7 @@ fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<Byte
         hash: None,
         verify: false,
         ranges,
-        tree_file: None,
+        owned: Owned::default(),
         goal: FileGoal::NOTHING,
     }
 }

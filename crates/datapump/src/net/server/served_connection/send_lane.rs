@@ -6,7 +6,9 @@
 //! Must not know: which tasks read the blocks, who requests them, why.
 
 use crate::problem::Operation;
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,9 +18,10 @@ use datapump_core::wire::peer_request::walk_ahead::{AHEAD, AheadScope, WalkAhead
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, READ_ON_MAX};
 use datapump_core::wire::turns::ReplyTurns;
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_transport::{Channel, Digest, NetFault};
+use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
 use super::ahead_sender::AheadSender;
+use crate::end::BlockSender;
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
@@ -124,7 +127,7 @@ impl SendLane {
 
     /// The next request that has come, or that a walk ahead leads to, and its number. `None` when there is none now, or
     /// never again.
-    pub(crate) fn next(&mut self) -> Result<Option<(PeerRequest, u64)>, NetFault> {
+    pub(super) fn next(&mut self) -> Result<Option<(PeerRequest, u64)>, NetFault> {
         while !self.is_over && self.requested.has_room() {
             // What was requested behind it stays in the connection until then.
             if let Some(next) = self.next_of_run() {
@@ -257,50 +260,40 @@ impl SendLane {
     }
 
     /// Nothing more will be requested.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// What this side has open for the other.
-    pub(crate) fn handles(&self) -> &Arc<HandleTable> {
+    pub(super) fn handles(&self) -> &Arc<HandleTable> {
         &self.handles
     }
 
-    /// The connection.
-    pub(super) fn channel(&self) -> &Channel {
-        &self.channel
-    }
-
     /// A request whose block is being read.
-    pub(crate) fn read(&mut self, number: u64, reading: Reading) {
+    pub(super) fn read(&mut self, number: u64, reading: Reading) {
         self.requested.handle_ask(number, RequestTurn::Reading(reading));
     }
 
     /// A request that can be answered at once when its turn comes.
-    pub(crate) fn reply(&mut self, number: u64, answer: Answer) -> Result<(), NetFault> {
+    pub(super) fn reply(&mut self, number: u64, answer: Answer) -> Result<(), NetFault> {
         self.requested.handle_ask(number, RequestTurn::Ready(Box::new(answer)));
         self.answer_ready()
     }
 
     /// A request that is looked at when its turn comes.
-    pub(crate) fn look_up(&mut self, number: u64, ask: PeerRequest) -> Result<(), NetFault> {
+    pub(super) fn look_up(&mut self, number: u64, ask: PeerRequest) -> Result<(), NetFault> {
         self.requested.handle_ask(number, RequestTurn::Waiting(Box::new(ask)));
         self.answer_ready()
     }
 
     /// The connection is lost.
-    pub(super) fn hang_up(&mut self) {
+    fn hang_up(&mut self) {
         self.is_over = true;
         self.requested.forget();
     }
 
-    /// Sends what was put: nothing more comes to it for now.
-    pub(super) fn flush(&mut self) -> Result<(), NetFault> {
-        self.channel.flush()
-    }
-
     /// Waits until something may have been requested. Whether it was.
-    pub(crate) fn wait(&mut self, patience: Duration) -> Result<bool, NetFault> {
+    pub(super) fn wait(&mut self, patience: Duration) -> Result<bool, NetFault> {
         self.channel.flush()?;
         self.channel.line_check()?;
         let under_way = self.under_way_bytes();
@@ -309,27 +302,27 @@ impl SendLane {
     }
 
     /// A stream that this task reads on and on.
-    pub(crate) fn add_stream(&mut self, task: u32) {
+    pub(super) fn add_stream(&mut self, task: u32) {
         self.streams.push((task, None));
     }
 
     /// The answer to a request for more of a stream that is over.
-    pub(crate) fn ended(&self, task: u32) -> Option<&Answer> {
+    pub(super) fn ended(&self, task: u32) -> Option<&Answer> {
         self.streams.iter().find(|(stream, _)| *stream == task).and_then(|(_, ended)| ended.as_ref())
     }
 
     /// A stream has ended: nothing is left for the first that was requested of it.
-    pub(crate) fn end(&mut self, task: u32) -> Result<(), NetFault> {
+    fn end(&mut self, task: u32) -> Result<(), NetFault> {
         self.ready(task, Answer::End)
     }
 
     /// A block could not be read.
-    pub(crate) fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
+    fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
         self.ready(task, Answer::Fault(fault))
     }
 
     /// Sends a block that was read, and whatever can be said behind it.
-    pub(super) fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
+    fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
         self.answer_ready()?;
         let Some((number, RequestTurn::Reading(reading))) = self.requested.poll_answer(|_| true) else {
             return Err(NetFault::Protocol("a block that nobody asked for was read".into()));
@@ -420,6 +413,41 @@ impl SendLane {
             return self.put(Answer::Done, number);
         }
         Ok(())
+    }
+}
+
+/// The connection as the lane has it that sends over it; the work of that lane has it, too.
+impl BlockSender for Rc<RefCell<SendLane>> {
+    fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
+        self.borrow_mut().send(task, bytes, digest)
+    }
+
+    fn end(&mut self, task: u32) -> Result<(), NetFault> {
+        self.borrow_mut().end(task)
+    }
+
+    fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
+        self.borrow_mut().fail(task, fault)
+    }
+
+    fn flush(&mut self) -> Result<(), NetFault> {
+        self.borrow_mut().channel.flush()
+    }
+
+    fn hang_up(&mut self) {
+        self.borrow_mut().hang_up();
+    }
+
+    fn is_cut(&self) -> bool {
+        self.borrow().channel.line_check().is_err()
+    }
+
+    fn waited_ns(&self) -> u64 {
+        self.borrow().channel.waited_ns()
+    }
+
+    fn stats(&self) -> ConnectionStats {
+        self.borrow().channel.connection_stats()
     }
 }
 

@@ -1,0 +1,328 @@
+//! Opens a source that the user named and its target, and hands the file to the plan.
+//!
+//! Must not know: which way the bytes take, how blocks are moved, what happens when all have landed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_core::BlockRoute;
+use datapump_core::verdict::Waits;
+
+use crate::end::Source;
+use crate::file::finish;
+use crate::file::goal::goal;
+use crate::file::owned::Owned;
+use crate::file::task::{Finish, Parts, Task};
+use crate::open::copy_method::{Facts, How, decide};
+use crate::open::held::{Held, Original};
+use crate::open::opened::Opened;
+use crate::open::stripe::target::OpenStripe;
+use crate::open::{Ends, OpenTarget, confidential, ends, file_hash, open_at, resumed, stripe, web};
+use crate::place::Place;
+use crate::problem::{Class, Operation, Problem};
+use crate::run::MoverRun;
+use crate::run::plan::FilePlan;
+use crate::target::existing::FileNext;
+use crate::target::items::neighbours::SingleFile;
+use crate::target::{Item, Target, other_names};
+use crate::tree;
+use crate::tree::Shared;
+use crate::tree::links::tree_file::NamedFile;
+use datapump_files::commit::StagedFile;
+use datapump_files::devices::{device_bytes, open_device};
+use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
+use datapump_files::holes::{ByteRanges, mapped};
+use datapump_files::identity::tick::{self, TimeLook};
+use datapump_files::{holes, stream};
+
+/// Opens an item and hands it to the plan, or reports why not.
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, next: FileNext) {
+    match prepare(shared, item, next) {
+        Ok((task, ranges, in_kernel)) => {
+            let task = Arc::new(task);
+            shared.begin(&task);
+            match task.expected_bytes() {
+                0 => finish::finish(shared, waits, task),
+                _ => shared.plan.enqueue(task, ranges, BlockRoute::from_in_kernel(in_kernel)),
+            }
+        }
+        // What cannot be opened because the run is stopping is not the file's fault.
+        Err(_) if shared.stop.load(Ordering::Relaxed) => {}
+        Err(problem) => {
+            shared.ledger.report(problem);
+            other_names::apart(shared, item);
+        }
+    }
+}
+
+type PreparedEnds = (Task, Option<ByteRanges>, bool);
+
+fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedEnds, Problem> {
+    let mut opened = open_source(shared, item)?;
+    if let Some(pieces) = shared.settings.pieces {
+        opened.ranges = Some(pieces.to_vec());
+    }
+    let how = decide(&facts(shared, item, &opened), shared.settings.options);
+    let mut landing = open_target(shared, item, &opened, how)?;
+    let names = (name_of(&item.source), target_name(item));
+    let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
+    let Ends { source, sink, original, ranges } = ends.inspect_err(|why| landing.give_up(shared, why))?;
+    let (finish, mut named) = match next {
+        FileNext::Copy(change) => (landing.into_finish(), NamedFile { change, ..NamedFile::default() }),
+        FileNext::Compare(item) => {
+            (Finish::Checked, NamedFile { compared: Some(*item), ..NamedFile::default() })
+        }
+        FileNext::Stands(_) | FileNext::PassedBy => unreachable!("what is not copied is not opened"),
+    };
+    let copies = !matches!(finish, Finish::Checked);
+    named.first_name = (copies && !item.other_names.is_empty()).then(|| item.clone());
+    let hash = file_hash(shared, &finish, (&sink, original.as_ref()));
+    let task = Task::new(Parts {
+        number: shared.next_number(),
+        names,
+        goal: goal(shared, &finish, &source, None),
+        source,
+        sink,
+        original,
+        hash: hash.filter(|_| copies),
+        verify: shared.settings.options.durability.verify && copies,
+        finish,
+        ranges: ranges.clone(),
+        owned: Owned { tree: None, kept: Some(Box::new(named)) },
+    });
+    if shared.settings.pieces.is_some() {
+        task.keep_length()?;
+    }
+    Ok((task, ranges, how.in_kernel))
+}
+
+fn name_of(place: &Place) -> PathBuf {
+    match place {
+        Place::Path(path) => path.clone(),
+        Place::Remote(_) | Place::Web(_) | Place::Stripe(_) => PathBuf::from(place.to_string()),
+        Place::Stream => PathBuf::from("standard input"),
+        Place::Null { .. } => PathBuf::from("null:"),
+    }
+}
+
+fn target_name(item: &Item) -> PathBuf {
+    let path = item.target.path().map(Path::to_path_buf);
+    path.unwrap_or_else(|| if item.target_is_stream() { "standard output" } else { "null:" }.into())
+}
+
+fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
+    let nothing = Opened::default();
+    match (&item.source, &item.meta) {
+        (Place::Null { bytes, .. }, _) => {
+            Ok(Opened { ranges: Some(vec![(0, bytes.unwrap_or(0))]), ..nothing })
+        }
+        (Place::Stream, _) => Ok(Opened { handle: Some(Arc::new(stream::standard_input()?)), ..nothing }),
+        (Place::Path(path), Some(meta)) if meta.kind == FileKind::Fifo => {
+            let handle = stream::open_fifo(path, &shared.stop)?;
+            Ok(Opened { handle: Some(Arc::new(handle)), ..nothing })
+        }
+        (Place::Path(path), _) => open_path(shared, path, &item.target),
+        (Place::Remote(remote), _) => open_far(shared, item, &remote.path),
+        (Place::Web(web), _) => web::open(shared, web),
+        (Place::Stripe(place), _) => {
+            let (opened, held) = stripe::open(shared, place)?;
+            Ok(Opened { stripe: Some(held), ..opened })
+        }
+    }
+}
+
+/// A file of another host.
+fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Problem> {
+    let remote_host = shared
+        .remote_host
+        .as_ref()
+        .ok_or_else(|| Problem::usage("there is no session with the other host"))?;
+    let held = shared.places_early.take_or_open(remote_host, item.number, path)?;
+    let Some(meta) = held.told().map(|(meta, _)| *meta) else {
+        let ranges = held.stream_bytes().map(|bytes| vec![(0, bytes)]);
+        return Ok(Opened {
+            elsewhere: held.remote_blocks().map(Source::RemoteHost),
+            ranges,
+            ..Opened::default()
+        });
+    };
+    if !held.tells_ranges() {
+        let words = "is made up by the kernel; such files are not copied between hosts: copy it to a file";
+        return Err(Problem::new(Class::Io, Operation::Open, path, words));
+    }
+    let here = || Ok(held.ranges(&meta, shared.settings.options.tuning.ignore_holes));
+    let ranges = ranges_to(shared, here, &meta, &item.target);
+    let ranges = Some(ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?);
+    let held = Held::There(held);
+    let original = Original::new(path.to_path_buf(), (held, meta, TimeLook::elsewhere()));
+    let ordinary = meta.size_bytes > 0;
+    Ok(Opened { ordinary, ..Opened::file(original, ranges) })
+}
+
+fn open_path(run: &MoverRun<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
+    let system = |errno: datapump_engine::Errno| Problem::system(Operation::Open, path, errno.0);
+    let handle = Arc::new(run.settings.platform.disk.open(path, Access::Read).map_err(system)?);
+    let now_ns = tick::now_ns();
+    let meta = handle.meta().map_err(system)?;
+    let mut meta = mapped::believed(&handle, meta, &run.stop).map_err(system)?;
+    if meta.kind == FileKind::BlockDevice {
+        // stat(2) says 0.
+        meta.size_bytes = device_bytes(&handle, path)?;
+    }
+    let magic = handle.room().magic;
+    let made_up = kind::is_made_up(magic);
+    let goes_on = made_up
+        || meta.size_bytes == 0
+        || datapump_files::holes::sizes::goes_on(&handle, &meta, magic).map_err(system)?;
+    let (ranges, is_file) = match meta.kind {
+        FileKind::BlockDevice => (Some(vec![(0, meta.size_bytes)]), true),
+        FileKind::Regular if goes_on => (None, true),
+        FileKind::Regular => {
+            let here = || holes::ranges(&handle, &meta, run.settings.options.tuning.ignore_holes, &run.stop);
+            (Some(ranges_to(run, here, &meta, target).map_err(system)?), true)
+        }
+        FileKind::CharDevice | FileKind::Fifo => (None, false),
+        FileKind::Folder | FileKind::Socket | FileKind::Symlink => {
+            return Err(Problem::new(Class::Changed, Operation::Open, path, "is no file any more"));
+        }
+    };
+    // The map of holes may have synced the source, which changes nothing that is watched.
+    let watched = meta.kind == FileKind::Regular && !made_up;
+    let held = Held::Here(Arc::clone(&handle));
+    let look = TimeLook::new(now_ns, magic, &meta);
+    let original = Original { watched, ..Original::new(path.to_path_buf(), (held, meta, look)) };
+    let ordinary = watched && ranges.is_some();
+    Ok(Opened {
+        handle: Some(handle),
+        original: Some(original),
+        ranges,
+        is_file,
+        ordinary,
+        ..Opened::default()
+    })
+}
+
+/// The ranges to move. A hole may be left out where nothing stands yet, or where the other file has one too.
+fn ranges_to(
+    run: &MoverRun<'_>,
+    here: impl FnOnce() -> Outcome<ByteRanges>,
+    meta: &Meta,
+    target: &Target,
+) -> Outcome<ByteRanges> {
+    let there = match target {
+        Target::File(_) if !run.settings.options.durability.inplace => return here(),
+        Target::File(at) => ranges_there(run, at, meta, false),
+        Target::Compare(at) => ranges_there(run, at, meta, true),
+        Target::Special(_)
+        | Target::Device(_)
+        | Target::Stripe(_)
+        | Target::Tree(_)
+        | Target::Entry(_)
+        | Target::Stream
+        | Target::Null => None,
+    };
+    match there {
+        Some(there) => Ok(holes::union(here()?, there, meta.size_bytes)),
+        None => Ok(vec![(0, meta.size_bytes)]),
+    }
+}
+
+/// What the other file holds; `None` when every byte counts. An error of that file is reported when it is opened to be
+/// used.
+fn ranges_there(run: &MoverRun<'_>, at: &PathAt, meta: &Meta, same_size: bool) -> Option<ByteRanges> {
+    let other = match at.open(Access::Read) {
+        Ok(other) => other,
+        Err(errno) => return (errno.0 == 2).then(Vec::new), // ENOENT: nothing stands there
+    };
+    let there = other.meta().ok()?;
+    let of_use = there.kind == FileKind::Regular && (!same_size || there.size_bytes == meta.size_bytes);
+    if !of_use {
+        return None;
+    }
+    holes::ranges(&other, &there, run.settings.options.tuning.ignore_holes, &run.stop).ok()
+}
+
+fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<OpenTarget, Problem> {
+    let given = shared.settings.options.attributes.keep.given;
+    let meta = opened.original.as_ref().map(|original| given.of(&original.meta));
+    let siblings = SingleFile::new(&item.source, meta, shared.settings.platform.is_simulated());
+    match &item.target {
+        Target::Null => Ok(OpenTarget::Null),
+        Target::Stream => Ok(OpenTarget::Stream(Arc::new(stream::standard_output()?))),
+        // What a device or a pipe took stays there.
+        Target::Special(at) | Target::Device(at)
+            if shared.settings.options.measuring.rehearsal_bytes.is_some() =>
+        {
+            Err(Problem::new(Class::Usage, Operation::Rehearse, &at.path, "is no file"))
+        }
+        Target::Special(at) => {
+            stream::open_special(at, &shared.stop).map(|handle| OpenTarget::Stream(Arc::new(handle)))
+        }
+        Target::File(at) if shared.settings.options.measuring.rehearsal_bytes.is_some() => {
+            StagedFile::rehearsed(at).map(OpenTarget::StagedFile)
+        }
+        Target::Tree(at) => {
+            Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
+        }
+        Target::Entry(_) => unreachable!("what is not read is not opened"),
+        Target::File(at) if let Some(takes) = confidential::in_order_at(shared, at) => {
+            let original = opened.original.as_ref();
+            confidential::in_order(shared, (at, takes), original, &siblings).map(OpenTarget::StagedFile)
+        }
+        Target::File(at) if shared.settings.options.durability.inplace => {
+            let original = opened.original.as_ref();
+            confidential::in_place(shared, at, original, &siblings).map(OpenTarget::StagedFile)
+        }
+        Target::File(at) => {
+            let wish = resumed::wish(shared, opened.original.as_ref(), how);
+            StagedFile::replacing(at, wish.as_ref(), &siblings).map(OpenTarget::StagedFile)
+        }
+        Target::Compare(at) => {
+            let handle = open_at(at, Access::Read)?;
+            if shared.settings.compares {
+                tree::rules::verify::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
+            }
+            Ok(OpenTarget::Compare(Arc::new(handle)))
+        }
+        Target::Stripe(stripe) => {
+            let stripe = OpenStripe::open(stripe, meta.as_ref(), opened.length_bytes())?;
+            Ok(OpenTarget::Stripe(Arc::new(stripe)))
+        }
+        Target::Device(at) => {
+            let handle = open_device(at, opened.length_bytes().unwrap_or(0))?;
+            Ok(OpenTarget::Device(at.clone(), Arc::new(handle)))
+        }
+    }
+}
+
+fn facts(run: &MoverRun<'_>, item: &Item, opened: &Opened) -> Facts {
+    let size_bytes = match &opened.ranges {
+        Some(ranges) => ranges.iter().map(|(start, end)| end - start).sum(),
+        // A stream of unknown length is taken for a long one, a file that does not know its size for a short one.
+        None if opened.is_file => 0,
+        None => u64::MAX,
+    };
+    let cached = match (&opened.handle, &opened.original) {
+        _ if opened.stripe.is_some() => opened.stripe.as_ref().and_then(|stripe| stripe.cached_fraction()),
+        (Some(handle), Some(original)) if opened.ordinary => handle.cached_fraction(original.meta.size_bytes),
+        _ => None,
+    };
+    let compares = matches!(item.target, Target::Compare(_));
+    Facts {
+        size_bytes,
+        cached,
+        source_is_file: opened.is_file,
+        sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_) | Target::Stripe(_)),
+        bytes_are_looked_at: run.settings.hashes || compares || opened.is_elsewhere(),
+        same_file_system: same_file_system(item, opened),
+        whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
+        in_order: run.settings.in_order.is_some(),
+        synced_alone: true,
+    }
+}
+
+fn same_file_system(item: &Item, opened: &Opened) -> bool {
+    let (Target::File(at), Some(original)) = (&item.target, &opened.original) else { return false };
+    at.folder_device().is_ok_and(|device| device == original.meta.device)
+}
