@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 /// A program that has not ended by then hangs: a guard for the suite, not a measure of speed.
 const HANGS_AFTER: Duration = Duration::from_secs(120);
@@ -21,6 +23,23 @@ pub struct Outcome {
     pub status: i32,
     pub out: String,
     pub err: String,
+}
+
+impl Outcome {
+    /// The events of `--json`.
+    pub fn events(&self) -> Vec<Value> {
+        json_lines(&self.out)
+    }
+
+    /// The last of them.
+    pub fn report(&self) -> Value {
+        self.events().pop().expect("a report")
+    }
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    let parsed = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    text.lines().map(parsed).collect()
 }
 
 impl Home {
@@ -44,6 +63,11 @@ impl Home {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
+    /// The lines of a file, each of which is JSON: rows of a study, events.
+    pub fn rows(&self, name: &str) -> Vec<Value> {
+        json_lines(&self.text(name))
+    }
+
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).expect("the folder");
         let mut names: Vec<String> = entries
@@ -55,11 +79,16 @@ impl Home {
 
     /// `pump` with words, in the folder, with no variable of its own set.
     pub fn command(&self, words: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = Command::new(super::PUMP);
-        command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PUMP_")) {
-            command.env_remove(name);
-        }
+        let mut command = self.program(Path::new(super::PUMP));
+        command.args(words);
+        command
+    }
+
+    /// Another program in the place of `pump`.
+    pub fn program(&self, path: &Path) -> Command {
+        let mut command = Command::new(path);
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        super::forget_variables(&mut command);
         command
     }
 

@@ -14,6 +14,7 @@ pub mod schema;
 pub mod serving;
 pub mod small_tree;
 pub mod told;
+pub mod two_hosts;
 pub mod typed;
 pub mod wire;
 

@@ -63,8 +63,7 @@ fn closed_folders_are_opened_up_while_they_are_worked_in() {
         is_as_asked(&home, bits, &names, "the first");
         let again = run(&["mirror", "--json", "from/", "open/to"]).expect("as before");
         expect(&again, 0, &[], "nothing to do");
-        let report: serde_json::Value =
-            serde_json::from_str(again.out.lines().last().expect("a report")).expect("JSON");
+        let report = again.report();
         for field in ["bytes_moved", "deleted", "files"] {
             assert_eq!(report[field], 0, "{bits:o}: {field}");
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::listing::paths;
 use crate::support::running::{Running, eventually};
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{
     Home, as_ordinary_user, expect, is_root, make_fifo, make_folder, make_symlink, outcome, set_mode,
     set_xattr, xattr,
@@ -70,18 +70,11 @@ fn expected() -> BTreeMap<String, u32> {
 #[test]
 fn permissions_are_those_that_were_given_on_every_way() {
     let home = home();
-    make_folder(&home, "served");
-    expect(&home.pump(&["copy", "from/", "served/from"]), 0, &[], "the source to be pulled");
-    let serving = Serving::new(&home, &[]);
-    for (from, to, folder) in [
-        ("from/".to_string(), "here".to_string(), "here"),
-        ("from/".into(), serving.at("pushed"), "served/pushed"),
-        (serving.at("from/"), "pulled".into(), "pulled"),
-    ] {
-        let row = format!("{from} {to}");
-        let pump = |words: &[&str]| {
-            home.pump(&[&["copy", "--ticket-file", "ticket"], words, &[&*from, &*to]].concat())
-        };
+    expect(&home.pump(&["copy", "--mkpath", "from/", "served/from"]), 0, &[], "the source to be pulled");
+    for (way, to) in [(Way::Here, "here"), (Way::Pushed, "pushed"), (Way::Pulled, "pulled")] {
+        let hosts = TwoHosts::new(&home, way);
+        let (row, folder) = (format!("{way:?}"), &*hosts.target(to));
+        let pump = |words: &[&str]| hosts.pump(&[&["copy"], words].concat(), &["from/"], to);
         let chmod = format!("--chmod={WORDS}");
         expect(&pump(&[&chmod]), 0, &[], &row);
         assert_eq!(modes(&home, folder), expected(), "{row}");
@@ -183,11 +176,11 @@ fn owners_are_those_that_were_given() {
         return eprintln!("not run: only root may give files away");
     }
     let home = home();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (to, folder) in [("here".to_string(), "here"), (serving.at("pushed"), "served/pushed")] {
-        let copy = ["copy", "--ticket-file", "ticket", "--chown=65534:12345", "from/", &to];
-        expect(&home.pump(&copy), 0, &[], &to);
+    for way in [Way::Here, Way::Pushed] {
+        let hosts = TwoHosts::new(&home, way);
+        let (to, folder) = (format!("{way:?}"), &*hosts.target("to"));
+        let copy = ["copy", "--chown=65534:12345"];
+        expect(&hosts.pump(&copy, &["from/"], "to"), 0, &[], &to);
         for path in paths(&home.path(folder)) {
             let meta = fs::symlink_metadata(home.path(folder).join(&path)).expect("it is there");
             assert_eq!((meta.uid(), meta.gid()), (65_534, 12_345), "{to} {}", path.display());
@@ -195,7 +188,7 @@ fn owners_are_those_that_were_given() {
         // A program of root's does not become one of somebody else's; a folder hands its group on as before.
         let modes = modes(&home, folder);
         assert_eq!((modes["program"], modes["sub"]), (0o755, 0o2750), "{to}");
-        let again = home.pump(&[&copy[..], &["--update=differs", "-i"]].concat());
+        let again = hosts.pump(&[&copy[..], &["--update=differs", "-i"]].concat(), &["from/"], "to");
         expect(&again, 0, &[], &to);
         assert_eq!(again.out, "", "{to}");
     }

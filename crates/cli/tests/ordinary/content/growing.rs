@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, Outcome, expect, has_content, leftovers, make_folder, noise_file};
 
 const BYTES: usize = (3 << 20) + 777;
@@ -186,45 +187,40 @@ fn what_became_longer_in_a_tree_of_another_host_is_compared() {
 #[test]
 fn a_new_log_that_gets_lines_all_the_time_is_copied_and_keeps_nothing() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    let ways = [
-        ("local", String::from("served/from/"), String::from("served/to")),
-        ("pushed", String::from("served/from/"), serving.at("to")),
-        ("pulled", serving.at("from/"), String::from("served/to")),
-    ];
-    for (way, from, to) in &ways {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, to) = (home.path(hosts.source("from")), home.path(hosts.target("to")));
         for round in 0..5 {
-            let row = format!("{way}, round {round}");
-            make_folder(&home, "served/from");
-            std::fs::write(home.path("served/from/stays"), "stays").expect("room");
-            let mirror = ["mirror", "--ticket-file", "ticket", from, to];
-            expect(&home.pump(&mirror), 0, &[], &row);
-            std::fs::write(home.path("served/to/old"), "too much").expect("room");
-            std::fs::write(home.path("served/from/log"), "the first line\n").expect("room");
+            let row = format!("{way:?}, round {round}");
+            std::fs::create_dir(&from).expect("a folder");
+            std::fs::write(from.join("stays"), "stays").expect("room");
+            let mirror = || hosts.pump(&["mirror"], &["from/"], "to");
+            expect(&mirror(), 0, &[], &row);
+            std::fs::write(to.join("old"), "too much").expect("room");
+            std::fs::write(from.join("log"), "the first line\n").expect("room");
             let is_over = AtomicBool::new(false);
             let ended = thread::scope(|scope| {
                 scope.spawn(|| {
                     while !is_over.load(Ordering::Relaxed) {
-                        append(&home.path("served/from/log"));
+                        append(&from.join("log"));
                         thread::sleep(Duration::from_millis(2));
                     }
                 });
-                let ended = home.pump(&mirror);
+                let ended = mirror();
                 is_over.store(true, Ordering::Relaxed);
                 ended
             });
             assert!([0, 24].contains(&ended.status), "{row}: {ended:?}");
-            assert!(!home.path("served/to/old").exists(), "{row}: {ended:?}");
-            let [copy, log] = ["served/to/log", "served/from/log"].map(|log| std::fs::read(home.path(log)));
+            assert!(!to.join("old").exists(), "{row}: {ended:?}");
+            let [copy, log] = [&to, &from].map(|folder| std::fs::read(folder.join("log")));
             let copy = copy.unwrap_or_else(|error| panic!("{row}: {error}: {ended:?}"));
             assert!(log.expect("the log").starts_with(&copy), "{row}: {ended:?}");
             assert!(
                 ended.err.matches("log':").count() <= 2,
                 "{row}: one line, and one that sums up: {ended:?}"
             );
-            for folder in ["served/from", "served/to"] {
-                std::fs::remove_dir_all(home.path(folder)).expect("it is ours");
+            for folder in [&from, &to] {
+                std::fs::remove_dir_all(folder).expect("it is ours");
             }
         }
     }
@@ -264,8 +260,6 @@ fn a_log_that_grew_is_not_removed_from_the_source() {
 #[test]
 fn small_files_that_change_all_the_time_are_copied_as_they_are_when_they_are_read() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
     let tree = |bytes: &[u8], name: &str| {
         let file = std::fs::File::create(home.path(name)).expect("room");
         // Blocks that are there before their bytes: else a look may report holes, and the file is opened for them.
@@ -277,39 +271,40 @@ fn small_files_that_change_all_the_time_are_copied_as_they_are_when_they_are_rea
         );
         (&file).write_all(bytes).expect("room");
     };
-    let ways = [("served/from/", serving.at("to")), (&*serving.at("from/"), String::from("served/to"))];
-    for (from, to) in &ways {
+    for way in [Way::Pushed, Way::Pulled] {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, to) = (&*hosts.source("from"), &*hosts.target("to"));
         for round in 0..5 {
-            let row = format!("{from}, round {round}");
-            make_folder(&home, "served/from");
+            let row = format!("{way:?}, round {round}");
+            make_folder(&home, from);
             for number in 0..100 {
-                tree(b"quiet", &format!("served/from/{number}"));
+                tree(b"quiet", &format!("{from}/{number}"));
             }
-            tree(b"the first line\n", "served/from/log");
-            tree(b"0", "served/from/status");
+            tree(b"the first line\n", &format!("{from}/log"));
+            tree(b"0", &format!("{from}/status"));
             let is_over = AtomicBool::new(false);
             let ended = thread::scope(|scope| {
                 scope.spawn(|| {
                     for count in 1.. {
-                        append(&home.path("served/from/log"));
+                        append(&home.path(from).join("log"));
                         tree(&vec![b'0' + count % 10; 100 + usize::from(count % 7)], "status");
-                        std::fs::rename(home.path("status"), home.path("served/from/status")).expect("room");
+                        std::fs::rename(home.path("status"), home.path(from).join("status")).expect("room");
                         if is_over.load(Ordering::Relaxed) {
                             break;
                         }
                         thread::sleep(Duration::from_millis(2));
                     }
                 });
-                let ended = home.pump(&["copy", "-T", "--ticket-file", "ticket", from, to]);
+                let ended = hosts.pump(&["copy", "-T"], &["from/"], "to");
                 is_over.store(true, Ordering::Relaxed);
                 ended
             });
             expect(&ended, 0, &[], &row);
-            let [copy, log] = ["served/to/log", "served/from/log"].map(|log| std::fs::read(home.path(log)));
+            let [copy, log] = [to, from].map(|folder| std::fs::read(home.path(folder).join("log")));
             assert!(log.expect("the log").starts_with(&copy.expect("it was copied")), "{row}");
-            let status = std::fs::read(home.path("served/to/status")).expect("it was copied");
+            let status = std::fs::read(home.path(to).join("status")).expect("it was copied");
             assert!(status.iter().all(|byte| *byte == status[0]), "{row}: a mix: {status:?}");
-            for folder in ["served/from", "served/to"] {
+            for folder in [from, to] {
                 std::fs::remove_dir_all(home.path(folder)).expect("it is ours");
             }
         }

@@ -4,12 +4,14 @@
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::SystemTime;
 
 use crate::support::running::{Running, eventually};
 use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{
-    Home, expect, has_content, make_folder, noise, noise_file, outcome, set_mode, set_xattr, xattr,
+    Home, Outcome, expect, has_content, make_folder, noise, noise_file, set_mode, set_xattr, xattr,
 };
 use rustix::process::Signal;
 
@@ -46,17 +48,21 @@ fn set_time(path: &Path, time: SystemTime) {
         .expect("it is ours");
 }
 
-/// A tree with a large and a small file, which are old, and what is too much at the target.
-fn home(target: &str) -> Home {
+/// A tree with a large and a small file, which are old, and what is too much at each target.
+fn home() -> Home {
     let home = Home::new();
-    for folder in ["tree", "served", target] {
-        fs::create_dir_all(home.path(folder)).expect("room");
+    make_folder(&home, "tree");
+    for target in ["to", "served/to"] {
+        fs::create_dir_all(home.path(target)).expect("room");
+        fs::write(home.path(target).join("old"), "too much").expect("room");
     }
     noise_file(&home, "tree/large", BYTES, 1);
     set_time(&home.path("tree/large"), SystemTime::UNIX_EPOCH);
-    fs::write(home.path(target).join("old"), "too much").expect("room");
     home
 }
+
+const WAYS: [Way; 2] = [Way::Here, Way::Pushed];
+const SLOW: [&str; 4] = ["copy", "--request-size=16KiB", "--bwlimit=1MiB", "-v"];
 
 /// Whether the first bytes of the large file were copied.
 fn has_first_bytes(folder: &Path) -> bool {
@@ -73,9 +79,8 @@ fn has_first_bytes(folder: &Path) -> bool {
 
 /// Begins a copy, stops it when a part of the large file was copied, lets something happen, and goes on. Before that a
 /// file that is rewritten would be copied as it is then, and be no mix.
-fn around(home: &Home, words: &[&str], target: &Path, happens: impl FnOnce()) -> crate::support::Outcome {
-    let slow = ["copy", "--ticket-file", "ticket", "--request-size=16KiB", "--bwlimit=1MiB", "-v"];
-    let mut running = Running::start(home.command(&[&slow[..], words].concat()));
+fn around(command: Command, target: &Path, happens: impl FnOnce()) -> Outcome {
+    let mut running = Running::start(command);
     eventually("its first bytes", || has_first_bytes(target) || running.has_ended());
     assert!(!running.has_ended(), "in the middle");
     running.signal(Signal::STOP);
@@ -89,17 +94,15 @@ fn attributes_that_move_cost_no_copy_and_keep_no_mirror_from_removing() {
     std::thread::scope(|scope| {
         for (what, touch) in TOUCHES {
             for flags in [&[][..], &["--verify"], &["--direct=always"]] {
-                for (to, copy) in [("to", "to"), ("there", "served/to")] {
+                for way in WAYS {
                     scope.spawn(move || {
-                        let home = home(copy);
-                        let serving = Serving::new(&home, &[]);
-                        let (row, there) = (format!("{what} {flags:?} {to}"), serving.at("to"));
-                        let to = if to == "there" { &*there } else { to };
-                        let words = [flags, &["-T", "--delete", "tree", to]].concat();
-                        let ended =
-                            around(&home, &words, &home.path(copy), || touch(&home.path("tree/large")));
+                        let home = home();
+                        let (hosts, row) = (TwoHosts::new(&home, way), format!("{what} {flags:?} {way:?}"));
+                        let copy = home.path(hosts.target("to"));
+                        let words = [&SLOW, flags, &["-T", "--delete"]].concat();
+                        let line = hosts.line(&words, &["tree"], "to");
+                        let ended = around(line, &copy, || touch(&home.path("tree/large")));
                         expect(&ended, 0, &["read again"], &row);
-                        let copy = home.path(copy);
                         has_content(&copy.join("large"), &noise(BYTES, 1), &row);
                         assert!(!copy.join("old").exists(), "{row}: it was too much");
                         let (one, other) = (meta(&home.path("tree/large")), meta(&copy.join("large")));
@@ -122,16 +125,14 @@ fn attributes_that_move_cost_no_copy_and_keep_no_mirror_from_removing() {
 /// Its inode number is another: size and time are not.
 #[test]
 fn what_was_replaced_by_the_same_is_copied() {
-    for (to, copy) in [("to", "to"), ("there", "served/to")] {
-        let home = home(copy);
-        let serving = Serving::new(&home, &[]);
-        let there = serving.at("to");
-        let to = if to == "there" { &*there } else { to };
-        let ended = around(&home, &["-T", "tree", to], &home.path(copy), || {
-            replace_by_same(&home.path("tree/large"));
-        });
-        expect(&ended, 0, &["replaced by a file of the same size and time", "read again"], to);
-        has_content(&home.path(copy).join("large"), &noise(BYTES, 1), to);
+    for way in WAYS {
+        let home = home();
+        let (hosts, row) = (TwoHosts::new(&home, way), format!("{way:?}"));
+        let copy = home.path(hosts.target("to"));
+        let line = hosts.line(&[&SLOW[..], &["-T"]].concat(), &["tree"], "to");
+        let ended = around(line, &copy, || replace_by_same(&home.path("tree/large")));
+        expect(&ended, 0, &["replaced by a file of the same size and time", "read again"], &row);
+        has_content(&copy.join("large"), &noise(BYTES, 1), &row);
     }
 }
 
@@ -150,17 +151,15 @@ fn rewrite_in_secret(path: &Path) {
 #[test]
 fn what_was_rewritten_with_its_time_set_back_is_a_change() {
     for flags in [&[][..], &["--verify"], &["--direct=always"]] {
-        for (to, copy) in [("to", "to"), ("there", "served/to")] {
-            let home = home(copy);
-            let serving = Serving::new(&home, &[]);
-            let (row, there) = (format!("{flags:?} {to}"), serving.at("to"));
-            let to = if to == "there" { &*there } else { to };
-            let words = [flags, &["-T", "--delete", "tree", to]].concat();
-            let ended =
-                around(&home, &words, &home.path(copy), || rewrite_in_secret(&home.path("tree/large")));
+        for way in WAYS {
+            let home = home();
+            let (hosts, row) = (TwoHosts::new(&home, way), format!("{flags:?} {way:?}"));
+            let copy = home.path(hosts.target("to"));
+            let line = hosts.line(&[&SLOW, flags, &["-T", "--delete"]].concat(), &["tree"], "to");
+            let ended = around(line, &copy, || rewrite_in_secret(&home.path("tree/large")));
             // It is copied once more, as it is by now, before anything is removed, and is no error then.
             expect(&ended, 0, &["1 deleted"], &row);
-            has_content(&home.path(copy).join("large"), &noise(BYTES, 9), &row);
+            has_content(&copy.join("large"), &noise(BYTES, 9), &row);
         }
     }
 }
@@ -169,7 +168,7 @@ fn what_was_rewritten_with_its_time_set_back_is_a_change() {
 #[test]
 fn a_single_file_is_read_again_too() {
     let (name, touch) = TOUCHES[0];
-    let home = home("to");
+    let home = home();
     fs::rename(home.path("tree/large"), home.path("served/large")).expect("one file system");
     let serving = Serving::new(&home, &["--read-only"]);
     let pulled = serving.at("large");
@@ -222,8 +221,8 @@ fn a_source_is_removed_if_it_has_the_content_of_its_copy() {
             fs::write(home.path(side).join("small"), "small").expect("room");
             set_time(&home.path(side).join("small"), SystemTime::UNIX_EPOCH);
         }
-        let words = ["--remove-source-files", "--update", "-T", "tree", "to"];
-        let ended = around(&home, &words, &home.path("to"), || happens(&home.path("tree/small")));
+        let words = [&SLOW[..], &["--remove-source-files", "--update", "-T", "tree", "to"]].concat();
+        let ended = around(home.command(&words), &home.path("to"), || happens(&home.path("tree/small")));
         let told: &[&str] = if status == 0 { &[] } else { &["small': stays in the source"] };
         expect(&ended, status, told, row);
         assert_eq!(home.path("tree/small").exists(), status != 0, "{row}");
@@ -248,11 +247,10 @@ fn a_time_in_the_future_costs_a_second_look() {
         let future = SystemTime::now() + std::time::Duration::from_secs(3600);
         set_time(&home.path("tree").join(name), future);
     }
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (to, copy) in [("to".to_owned(), PathBuf::from("to")), (serving.at("to"), "served/to".into())] {
-        let run = outcome(home.command(&["copy", "-v", "--ticket-file", "ticket", "-T", "tree", &to]), b"");
-        expect(&run, 0, &["tick of its clock"], &to);
-        expect(&home.pump(&["verify", "tree", copy.to_str().expect("a name")]), 0, &[], &to);
+    for way in WAYS {
+        let (hosts, row) = (TwoHosts::new(&home, way), format!("{way:?}"));
+        let run = hosts.pump(&["copy", "-v", "-T"], &["tree"], "to");
+        expect(&run, 0, &["tick of its clock"], &row);
+        expect(&home.pump(&["verify", "tree", &hosts.target("to")]), 0, &[], &row);
     }
 }

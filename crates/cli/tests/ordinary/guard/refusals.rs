@@ -374,8 +374,7 @@ fn the_report_is_the_last_line_after_a_failure() {
     ] {
         let ended = outcome(home.command(&words.split(' ').collect::<Vec<_>>()), b"");
         assert_eq!(ended.status, status, "{words}: {ended:?}");
-        let last = ended.out.lines().last().expect("a report");
-        let report: serde_json::Value = serde_json::from_str(last).expect("JSON");
+        let report = ended.report();
         assert_eq!((&report["event"], &report["exit_status"]), (&"report".into(), &status.into()), "{words}");
         assert_eq!(report["problems"][class], 1, "{words}: {report}");
     }

@@ -31,8 +31,7 @@ fn waiting_for_answers_is_told() {
     for (places, way) in [([&*served, "tree"], "pulled"), (["tree", &*served], "pushed")] {
         let run = home.pump(&[&copy[..], &["--json", "--progress=always"], &places].concat());
         expect(&run, 0, &[], way);
-        let events = run.out.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-        let events: Vec<Value> = events.collect();
+        let events = run.events();
         let met = |event: &&Value| {
             event["event"] == "progress"
                 && event["names"].as_u64() > Some(0)

@@ -1,6 +1,6 @@
 //! What belongs to a file besides its bytes, between two hosts: of empty files too, of which no block tells.
 
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use std::path::Path;
 
 use crate::support::{
@@ -14,18 +14,16 @@ const ACL: &str = "system.posix_acl_access";
 #[test]
 fn empty_and_small_files_keep_their_attributes_both_ways() {
     let home = Home::new();
-    ["served", "tree"].into_iter().for_each(|name| make_folder(&home, name));
+    make_folder(&home, "tree");
     for (name, content) in [("tree/empty", &b""[..]), ("tree/small", b"content")] {
         std::fs::write(home.path(name), content).expect("room");
         set_xattr(&home.path(name), "user.colour", name.as_bytes());
         set_mode(&home.path(name), 0o640);
         set_mtime(&home.path(name), 1_000_000_004_987_654_321);
     }
-    let serving = Serving::new(&home, &[]);
-    for (source, target) in [("tree".to_owned(), serving.at("copy")), (serving.at("copy"), "back".to_owned())]
-    {
-        let run = home.pump(&["copy", "--ticket-file", "ticket", &source, &target]);
-        expect(&run, 0, &[], &format!("{source} to {target}"));
+    for (way, source, target) in [(Way::Pushed, "tree", "copy"), (Way::Pulled, "copy", "back")] {
+        let run = TwoHosts::new(&home, way).pump(&["copy"], &[source], target);
+        expect(&run, 0, &[], &format!("{way:?}"));
     }
     for (original, copies) in [
         ("tree/empty", ["served/copy/empty", "back/empty"]),
@@ -83,29 +81,25 @@ fn what_a_file_of_another_host_carries_is_compared_by_value() {
             }
         }
     }
-    let serving = Serving::new(&home, &[]);
-    let ways = [
-        ("push", "tree".to_owned(), serving.at("copy"), home.path("tree"), home.path("served/copy")),
-        ("pull", serving.at("tree"), "copy".to_owned(), home.path("served/tree"), home.path("copy")),
-    ];
-    for (way, from, to, source, target) in ways {
-        let words = ["copy", "-T", "--ticket-file", "ticket", &from, &to];
+    for way in [Way::Pushed, Way::Pulled] {
+        let hosts = TwoHosts::new(&home, way);
+        let (source, target) = (home.path(hosts.source("tree")), home.path(hosts.target("copy")));
         let run = |option: &str, row: &str| {
-            expect(&home.pump(&[&words[..], &[option]].concat()), 0, &[], row);
+            expect(&hosts.pump(&["copy", "-T", option], &["tree"], "copy"), 0, &[], row);
         };
-        run("--update", way);
+        run("--update", "first");
         for option in ["--update", "--checksum"] {
             for what in ["another value", "one removed", "one more", "another list", "no list"] {
-                let row = format!("{way} {option}: {what}");
+                let row = format!("{way:?} {option}: {what}");
                 files.iter().for_each(|file| spoil(&target.join(file), what));
                 run(option, &row);
                 for file in files {
                     assert_eq!(hidden(&target.join(file)), hidden(&source.join(file)), "{row}: {file}");
                 }
             }
-            let again = home.pump(&[&words[..], &[option, "--itemize-changes"]].concat());
-            expect(&again, 0, &[], way);
-            assert!(!again.out.contains("small"), "{way} {option}: nothing is to be done: {again:?}");
+            let again = hosts.pump(&["copy", "-T", option, "--itemize-changes"], &["tree"], "copy");
+            expect(&again, 0, &[], option);
+            assert!(!again.out.contains("small"), "{way:?} {option}: nothing is to be done: {again:?}");
         }
     }
 }
@@ -115,9 +109,7 @@ fn what_a_file_of_another_host_carries_is_compared_by_value() {
 fn more_attributes_than_a_listing_holds_are_compared() {
     const FILES: usize = 320;
     let home = Home::new();
-    for name in ["served", "tree"] {
-        make_folder(&home, name);
-    }
+    make_folder(&home, "tree");
     let path = |root: &str, number: usize| home.path(root).join(number.to_string());
     for number in 0..FILES {
         std::fs::write(path("tree", number), "content").expect("room");
@@ -126,12 +118,12 @@ fn more_attributes_than_a_listing_holds_are_compared() {
             return;
         }
     }
-    let serving = Serving::new(&home, &[]);
-    let words = ["copy", "-T", "--update", "--ticket-file", "ticket", "tree", &serving.at("copy")];
-    expect(&home.pump(&words), 0, &[], "first");
+    let hosts = TwoHosts::new(&home, Way::Pushed);
+    let run = || hosts.pump(&["copy", "-T", "--update"], &["tree"], "copy");
+    expect(&run(), 0, &[], "first");
     let copies: Vec<_> = (0..FILES).map(|number| path("served/copy", number)).collect();
     assert!(copies.iter().all(|copy| set_xattr(copy, NOTE, &[b'b'; 3800])));
-    expect(&home.pump(&words), 0, &[], "second");
+    expect(&run(), 0, &[], "second");
     for copy in &copies {
         assert_eq!(xattr(copy, NOTE), Some(vec![b'a'; 3800]), "{}", copy.display());
     }
@@ -144,11 +136,10 @@ fn links_and_pipes_of_a_list_that_are_right_are_left_alone() {
     make_symlink(&home, "somewhere", "served/tree/link");
     make_fifo(&home.path("served/tree/pipe"));
     std::fs::write(home.path("list"), "link\npipe\n").expect("room");
-    let serving = Serving::new(&home, &[]);
-    let source = serving.at("tree/.");
-    let words = ["copy", "--ticket-file", "ticket", "-iu", "--files-from", "list", &source, "copy"];
-    expect(&home.pump(&words), 0, &["cL+++++++++ link -> somewhere", "cS+++++++++ pipe"], "first");
-    let again = home.pump(&words);
+    let hosts = TwoHosts::new(&home, Way::Pulled);
+    let run = || hosts.pump(&["copy", "-iu", "--files-from", "list"], &["tree/."], "copy");
+    expect(&run(), 0, &["cL+++++++++ link -> somewhere", "cS+++++++++ pipe"], "first");
+    let again = run();
     expect(&again, 0, &[], "again");
     assert_eq!(again.out, "", "nothing is left to do");
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::support::listing::{Entry, differences, listing};
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, expect, make_folder, make_symlink, noise_file, set_mtime, set_xattr};
 
 const FLAGS: [&[&str]; 12] = [
@@ -188,33 +188,26 @@ fn compared(make: fn(&Home), sources: &[&str], rows: &[Vec<&str>]) {
         let _ = fs::remove_dir_all(home.path(target));
         expect(&home.pump(&["copy", "-q", "--sync=none", "before/", target]), 0, &[], target);
     };
+    let [here, pushed, pulled] = Way::SERVED.map(|way| TwoHosts::new(&home, way));
+    let local: Vec<String> = sources.iter().map(|source| format!("served/{source}")).collect();
+    let local: Vec<&str> = local.iter().map(String::as_str).collect();
     for session in ["--read-ahead=never", "--read-ahead=always"] {
-        let serving = Serving::new(&home, &[]);
         for flags in rows {
-            let row = format!("{session} {flags:?}");
-            let copy = |words: &[&str], place: &dyn Fn(&str) -> String, to: &str| {
-                let from: Vec<String> = sources.iter().map(|source| place(source)).collect();
-                let from: Vec<&str> = from.iter().map(String::as_str).collect();
-                home.pump(&[&["copy", "--sync=none"], words, flags, &from, &[to]].concat())
-            };
-            let local = |source: &str| format!("served/{source}");
             ["here", "pulled", "served/pushed"].into_iter().for_each(begin);
-            let words = ["--ticket-file=ticket", session];
-            let here = copy(&[], &local, "here");
-            let pulled = copy(&words, &|source| serving.at(source), "pulled");
-            let pushed = copy(&words, &local, &serving.at("pushed"));
-            let target = target_of(&home, "here");
-            for (run, to) in [(pulled, "pulled"), (pushed, "served/pushed")] {
-                expect(&run, here.status, &[], &format!("{row} {to}"));
-                let found = differences(&target, &target_of(&home, to));
-                assert_eq!(found, [""; 0], "{row} {to}");
+            let words = |session: &[&'static str]| [&["copy", "--sync=none"], session, flags].concat();
+            let on_one = here.pump(&words(&[]), &local, "here");
+            let expected = target_of(&home, "here");
+            for (hosts, sources, to) in [(&pulled, sources, "pulled"), (&pushed, &local[..], "pushed")] {
+                let (row, target) = (format!("{session} {flags:?} {to}"), hosts.target(to));
+                let run = hosts.pump(&words(&[session]), sources, to);
+                expect(&run, on_one.status, &[], &row);
+                assert_eq!(differences(&expected, &target_of(&home, &target)), [""; 0], "{row}");
                 let own = |text: &str| {
-                    let text =
-                        text.replace(&serving.at("pushed"), "here").replace(&serving.at("from"), "from");
-                    let text = text.replace(to, "here");
+                    let text = text.replace(&hosts.to(to), "here").replace(&hosts.from("from"), "from");
+                    let text = text.replace(&target, "here");
                     lines(&text.replace("served/from", "from").replace("'pushed", "'here"))
                 };
-                assert_eq!(own(&run.out), own(&here.out), "{row} {to}");
+                assert_eq!(own(&run.out), own(&on_one.out), "{row}");
             }
         }
     }

@@ -64,8 +64,7 @@ fn folders_and_files_go_there_and_back() {
     // Files that are right are left alone, and --json tells what was done.
     let run = home.pump(&["copy", "--json", "-uT", "--ticket-file", "ticket", "tree", &at("copy")]);
     expect(&run, 0, &[], "an update");
-    let report: serde_json::Value =
-        serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+    let report = run.report();
     assert_eq!((report["event"].as_str(), report["files"].as_u64()), (Some("report"), Some(0)), "{run:?}");
     serving.signal("TERM");
     assert_eq!(serving.status(), 0);
@@ -176,18 +175,11 @@ fn what_a_server_has_is_counted_ahead() {
         let places = [serving.at("tree/"), target];
         let run = home.pump(&[&all[..], &rules, &places.each_ref().map(String::as_str)].concat());
         expect(&run, 0, &[], "pulled");
-        let events =
-            run.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
         let is_early = |event: &serde_json::Value| {
             let of = |name: &str| event[name].as_u64();
             of("files") < Some(2000) && !event["percent"].is_null() && of("files_total") == files
         };
-        assert_eq!(
-            events.into_iter().any(|event| is_early(&event)),
-            files.is_some(),
-            "{rules:?}: {}",
-            run.out
-        );
+        assert_eq!(run.events().iter().any(is_early), files.is_some(), "{rules:?}: {}", run.out);
     }
 }
 

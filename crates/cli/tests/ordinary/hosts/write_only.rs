@@ -154,8 +154,7 @@ fn a_cut_copy_goes_on_with_what_it_wrote() {
     assert_eq!(cut.end().status, 20);
     let run = home.pump(&command);
     expect(&run, 0, &[], "the same command again");
-    let last: serde_json::Value =
-        serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+    let last = run.report();
     assert!(last["bytes_resumed"].as_u64().is_some_and(|bytes| bytes > 0), "{last}");
     has_content(&home.path("served/large"), &content, "whole");
 }

@@ -47,18 +47,13 @@ fn compare(home: &Home, words: &str) -> Outcome {
     home.pump(&["lab", "compare"].into_iter().chain(words.split(' ')).collect::<Vec<_>>())
 }
 
-fn rows(home: &Home, name: &str) -> Vec<Value> {
-    let text = fs::read_to_string(home.path(name)).expect("rows");
-    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
-}
-
 #[test]
 fn two_programs_run_a_study_side_by_side_and_are_judged_in_pairs() {
     let home = furnished();
     let words = "--a a/pump --b b/pump jobs.toml --out rows.jsonl --json";
     let run = compare(&home, words);
     expect(&run, 0, &["\"event\":\"comparison\"", "\"pairs\":4"], "side by side");
-    let made = rows(&home, "rows.jsonl");
+    let made = home.rows("rows.jsonl");
     assert_eq!(made.len(), 2 * 2 * 4, "programs, sizes, rounds");
     schema::checked(&run.out);
     let side = |row: &Value| row["asked"]["binary"].as_str().expect("a level").to_owned();
@@ -81,7 +76,7 @@ fn two_programs_run_a_study_side_by_side_and_are_judged_in_pairs() {
         serde_json::from_str(run.out.lines().next().expect("an event")).expect("JSON")
     };
     let again = compare(&home, words);
-    assert_eq!(rows(&home, "rows.jsonl"), made);
+    assert_eq!(home.rows("rows.jsonl"), made);
     assert_eq!(verdicts(&again), verdicts(&run));
     let alone = compare(&home, "rows.jsonl --json --metric elapsed");
     assert_eq!(verdicts(&alone), verdicts(&run));
@@ -114,7 +109,7 @@ fn commands_are_run_with_each_program_in_its_turn() {
     let run = compare(&home, "--a a/pump --b b/pump commands.toml --metric elapsed");
     expect(&run, 0, &["3 pairs"], "commands");
     assert!(home.path("a/pump.said").exists() && home.path("b/pump.said").exists());
-    assert_eq!(rows(&home, "commands-compare.jsonl").len(), 6);
+    assert_eq!(home.rows("commands-compare.jsonl").len(), 6);
 }
 
 #[test]

@@ -36,8 +36,7 @@ fn rows(home: &Home, text: &str, status: i32) -> (Outcome, Vec<Value>) {
     std::fs::write(home.path("three.toml"), text).expect("room");
     let run = home.pump(&["lab", "run", "three.toml", "--out", "rows.jsonl"]);
     expect(&run, status, &[], text);
-    let rows = std::fs::read_to_string(home.path("rows.jsonl")).expect("rows");
-    (run, rows.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect())
+    (run, home.rows("rows.jsonl"))
 }
 
 fn outcomes(row: &Value) -> Vec<&str> {
@@ -105,14 +104,12 @@ fn without_a_build_to_compare_with_the_row_says_how_to_give_one() {
     let words = ["lab", "run", "readers", "--repeats", "1", "--set", "readers=1", "--set", "files=one"];
     let more = ["--set", "stage=unoptimised", "--set", "size=1MiB", "--out", "rows.jsonl"];
     expect(&home.pump(&[&words[..], &more].concat()), 23, &["--set debug_pump=/path/to/pump"], "no build");
-    let row = std::fs::read_to_string(home.path("rows.jsonl")).expect("a row");
-    let row: Value = serde_json::from_str(row.trim()).expect("one row");
+    let row = home.rows("rows.jsonl").pop().expect("one row");
     assert_eq!((&row["outcome"], &row["readers"]), (&"missing".into(), &Value::Null), "{row}");
     // This build will do: what is measured is not looked at here.
     let build = format!("debug_pump={}", env!("CARGO_BIN_EXE_pump"));
     let run = home.pump(&[&words[..], &more, &["--set", &build]].concat());
     expect(&run, 23, &["readers: 2 runs"], "the row of the first run is kept, and of this build is one more");
-    let rows = std::fs::read_to_string(home.path("rows.jsonl")).expect("rows");
-    let last: Value = serde_json::from_str(rows.lines().last().expect("a row")).expect("JSON");
+    let last = home.rows("rows.jsonl").pop().expect("a row");
     assert_eq!((&last["outcome"], &last["readers"][0]["bytes"]), (&"completed".into(), &(1 << 20).into()));
 }

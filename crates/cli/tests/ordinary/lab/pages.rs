@@ -151,8 +151,7 @@ fn the_probe_tcp_leaves_a_series_of_each_run_that_a_page_can_show() {
     let home = Home::new();
     std::fs::write(home.path("net.toml"), NETWORK).expect("room");
     expect(&home.pump(&["lab", "run", "net.toml"]), 0, &["net: 4 runs"], "the study");
-    let text = std::fs::read_to_string(home.path("net.jsonl")).expect("rows");
-    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+    let rows = home.rows("net.jsonl");
     let (with, without): (Vec<&Value>, Vec<&Value>) =
         rows.iter().partition(|row| row["asked"]["command"] == "bare");
     assert!(without.iter().all(|row| row["tcp"].is_null()), "{without:?}");

@@ -35,10 +35,8 @@ fn stream(home: &Home, words: &[&str], place: &str) -> Outcome {
 
 /// The event of a measurement, and the status of its report.
 fn figures(outcome: &Outcome) -> Value {
-    let lines: Vec<Value> =
-        outcome.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(lines.last().expect("a report")["exit_status"], 0, "{outcome:?}");
-    lines[0].clone()
+    assert_eq!(outcome.report()["exit_status"], 0, "{outcome:?}");
+    outcome.events().swap_remove(0)
 }
 
 /// What becomes of a datagram, by its number and length.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::support::serving::Serving;
 use crate::support::small_tree::set_time;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, expect, has_content, make_folder, make_symlink, set_mtime};
 
 const SOURCE: u64 = 1_000_000_000_000_000_000;
@@ -32,9 +32,9 @@ fn inodes(home: &Home, names: &[&str]) -> BTreeSet<u64> {
 }
 
 /// What a run would do, then does: the same lines, several lanes in another order.
-fn told(home: &Home, words: &[&str]) -> String {
-    let planned = pump(home, &[words, &["-n"]].concat());
-    let done = pump(home, words);
+fn told(run: &dyn Fn(&[&str]) -> String, words: &[&str]) -> String {
+    let planned = run(&[words, &["-n"]].concat());
+    let done = run(words);
     let lines = |text: &str| text.lines().map(str::to_string).collect::<BTreeSet<_>>();
     assert_eq!(lines(&planned), lines(&done), "{words:?}");
     done
@@ -46,9 +46,9 @@ fn files_that_are_named_stay_names_of_one_file_on_one_host_and_between_two() {
     for folder in ["served", "served/into", "into"] {
         make_folder(&home, folder);
     }
-    let serving = Serving::new(&home, &[]);
-    let served = |name: &str| serving.at(name);
-    for (from, to) in [("", "into"), ("", "served/into"), ("served/", "into")] {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, to) = (hosts.source(""), hosts.target("into"));
         for (content, lanes) in [("some", "1"), ("some", "4"), ("", "4")] {
             for name in ["one", "two", "three", "other"] {
                 let _ = fs::remove_file(home.path(format!("{from}{name}")));
@@ -58,14 +58,15 @@ fn files_that_are_named_stay_names_of_one_file_on_one_host_and_between_two() {
             file(&home, &format!("{from}other"), content, SOURCE);
             link(&home, &format!("{from}one"), &format!("{from}two"));
             link(&home, &format!("{from}one"), &format!("{from}three"));
-            let source = |name: &str| if from.is_empty() { name.into() } else { served(name) };
-            let sources = ["one", "other", "two", "three"].map(source);
-            let target = if to == "into" { "into/".into() } else { served("into/") };
             let lanes = format!("--lanes={lanes}");
-            let mut words = vec!["copy", "-i", "--ticket-file", "ticket", &lanes];
-            words.extend(sources.iter().map(String::as_str).chain([target.as_str()]));
-            let out = told(&home, &words);
-            let row = format!("{from} {to} {content:?} {lanes}: {out}");
+            let mut words = vec!["copy", "-i", &lanes];
+            let run = |words: &[&str]| {
+                let run = hosts.pump(words, &["one", "other", "two", "three"], "into/");
+                expect(&run, 0, &[], &format!("{way:?} {words:?}"));
+                run.out
+            };
+            let out = told(&run, &words);
+            let row = format!("{way:?} {content:?} {lanes}: {out}");
             assert!(out.contains(">f+++++++++ one"), "{row}");
             assert!(out.contains("hf+++++++++ two => one"), "{row}");
             let names = ["one", "two", "three"].map(|name| format!("{to}/{name}"));
@@ -74,10 +75,10 @@ fn files_that_are_named_stay_names_of_one_file_on_one_host_and_between_two() {
             assert_eq!(fs::metadata(home.path(names[0])).expect("it is there").nlink(), 3, "{row}");
             names.iter().for_each(|name| has_content(&home.path(name), content.as_bytes(), &row));
             words.push("--update");
-            assert_eq!(told(&home, &words), "", "{row}: nothing is left to do");
+            assert_eq!(told(&run, &words), "", "{row}: nothing is left to do");
             words.push("--no-preserve=links");
             words.push("--update=all");
-            pump(&home, &words);
+            run(&words);
             assert_eq!(inodes(&home, &names).len(), 3, "{row}");
         }
     }
@@ -104,7 +105,7 @@ fn what_stands_at_the_target_stays_and_the_other_names_are_one_file() {
     ["two", "three"].iter().for_each(|name| link(&home, "one", name));
     file(&home, "into/one", "precious", SOURCE);
     let words = ["copy", "-i", "--ignore-existing", "one", "two", "three", "into"];
-    assert_eq!(told(&home, &words), ">f+++++++++ two\nhf+++++++++ three => two\n");
+    assert_eq!(told(&|words| pump(&home, words), &words), ">f+++++++++ two\nhf+++++++++ three => two\n");
     has_content(&home.path("into/one"), b"precious", "it stood there");
     assert_eq!(inodes(&home, &["into/two", "into/three"]).len(), 1);
 }
@@ -115,7 +116,7 @@ fn a_file_that_is_named_by_a_link_too_is_one_file() {
     make_folder(&home, "into");
     file(&home, "one", "some", SOURCE);
     make_symlink(&home, "one", "two");
-    let out = told(&home, &["copy", "-i", "one", "two", "into"]);
+    let out = told(&|words| pump(&home, words), &["copy", "-i", "one", "two", "into"]);
     assert_eq!(out, ">f+++++++++ one\nhf+++++++++ two => one\n");
     assert_eq!(inodes(&home, &["into/one", "into/two"]).len(), 1);
     // With -L it is a file of its own, as in a folder; names of one file are one there, too.
@@ -209,7 +210,7 @@ fn under_update_what_is_newer_stays_and_the_other_names_are_one_file() {
             stand(&home, names, stands);
             let words = ["copy", "-T", "-i", "--update", lanes, "tree", "copy"];
             if lanes == "--lanes=1" {
-                told(&home, &words);
+                told(&|words| pump(&home, words), &words);
             }
             pump(&home, &words);
             are_as(&home, names, contents, &row);
@@ -232,7 +233,7 @@ fn under_update_that_holds_for_names_that_are_named_too() {
         let names = ["into/a", "into/b", "into/c"];
         stand(&home, names, stands);
         let words = ["copy", "-i", "--update", "a", "b", "c", "into"];
-        told(&home, &words);
+        told(&|words| pump(&home, words), &words);
         are_as(&home, names, contents, &format!("{stands:?}"));
         assert_eq!(pump(&home, &words), "", "{stands:?}: nothing is left to do");
     }
@@ -241,19 +242,16 @@ fn under_update_that_holds_for_names_that_are_named_too() {
 #[test]
 fn a_copy_and_its_comparison_count_further_names_alike() {
     let home = Home::new();
-    for folder in ["a", "served"] {
-        make_folder(&home, folder);
-    }
-    let serving = Serving::new(&home, &[]);
+    make_folder(&home, "a");
     for name in ["one", "two", "three"] {
         file(&home, &format!("a/{name}"), name, SOURCE);
     }
     link(&home, "a/one", "a/other");
     let counted = "3 files, 1 hard link, 11 B in ";
-    for (target, name) in [("b".to_owned(), "here"), (serving.at("b"), "another host")] {
-        let way = ["--ticket-file", "ticket", "a", &target];
-        expect(&home.pump(&[&["copy", "-T"], &way[..]].concat()), 0, &[counted], name);
-        expect(&home.pump(&[&["verify"], &way[..]].concat()), 0, &["are the same: ", counted], name);
+    for way in [Way::Here, Way::Pushed] {
+        let (hosts, row) = (TwoHosts::new(&home, way), format!("{way:?}"));
+        expect(&hosts.pump(&["copy", "-T"], &["a"], "b"), 0, &[counted], &row);
+        expect(&hosts.pump(&["verify"], &["a"], "b"), 0, &["are the same: ", counted], &row);
     }
     let alone = home.pump(&["verify", "--content-only", "a", "b"]);
     expect(&alone, 0, &["are the same: 4 files, 14 B in "], "content alone is compared: names are not");

@@ -354,9 +354,8 @@ fn a_dry_run_says_that_a_link_would_be_made() {
         expect(&run, 0, &[&format!("'{source}' -> 'new' (symlink)\n")], &source);
         let run = home.pump(&["copy", "-an", "--json", &source, "new"]);
         let plan: serde_json::Value = run
-            .out
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .events()
+            .into_iter()
             .find(|event: &serde_json::Value| event["event"] == "plan")
             .expect("a plan");
         assert_eq!((&plan["bytes"], &plan["how"]), (&serde_json::Value::Null, &"symlink".into()), "{run:?}");

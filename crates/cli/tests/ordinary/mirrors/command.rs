@@ -5,8 +5,8 @@ use std::fs;
 
 use crate::support;
 use crate::support::listing::{listing, stamps};
-use crate::support::programs::script;
 use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, expect, has_content, make_folder, make_symlink, noise_file, set_mtime};
 
 const FUTURE: u64 = 4_000_000_000_000_000_000;
@@ -38,38 +38,32 @@ fn astray(home: &Home, name: &str) {
     noise_file(home, &format!("{name}/gone/deep/file"), 7, 5);
 }
 
-/// Where `from` goes to `to`: on this host, to another and from another; slashes make no difference.
-fn ways(serving: &Serving) -> [(&'static str, String, String, &'static str); 5] {
-    [
-        ("from", "from".into(), "to".into(), "to"),
-        ("from", "from/".into(), "to/".into(), "to"),
-        ("from", "from".into(), serving.at("to"), "served/to"),
-        ("from", "from/".into(), serving.at("to/"), "served/to"),
-        ("served/from", serving.at("from"), "to/".into(), "to"),
-    ]
-}
-
-fn served() -> (Home, Serving) {
-    let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    (home, serving)
+/// Each way, with slashes and without, which make no difference.
+fn on_each_way(home: &Home, check: impl Fn(&TwoHosts<'_>, [&str; 2])) {
+    for way in Way::ALL {
+        let hosts = TwoHosts::new(home, way);
+        for places in [["from", "to"], ["from/", "to/"]] {
+            check(&hosts, places);
+        }
+    }
 }
 
 #[test]
 fn a_mirror_is_the_same_as_its_source_whatever_stood_there_and_a_second_run_does_nothing() {
-    let (home, serving) = served();
-    for (from, shown, to, target) in ways(&serving) {
+    let home = Home::new();
+    on_each_way(&home, |hosts, places| {
+        let (from, target) = (&*hosts.source("from"), &*hosts.target("to"));
         for stands in [false, true] {
             let _ = (fs::remove_dir_all(home.path(from)), fs::remove_dir_all(home.path(target)));
             source(&home, from);
             if stands {
                 astray(&home, target);
             }
-            let row = format!("{shown} {to} {stands}");
+            let row = format!("{:?} {places:?} {stands}", hosts.way);
             let mirror = |flags: &[&str]| {
-                let words = ["mirror", "--ticket-file", "ticket", "-i"];
-                pump(&home, &[&words, flags, &[&shown, &to]].concat(), 0, &[]).out
+                let run = hosts.pump(&[&["mirror", "-i"], flags].concat(), &places[..1], places[1]);
+                expect(&run, 0, &[], &row);
+                run.out
             };
             let planned = mirror(&["-n"]);
             assert_eq!(home.path(target).exists(), stands, "{row}: nothing is made");
@@ -82,49 +76,23 @@ fn a_mirror_is_the_same_as_its_source_whatever_stood_there_and_a_second_run_does
             assert_eq!(mirror(&[]), "", "{row}: a second run");
             assert_eq!(stamps(&home.path(target)), before, "{row}: nothing was written");
         }
-    }
-}
-
-#[test]
-fn a_mirror_goes_over_ssh_there_and_back() {
-    let home = Home::new();
-    for folder in ["far", "far/from"] {
-        make_folder(&home, folder);
-    }
-    script(home.path("rsh"), "shift; exec sh -c \"$*\"");
-    source(&home, "from");
-    astray(&home, "far/to");
-    astray(&home, "to");
-    let mirror = |words: &[&str], status, parts: &[&str]| {
-        let ssh = ["mirror", "-i", "--ssh=./rsh", "--remote-bin", support::PUMP];
-        let mut command = home.command(&[&ssh, words].concat());
-        command.env("HOME", home.path("far")).env_remove("SSH_CONNECTION");
-        let run = support::outcome(command, b"");
-        expect(&run, status, parts, &words.join(" "));
-        run.out
-    };
-    mirror(&["host:from", "to"], 1, &["is empty"]);
-    mirror(&["from", "host:to"], 0, &[]);
-    support::listing::same(&home.path("from"), &home.path("far/to"), "there");
-    assert_eq!(mirror(&["from", "host:to"], 0, &[]), "");
-    let to = format!("host:{}/", home.path("far/to").display());
-    mirror(&[&to, "to"], 0, &[]);
-    support::listing::same(&home.path("from"), &home.path("to"), "back");
-    assert_eq!(mirror(&["host:to", "to/"], 0, &[]), "");
+    });
 }
 
 #[test]
 fn an_empty_source_removes_nothing_unless_it_is_said_how_much() {
-    let (home, serving) = served();
-    for (from, shown, to, target) in ways(&serving) {
+    let home = Home::new();
+    on_each_way(&home, |hosts, places| {
+        let (from, target) = (&*hosts.source("from"), &*hosts.target("to"));
         for folder in [from, target] {
             let _ = fs::remove_dir_all(home.path(folder));
             make_folder(&home, folder);
         }
-        let row = format!("{shown} {to}");
+        let row = format!("{:?} {places:?}", hosts.way);
         let mirror = |flags: &[&str], status, parts: &[&str]| {
-            let words = ["mirror", "--ticket-file", "ticket"];
-            pump(&home, &[&words, flags, &[&shown, &to]].concat(), status, parts)
+            let run = hosts.pump(&[&["mirror"], flags].concat(), &places[..1], places[1]);
+            expect(&run, status, parts, &row);
+            run
         };
         mirror(&[], 0, &[]);
         astray(&home, target);
@@ -150,24 +118,28 @@ fn an_empty_source_removes_nothing_unless_it_is_said_how_much() {
         assert!(names.iter().any(|name| name.ends_with("kept.tmp")), "{row}");
         assert!(!home.path(format!("{target}/sub")).exists(), "{row}: {names:?}");
         mirror(&["--exclude", "*.tmp"], 0, &[]);
-    }
+    });
 }
 
 #[test]
 fn a_missing_source_is_no_usage_error_and_removes_nothing() {
-    let (home, serving) = served();
-    for (from, shown, to, target) in ways(&serving) {
+    let home = Home::new();
+    on_each_way(&home, |hosts, places| {
+        let target = &*hosts.target("to");
         let _ = fs::remove_dir_all(home.path(target));
         astray(&home, target);
         let before = listing(&home.path(target));
-        pump(&home, &["mirror", "--ticket-file", "ticket", &shown, &to], 1, &["from"]);
-        assert_eq!(listing(&home.path(target)), before, "{from} {to}");
-    }
+        let row = format!("{:?} {places:?}", hosts.way);
+        expect(&hosts.pump(&["mirror"], &places[..1], places[1]), 1, &["from"], &row);
+        assert_eq!(listing(&home.path(target)), before, "{row}");
+    });
 }
 
 #[test]
 fn what_is_no_mirror_is_a_usage_error() {
-    let (home, serving) = served();
+    let home = Home::new();
+    make_folder(&home, "served");
+    let serving = Serving::new(&home, &[]);
     source(&home, "from");
     source(&home, "other");
     astray(&home, "to");

@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use crate::support::listing::listing;
-use crate::support::serving::Serving;
-use crate::support::{Home, PUMP, expect, make_folder, make_symlink, noise_file, outcome, set_mode};
+use crate::support::two_hosts::{TwoHosts, Way};
+use crate::support::{Home, expect, make_folder, make_symlink, noise_file};
 
 fn furnished() -> Home {
     let home = Home::new();
-    for folder in ["s", "s/sub", "o", "served", "far"] {
+    for folder in ["s", "s/sub", "o", "served"] {
         make_folder(&home, folder);
     }
     for file in ["s/x", "s/sub/y", "o/x", "f"] {
@@ -90,23 +90,13 @@ fn several_sources_go_into_a_folder_that_is_made() {
 
 #[test]
 fn onto_another_host_a_dry_run_says_what_the_run_does() {
-    let home = furnished();
-    std::fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
-    set_mode(&home.path("rsh"), 0o755);
-    let serving = Serving::new(&home, &[]);
-    let ssh = |path: &str| (format!("host:{path}"), format!("far/{path}"));
-    let served = |path: &str| (serving.at(path), format!("served/{path}"));
-    for place in [&ssh as &dyn Fn(&str) -> (String, String), &served] {
+    for way in [Way::PushedBySsh, Way::Pushed] {
+        let home = furnished();
+        let hosts = TwoHosts::new(&home, way);
         for (sources, to, made) in COPIES {
-            let run = |flags: &[&str]| {
-                let how =
-                    ["copy", "--mkpath", "--ssh=./rsh", "--remote-bin", PUMP, "--ticket-file", "ticket"];
-                let to = place(to).0;
-                let mut command = home.command(&[&how, flags, sources, &[&*to][..]].concat());
-                command.env("HOME", home.path("far"));
-                outcome(command, b"")
-            };
-            let (row, before, made) = (format!("{sources:?} {}", place(to).0), names(&home), place(made).1);
+            let run = |flags: &[&str]| hosts.pump(&[&["copy", "--mkpath"], flags].concat(), sources, to);
+            let (row, before, made) =
+                (format!("{sources:?} {}", hosts.to(to)), names(&home), hosts.target(made));
             expect(&run(&["-n"]), 0, &["dry run: nothing was copied"], &row);
             assert_eq!(names(&home), before, "{row}, dry");
             expect(&run(&[]), 0, &[], &row);
@@ -119,12 +109,11 @@ fn onto_another_host_a_dry_run_says_what_the_run_does() {
 fn a_server_makes_nothing_for_what_it_refuses() {
     let home = furnished();
     make_symlink(&home, "..", "served/out");
-    let serving = Serving::new(&home, &[]);
+    let hosts = TwoHosts::new(&home, Way::Pushed);
     let before = names(&home);
     for (source, path) in [("s/x", "../a/b"), ("s/x", "out/a/b"), ("missing", "a/b/c")] {
         for flags in [&["copy", "--mkpath"][..], &["copy", "--mkpath", "-n"]] {
-            let to = serving.at(path);
-            let run = home.pump(&[flags, &["--ticket-file", "ticket", source, &to]].concat());
+            let run = hosts.pump(flags, &[source], path);
             assert!(run.status != 0, "{source} {path}: {run:?}");
             assert_eq!(names(&home), before, "{source} {path}");
         }

@@ -6,8 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::listing::{listing, same};
-use crate::support::running::{Running, eventually};
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, after, expect, make_fifo, make_folder, make_symlink, noise_file, outcome};
 
 const KINDS: [&str; 5] = ["file", "large", "link", "pipe", "hard"];
@@ -27,15 +26,6 @@ fn two_trees(home: &Home, source: &str, target: &str) {
         }
     }
     noise_file(home, &format!("{target}/extra"), 10, 3);
-}
-
-/// A copy here, a push and a pull: the source, and its place as it is named; the target's place, and the target.
-fn ways(serving: &Serving) -> [(&'static str, String, String, &'static str); 3] {
-    [
-        ("from", "from".into(), "to".into(), "to"),
-        ("from", "from".into(), serving.at("to"), "served/to"),
-        ("served/from", serving.at("from"), "to".into(), "to"),
-    ]
 }
 
 fn make_one(home: &Home, kind: &str, name: &str) {
@@ -61,19 +51,19 @@ fn lines(out: &str) -> BTreeSet<&str> {
 #[test]
 fn with_delete_a_name_becomes_what_it_is_in_the_source() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (from, shown, to, target) in ways(&serving) {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, target) = (&*hosts.source("from"), &*hosts.target("to"));
         for flags in
             [&["--delete"][..], &["--delete", "--update"], &["--delete", "--checksum", "--lanes", "1"]]
         {
             let _ = (fs::remove_dir_all(home.path(from)), fs::remove_dir_all(home.path(target)));
             two_trees(&home, from, target);
-            let row = format!("{shown} {to} {flags:?}");
-            let words = [&["copy", "-T", "--ticket-file", "ticket", "-i"], flags, &[&shown, &to]].concat();
-            let dry = home.pump(&[&words[..], &["-n"]].concat());
+            let row = format!("{way:?} {flags:?}");
+            let words = [&["copy", "-T", "-i"], flags].concat();
+            let dry = hosts.pump(&[&words[..], &["-n"]].concat(), &["from"], "to");
             expect(&dry, 0, &["*deleting   file/in it", "*deleting   extra"], &row);
-            let run = home.pump(&words);
+            let run = hosts.pump(&words, &["from"], "to");
             expect(&run, 0, &[], &row);
             assert_eq!(lines(&run.out), lines(&dry.out), "{row}");
             same(&home.path(from), &home.path(target), &row);
@@ -199,9 +189,9 @@ fn every_kind_that_stays_with_ignore_existing_is_printed_and_links_are_counted()
 #[test]
 fn where_a_folder_in_the_way_holds_what_is_excluded_nothing_is_removed() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (from, shown, to, target) in ways(&serving) {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, target) = (&*hosts.source("from"), &*hosts.target("to"));
         for words in [
             &["mirror"][..],
             &["mirror", "-n"],
@@ -217,9 +207,8 @@ fn where_a_folder_in_the_way_holds_what_is_excluded_nothing_is_removed() {
             }
             let stays = ["a/kept", "a/too", "b/too", "old name"].map(|name| format!("{target}/{name}"));
             stays.iter().for_each(|name| drop(noise_file(&home, name, 10, 1)));
-            let more = ["--ticket-file", "ticket", "--exclude", "kept", &shown, &to];
-            let run = home.pump(&[words, &more].concat());
-            let row = format!("{words:?} {shown} {to}: {run:?}");
+            let run = hosts.pump(&[words, &["--exclude", "kept"]].concat(), &["from"], "to");
+            let row = format!("{words:?} {way:?}: {run:?}");
             assert!([5, 23].contains(&run.status), "{row}");
             for said in [
                 "is a folder from which not all could be removed",
@@ -238,9 +227,9 @@ fn where_a_folder_in_the_way_holds_what_is_excluded_nothing_is_removed() {
 #[test]
 fn a_folder_in_the_way_is_removed_by_itself_before_all_else() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (from, shown, to, target) in ways(&serving) {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, target) = (&*hosts.source("from"), &*hosts.target("to"));
         for (flags, status) in [
             (&["-n"][..], 0),
             (&[], 0),
@@ -259,9 +248,8 @@ fn a_folder_in_the_way_is_removed_by_itself_before_all_else() {
             noise_file(&home, &format!("{from}/new"), 5000, 1);
             noise_file(&home, &format!("{target}/new/deep/in it"), 10, 2);
             noise_file(&home, &format!("{target}/old name"), 5000, 1);
-            let words = ["mirror", "-i", "--ticket-file", "ticket", &shown, &to];
-            let run = home.pump(&[&words, flags].concat());
-            let row = format!("{flags:?} {shown} {to}: {run:?}");
+            let run = hosts.pump(&[&["mirror", "-i"], flags].concat(), &["from"], "to");
+            let row = format!("{flags:?} {way:?}: {run:?}");
             let is_refused = status > 0;
             assert!(run.status == status || (is_refused && run.status == 5), "{row}");
             let line = |letters: &str| run.out.lines().position(|line| line.starts_with(letters));
@@ -299,9 +287,9 @@ fn no_folder_gives_way_if_something_was_not_copied_or_too_much_would_go() {
 #[test]
 fn names_that_wait_do_not_wait_for_each_other() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (from, shown, to, target) in ways(&serving) {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, target) = (&*hosts.source("from"), &*hosts.target("to"));
         for (words, status) in [
             (&["copy", "-T", "--delete"][..], 0),
             (&["mirror"], 0),
@@ -331,22 +319,19 @@ fn names_that_wait_do_not_wait_for_each_other() {
             for name in ["file/in it", ".pump-00000000000000aa/in it", "sub/file/in it"] {
                 noise_file(&home, &format!("{target}/{name}"), 10, 2);
             }
-            let line = [words, &["--ticket-file", "ticket", &shown, &to]].concat();
-            let mut running = Running::start(home.command(&line));
-            eventually("it ends", || running.has_ended());
-            let end = running.end();
+            let (end, line) = (hosts.pump(words, &["from"], "to"), format!("{words:?} {way:?}"));
             let is_right = if status == 0 { end.status == 0 } else { matches!(end.status, 5 | 23) };
-            assert!(is_right, "{line:?}: {end:?}");
+            assert!(is_right, "{line}: {end:?}");
             match words {
-                ["mirror", "-n"] => assert!(home.path(target).join("file/in it").exists(), "{line:?}"),
+                ["mirror", "-n"] => assert!(home.path(target).join("file/in it").exists(), "{line}"),
                 ["copy", "-T"] => {
                     let made = home.path(target).join(".pump-0123456789abcdef/.pump-0123456789abcde0/file");
                     assert!(
                         made.exists() && home.path(target).join("sub/.pump-00000000000000bb").exists(),
-                        "{line:?}"
+                        "{line}"
                     );
                 }
-                _ => same(&home.path(from), &home.path(target), &format!("{line:?}")),
+                _ => same(&home.path(from), &home.path(target), &line),
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, expect, has_content, make_folder, set_mtime};
 
 const SECOND: u64 = 1_000_000_000;
@@ -40,16 +40,16 @@ const ROWS: [Row; 15] = [
     ("--update=differs --update=older", ("ours", NOON), ("more", NOON + SECOND), ("more", NOON + SECOND)),
 ];
 
-fn check(home: &Home, row: &Row, (from, to): (&str, &str), there: &str, whole: bool) {
-    let (flags, _, _, (content, time)) = *row;
-    let name = |folder: &str| if whole { format!("{folder}/.") } else { format!("{folder}/file") };
-    let (from, to) = (name(from), if whole { to.to_owned() } else { format!("{to}/file") });
-    let mut words = vec!["copy", "--ticket-file", "ticket", "-i"];
-    words.extend(flags.split(' ').chain([from.as_str(), to.as_str()]));
-    let shown = format!("{flags} {from} {to}");
-    let planned = home.pump(&[&words[..], &["-n"]].concat());
+fn check(home: &Home, hosts: &TwoHosts<'_>, row: &Row, whole: bool) {
+    let (flags, ours, theirs, (content, time)) = *row;
+    let there = hosts.target("to");
+    lay(home, (&hosts.source("from"), &there), (ours, theirs));
+    let (from, to) = if whole { ("from/.", "to") } else { ("from/file", "to/file") };
+    let words: Vec<&str> = ["copy", "-i"].into_iter().chain(flags.split(' ')).collect();
+    let shown = format!("{flags} {from} {to} {:?}", hosts.way);
+    let planned = hosts.pump(&[&words[..], &["-n"]].concat(), &[from], to);
     expect(&planned, 0, &[], &shown);
-    let run = home.pump(&words);
+    let run = hosts.pump(&words, &[from], to);
     expect(&run, 0, &[], &shown);
     assert_eq!(planned.out, run.out, "{shown}: what is told before is what is done");
     let file = home.path(format!("{there}/file"));
@@ -61,17 +61,9 @@ fn check(home: &Home, row: &Row, (from, to): (&str, &str), there: &str, whole: b
 #[test]
 fn update_leaves_alone_what_its_word_says_in_trees_and_of_files_and_between_hosts() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for row in &ROWS {
-        for whole in [true, false] {
-            lay(&home, ("from", "to"), (row.1, row.2));
-            check(&home, row, ("from", "to"), "to", whole);
-            lay(&home, ("from", "served/to"), (row.1, row.2));
-            check(&home, row, ("from", &serving.at("to")), "served/to", whole);
-            lay(&home, ("served/from", "to"), (row.1, row.2));
-            check(&home, row, (&serving.at("from"), "to"), "to", whole);
-        }
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        ROWS.iter().for_each(|row| [true, false].iter().for_each(|&whole| check(&home, &hosts, row, whole)));
     }
 }
 

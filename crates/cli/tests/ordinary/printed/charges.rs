@@ -6,7 +6,7 @@ use crate::support::{Home, Outcome, expect, make_folder, noise_file};
 use serde_json::Value;
 
 fn events(run: &Outcome, event: &str) -> Vec<Value> {
-    let lines = run.out.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines = run.events().into_iter();
     lines.filter(|line: &Value| line["event"] == event).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What a run that was cut says: that the same command resumes only where something is kept for it.
 
 use crate::support::running::Running;
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, expect, make_folder, noise_file};
 use rustix::process::Signal;
 
@@ -50,33 +50,21 @@ fn an_interrupt_tells_what_the_same_command_does() {
 
 #[test]
 fn a_lost_connection_tells_what_the_same_command_does() {
-    let rows = [
-        (
-            ["tree", "SERVED/to"],
-            "pump: connection lost; run the same command again: it resumes what the other host kept\n",
-        ),
-        (["SERVED/from", "to"], "pump: connection lost; run the same command again to resume\n"),
-    ];
-    for (places, expected) in rows {
+    let other = "pump: connection lost; run the same command again: it resumes what the other host kept\n";
+    let here = "pump: connection lost; run the same command again to resume\n";
+    for (way, expected) in [(Way::Pushed, other), (Way::Pulled, here)] {
         let home = Home::new();
-        for folder in ["tree", "served", "served/from"] {
-            make_folder(&home, folder);
-        }
-        for name in ["tree/a", "served/from/a"] {
-            noise_file(&home, name, 3 << 20, 1);
-        }
-        let serving = Serving::new(&home, &[]);
-        let places = places.map(|place| place.replace("SERVED/", &serving.at("")));
+        let (row, mut hosts) = (format!("{way:?}"), TwoHosts::new(&home, way));
+        make_folder(&home, &hosts.source("tree"));
+        noise_file(&home, &hosts.source("tree/a"), 3 << 20, 1);
         let flags =
             ["copy", "--progress=always", "--request-size=16KiB", "--bwlimit=100kB", "--retry-for=0s"];
-        let flags = [&flags[..], &["--ticket-file=ticket"]].concat();
-        let words: Vec<&str> = flags.into_iter().chain(places.iter().map(String::as_str)).collect();
-        let mut running = Running::start(home.command(&words));
+        let mut running = Running::start(hosts.line(&flags, &["tree"], "to"));
         running.await_bytes();
-        drop(serving);
-        expect(&running.end(), 10, &[expected], &places[0]);
-        let run = home.pump(&words);
-        expect(&run, 10, &["connection refused"], &places[0]);
+        hosts.end_server();
+        expect(&running.end(), 10, &[expected], &row);
+        let run = hosts.pump(&flags, &["tree"], "to");
+        expect(&run, 10, &["connection refused"], &row);
         assert!(!run.err.contains("connection lost;"), "no connection: {run:?}");
     }
 }

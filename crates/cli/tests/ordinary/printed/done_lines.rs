@@ -5,9 +5,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{
-    Home, expect, is_root, make_fifo, make_folder, make_symlink, schema, set_mode, set_mtime,
+    Home, Outcome, expect, is_root, make_fifo, make_folder, make_symlink, schema, set_mode, set_mtime,
 };
 
 const NOON: u64 = 1_500_000_000_000_000_000;
@@ -60,17 +60,17 @@ const EVENTS: [[&str; 3]; 8] = [
     ["attributes_set", "TO", ""],
 ];
 
-const WORDS: [&str; 7] = ["copy", "-T", "--update", "--delete", "--backup", "--ticket-file", "ticket"];
+const WORDS: [&str; 5] = ["copy", "-T", "--update", "--delete", "--backup"];
 
-/// Both ways between hosts, and none. Each row: what is copied where, and how the two places are named.
-fn on_every_way(check: impl Fn(&Home, [&str; 2], [&str; 2])) {
-    let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    let [to, from] = ["to", "pulled"].map(|name| serving.at(name));
-    check(&home, ["from", "to"], ["from", "to"]);
-    check(&home, ["pushed", "served/to"], ["pushed", &to]);
-    check(&home, ["served/pulled", "pulled"], [&from, "pulled"]);
+/// Both ways between hosts, and none: the places of the source and of the target, and runs of these words.
+fn on_every_way(check: impl Fn(&Home, [&str; 2], &dyn Fn(&[&str]) -> Outcome)) {
+    for way in Way::SERVED {
+        let home = Home::new();
+        let hosts = TwoHosts::new(&home, way);
+        check(&home, [&hosts.source("from"), &hosts.target("to")], &|words| {
+            hosts.pump(words, &["from"], "to")
+        });
+    }
 }
 
 /// One of both is copied, and the other linked to it.
@@ -84,9 +84,9 @@ fn is_linked(done: &BTreeSet<String>, to: &str) -> bool {
 
 #[test]
 fn verbose_tells_each_thing_that_is_done_on_every_way() {
-    on_every_way(|home, [from, to], places| {
+    on_every_way(|home, [from, to], run| {
         lay(home, from, to);
-        let run = home.pump(&[&WORDS[..], &["-v"], &places].concat());
+        let run = run(&[&WORDS[..], &["-v"]].concat());
         assert_eq!(run.status, 0, "{run:?}");
         let root = root_of(to);
         let done: BTreeSet<String> = run.err.lines().map(str::to_owned).collect();
@@ -111,9 +111,9 @@ fn changes(events: &[Value]) -> BTreeSet<[String; 3]> {
 
 #[test]
 fn events_tell_the_same_and_the_report_counts_it() {
-    on_every_way(|home, [from, to], places| {
+    on_every_way(|home, [from, to], run| {
         lay(home, from, to);
-        let run = home.pump(&[&WORDS[..], &["--json", "--log-file", "log"], &places].concat());
+        let run = run(&[&WORDS[..], &["--json", "--log-file", "log"]].concat());
         assert_eq!(run.status, 0, "{run:?}");
         let events = schema::checked(&run.out);
         let (root, found) = (root_of(to), changes(&events));

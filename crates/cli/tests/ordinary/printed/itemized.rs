@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, expect, make_fifo, make_folder, make_symlink, set_mode, set_xattr};
 
 /// Gives a name a time long ago. Nothing is opened: it may be a pipe.
@@ -203,14 +203,9 @@ fn paths_begin_in_the_target_as_with_rsync() {
 #[test]
 fn paths_begin_in_the_target_between_two_hosts_too() {
     let home = several();
-    let serving = Serving::new(&home, &[]);
-    for (sources, target) in [
-        (["a".into(), "b".into()], serving.at("out")),
-        ([serving.at("out/a"), serving.at("out/b")], "out".into()),
-    ] {
-        let words = ["copy", "-i", "--ticket-file", "ticket", &sources[0], &sources[1], &target];
-        let run = home.pump(&words);
+    for (way, sources) in [(Way::Pushed, ["a", "b"]), (Way::Pulled, ["out/a", "out/b"])] {
+        let run = TwoHosts::new(&home, way).pump(&["copy", "-i"], &sources, "out");
         let lines = [".d..t...... a/", "cd+++++++++ a/sub/", ">f+++++++++ a/sub/g", "cd+++++++++ b/"];
-        expect(&run, 0, &lines, &target);
+        expect(&run, 0, &lines, &format!("{way:?}"));
     }
 }

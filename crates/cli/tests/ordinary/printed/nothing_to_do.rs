@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, Outcome, expect, make_folder, noise_file, set_mode};
 
 const NOON: u64 = 1_500_000_000_000_000_000;
@@ -66,16 +66,13 @@ fn check(home: &Home, from: &str, to: &str, run: &dyn Fn() -> Outcome, row: &str
 fn attributes_that_are_set_and_folders_that_are_made_are_told_on_every_way() {
     for words in [&["mirror"][..], &["copy", "-u"]] {
         let home = Home::new();
-        make_folder(&home, "served");
-        let serving = Serving::new(&home, &[]);
-        for (from, to, shown) in [
-            ("here", "there", ["here/".to_owned(), "there".to_owned()]),
-            ("pushed", "served/pushed", ["pushed/".to_owned(), serving.at("pushed")]),
-            ("served/pulled", "pulled", [serving.at("pulled/"), "pulled".to_owned()]),
-        ] {
-            lay(&home, from);
-            let line = [words, &["--ticket-file", "ticket", shown[0].as_str(), shown[1].as_str()]].concat();
-            check(&home, from, to, &|| home.pump(&line), &format!("{words:?} {from} {to}"));
+        for (way, from) in [(Way::Here, "here"), (Way::Pushed, "pushed"), (Way::Pulled, "pulled")] {
+            let hosts = TwoHosts::new(&home, way);
+            let (source, target) = (hosts.source(from), hosts.target("to"));
+            let _ = fs::remove_dir_all(home.path(&target));
+            lay(&home, &source);
+            let run = || hosts.pump(words, &[&format!("{from}/")], "to");
+            check(&home, &source, &target, &run, &format!("{words:?} {way:?}"));
         }
     }
 }
@@ -93,8 +90,7 @@ fn a_file_alone_and_the_report_say_so_too() {
     fs::create_dir(home.path("from/sub/empty")).expect("room");
     set_time(&home.path("from/sub"), NOON);
     let run = home.pump(&["mirror", "--json", "from", "to"]);
-    let last = run.out.lines().last().unwrap_or_default();
-    let report: serde_json::Value = serde_json::from_str(last).expect("a report");
+    let report = run.report();
     assert_eq!((&report["adjusted"], &report["folders_made"]), (&1.into(), &1.into()), "{run:?}");
 }
 

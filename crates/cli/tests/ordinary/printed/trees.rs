@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::support;
 use crate::support::listing::{self, same, stamps};
-use crate::support::serving::Serving;
 use crate::support::small_tree::{copies, make_removable, set_time, small_tree};
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, as_ordinary_user, expect, has_content, make_folder, noise, set_mode};
 
 #[test]
@@ -247,9 +247,7 @@ fn sockets_are_counted() {
         let run = home.pump(&words.split(' ').collect::<Vec<_>>());
         expect(&run, 0, &["is a socket"], words);
         assert_eq!(run.err.matches("is a socket").count(), 1, "one line a run: {run:?}");
-        let line = run.out.lines().last().expect("a report");
-        let report: serde_json::Value = serde_json::from_str(line).expect("JSON");
-        assert_eq!(report["skipped"], 2, "{words}");
+        assert_eq!(run.report()["skipped"], 2, "{words}");
         let quiet = home.pump(&words.replace("--json", "-q").split(' ').collect::<Vec<_>>());
         expect(&quiet, 0, &[], words);
         assert_eq!(quiet.err, "", "{words}");
@@ -257,10 +255,9 @@ fn sockets_are_counted() {
     // Between hosts, too.
     std::fs::create_dir_all(home.path("served/from")).expect("room");
     let _socket = std::os::unix::net::UnixListener::bind(home.path("served/from/socket")).expect("room");
-    let serving = Serving::new(&home, &[]);
-    for places in [["from", &serving.at("to")], [&serving.at("from"), "pulled"]] {
-        let quiet = home.pump(&["copy", "-q", "--ticket-file", "ticket", places[0], places[1]]);
-        expect(&quiet, 0, &[], places[0]);
-        assert_eq!(quiet.err, "", "{places:?}");
+    for (way, to) in [(Way::Pushed, "to"), (Way::Pulled, "pulled")] {
+        let quiet = TwoHosts::new(&home, way).pump(&["copy", "-q"], &["from"], to);
+        expect(&quiet, 0, &[], to);
+        assert_eq!(quiet.err, "", "{way:?}");
     }
 }

@@ -43,9 +43,7 @@ fn cut(home: &Home, words: &[&str], lands: &str) {
 }
 
 fn moved_files(run: &Outcome) -> u64 {
-    let report = run.out.lines().last().expect("a report");
-    let report: serde_json::Value = serde_json::from_str(report).expect("JSON");
-    report["files"].as_u64().expect("a number")
+    run.report()["files"].as_u64().expect("a number")
 }
 
 fn same(home: &Home, target: &str, row: &str) {

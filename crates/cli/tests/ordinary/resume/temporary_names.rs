@@ -33,9 +33,7 @@ fn run(home: &Home, words: &str, status: i32, parts: &[&str]) -> Outcome {
 }
 
 fn number(run: &Outcome, field: &str) -> u64 {
-    let line = run.out.lines().last().expect("a report");
-    let report: serde_json::Value = serde_json::from_str(line).expect("JSON");
-    report[field].as_u64().unwrap_or_else(|| panic!("{field}: {run:?}"))
+    run.report()[field].as_u64().unwrap_or_else(|| panic!("{field}: {run:?}"))
 }
 
 /// All that the source has stands at the target, too.

@@ -13,7 +13,6 @@ use crate::support::serving::Serving;
 use crate::support::told::{Left, left};
 use crate::support::{Home, Outcome, PUMP, expect, has_content, leftovers, make_folder, noise, noise_file};
 use rustix::process::Signal;
-use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 const BYTES: usize = 72 << 20 | 777;
@@ -83,7 +82,7 @@ fn write_over(home: &Home, bytes: &[u8]) {
 }
 
 fn resumed(run: &Outcome) -> u64 {
-    let report: Value = serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+    let report = run.report();
     report["bytes_resumed"].as_u64().expect("a number")
 }
 

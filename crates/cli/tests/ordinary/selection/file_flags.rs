@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::support;
-use crate::support::serving::Serving;
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::{Home, expect, has_content, make_folder, set_mode, set_mtime, set_xattr, xattr};
 
 const OLD: u64 = 1_000_000_000_000_000_000;
@@ -21,21 +21,12 @@ fn pump(home: &Home, words: &[&str], status: i32, parts: &[&str]) -> support::Ou
     run
 }
 
-/// Where `one` goes to `two`: on this host, to another and from another.
-fn ways(serving: &Serving) -> [(&'static str, String, String, &'static str); 3] {
-    [
-        ("one", "one".into(), "two".into(), "two"),
-        ("one", "one".into(), serving.at("two"), "served/two"),
-        ("served/one", serving.at("one"), "two".into(), "two"),
-    ]
-}
-
 #[test]
 fn flags_that_leave_alone_hold_for_files_on_one_host_and_between_two() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (source, from, to, target) in ways(&serving) {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (source, target) = (&*hosts.source("one"), &*hosts.target("two"));
         for (flags, times, contents, stays) in [
             (&["--update"][..], (OLD, NEW), ("new", "precious"), true),
             (&["--update"], (NEW, OLD), ("new", "precious"), false),
@@ -50,10 +41,12 @@ fn flags_that_leave_alone_hold_for_files_on_one_host_and_between_two() {
             file(&home, source, contents.0, times.0);
             file(&home, target, contents.1, times.1);
             let inode = fs::metadata(home.path(target)).expect("it is there").ino();
-            let row = format!("{flags:?} {from} {to} {contents:?} {times:?}");
-            let words = [&["copy", "--ticket-file", "ticket", "-i"], flags, &[&from, &to]].concat();
-            let planned = pump(&home, &[&words[..], &["-n"]].concat(), 0, &[]);
-            let run = pump(&home, &words, 0, &[]);
+            let row = format!("{flags:?} {way:?} {contents:?} {times:?}");
+            let words = [&["copy", "-i"], flags].concat();
+            let planned = hosts.pump(&[&words[..], &["-n"]].concat(), &["one"], "two");
+            expect(&planned, 0, &[], &row);
+            let run = hosts.pump(&words, &["one"], "two");
+            expect(&run, 0, &[], &row);
             assert_eq!(planned.out, run.out, "{row}");
             let expected = if stays { contents.1 } else { contents.0 };
             has_content(&home.path(target), expected.as_bytes(), &row);
@@ -67,19 +60,20 @@ fn flags_that_leave_alone_hold_for_files_on_one_host_and_between_two() {
 #[test]
 fn a_large_file_is_compared_by_content_on_one_host_and_between_two() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (source, from, to, target) in ways(&serving) {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (source, target) = (&*hosts.source("one"), &*hosts.target("two"));
         support::noise_file(&home, source, 5_000_001, 1);
         let mut other = support::noise_file(&home, target, 5_000_001, 1);
         for differs in [false, true] {
             other[4_999_999] ^= u8::from(differs);
             fs::write(home.path(target), &other).expect("room");
             let inode = fs::metadata(home.path(target)).expect("it is there").ino();
-            pump(&home, &["copy", "--ticket-file", "ticket", "--checksum", &from, &to], 0, &[]);
+            let row = format!("{way:?}");
+            expect(&hosts.pump(&["copy", "--checksum"], &["one"], "two"), 0, &[], &row);
             let now = fs::metadata(home.path(target)).expect("it is there").ino();
-            assert_eq!(now != inode, differs, "{from} {to}");
-            has_content(&home.path(target), &fs::read(home.path(source)).expect("it is there"), &to);
+            assert_eq!(now != inode, differs, "{row}");
+            has_content(&home.path(target), &fs::read(home.path(source)).expect("it is there"), &row);
         }
     }
 }
@@ -87,21 +81,22 @@ fn a_large_file_is_compared_by_content_on_one_host_and_between_two() {
 #[test]
 fn a_file_that_is_right_gets_its_attributes_on_one_host_and_between_two() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
-    for (source, from, to, target) in ways(&serving) {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (source, target) = (&*hosts.source("one"), &*hosts.target("two"));
         for flag in ["--update", "--checksum"] {
             file(&home, source, "same", OLD);
             file(&home, target, "same", OLD);
             set_mode(&home.path(source), 0o640);
             let has_xattrs = set_xattr(&home.path(source), "user.note", flag.as_bytes());
             let inode = fs::metadata(home.path(target)).expect("it is there").ino();
-            pump(&home, &["copy", "--ticket-file", "ticket", flag, &from, &to], 0, &[]);
+            let row = format!("{flag} {way:?}");
+            expect(&hosts.pump(&["copy", flag], &["one"], "two"), 0, &[], &row);
             let now = fs::metadata(home.path(target)).expect("it is there");
-            assert_eq!((now.ino(), now.mode() & 0o777), (inode, 0o640), "{flag} {from} {to}");
+            assert_eq!((now.ino(), now.mode() & 0o777), (inode, 0o640), "{row}");
             if has_xattrs {
                 let value = xattr(&home.path(target), "user.note");
-                assert_eq!(value.as_deref(), Some(flag.as_bytes()), "{flag} {from} {to}");
+                assert_eq!(value.as_deref(), Some(flag.as_bytes()), "{row}");
             }
         }
     }
@@ -129,19 +124,19 @@ fn an_unchanged_file_is_linked_to_another_folder() {
 #[test]
 fn flags_that_only_folders_have_are_refused_for_files_when_they_are_typed() {
     let home = Home::new();
-    make_folder(&home, "served");
-    let serving = Serving::new(&home, &[]);
     fs::write(home.path("names"), "one\n").expect("room");
-    for (source, from, to, target) in ways(&serving) {
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (source, target) = (&*hosts.source("one"), &*hosts.target("two"));
         file(&home, source, "new", NEW);
         file(&home, target, "precious", OLD);
         for (flags, words) in [
             (&["--delete"][..], "--delete needs a folder as source"),
             (&["--files-from", "names"], "--files-from needs a folder as source"),
         ] {
-            let line = [&["copy", "--ticket-file", "ticket"], flags, &[&from, &to]].concat();
-            pump(&home, &line, 2, &[words]);
-            has_content(&home.path(target), b"precious", &line.join(" "));
+            let row = format!("{flags:?} {way:?}");
+            expect(&hosts.pump(&[&["copy"], flags].concat(), &["one"], "two"), 2, &[words], &row);
+            has_content(&home.path(target), b"precious", &row);
         }
     }
     let mut run = home.command(&["copy", "-v", "one", "two"]);

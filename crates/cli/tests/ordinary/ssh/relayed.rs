@@ -169,7 +169,7 @@ fn the_percentage_of_a_relayed_tree_that_is_verified_ends_with_the_copy() {
         ["--json", "--progress=always", "--verify", "--bwlimit=1MB", "--lanes=1", "one:tree/", "two:copy"];
     let run = copy(&home, true, &words);
     expect(&run, 0, &[], "verified");
-    let events = run.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let events = run.events().into_iter();
     let progress: Vec<_> = events.filter(|event| event["event"] == "progress").collect();
     assert!(progress.len() >= 3, "{}", run.out);
     for event in &progress {

@@ -7,7 +7,6 @@ use std::process::{Child, Command, Stdio};
 
 use datapump_engine::Errno;
 use datapump_engine::os::linux::{KernelCall, answer_calls_with};
-use serde_json::Value;
 
 use crate::support::home::outcome_of;
 use crate::support::listing::{leftovers_below, listing, same, without_links};
@@ -202,8 +201,8 @@ fn doctor_shows_the_calls_and_their_other_ways() {
         let Some(run) = without(call, EPERM, home.command(&["doctor", "."])) else { return };
         expect(&run, 0, &["system calls", "refused by a sandbox", line], line);
         let Some(run) = without(call, EPERM, home.command(&["doctor", "--json", "."])) else { return };
-        let lines = run.out.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-        let finding = lines.into_iter().find(|line| line["name"] == "system calls").expect("it is there");
+        let finding =
+            run.events().into_iter().find(|line| line["name"] == "system calls").expect("it is there");
         let calls = finding["calls"].as_array().expect("a list");
         assert_eq!(calls.len(), KernelCall::ALL.len());
         let own = calls.iter().find(|row| row["call"] == call.name()).expect("each has a row");

@@ -11,7 +11,6 @@ use crate::support::told::left;
 use crate::support::{Home, Outcome, expect, has_content, leftovers, make_folder};
 use crate::web::files::{MODIFIED as OLD, MODIFIED_S as OLD_S, PART_BYTES, content};
 use rustix::process::Signal;
-use serde_json::Value;
 
 const LATER: &str = "Sun, 06 Nov 1994 08:50:37 GMT";
 
@@ -127,7 +126,7 @@ fn a_cut_copy_goes_on_behind_another_signed_address() {
     let run = home.pump(&words);
     expect(&run, 0, &[], "the second run");
     has_content(&home.path("to"), &content, "the second run");
-    let report: Value = serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+    let report = run.report();
     assert!(report["bytes_resumed"].as_u64().is_some_and(|bytes| bytes > 0), "{report}");
     assert_eq!(leftovers(&home), [""; 0]);
 }
@@ -151,7 +150,7 @@ fn a_copy_of_one_stream_is_not_gone_on_with() {
     let run = home.pump(&["copy", "--json", "--lanes=1", "--sync=none", &url, "to"]);
     expect(&run, 0, &[], "the second run");
     has_content(&home.path("to"), &content, "the second run");
-    let report: Value = serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+    let report = run.report();
     assert_eq!(report["bytes_resumed"], 0, "{report}");
 }
 

@@ -18,11 +18,6 @@ const MIB: usize = 1 << 20;
 const DISKS: [&str; 6] = ["lab", "run", "disks", "--quick", "--out", "rows.jsonl"];
 const DISK_NET: [&str; 6] = ["lab", "run", "disk-net", "--quick", "--out", "rows.jsonl"];
 
-fn rows(home: &Home) -> Vec<Value> {
-    let text = fs::read_to_string(home.path("rows.jsonl")).expect("rows");
-    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
-}
-
 fn message(row: &Value) -> &str {
     row["message"].as_str().unwrap_or_default()
 }
@@ -49,7 +44,7 @@ fn without_root_a_row_says_what_root_is_needed_for() {
     let only = ["--set", "readers=10", "--set", "file_system=here,ext4", "--set", "pattern=sequential"];
     let Some(run) = without_root(&home, &[&DISKS[..], &only].concat()) else { return };
     expect(&run, 23, &["only root may"], "disks");
-    let rows = rows(&home);
+    let rows = home.rows("rows.jsonl");
     for row in &rows {
         let is_plain = row["asked"]["file_system"] == "here" && row["asked"]["read_ahead"] == "asis";
         let is_plain = is_plain && row["asked"]["scheduler"] == "asis";
@@ -66,7 +61,7 @@ fn without_root_a_disk_is_measured_without_traffic() {
     let home = Home::new();
     let Some(run) = without_root(&home, &DISK_NET) else { return };
     expect(&run, 23, &["a cable between two network namespaces: only root may"], "disk-net");
-    for row in rows(&home) {
+    for row in home.rows("rows.jsonl") {
         let outcome = if row["asked"]["mtu"] == "none" { "completed" } else { "unavailable" };
         assert_eq!(row["outcome"], outcome, "{}: {}", row["asked"], message(&row));
     }
@@ -77,7 +72,7 @@ fn without_root_a_disk_is_measured_without_traffic() {
 fn traffic_goes_in_packets_of_the_size_that_was_asked() {
     let home = Home::new();
     let run = home.pump(&DISK_NET);
-    let rows = rows(&home);
+    let rows = home.rows("rows.jsonl");
     if rows.iter().any(|row| message(row).contains("no cable")) {
         return eprintln!("not tested: network namespaces: {}", run.err);
     }
@@ -119,7 +114,7 @@ fn a_file_system_that_cannot_be_made_is_a_row_that_says_so() {
     let only = ["--set", "file_system=xfs,nofs", "--set", "pattern=random", "--set", "size=16MiB"];
     let run = home.pump(&[&DISKS[..], &only].concat());
     expect(&run, 23, &["mkfs.nofs is not installed"], "nofs");
-    for row in rows(&home).iter().filter(|row| row["asked"]["file_system"] == "nofs") {
+    for row in home.rows("rows.jsonl").iter().filter(|row| row["asked"]["file_system"] == "nofs") {
         assert_eq!(row["outcome"], "unavailable", "{row}");
     }
 }

@@ -28,11 +28,6 @@ const STUDIES: [&str; 17] = [
     "udp-throughput",
 ];
 
-fn rows(home: &Home, name: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(home.path(name)).expect("rows");
-    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
-}
-
 /// A row for each cell and round, and a reason for each that has no result.
 fn check(study: &str, rows: &[Value]) {
     assert!(!rows.is_empty(), "{study}");
@@ -58,8 +53,8 @@ fn every_study_runs_in_its_small_form() {
         let row = format!("{study}: {}", run.err);
         assert!([0, 23].contains(&run.status), "{row}");
         expect(&run, run.status, &["runs"], &row);
-        check(study, &rows(&home, "rows.jsonl"));
-        println!("{study}: {} runs", rows(&home, "rows.jsonl").len());
+        check(study, &home.rows("rows.jsonl"));
+        println!("{study}: {} runs", home.rows("rows.jsonl").len());
     }
 }
 
@@ -67,7 +62,7 @@ fn every_study_runs_in_its_small_form() {
 fn small_form(home: &Home, study: &str, repeats: &str) -> Vec<Value> {
     let run = home.pump(&["lab", "run", study, "--quick", "--repeats", repeats, "--out", "rows.jsonl"]);
     assert!([0, 23].contains(&run.status), "{study}: {}", run.err);
-    let rows = rows(home, "rows.jsonl");
+    let rows = home.rows("rows.jsonl");
     check(study, &rows);
     rows
 }
@@ -148,11 +143,12 @@ fn the_other_end_may_be_a_real_host() {
         set.iter().for_each(|level| words.extend(["--set", level]));
         let ssh = Sshd::ssh(&home, "");
         let run = home.pump_with(("PUMP_LAB_SSH", &ssh), &words);
-        let found: BTreeSet<String> = rows(&home, &rows_of)
+        let found: BTreeSet<String> = home
+            .rows(&rows_of)
             .iter()
             .map(|row| row["outcome"].as_str().expect("an outcome").to_owned())
             .collect();
-        assert!(found.iter().eq([outcome]), "{study} {set:?}: {} {:?}", run.err, rows(&home, &rows_of));
+        assert!(found.iter().eq([outcome]), "{study} {set:?}: {} {:?}", run.err, home.rows(&rows_of));
     }
     for folder in ["/tmp", "/dev/shm"] {
         let left = std::fs::read_dir(folder).expect("a folder").flatten();

@@ -91,8 +91,7 @@ fn rows(home: &Home, words: &[&str], rounds: usize) -> Vec<Value> {
     command.args(&all[1..]).current_dir(home.path(""));
     let run = outcome(command, b"");
     assert_eq!(run.status, 0, "{}", run.err);
-    let text = std::fs::read_to_string(home.path("rows.jsonl")).expect("rows");
-    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+    home.rows("rows.jsonl")
 }
 
 fn number(row: &Value, path: &str) -> f64 {

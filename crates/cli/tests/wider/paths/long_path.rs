@@ -71,7 +71,7 @@ fn a_server_with_little_memory_or_few_connections_is_asked_for_no_more() {
             let run = path.inside(0, || home.pump(&copy));
             assert_eq!(run.status, 0, "{limit:?}: {run:?}");
             has_content(&home.path(&got), &content, "over the path");
-            let last: Value = serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+            let last = run.report();
             let sessions = run.err.matches("trying again").count();
             assert_eq!((&last["lanes"], sessions), (&2.into(), 0), "{limit:?}, {got}: {last}");
             std::fs::remove_file(home.path("back")).unwrap_or_default();
