@@ -4,6 +4,7 @@
 //! Must not know: how pump works, beyond the texts that the planted bugs replace.
 #![forbid(unsafe_code)]
 
+mod before;
 mod install;
 mod mutants;
 mod package;

@@ -84,7 +84,7 @@ fn of_static_program() -> Step {
     Step::new("the static program", &line)
 }
 
-fn target_folder(root: &Path) -> PathBuf {
+pub fn target_folder(root: &Path) -> PathBuf {
     root.join(std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from))
 }
 

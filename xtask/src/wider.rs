@@ -3,12 +3,14 @@
 //! Must not know: what the tests test; it knows their names and the variables that say how long.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
+use crate::before;
 use crate::install;
+use crate::package::target_folder;
 use crate::steps::{Step, Steps, succeeds};
 
 /// What the wider tests use.
@@ -224,9 +226,8 @@ fn of_extent(
 
 /// Tests of the program that was built.
 fn of_the_program(name: &str, line: &str, (root, extent): (&Path, &Extent)) -> Step {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let folder = if extent.release { "release" } else { "debug" };
-    let pump = root.join(target).join(folder).join("pump").display().to_string();
+    let pump = target_folder(root).join(folder).join("pump").display().to_string();
     let mut step = Step::new(name, line);
     step.environment.push(("DATAPUMP_TESTED_PUMP".into(), pump));
     step
@@ -285,6 +286,9 @@ fn wider(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Resul
     let skipped: String = extent.left_out.iter().map(|name| format!(" --skip {name}")).collect();
     let line = format!("RUST_TEST_THREADS={THREADS} {test} -- --skip measuring::{skipped}");
     let mut together = vec![of_the_program("wider tests", &line, (root, extent))];
+    let before = before::program(steps, &target_folder(root), extent.release)?;
+    let variable = before.map(|path| (before::VARIABLE.to_owned(), path.display().to_string()));
+    together[0].environment.extend(variable);
     if fuzzes {
         together.push(build_of_fuzz_targets(extent));
     }

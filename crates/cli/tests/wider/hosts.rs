@@ -3,6 +3,7 @@
 pub mod dead_addresses;
 mod distance;
 mod doctor;
+mod earlier;
 mod limits;
 mod network;
 mod owners;
