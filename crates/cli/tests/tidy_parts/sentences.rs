@@ -1,4 +1,5 @@
-//! Every text that the program can say, by file: what stands in its literals, and what help takes from comments.
+//! Every text that the program can print, by file: what stands in its literals, and what help takes from comments. What
+//! tests say is left out, and what only a programmer's mistake would show.
 //!
 //! Kept in a file, so that whoever writes a sentence sees it among the others, and whoever reviews a change reads it.
 //! Must not know: which words are allowed.
@@ -7,11 +8,22 @@ use std::fmt::Write as _;
 
 use super::text::File;
 
+/// Files whose texts are on a page of docs/ alone.
+const ON_A_PAGE: [&str; 1] = ["crates/core/src/name/table.rs"];
+
+/// What stands before a text that a mistake in the program shows, or nobody.
+const NEVER_PRINTED: [&str; 5] = [".expect(", ".expect_err(", "panic!(", "unreachable!(", "reason ="];
+
 /// The texts of these files, sorted by path; without lines, which change too often.
-pub fn sentences<'a>(files: impl Iterator<Item = &'a File>) -> String {
+pub fn sentences<'a>(files: impl Iterator<Item = &'a File> + Clone) -> String {
+    let of_tests: Vec<String> = files.clone().flat_map(modules_of_tests).collect();
+    let is_test = |file: &File| of_tests.iter().any(|module| is_below(&file.path, module));
     let mut all = String::new();
-    for file in files {
-        let mut texts: Vec<String> = file.literals().map(joined).collect();
+    for file in files.filter(|file| !is_test(file) && !ON_A_PAGE.contains(&&*file.path)) {
+        let printed = file
+            .literals()
+            .filter(|(start, _)| !NEVER_PRINTED.iter().any(|before| file.before(*start).ends_with(before)));
+        let mut texts: Vec<String> = printed.map(|(_, literal)| joined(literal)).collect();
         if file.path.starts_with("crates/cli/src/args/") {
             texts.extend(documents(&file.text));
         }
@@ -24,6 +36,25 @@ pub fn sentences<'a>(files: impl Iterator<Item = &'a File>) -> String {
         }
     }
     all
+}
+
+/// The modules that this file declares for tests alone, as paths without an ending.
+fn modules_of_tests(file: &File) -> Vec<String> {
+    let folder = match file.path.strip_suffix(".rs").unwrap_or(&file.path).rsplit_once('/') {
+        Some((folder, "lib" | "main" | "mod")) => folder.to_owned(),
+        _ => file.path.trim_end_matches(".rs").to_owned(),
+    };
+    let marked = file.code.split("#[cfg(test)]").skip(1);
+    let declared = marked.filter_map(|rest| {
+        let (words, _) = rest.split_once([';', '{'])?;
+        let name = words.trim().rsplit_once("mod ").map(|(_, name)| name.trim())?;
+        Some(format!("{folder}/{name}"))
+    });
+    declared.collect()
+}
+
+fn is_below(path: &str, module: &str) -> bool {
+    path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }
 
 /// What stands above the flags, from which their help is made; a line for each of them.
@@ -69,11 +100,17 @@ fn told() {
   lines"#);
     let name = "name";
     say("at an end"); // "not said"
+    path.expect("it was made");
 }
+#[cfg(test)]
+mod checked;
 #[cfg(test)]
 mod tests { const SAID: &str = "not said either"; }
 "##;
-        let files = [File::new("crates/cli/src/a.rs", code)];
+        let files = [
+            File::new("crates/cli/src/a.rs", code),
+            File::new("crates/cli/src/a/checked.rs", "fn f() { say(\"by a test\"); }"),
+        ];
         let expected = "# crates/cli/src/a.rs\nno file: '{path}'\ntwo\n  lines\nat an end\n";
         assert_eq!(sentences(files.iter()), expected);
     }

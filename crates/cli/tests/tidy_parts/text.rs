@@ -80,13 +80,11 @@ impl File {
         words
     }
 
-    /// The literals before the unit tests, in order, with their quotes.
-    pub fn literals(&self) -> impl Iterator<Item = &str> {
+    /// The literals before the unit tests, in order, with their places and quotes.
+    pub fn literals(&self) -> impl Iterator<Item = (usize, &str)> {
         let until = self.tests_start();
-        self.literals
-            .iter()
-            .filter(move |(start, _)| *start < until)
-            .map(|&(start, end)| &self.text[start..end])
+        let before_tests = self.literals.iter().filter(move |(start, _)| *start < until);
+        before_tests.map(|&(start, end)| (start, &self.text[start..end]))
     }
 
     /// The code before this place, without trailing blanks.
