@@ -182,7 +182,7 @@ impl Output {
         line_of_moment(&self.printer, line);
     }
 
-    /// The same, for a thread that may outlive this.
+    /// A printer of such lines for a thread that may outlive this.
     pub fn lines_of_moment(&self) -> impl Fn(&str) + Send + 'static {
         let printer = Arc::clone(&self.printer);
         move |line| line_of_moment(&printer, line)
@@ -341,7 +341,7 @@ impl Output {
         let says_more = !explained.page.is_empty();
         let bottleneck = if says_more { Report::bottleneck_alone } else { Report::bottleneck };
         self.finish(&explained.report, &json::explained(explained), bottleneck);
-        // Of a copy that failed there is nothing to explain.
+        // A copy that failed leaves nothing to explain.
         if !self.json && says_more {
             self.result(&explained.page);
         }

@@ -10,13 +10,13 @@
 mod choice;
 mod hook;
 mod mapped;
+mod messages;
 mod moved;
 mod order;
 mod part;
 #[cfg(test)]
 mod tests;
 mod touch;
-mod words;
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -187,7 +187,7 @@ impl<'run> AccessPlan<'run> {
             let words = format!("has {pages} pages, and a pass at most {PAGES_MAX}; give a larger --page");
             return Err(refused(&arguments.file)(words));
         }
-        let range = arguments.part.of(pages).map_err(refused(&arguments.file))?;
+        let range = arguments.part.range(pages).map_err(refused(&arguments.file))?;
         if arguments.latencies && arguments.interface.advice(arguments.pattern).is_some() {
             let words = "a mapping has no requests: leave out --latencies, or take --interface ring";
             return Err(Problem::usage(words));
@@ -285,7 +285,7 @@ fn failed(operation: Operation, path: &Path, error: &std::io::Error) -> Problem 
     }
 }
 
-/// Of this process until now: proc_pid_stat(5), fields 10 and 12. Zero where it cannot be read.
+/// Page faults of this process until now: proc_pid_stat(5), fields 10 and 12. Zero where it cannot be read.
 fn page_faults() -> PageFaults {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program may hold anything, and ends with the last bracket; field 3 comes behind it.

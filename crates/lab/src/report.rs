@@ -4,9 +4,9 @@
 //! figures are computed, command lines, where the page goes.
 
 pub(crate) mod bill;
+pub(crate) mod figures;
 pub(crate) mod summary;
 pub(crate) mod table;
-pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub struct Page {
     pub studies: usize,
     /// Runs.
     pub runs: usize,
-    /// Of these, failed ones.
+    /// Failed runs among them.
     pub failed_runs: usize,
     /// Samples of TCP connections.
     pub samples: usize,

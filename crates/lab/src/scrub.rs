@@ -10,10 +10,10 @@ mod faults;
 mod folder;
 mod hook;
 mod layout;
+mod messages;
 mod sector;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -183,7 +183,7 @@ impl Scrub<'_> {
             let lengths = (self.layout.file_bytes(*file), *length);
             done.faults.extend(runs.faults(&self.form, *file, done.generation, lengths));
         }
-        done.notes = words::notes(&done, self.folder.others()?.len());
+        done.notes = messages::notes(&done, self.folder.others()?.len());
         Ok(spent.told(done))
     }
 

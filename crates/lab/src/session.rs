@@ -238,7 +238,7 @@ impl<'study> StudySession<'study> {
 
     /// What another program tells of a run of its own.
     fn row_by_other(&mut self, cell: &Cell, prepared: &Prepared) -> anyhow::Result<Row> {
-        let program = &self.programs.of(cell).path;
+        let program = &self.programs.program_of(cell).path;
         let one = self.study.of_one_run(cell, &|name| value(name, cell, prepared, program));
         let one = one.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
         let folder = self.scratch.next("run")?;
@@ -270,7 +270,7 @@ impl<'study> StudySession<'study> {
     }
 
     fn prepare(&mut self, cell: &Cell) -> anyhow::Result<Prepared> {
-        let (program, stop) = (&self.programs.of(cell).path, &self.stop);
+        let (program, stop) = (&self.programs.program_of(cell).path, &self.stop);
         let run = |command: &str, prepared: &Prepared| {
             let line = filled_line(command, cell, prepared, program)?;
             match CommandLine(line.clone()).run(stop)?.problem {
@@ -282,7 +282,7 @@ impl<'study> StudySession<'study> {
     }
 
     fn perform(&self, cell: &Cell, prepared: &Prepared) -> anyhow::Result<Measured> {
-        let program = &self.programs.of(cell).path;
+        let program = &self.programs.program_of(cell).path;
         match (&self.study.template, command_line(self.study, cell)) {
             (Template::Job(job), _) => {
                 let filled = job.filled(&|name| value(name, cell, prepared, program));
@@ -337,7 +337,7 @@ impl<'study> StudySession<'study> {
             file_system: host.file_system,
             machine_id: host.machine_id,
             session: self.session.clone(),
-            build: self.programs.of(cell).build.clone(),
+            build: self.programs.program_of(cell).build.clone(),
             cache_state: prepared.cache_state.name().into(),
             quiet: prepared.quiet,
             baselines: self.study.baselines.clone(),

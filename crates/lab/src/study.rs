@@ -181,7 +181,7 @@ impl StudyStep {
 pub enum Check {
     /// The target has the source's content; of a tree, names, kinds, sizes and links, and the content of a sample.
     SameContent,
-    /// The same for a tree, and each mode and time of modification.
+    /// `SameContent` for a tree, and each mode and time of modification.
     SameTree,
     /// Nothing at the target was written by the run.
     NothingWritten,
@@ -315,7 +315,7 @@ impl Study {
         self.factors.iter().find(|known| known.name == factor).map_or(&[], |known| &known.levels)
     }
 
-    /// The same study of two programs: each cell twice, one right behind the other.
+    /// This study of two programs: each cell twice, one right behind the other.
     #[must_use]
     pub fn of_two_programs(mut self) -> Study {
         // The last factor changes fastest.

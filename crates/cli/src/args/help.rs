@@ -52,7 +52,7 @@ pub fn asked(words: &[OsString]) -> Option<Result<String, String>> {
 fn of_flag(name: &str, flag: &str) -> Option<Result<String, String>> {
     match flag.strip_prefix("--help=") {
         _ if ["-h", "--help"].contains(&flag) => Some(Ok(opening(name))),
-        Some("all") => Some(Ok(of(name).render_long_help().to_string())),
+        Some("all") => Some(Ok(built_command(name).render_long_help().to_string())),
         Some(word) => Some(match GROUPS.iter().find(|(group, ..)| *group == word) {
             Some((_, heading, _)) => Ok(group(name, heading)),
             None => Err(format!(
@@ -73,7 +73,7 @@ fn group_lines(name: &str) -> String {
 }
 
 /// A command by itself, as clap has it with all that it inherits.
-fn of(name: &str) -> Command {
+fn built_command(name: &str) -> Command {
     let mut root = command();
     root.build();
     let found = root.find_subcommand(name).expect("a command of ours");
@@ -82,7 +82,7 @@ fn of(name: &str) -> Command {
 
 /// Examples, the flags that matter, and where the rest is.
 fn opening(name: &str) -> String {
-    let command = of(name);
+    let command = built_command(name);
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let (examples, statuses) = examples.split_once("\n\n").unwrap_or((&examples, ""));
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -106,7 +106,7 @@ fn opening(name: &str) -> String {
 
 /// All flags of one heading.
 fn group(name: &str, heading: &str) -> String {
-    let only = of(name).mut_args(|argument| {
+    let only = built_command(name).mut_args(|argument| {
         let is_other = argument.get_help_heading() != Some(heading) || argument.is_positional();
         let hidden = is_other || argument.is_hide_set();
         argument.hide(hidden)
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_flag_is_in_one_group() {
-        let all = of("copy");
+        let all = built_command("copy");
         let groups: Vec<String> = GROUPS
             .iter()
             .map(|(group, ..)| help(&format!("copy --help={group}")).expect("help").expect("one"))

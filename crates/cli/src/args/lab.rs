@@ -101,7 +101,7 @@ pub enum LabCommand {
 
 /// Run a study
 ///
-/// The same command goes on where it stopped: rows that are already there are not measured again.
+/// Repeated, the command goes on where it stopped: rows that are already there are not measured again.
 #[derive(Debug, Args)]
 pub struct LabRunArguments {
     /// Name of a built-in study, or a file

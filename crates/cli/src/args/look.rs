@@ -80,7 +80,7 @@ pub struct VerifyArguments {
 
 /// Print BLAKE3 hashes exactly as b3sum does
 ///
-/// Of a folder all files in it, in the order of their names; links are not followed. `b3sum --check` reads the output.
+/// A folder stands for all files in it, in the order of their names; no link is followed. `b3sum --check` reads the output.
 /// A name with a backslash or a newline is escaped, and its line begins with a backslash; all other bytes stand as they
 /// are, except on a terminal. Files of this host alone are hashed: one with a colon in its name is taken for that file.
 ///
@@ -119,10 +119,10 @@ pub struct HashArguments {
 
 /// Say what this host, or the path to another one, offers and what to change, with the command to do so
 ///
-/// Of a folder: looks at the engines, limits and the CPU, and at its file system and device. Changes nothing; makes two
+/// A folder: looks at the engines, limits and the CPU, and at its file system and device. Changes nothing; makes two
 /// small files in it for a moment to see whether blocks can be shared.
 ///
-/// Of another host (HOST: or pump://HOST:PORT/): connects as pump copy does and looks at the path and at both hosts:
+/// Another host (HOST: or pump://HOST:PORT/): connects as pump copy does and looks at the path and at both hosts:
 /// round trip, losses, segment size, socket buffers beside what 1 and 10 Gbit/s need, congestion control, queue,
 /// offloads, CPU governor, SMT, NUMA node and interrupts of the network device. Each finding says which side it is
 /// about. For the losses at most 64 MiB of null data come from the other host, requested for at most 1 s. Nothing is

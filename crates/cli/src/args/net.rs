@@ -50,7 +50,7 @@ fn parse_silence(word: &str) -> Result<Duration, String> {
     }
 }
 
-/// Of a name the first IPv4 address, or else the first.
+/// The address; a name has its first IPv4 address, or else its first.
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let wrong = |why: String| {
         format!("'{text}' is no address to listen at ({why}); write for example 127.0.0.1:4000")

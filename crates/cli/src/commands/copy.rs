@@ -24,7 +24,7 @@ pub fn copy(arguments: &CopyArguments) -> i32 {
     command("copy", arguments)
 }
 
-/// The same of one folder, which its copy is to be the same as.
+/// `pump mirror`: a copy of one folder that becomes the same as it.
 pub fn mirror(MirrorArguments(arguments): &MirrorArguments) -> i32 {
     command("mirror", arguments)
 }

@@ -71,6 +71,6 @@ fn page(command: &Command, root: &Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
-    page.extend(sections::of(command, root, STATUSES));
+    page.extend(sections::page_sections(command, root, STATUSES));
     Ok(page)
 }

@@ -217,7 +217,7 @@ pub enum DoneKind {
 }
 
 impl DoneKind {
-    /// Of a change of such a thing.
+    /// The kind for a change of such a thing.
     pub fn from_change(kind: ChangeKind, what: &str) -> DoneKind {
         match kind {
             ChangeKind::Copy if what == "file" => DoneKind::Copied,

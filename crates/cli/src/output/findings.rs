@@ -5,9 +5,9 @@
 
 mod buffers;
 mod calls;
+mod messages;
 mod network;
 mod path;
-mod words;
 
 use datapump::host::KernelCall;
 use datapump::units::bytes_words;
@@ -71,8 +71,8 @@ impl Finding {
         Finding { name, good: false, value, advice: Some(advice.into()), command, ..Finding::default() }
     }
 
-    /// The same of this side.
-    fn of(self, side: FindingSide, host: Option<&str>) -> Finding {
+    /// This finding, of one side.
+    fn on_side(self, side: FindingSide, host: Option<&str>) -> Finding {
         Finding { side, host: host.map(str::to_owned), ..self }
     }
 }
@@ -97,7 +97,7 @@ pub fn findings(facts: &Inspection, folder: Option<&FolderState>) -> Vec<Finding
             Some(why) => found.push(unwritable(folder, why)),
         }
     }
-    found.into_iter().map(|finding| finding.of(FindingSide::Local, Some(&facts.host))).collect()
+    found.into_iter().map(|finding| finding.on_side(FindingSide::Local, Some(&facts.host))).collect()
 }
 
 fn engine(engine: &EngineState, facts: &Inspection) -> Finding {

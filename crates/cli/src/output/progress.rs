@@ -26,7 +26,7 @@ const BAR_PERIOD: Duration = Duration::from_millis(200);
 const ASKED_PERIOD: Duration = Duration::from_secs(1);
 /// Lines on a terminal that keeps what was drawn.
 const DUMB_PERIOD: Duration = Duration::from_secs(5);
-/// Of a terminal that does not say how wide it is.
+/// The width of a terminal that does not say how wide it is.
 const COLUMNS: usize = 80;
 /// A shorter bar shows nothing that the percentage does not say.
 const BAR_COLUMNS_MIN: usize = 10;
@@ -129,7 +129,7 @@ pub fn answer_requests(
     })
 }
 
-/// Of a single file the name was typed.
+/// The name that is at hand; none for a single file, whose name was typed.
 fn name_at_hand(watch: &Watch, reading: &MeterReading) -> Option<PathBuf> {
     watch.at_hand().filter(|_| reading.found.1 > 0 && reading.phase.shown().is_none())
 }
@@ -215,7 +215,7 @@ fn message(reading: &MeterReading) -> String {
     words_beside(reading, Some(amount_words(reading)), false)
 }
 
-/// The same with this amount, or none.
+/// The words beside the bar, with this amount or none.
 fn words_beside(reading: &MeterReading, amount: Option<String>, is_narrow: bool) -> String {
     if let Some(phase) = reading.phase.shown() {
         let phase = match (reading.phase, reading.deleted) {

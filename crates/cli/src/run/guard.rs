@@ -19,7 +19,7 @@ pub fn quiet_panics(json: bool) {
     }));
 }
 
-/// The same for a server, which goes on: a mistake in a session is told in a line, and the server ends that session.
+/// Reports panics of a server, which goes on: a mistake in a session is one line, and the server ends that session.
 pub fn log_panics() {
     panic::set_hook(Box::new(|info| write_raw(rustix::stdio::stderr(), &message(info))));
 }

@@ -17,7 +17,7 @@ pub struct AccessOrder {
     pub pattern: AccessPattern,
     /// The number of the first page in the file.
     pub first: u64,
-    /// Of so many pages.
+    /// The pages of the file.
     pub pages: u64,
     /// At most so many of them.
     pub pages_max: u64,

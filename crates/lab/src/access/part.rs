@@ -20,7 +20,7 @@ impl AccessPart {
     /// Its pages, in a file of so many.
     ///
     /// Errors: some part would have none.
-    pub fn of(self, pages: u64) -> Result<Range<u64>, String> {
+    pub fn range(self, pages: u64) -> Result<Range<u64>, String> {
         if self.parts > pages {
             let parts = self.parts;
             return Err(format!(
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn parts_are_the_file_and_none_is_empty() {
         for (parts, pages) in [(1, 1), (1, 10), (3, 10), (7, 7), (30, 1000), (3, u64::MAX)] {
-            let part = |number| AccessPart { number, parts }.of(pages).expect("pages enough");
+            let part = |number| AccessPart { number, parts }.range(pages).expect("pages enough");
             assert_eq!((part(1).start, part(parts).end), (0, pages), "{parts} of {pages}");
             for number in 1..=parts {
                 assert!(!part(number).is_empty(), "{number} of {parts}, {pages}");
@@ -75,7 +75,7 @@ mod tests {
             let wrong = word.parse::<AccessPart>().expect_err(word);
             assert!(wrong.contains("as in 2/4"), "{word}: {wrong}");
         }
-        let wrong = AccessPart { number: 1, parts: 4 }.of(3).expect_err("three pages");
+        let wrong = AccessPart { number: 1, parts: 4 }.range(3).expect_err("three pages");
         assert!(wrong.contains("has 3 pages, which are not 4 parts; give a smaller --page"), "{wrong}");
     }
 }

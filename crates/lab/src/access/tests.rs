@@ -85,7 +85,7 @@ fn all_interfaces_write_the_touched_words_and_nothing_else() {
     }
 }
 
-/// Of 71 pages: the first 35, and of the others two.
+/// The first 35 of 71 pages, and two of the others.
 #[test]
 fn a_part_of_a_file_is_passed_through_and_the_rest_is_left_alone() {
     let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("room");

@@ -18,11 +18,11 @@ mod cause;
 mod ends;
 mod isolate;
 pub mod law;
+mod messages;
 mod part;
 mod refusal;
 mod timer;
 mod trial;
-mod words;
 
 pub use advice::Advice;
 pub use case::Case;
@@ -85,7 +85,7 @@ pub struct Explained {
     pub advice: Advice,
     /// All of it in one paragraph; nothing if the copy failed.
     pub words: String,
-    /// The same for people, who are told if the copy was too short to be explained.
+    /// The explanation for people, which says if the copy was too short to be explained.
     pub page: String,
     /// Time that was spent besides the copy.
     pub added_ns: u64,
@@ -106,7 +106,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     };
     let prediction = law::predict(&parts, &ends).filter(|_| !is_stopped(case));
     if let Some(prediction) = &prediction {
-        tell(&words::prediction(prediction));
+        tell(&messages::prediction(prediction));
     }
     if !parts.is_empty() {
         ends.wait_quiet(&case.stop);
@@ -156,10 +156,10 @@ fn tried(
     if is_over { Vec::new() } else { trial::gains(bench, parts, cause, report, over, tell) }
 }
 
-/// Of a copy that failed, its problem says all there is to say.
+/// Adds the words; a copy that failed has none, its problem says all there is to say.
 fn in_words(explained: Explained, case: &Case) -> Explained {
     let (words, page) = if explained.report.exit_status == Status::Done as i32 {
-        (words::paragraph(&explained, case), words::page(&explained, case))
+        (messages::paragraph(&explained, case), messages::page(&explained, case))
     } else {
         (String::new(), String::new())
     };

@@ -17,12 +17,12 @@ mod connections;
 mod delays;
 mod devices;
 mod files;
+mod messages;
 mod parse;
 mod threads;
 mod verdict;
 mod wait;
 pub mod watched;
-mod words;
 
 use connections::{Connections, ConnectionsMoment};
 use delays::Delays;
@@ -34,8 +34,8 @@ use threads::{SeenThreads, THREADS_MAX, tasks};
 use wait::{Doing, OpenAs};
 use watched::{Role, Watched};
 
+pub use messages::paragraph;
 pub use verdict::{Verdict, verdict};
-pub use words::paragraph;
 
 use crate::probe::sockets;
 
@@ -305,7 +305,7 @@ fn polled(moment: ConnectionsMoment, outer_in: bool, outer_out: bool, alone: boo
         ConnectionsMoment { any: true, unsent: true, .. } => Doing::NetworkOut,
         ConnectionsMoment { any: true, unread: true, .. } => Doing::Within,
         ConnectionsMoment { any: true, .. } => Doing::Poll,
-        // Of several processes, most wait for each other.
+        // Several processes mostly wait for each other.
         ConnectionsMoment { any: false, .. } if !alone => Doing::Within,
         ConnectionsMoment { any: false, .. } if outer_in => Doing::PipeIn,
         ConnectionsMoment { any: false, .. } if outer_out => Doing::PipeOut,

@@ -22,11 +22,11 @@ use crate::{RunArguments, run};
 
 mod against;
 mod chain;
-mod words;
+mod messages;
 
 pub use against::{AgainstSize, ProfileCheck};
 pub use chain::ChainForecast;
-pub use words::words;
+pub use messages::profile_text;
 
 /// Version of the form.
 pub const VERSION: u32 = 2;
@@ -269,7 +269,7 @@ fn of_size(request_size_bytes: u64, rows: &[&Row]) -> Size {
     }
 }
 
-/// Of the process or the command: what a quiet and a busy machine agree on.
+/// CPU time of the process or the command: what a quiet and a busy machine agree on.
 fn ns_per_byte(row: &Row) -> Option<f64> {
     Some(cpu_ns(row, CpuBy::Process)? / row.bytes.max(1) as f64)
 }

@@ -285,7 +285,7 @@ mod tests {
         Case { sources, target, options: Options::default(), stop: Default::default() }
     }
 
-    /// Of two sources nothing is remembered.
+    /// A case with two sources, for which nothing is remembered.
     fn case() -> Case {
         let null = || Place::Null { bytes: None, fill: Fill::Zero };
         case_of(vec![null(), null()])

@@ -238,7 +238,7 @@ impl Values {
     fn from_rows(rows: &[&Row], metric: Metric) -> Values {
         let mut values = Values::default();
         for row in rows.iter().filter(|row| row.is_completed()) {
-            if let Some(value) = metric.of(row) {
+            if let Some(value) = metric.value_in(row) {
                 values.0.entry((row.seed, row.repeat)).or_default().push(value);
             }
         }

@@ -7,9 +7,9 @@
 //!
 //! Must not know: why bytes cross memory so often, how a run is made.
 
-mod words;
+mod messages;
 
-pub use words::crossings_words;
+pub use messages::crossings_words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -116,7 +116,7 @@ fn moved_bytes(row: &Row) -> f64 {
     row.report.as_ref().map_or(row.bytes, |report| report.bytes) as f64
 }
 
-/// Of the transfer alone, where the run tells: a program's start is no part of it.
+/// The rate of the transfer alone, where the run tells: a program's start is no part of it.
 fn rate(row: &Row) -> f64 {
     let report = row.report.as_ref().filter(|report| report.elapsed_ns > 0);
     report.map_or(row.bytes as f64 * 1e9 / row.elapsed_ns as f64, |report| report.bytes_per_second())

@@ -4,9 +4,9 @@
 //! Every claim rests on intervals of 95 % that do not overlap; else it is "not separable". Times and CPU times are
 //! those of the pass, without the start of the program. Must not know: how a pass is made.
 
-mod words;
+mod messages;
 
-pub use words::curves_words;
+pub use messages::curves_words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -69,11 +69,11 @@ pub struct PageCurve {
     pub kernel_ns_per_touched_byte: Option<f64>,
     /// Its 95 % interval.
     pub kernel_ns_per_touched_byte_interval: Option<[f64; 2]>,
-    /// Of another interface than `stream`: that slope beside a quarter of stream's.
+    /// That slope beside a quarter of stream's, for another interface than `stream`.
     pub slope_beside_quarter_of_stream: Option<IntervalVerdict>,
-    /// Of another interface than `stream`: its bandwidth beside stream's where the most of a page is touched.
+    /// The bandwidth beside stream's where the most of a page is touched, for another interface than `stream`.
     pub dense_beside_stream: Option<IntervalVerdict>,
-    /// Of another interface than `stream`: its mean bandwidth over stream's where the least of a page is touched.
+    /// The mean bandwidth over stream's where the least of a page is touched, for another interface than `stream`.
     pub sparse_ratio_to_stream: Option<f64>,
     /// The bandwidth where the most is touched beside that where the least is: `above` is what must not be.
     pub dense_beside_sparse: IntervalVerdict,

@@ -63,7 +63,7 @@ pub struct StagePair {
 }
 
 impl StageSpread {
-    /// Of the samples of these runs. `None` without any.
+    /// The spread of the samples of these runs. `None` without any.
     pub fn from_runs(runs: &[Vec<f64>]) -> Option<StageSpread> {
         let values = runs.concat();
         let standard_deviation = stats::standard_deviation(&values);
@@ -129,7 +129,7 @@ impl StagePair {
     /// Where it is not shown that the stages differ, a sentence that says so.
     pub fn words(&self) -> Option<String> {
         let [one, other] = &self.stages;
-        let [its, others] = self.spreads.map(|spread| crate::report::words::ns(spread.mean * 1e9));
+        let [its, others] = self.spreads.map(|spread| crate::report::figures::ns(spread.mean * 1e9));
         let levels: Vec<String> =
             self.asked.iter().map(|(factor, level)| format!("{factor} {level}, ")).collect();
         let verdict = self.verdict.words();

@@ -14,7 +14,7 @@ use datapump_netlab::congestion::jain_index;
 /// A connection that sent less than this part of what the largest did has no windows to speak of.
 const PART_MIN: f64 = 0.01;
 
-/// Of a line of a series, what is judged. TCP.md says what the fields are.
+/// A line of a series, as far as it is judged. TCP.md says what the fields are.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TracedSample {
     /// Since the series began.
@@ -72,7 +72,7 @@ pub struct TracedPeriod {
     pub from_s: f64,
     /// To here.
     pub until_s: f64,
-    /// Of each connection, in the order of the series.
+    /// The rate of each connection, in the order of the series.
     pub bytes_per_s: Vec<f64>,
     /// Jain's index of those that got something.
     pub jain: Option<f64>,

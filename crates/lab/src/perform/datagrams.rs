@@ -5,10 +5,10 @@
 
 mod interface;
 mod latency;
+mod messages;
 mod nothing_came;
 mod pacer;
 mod throughput;
-mod words;
 
 pub use interface::InterfaceFacts;
 pub use latency::{FrameLatency, LatencyArguments, UdpLatency, udp_latency};

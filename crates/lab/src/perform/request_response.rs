@@ -25,7 +25,7 @@ pub struct AnswerEvent {
     pub event: u64,
     /// From the request to the last byte, in nanoseconds.
     pub elapsed_ns: u64,
-    /// The same in round trips; null where the kernel tells none.
+    /// The time in round trips; null where the kernel tells none.
     pub round_trips: Option<f64>,
     /// To the nearest whole number, 1 or more.
     pub rounds: Option<u64>,
@@ -36,7 +36,7 @@ pub struct AnswerEvent {
 pub struct RequestResponse {
     /// Bytes that were requested each time.
     pub answer_size: u64,
-    /// The same with head and digest, as they are sent.
+    /// Bytes of an answer with head and digest, as they are sent.
     pub frame_bytes: u64,
     /// Bytes of a request.
     pub request_bytes: u64,
@@ -68,11 +68,11 @@ pub fn request_response(
     series: RequestSeries,
     events: &(dyn Fn(Event) + Sync),
 ) -> Result<RequestResponse, Problem> {
-    copy.time_answers(series, events).map(|timed| RequestResponse::of(series, &timed))
+    copy.time_answers(series, events).map(|timed| RequestResponse::from_answers(series, &timed))
 }
 
 impl RequestResponse {
-    fn of(series: RequestSeries, timed: &TimedAnswers) -> RequestResponse {
+    fn from_answers(series: RequestSeries, timed: &TimedAnswers) -> RequestResponse {
         let info = timed.socket.as_ref().map(|SocketFacts { info, .. }| info);
         let rtt_us = info.map(|info| u64::from(info.min_rtt_us)).filter(|us| *us > 0);
         let window_bytes = info.map(|info| u64::from(info.window_bytes)).filter(|bytes| *bytes > 0);
@@ -156,7 +156,7 @@ mod tests {
             socket: Some(SocketFacts { local: address, peer: address, congestion: None, info }),
         };
         let series = RequestSeries { answer_bytes: 1_000_000, count: 3, depth: 1, idle: Duration::ZERO };
-        RequestResponse::of(series, &timed)
+        RequestResponse::from_answers(series, &timed)
     }
 
     #[test]

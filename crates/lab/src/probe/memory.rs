@@ -55,7 +55,7 @@ pub struct MemoryCopied {
     pub copied_bytes_per_second: f64,
     /// Bytes that were read from memory or written to it over that: twice as many.
     pub memory_bytes_per_second: f64,
-    /// The same as a report.
+    /// The figures as a report.
     #[serde(skip)]
     pub report: Report,
 }

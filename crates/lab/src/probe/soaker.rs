@@ -48,7 +48,7 @@ pub enum Coverage {
 
 impl Coverage {
     /// The CPUs to soak of those that there are. One alone has no half.
-    pub fn of(self, allowed: &[usize]) -> Option<&[usize]> {
+    pub fn cpus(self, allowed: &[usize]) -> Option<&[usize]> {
         match (self, allowed.len()) {
             (_, 0) | (Coverage::Half, 1) => None,
             (Coverage::All, _) => Some(allowed),
@@ -58,7 +58,7 @@ impl Coverage {
 
     /// Whether this host has enough CPUs for it.
     pub fn is_possible(self) -> bool {
-        allowed_cpus().is_ok_and(|allowed| self.of(&allowed).is_some())
+        allowed_cpus().is_ok_and(|allowed| self.cpus(&allowed).is_some())
     }
 }
 
@@ -101,7 +101,7 @@ impl Soaker {
     /// Errors: threads that cannot be started, or that get nothing of their CPU.
     pub fn start(coverage: Coverage) -> anyhow::Result<Soaker> {
         let allowed = allowed_cpus().context("soaker: which CPUs this program may use")?;
-        let cpus = coverage.of(&allowed).context("soaker: one CPU alone has no half; write on or off")?;
+        let cpus = coverage.cpus(&allowed).context("soaker: one CPU alone has no half; write on or off")?;
         let (threads, fallback) = SoakerThreads::start(cpus)?;
         sleep(SETTLE);
         let windows = [threads.calibrate(), threads.calibrate()];
@@ -297,8 +297,8 @@ mod tests {
             (&[0, 2, 4], Some(&[0, 2, 4]), Some(&[0])),
             (&[0, 1, 2, 3], Some(&[0, 1, 2, 3]), Some(&[0, 1])),
         ] {
-            assert_eq!(Coverage::All.of(allowed), all, "{allowed:?}");
-            assert_eq!(Coverage::Half.of(allowed), half, "{allowed:?}");
+            assert_eq!(Coverage::All.cpus(allowed), all, "{allowed:?}");
+            assert_eq!(Coverage::Half.cpus(allowed), half, "{allowed:?}");
         }
     }
 

@@ -79,7 +79,7 @@ pub struct KernelConnection {
     pub receive_queue_bytes: u32,
     /// Bytes that were written and not acknowledged.
     pub send_queue_bytes: u32,
-    /// Of the socket; 0 when no process holds it any more.
+    /// The socket's inode; 0 when no process holds it any more.
     pub inode: u32,
     /// What the kernel tells; nothing when only the memory of it is kept (TIME_WAIT).
     pub info: Option<TcpInfo>,
@@ -115,12 +115,12 @@ pub struct SockDiag {
 }
 
 impl SockDiag {
-    /// Of this thread's namespace.
+    /// Opens it in this thread's namespace.
     pub fn open() -> io::Result<SockDiag> {
         Ok(SockDiag { netlink: Netlink::open(SOCK_DIAG)? })
     }
 
-    /// Of another, such as /proc/PID/ns/net; that needs root.
+    /// Opens it in another namespace, such as /proc/PID/ns/net; that needs root.
     pub fn open_in(namespace: &File) -> io::Result<SockDiag> {
         Ok(SockDiag { netlink: Netlink::open_in(SOCK_DIAG, namespace)? })
     }
@@ -149,7 +149,7 @@ impl SockDiag {
     }
 
     /// The connection as it is now; nothing when it is no more.
-    pub fn one(&mut self, identity: &SocketIdentity) -> io::Result<Option<KernelConnection>> {
+    pub fn connection(&mut self, identity: &SocketIdentity) -> io::Result<Option<KernelConnection>> {
         let mut found = None;
         let question = question(identity.family, &identity.id);
         let asked = self.netlink.ask_one(BY_FAMILY, &question, &mut |message| found = connection(message));
@@ -247,7 +247,7 @@ mod tests {
             one.write_all(&[7; 10_000]).expect("room");
             other.read_exact(&mut [0; 9_000]).expect("it was sent");
             let mut diag = SockDiag::open().expect("netlink");
-            // Of the other family others may have the listener's port: it takes both to be this connection.
+            // In the other family others may have the listener's port: it takes both to be this connection.
             let own = one.local_addr().expect("an address").port();
             let ports = |from: u16, to: u16| {
                 move |it: &KernelConnection| (it.local.port(), it.remote.port()) == (from, to)
@@ -262,11 +262,11 @@ mod tests {
             let back = diag.all(&ports(port, own)).expect("a list");
             assert_eq!(back.iter().map(|it| it.receive_queue_bytes).collect::<Vec<_>>(), [1000]);
             one.write_all(&[7; 5000]).expect("room");
-            let again = diag.one(&found[0].identity).expect("an answer").expect("it is there");
+            let again = diag.connection(&found[0].identity).expect("an answer").expect("it is there");
             assert_eq!((again.cookie, again.info.map(|it| it.sent_bytes)), (found[0].cookie, Some(15_000)));
             let mut gone = found[0].identity;
             gone.id[40] ^= 1;
-            assert_eq!(diag.one(&gone).expect("an answer"), None);
+            assert_eq!(diag.connection(&gone).expect("an answer"), None);
         }
     }
 

@@ -171,7 +171,7 @@ impl TcpTrace {
         TcpTrace::start_into(target, Box::new(file), path)
     }
 
-    /// The same into anything that can be written; `path` names it in errors.
+    /// Starts a series into anything that can be written; `path` names it in errors.
     pub fn start_into(target: TcpTarget, to: Box<dyn Write + Send>, path: &Path) -> anyhow::Result<TcpTrace> {
         let (target, diag) = open(target)?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -323,7 +323,7 @@ impl TraceSeries {
         let cookies: Vec<u64> = self.known.keys().copied().collect();
         for cookie in cookies {
             let Some((identity, seen)) = self.known.get_mut(&cookie) else { continue };
-            let now = self.diag.one(identity)?;
+            let now = self.diag.connection(identity)?;
             let time_ns = self.start.elapsed().as_nanos() as u64;
             match now.as_ref().and_then(|now| sampled(time_ns, now, &seen.connection)) {
                 Some(sample) => {

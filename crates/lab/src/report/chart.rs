@@ -174,7 +174,7 @@ pub(super) fn is_soaked(cell: &CellSummary) -> bool {
 }
 
 fn bandwidth(cell: &CellSummary) -> Option<(f64, Option<Interval>)> {
-    // Of readers, as in the table: a run holds the start of their server too.
+    // Readers have the figure of the table: a run holds the start of their server too.
     if cell.reader_ns.is_some() {
         let rate = cell.bytes_per_second.filter(|_| !is_soaked(cell))?;
         return Some((rate / 1e6, None));

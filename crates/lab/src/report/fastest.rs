@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::judge::stats::Interval;
 use crate::report::chart::is_soaked;
+use crate::report::figures;
 use crate::report::summary::{CellSummary, StudySummary};
-use crate::report::words;
 use crate::study::{Level, SOAKER};
 
 /// Factors that a user chooses; of all others each level is a case of its own.
@@ -50,14 +50,18 @@ fn case_words(cells: &[&CellSummary], given: &[&String], ways: &[&String]) -> Op
     let near: Vec<&&CellSummary> = cells.iter().filter(|cell| !is_slower(cell, best)).collect();
     let case = Some(levels(best, given)).filter(|words| !words.is_empty());
     let case = case.map_or(String::new(), |words| format!("{words}: "));
-    let fastest = format!("{case}fastest with {}, {}", levels(best, ways), words::rate(rate(best)));
+    let fastest = format!("{case}fastest with {}, {}", levels(best, ways), figures::rate(rate(best)));
     let Some(_) = interval(best) else {
         return Some(format!("{fastest} (n = {}, too few to tell it from others)", best.completed));
     };
     let cheapest = near.iter().filter_map(|cell| Some((cpu(cell)?, cell)));
     let cheapest = cheapest.min_by(|one, other| one.0.total_cmp(&other.0));
     let least = cheapest.map_or(String::new(), |(cpu, cell)| {
-        format!("; the least CPU time of these takes {} ({} s/GiB)", levels(cell, ways), words::figures(cpu))
+        format!(
+            "; the least CPU time of these takes {} ({} s/GiB)",
+            levels(cell, ways),
+            figures::figures(cpu)
+        )
     });
     Some(match near.len() - 1 {
         0 => format!("{fastest}; all others are slower"),
@@ -77,7 +81,7 @@ fn interval(cell: &CellSummary) -> Option<Interval> {
     cell.elapsed_ns?.interval
 }
 
-/// Of times whose intervals meet nothing is shown.
+/// Whether a time is shown to be longer: its interval lies above the other.
 fn is_slower(cell: &CellSummary, best: &CellSummary) -> bool {
     interval(cell).zip(interval(best)).is_some_and(|(cell, best)| cell.low > best.high)
 }

@@ -5,7 +5,7 @@
 use super::chart::{Chart, ChartPoint};
 use super::html::Html;
 use crate::judge::cost::{self, CostFit, Figure, Fit, GroupFit};
-use crate::report::words::figures;
+use crate::report::figures::figures;
 use crate::row::Row;
 
 const COSTS: [&str; 9] = [

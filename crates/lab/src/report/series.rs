@@ -12,7 +12,7 @@ use super::chart::{Chart, ChartLine};
 
 /// A chart of more points takes seconds to draw.
 const POINTS_MAX: usize = 200_000;
-/// Of more connections those that moved most are drawn.
+/// The most connections that are drawn: those that moved most.
 const CONNECTIONS_MAX: usize = 12;
 
 /// A line of the file, as far as it is drawn.

@@ -106,7 +106,7 @@ pub struct CellSummary {
     pub machine_cpu_seconds_per_gib: Option<Sample>,
     /// CPU time of the whole run by the soaker, for each byte; null where it was off or did not have all CPUs.
     pub soaker_cpu_ns_per_byte: Option<Sample>,
-    /// The same for each request.
+    /// CPU time by the soaker for each request.
     pub soaker_cpu_us_per_request: Option<Sample>,
     /// Largest memory of any run.
     pub max_rss_bytes: Option<u64>,
@@ -326,7 +326,7 @@ fn notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     notes.chain(soaker_notes(rows)).chain(explained).collect()
 }
 
-/// Of each file by itself: those of another day are no rounds of it.
+/// Notes of drift, for each file by itself: rows of another day are no rounds of it.
 fn drift_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     let files: BTreeSet<(usize, u64)> = rows.iter().map(|(file, row)| (*file, row.seed)).collect();
     let of = |(at, seed): (usize, u64)| {

@@ -8,8 +8,8 @@ use std::fmt;
 use crate::judge::stages::StagePair;
 use crate::judge::stats::{ComparisonVerdict, Interval};
 use crate::report::fastest::fastest_lines;
+use crate::report::figures;
 use crate::report::summary::{BaselineRatio, CellSummary, Levels, Sample, StudySummary, Summary};
-use crate::report::words;
 use crate::study::MTU;
 
 impl fmt::Display for Summary {
@@ -149,22 +149,22 @@ fn level(cell: &CellSummary, name: &str) -> String {
 }
 
 fn figures_of(cell: &CellSummary) -> Vec<String> {
-    let median = |sample: &Option<Sample>| sample.map_or(String::new(), |it| words::figures(it.median));
+    let median = |sample: &Option<Sample>| sample.map_or(String::new(), |it| figures::figures(it.median));
     let interval = cell.elapsed_ns.and_then(|time| time.interval);
-    let rate = |rate: Option<f64>| rate.map_or(String::new(), |rate| words::figures(rate / 1e6));
+    let rate = |rate: Option<f64>| rate.map_or(String::new(), |rate| figures::figures(rate / 1e6));
     vec![
         cell.completed.to_string(),
-        cell.elapsed_ns.map_or(String::new(), |time| words::ns(time.median)),
-        interval.map_or(String::new(), |it| format!("{} .. {}", words::ns(it.low), words::ns(it.high))),
+        cell.elapsed_ns.map_or(String::new(), |time| figures::ns(time.median)),
+        interval.map_or(String::new(), |it| format!("{} .. {}", figures::ns(it.low), figures::ns(it.high))),
         rate(cell.bytes_per_second),
         cell.reader_ns.map_or(String::new(), |it| it.n.to_string()),
-        cell.reader_ns.map_or(String::new(), |it| words::ns(it.mean)),
-        cell.reader_ns.and_then(|it| it.standard_deviation).map_or(String::new(), words::ns),
+        cell.reader_ns.map_or(String::new(), |it| figures::ns(it.mean)),
+        cell.reader_ns.and_then(|it| it.standard_deviation).map_or(String::new(), figures::ns),
         rate(cell.reader_bytes_per_second),
         median(&cell.ns_per_request),
-        cell.source_p50_ns.map_or(String::new(), |it| words::ns(it.median)),
-        cell.source_p99_ns.map_or(String::new(), |it| words::ns(it.median)),
-        cell.mean_part_bytes.map_or(String::new(), |part| words::figures(part.median / 1024.0)),
+        cell.source_p50_ns.map_or(String::new(), |it| figures::ns(it.median)),
+        cell.source_p99_ns.map_or(String::new(), |it| figures::ns(it.median)),
+        cell.mean_part_bytes.map_or(String::new(), |part| figures::figures(part.median / 1024.0)),
         median(&cell.cpu_seconds_per_gib),
         median(&cell.machine_cpu_seconds_per_gib),
         median(&cell.soaker_cpu_ns_per_byte),

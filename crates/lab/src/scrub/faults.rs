@@ -12,7 +12,7 @@ use super::sector::{Judgement, SECTOR_BYTES, SectorForm, SectorName, is_zero};
 
 const SECTOR: u64 = SECTOR_BYTES as u64;
 
-/// Of a file with more runs than that, what comes then is not told apart: a run takes 100 bytes of memory, and who has
+/// The most runs of a file that are told apart: a run takes 100 bytes of memory, and whoever has
 /// 50,000 faults in a file needs another disk, not a longer list.
 const RUNS_MAX: usize = 100_000;
 
@@ -263,7 +263,7 @@ impl SectorRun {
     }
 }
 
-/// Of a sector that is cut only its first bytes can be compared.
+/// The fault of a sector that is cut, of which only the first bytes can be compared.
 fn tail_fault(form: &SectorForm, name: SectorName, bytes: &[u8]) -> Option<ScrubFault> {
     let mut expected = [0; SECTOR_BYTES];
     form.make(name, &mut expected);

@@ -23,7 +23,7 @@ pub struct ScrubHook {
 }
 
 impl ScrubHook {
-    /// Of the file with this number and length, in this generation.
+    /// A hook for the file with this number and length, in this generation.
     pub fn new(form: &SectorForm, file: u32, length: u64, generation: u64) -> ScrubHook {
         ScrubHook { form: form.clone(), file, length, generation, found: Mutex::default() }
     }

@@ -50,7 +50,7 @@ impl Programs {
     }
 
     /// The program of a cell's runs.
-    pub fn of(&self, cell: &Cell) -> &Program {
+    pub fn program_of(&self, cell: &Cell) -> &Program {
         self.of_levels(&cell.levels)
     }
 
@@ -165,10 +165,10 @@ mod tests {
         };
         let two = Programs(vec![program("one"), program("other")]);
         assert_eq!(
-            (two.of(&cell(Some("a"))), two.of(&cell(Some("b")))),
+            (two.program_of(&cell(Some("a"))), two.program_of(&cell(Some("b")))),
             (&program("one"), &program("other"))
         );
         let one = Programs(vec![program("one")]);
-        assert_eq!(one.of(&cell(None)), &program("one"));
+        assert_eq!(one.program_of(&cell(None)), &program("one"));
     }
 }

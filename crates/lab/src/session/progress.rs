@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::report::words;
+use crate::report::figures;
 use crate::row::Row;
 use crate::session::notice::tell;
 use crate::study::Run;
@@ -50,7 +50,7 @@ impl StudyProgress {
         let mean = |(spent, runs): &(Duration, u32)| spent.as_secs_f64() / f64::from((*runs).max(1));
         let all = self.spent.values().fold((Duration::ZERO, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
         let seconds: f64 = left.iter().map(|cell| mean(self.spent.get(cell).unwrap_or(&all))).sum();
-        (!left.is_empty()).then(|| words::seconds(seconds))
+        (!left.is_empty()).then(|| figures::seconds(seconds))
     }
 }
 
@@ -58,8 +58,8 @@ fn result(row: &Row) -> String {
     let cell: Vec<String> = row.asked.iter().map(|(name, level)| format!("{name}={level}")).collect();
     let rate = row.bytes as f64 / (row.elapsed_ns.max(1) as f64 / 1e9);
     let result = match &row.message {
-        None if row.bytes > 0 => format!("{}, {}", words::ns(row.elapsed_ns as f64), words::rate(rate)),
-        None => words::ns(row.elapsed_ns as f64),
+        None if row.bytes > 0 => format!("{}, {}", figures::ns(row.elapsed_ns as f64), figures::rate(rate)),
+        None => figures::ns(row.elapsed_ns as f64),
         Some(message) => format!("{}: {message}", row.outcome),
     };
     let busy = if row.quiet == Some(false) { " (the disk was not idle before)" } else { "" };

@@ -120,7 +120,7 @@ impl JobTemplate {
         Ok(FilledJob { source, target, options, command })
     }
 
-    /// The same fields with the names filled in.
+    /// These fields with the names filled in.
     ///
     /// Errors: the first name for which there is no value.
     pub fn with(

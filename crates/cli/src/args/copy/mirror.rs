@@ -90,7 +90,7 @@ impl FromArgMatches for MirrorArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<MirrorArguments, Error> {
         let mut copy = CopyArguments::from_arg_matches(matches)?;
         copy.operands.no_target_directory = true;
-        // Of the environment it is not for mirrors; typed it is refused.
+        // Its variable is not for mirrors; typed it is refused.
         copy.operands.relative = matches.value_source("relative") == Some(ValueSource::CommandLine);
         copy.tree.delete = true;
         copy.tree.is_mirror = true;

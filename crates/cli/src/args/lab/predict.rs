@@ -40,7 +40,7 @@ pub struct LabPredictArguments {
 
     /// Set the predictions of a profile against rows of whole copies
     ///
-    /// Of local-copy or network-copy, that are younger than the profile. Default: none.
+    /// Rows of local-copy or network-copy that are younger than the profile. Default: none.
     ///
     /// Example: pump lab predict --profile --chain disk_source,pump,disk_sink --against local-copy.jsonl
     #[arg(long, value_name = "ROWS", env = "PUMP_AGAINST", help_heading = WHAT, requires = "profile")]

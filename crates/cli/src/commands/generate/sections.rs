@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 4] = [
 const OTHERS: &str = "cp(1), rsync(1), scp(1), ssh(1), fio(1), b3sum(1), io_uring(7)";
 
 /// All sections of a command's page. `statuses` is the program's table, `root` the program.
-pub fn of(command: &Command, root: &Command, statuses: &str) -> Vec<u8> {
+pub fn page_sections(command: &Command, root: &Command, statuses: &str) -> Vec<u8> {
     let mut page = Roff::new();
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     if let Some(examples) = block(&after, "Examples:") {

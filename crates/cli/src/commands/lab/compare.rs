@@ -23,7 +23,7 @@ pub fn compare(arguments: &LabCompareArguments, output: &Output) -> i32 {
         Err(contradiction) => return output.usage(contradiction),
     };
     let stop: Arc<AtomicBool> = stop_flag().unwrap_or_default();
-    match of(&compared, arguments, &stop) {
+    match comparison(&compared, arguments, &stop) {
         // That nothing could be judged is not done what was asked.
         Ok(comparison) if comparison.is_empty() => {
             output.line(&format!("pump: nothing could be judged: {}", why_nothing(&comparison)));
@@ -40,7 +40,7 @@ pub fn compare(arguments: &LabCompareArguments, output: &Output) -> i32 {
     }
 }
 
-fn of(
+fn comparison(
     compared: &CompareAsked<'_>,
     arguments: &LabCompareArguments,
     stop: &Arc<AtomicBool>,

@@ -34,7 +34,7 @@ pub fn profile(arguments: &LabProfileArguments, output: &Output) -> i32 {
     };
     match profile::make(&asked) {
         Ok(made) => {
-            let words = format!("{}\nkept in {}\n", profile::words(&made), out.display());
+            let words = format!("{}\nkept in {}\n", profile::profile_text(&made), out.display());
             print_figures(&[EventLine::Profile((&made).into())], &words, Status::Done, output)
         }
         Err(error) if stop.load(Ordering::Relaxed) => super::refuse(&error, Status::Interrupted, output),
@@ -50,7 +50,7 @@ pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) ->
     let profile = Profile::read(&path, arguments.other_machine)?;
     if let Some(rows) = &arguments.against {
         let against = profile.against(&arguments.chain, &datapump_lab::row::read_rows(rows)?)?;
-        let words = ProfileCheck::words(&against);
+        let words = ProfileCheck::lines(&against);
         return Ok(print_figures(&[EventLine::Against(&against)], &words, Status::Done, output));
     }
     if arguments.request_size.is_empty() {
@@ -60,5 +60,5 @@ pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) ->
     let forecasts = forecasts.collect::<Result<Vec<ChainForecast>, _>>()?;
     let event = |forecast| EventLine::Prediction(PredictionLine::OfProfile(forecast));
     let events: Vec<_> = forecasts.iter().map(event).collect();
-    Ok(print_figures(&events, &ChainForecast::words(&forecasts), Status::Done, output))
+    Ok(print_figures(&events, &ChainForecast::lines(&forecasts), Status::Done, output))
 }

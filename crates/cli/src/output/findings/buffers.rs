@@ -8,12 +8,12 @@ use datapump::units::{bit_rate_words, bytes_words};
 use datapump_netlab::congestion::{buffer_needed_bytes, limited_by_buffer_bytes_per_s};
 
 use super::Finding;
-use super::words::ms_words;
+use super::messages::ms_words;
 
 /// The two rates that paths usually have.
 const GIGABIT_BYTES_PER_S: f64 = 125e6;
 const TEN_GIGABIT_BYTES_PER_S: f64 = 1250e6;
-/// Of a buffer so much is data; the rest is the kernel's own bookkeeping (tcp(7), tcp_adv_win_scale).
+/// The share of a buffer that is data; the rest is the kernel's own bookkeeping (tcp(7), tcp_adv_win_scale).
 const DATA_SHARE: f64 = 0.5;
 /// No buffer is advised to be greater: each connection may take as much of the host's memory.
 const ADVISED_MAX_BYTES: u64 = 256 << 20;
@@ -28,7 +28,7 @@ const GREATEST: &str = "no greater one is advised";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BufferNeeds {
     pub(super) round_trip_s: f64,
-    /// Of a copy: each has buffers of its own.
+    /// The connections of a copy: each has buffers of its own.
     pub(super) connections: u32,
     /// Both network devices are known to be that fast.
     pub(super) is_ten_gigabit: bool,

@@ -7,8 +7,8 @@ use datapump::{HostSettings, PathChoice, PathFacts, TcpStats};
 use datapump_netlab::congestion::{Stack, response_segments};
 
 use super::buffers::{BufferNeeds, buffer_findings};
+use super::messages::ms_words;
 use super::network::{PathNeeds, host_findings};
-use super::words::ms_words;
 use super::{Finding, FindingSide, process_findings};
 use crate::run::inspection::Inspection;
 
@@ -30,10 +30,10 @@ pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<
         loses: false,
     };
     let of_path = if facts.has_answered { of_path(facts, remote) } else { Vec::new() };
-    let of_path = of_path.into_iter().map(|finding| finding.of(FindingSide::Path, None));
+    let of_path = of_path.into_iter().map(|finding| finding.on_side(FindingSide::Path, None));
     let mut local = process_findings(here);
     local.extend(of_host(&facts.local, facts, needs));
-    let local = local.into_iter().map(|finding| finding.of(FindingSide::Local, Some(&here.host)));
+    let local = local.into_iter().map(|finding| finding.on_side(FindingSide::Local, Some(&here.host)));
     // The null data came from there.
     let needs = PathNeeds { loses: loses(facts), ..needs };
     let remote_found = match (&facts.remote, facts.has_answered) {
@@ -41,7 +41,8 @@ pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<
         (None, true) => vec![older()],
         (None, false) => Vec::new(),
     };
-    let remote_found = remote_found.into_iter().map(|finding| finding.of(FindingSide::Remote, Some(remote)));
+    let remote_found =
+        remote_found.into_iter().map(|finding| finding.on_side(FindingSide::Remote, Some(remote)));
     of_path.chain(local).chain(remote_found).collect()
 }
 
@@ -177,7 +178,7 @@ fn loss(facts: &PathFacts, remote: &str) -> Finding {
     }
 }
 
-/// Of this side's counts alone.
+/// Losses by this side's counts alone.
 fn loss_unknown(facts: &PathFacts, remote: &str) -> Finding {
     let infos = facts.probed.iter().flat_map(|probed| &probed.sockets).map(|socket| &socket.info);
     let sum = infos.fold((0_u64, 0_u64), |(late, all), info| {

@@ -15,7 +15,7 @@ pub struct DoneWords {
 }
 
 impl DoneWords {
-    /// Of a change that was made.
+    /// The words for a change that was made.
     pub fn from_change(change: &Change) -> DoneWords {
         let done = match (change.kind, change.what) {
             (ChangeKind::Delete, _) => "deleted",
@@ -65,7 +65,7 @@ pub fn plan_words(change: &Change) -> String {
     }
 }
 
-/// The same of what was named.
+/// The words for a named file in a plan.
 pub fn planned_words(file: &Planned) -> String {
     let bytes = file.bytes.map_or("unknown size".into(), |bytes| number_of(bytes, "byte"));
     let what = file.made.map_or_else(|| format!("{bytes}; {}", file.how), str::to_owned);

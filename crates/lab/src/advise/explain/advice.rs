@@ -91,7 +91,7 @@ pub(super) fn advise(
     Advice { cause, words: format!("{words}{tried}{next}"), flag, gain: None }
 }
 
-/// Of a file, in the mean.
+/// The mean bytes of a file.
 fn mean_bytes(report: &Report) -> u64 {
     report.bytes / report.files.max(1)
 }

@@ -13,7 +13,7 @@ use datapump::{
 use super::ends::{CopyEnds, End};
 use super::part::{Part, PartName};
 use super::timer::{Pace, TimerLimit, limited};
-use super::{Case, Move, MoveOutcome, Mover, words};
+use super::{Case, Move, MoveOutcome, Mover, messages};
 use crate::session::quiet::nearest_there;
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
@@ -24,7 +24,7 @@ const PUMP_TIME: Duration = Duration::from_millis(300);
 const FIRST_BYTES: u64 = 16 << 20;
 /// The first of a part that is slow, or of a target with little room.
 const LITTLE_BYTES: u64 = 1 << 20;
-/// Of what may be written in all: the sink alone, both ends together; the rest is for trials.
+/// Shares of what may be written in all: the sink alone, both ends together; the rest is for trials.
 const SINK_SHARE: u64 = 3;
 const JOINT_SHARE: u64 = 3;
 /// One share is an eighth.
@@ -107,7 +107,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> (Vec<Part>, Vec<Str
     for name in ORDER {
         // What was cut short tells nothing.
         match (!is_stopped()).then(|| bench.measure(name, &options, &parts)).filter(|_| !is_stopped()) {
-            Some(Ok(part)) => parts.extend(part.inspect(|part| tell(&words::alone(part)))),
+            Some(Ok(part)) => parts.extend(part.inspect(|part| tell(&messages::alone(part)))),
             Some(Err(why)) => {
                 tell(&why);
                 wrong.push(why);
@@ -356,7 +356,7 @@ fn nowhere() -> Place {
     Place::Null { bytes: None, fill: Fill::Noise }
 }
 
-/// Of the file system that a path is to be on.
+/// Free bytes of the file system that a path is to be on.
 fn free_bytes(path: &Path) -> u64 {
     let room = rustix::fs::statvfs(nearest_there(path));
     room.map_or(0, |room| room.f_bavail.saturating_mul(room.f_frsize))

@@ -75,7 +75,7 @@ impl Connections {
     /// Samples all.
     pub fn sample(&mut self) -> std::io::Result<()> {
         for followed in self.followed.values_mut().filter(|it| !it.ended) {
-            match self.diag.one(&followed.last.identity)? {
+            match self.diag.connection(&followed.last.identity)? {
                 Some(now) if now.info.is_some() => followed.note(now),
                 _ => followed.ended = true,
             }

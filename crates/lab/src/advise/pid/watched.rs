@@ -106,7 +106,7 @@ pub struct WatchedFile {
     pub device: Option<String>,
     /// How far its position moved.
     pub moved_bytes: u64,
-    /// The same for each second that was watched.
+    /// Bytes for each second that was watched.
     pub bytes_per_second: f64,
 }
 
@@ -154,9 +154,9 @@ pub struct WatchedConnection {
     pub received_bytes: u64,
     /// There was something to send or to be acknowledged.
     pub busy_ns: u64,
-    /// Of that, the other side's window was full.
+    /// Time of it in which the other side's window was full.
     pub receive_window_limited_ns: u64,
-    /// Of that, the send buffer was too small.
+    /// Time of it in which the send buffer was too small.
     pub send_buffer_limited_ns: u64,
     /// Segments that were sent.
     pub sent_segments: u64,

@@ -58,7 +58,7 @@ impl Point {
         }
     }
 
-    /// The same with these figures.
+    /// The options with these figures.
     pub fn options(&self, options: &Options) -> Options {
         Options {
             tuning: TuningOptions {

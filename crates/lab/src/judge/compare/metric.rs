@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::judge::cost::{CpuBy, cpu_ns};
 use crate::judge::stats::mean;
-use crate::report::words;
+use crate::report::figures;
 use crate::row::Row;
 
 /// What of a row is compared.
@@ -51,7 +51,7 @@ fn elapsed_ns(row: &Row) -> Option<f64> {
 
 impl Metric {
     /// The value of a row; `None` if it was not measured. A value of 0 was too small to be measured.
-    pub fn of(self, row: &Row) -> Option<f64> {
+    pub fn value_in(self, row: &Row) -> Option<f64> {
         let cpu = || cpu_ns(row, CpuBy::Process);
         let value = match self {
             Metric::Elapsed => elapsed_ns(row)?,
@@ -84,8 +84,8 @@ impl Metric {
     pub fn words(self, value: f64) -> String {
         match self {
             Metric::Memory => datapump::units::bytes_words(value as u64),
-            _ if self.unit() == "ns" => words::ns(value),
-            _ => format!("{} {}", words::figures(value), self.unit()),
+            _ if self.unit() == "ns" => figures::ns(value),
+            _ => format!("{} {}", figures::figures(value), self.unit()),
         }
     }
 
@@ -148,21 +148,21 @@ mod tests {
             ("memory", 4096.0, "4.0 KiB"),
         ] {
             let metric: Metric = name.parse().expect(name);
-            assert_eq!((metric.to_string().as_str(), metric.of(&row)), (name, Some(value)), "{name}");
+            assert_eq!((metric.to_string().as_str(), metric.value_in(&row)), (name, Some(value)), "{name}");
             assert_eq!(metric.words(value), words, "{name}");
             assert_eq!(serde_json::to_value(metric).expect("JSON"), name);
             let none = Row { user_ns: None, elapsed_ns: 0, ..Row::default() };
-            assert_eq!(metric.of(&none), None, "{name}");
+            assert_eq!(metric.value_in(&none), None, "{name}");
         }
         let readers = [3000, 5000].map(|ns| ReaderRow { elapsed_ns: Some(ns), ..completed() });
         let started =
             Row { elapsed_ns: 90_000, bytes: 1000, readers: Some(readers.into()), ..Row::default() };
         assert_eq!(
-            Metric::Elapsed.of(&started).map(f64::round),
+            Metric::Elapsed.value_in(&started).map(f64::round),
             Some(4000.0),
             "what was set up before is not in it"
         );
-        assert_eq!(Metric::ElapsedPerByte.of(&started).map(f64::round), Some(4.0));
+        assert_eq!(Metric::ElapsedPerByte.value_in(&started).map(f64::round), Some(4.0));
         let error = "speed".parse::<Metric>().expect_err("no metric");
         assert!(
             error.starts_with("'speed' cannot be compared; write elapsed, elapsed-per-byte, cpu"),

@@ -41,7 +41,7 @@ impl fmt::Display for NoProportion {
 
 impl std::error::Error for NoProportion {}
 
-/// Of a row whose source was read into the page cache before.
+/// The level of a row whose source was read into the page cache before.
 const WARM: &str = "warm";
 
 /// A study and what is done: a disk reads at one speed and writes at another.

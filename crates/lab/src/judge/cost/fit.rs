@@ -79,7 +79,7 @@ pub struct SizeResult {
     pub predicted_ns_per_byte: f64,
     /// Observed less predicted.
     pub residual_ns_per_byte: f64,
-    /// The same relative to the smaller of the two; null if that is not above 0.
+    /// The error relative to the smaller of the two; null if that is not above 0.
     pub relative_error_percent: Option<f64>,
     /// How the mean differs from that of the next smaller request size; null for the smallest.
     pub change_ns_per_byte: Option<f64>,

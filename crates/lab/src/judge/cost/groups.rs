@@ -325,7 +325,7 @@ fn level_off_of_rows(component: &str, asked: &GroupLevels, rows: &[&Row]) -> Res
     fit_level_off(&stage, &latencies).map(Fit::LevelOff).map_err(|why| why.to_string())
 }
 
-/// Of each reader, or where the row does not tell them apart, of all together.
+/// The latency of each reader, or where the row does not tell them apart, of all together.
 fn latencies_of_row(row: &Row) -> Vec<Result<MeasuredLatency, &'static str>> {
     let readers = match row.asked.get(READERS) {
         Some(&Level::Number(readers)) => u32::try_from(readers).ok().filter(|&readers| readers > 0),

@@ -16,9 +16,9 @@ use crate::judge::stats::{IntervalVerdict, MeanInterval};
 use crate::row::{Row, read_rows};
 use crate::study::{COMMAND, Level};
 
-mod words;
+mod messages;
 
-pub use words::applications_words;
+pub use messages::applications_words;
 
 /// Commands that are probes begin with it.
 const PROBE: &str = "iperf3";

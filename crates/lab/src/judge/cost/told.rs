@@ -12,8 +12,8 @@ use crate::judge::cost::groups::{Fit, Fits, GroupFit};
 use crate::judge::cost::half_power::HalfPower;
 use crate::judge::cost::pipeline::PipelineRow;
 use crate::judge::stages::STAGE;
+use crate::report::figures::figures;
 use crate::report::table::Table;
-use crate::report::words::figures;
 
 impl fmt::Display for Fits {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

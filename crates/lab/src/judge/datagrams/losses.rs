@@ -33,7 +33,7 @@ pub enum LossPattern {
 }
 
 impl LossPattern {
-    /// Of so many losses with these gaps.
+    /// The pattern of so many losses with these gaps.
     pub fn from_gaps(lost: u64, gaps: &LossGaps) -> LossPattern {
         match gaps.variation_thousandths {
             _ if lost == 0 => LossPattern::None,

@@ -21,7 +21,7 @@ pub struct Spacing {
 }
 
 impl Spacing {
-    /// Of batches that were sent at these times. `None` of fewer than three.
+    /// The spacing of batches that were sent at these times. `None` of fewer than three.
     pub fn from_batches(batches_ns: &[u64], batch: u64) -> Option<Spacing> {
         let each = |pair: &[u64]| pair[1].saturating_sub(pair[0]) as f64 / 1e3 / batch as f64;
         let between: Vec<f64> = batches_ns.windows(2).map(each).collect();
@@ -43,7 +43,7 @@ pub struct DatagramRate {
 }
 
 impl DatagramRate {
-    /// Of so many datagrams of one size in this time. Nothing in no time.
+    /// The rate of so many datagrams of one size in this time. Nothing in no time.
     pub fn from_datagrams(datagrams: u64, payload_bytes: u64, seconds: f64) -> DatagramRate {
         let mbit = |bytes: u64| {
             if seconds > 0.0 { datagrams as f64 * bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 }

@@ -206,7 +206,7 @@ fn a_rate_that_the_cpu_limits_grows_with_the_frame() {
         let gain = rate(8972, cost_us) / rate(1472, cost_us);
         assert!((gain / (8972.0 / 1472.0) - 1.0).abs() < 0.05, "{gain}");
     }
-    // Of a link that is full it gains what the headers took.
+    // On a full link it gains what the headers took.
     let link_limits = |payload_bytes: u64| {
         let spacing_s = wire_bytes(payload_bytes) as f64 / 125e6;
         simulate_stream(&StreamCase { payload_bytes, spacing_s, queue_bytes: 1e9, ..case() })
@@ -227,7 +227,7 @@ fn spacing_and_rates_follow_from_times() {
     let rate = DatagramRate::from_datagrams(1000, 1472, 0.01709);
     assert!((rate.wire_mbit_per_s - 720.0).abs() < 0.1, "{rate:?}");
     assert!((rate.user_mbit_per_s / rate.wire_mbit_per_s - 1472.0 / 1538.0).abs() < 1e-9);
-    // Of batches.
+    // Batches.
     let spacing = Spacing::from_batches(&[0, 40_000, 80_000, 160_000], 4).expect("there are enough");
     assert_eq!((spacing.mean_us, spacing.median_us), (40.0 / 3.0, 10.0));
     assert_eq!(Spacing::from_batches(&[0, 1], 1), None);

@@ -88,7 +88,7 @@ fn what_is_not_separable_is_told_so() {
         let row = format!("{} ns/byte, error {}, {}/s", law.byte_ns, law.error_ns, law.bytes_per_second);
         assert_eq!(curves[0].slope_beside_quarter_of_stream, Some(slope), "{row}");
         assert_eq!(curves[0].dense_beside_stream, Some(dense), "{row}");
-        let words = words::curves_words(&curves);
+        let words = messages::curves_words(&curves);
         assert!(words.contains("kernel CPU time of a page: 0.1000 ns for each byte touched ("), "{words}");
     }
 }
@@ -116,5 +116,5 @@ fn what_is_no_pass_or_failed_is_left_out() {
     let curves = curves_of(&rows);
     assert_eq!((curves.len(), curves[0].levels[0].n), (1, 1));
     assert_eq!((curves[0].kernel_ns_per_touched_byte, curves[0].dense_beside_stream), (None, None));
-    assert!(words::curves_words(&curves).contains("too few passes or touches for a slope"));
+    assert!(messages::curves_words(&curves).contains("too few passes or touches for a slope"));
 }

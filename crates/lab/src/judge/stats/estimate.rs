@@ -40,7 +40,7 @@ pub struct MeanInterval {
 }
 
 impl MeanInterval {
-    /// Of these values. `None` without any.
+    /// The mean of these values. `None` without any.
     pub fn from_values(values: &[f64]) -> Option<MeanInterval> {
         match Estimate::from_values(values) {
             Some(estimate) => Some(MeanInterval::from(estimate)),
@@ -48,7 +48,7 @@ impl MeanInterval {
         }
     }
 
-    /// The same, divided.
+    /// Value and interval, divided.
     pub fn over(self, by: f64) -> MeanInterval {
         let interval = self.interval.map(|it| Interval { low: it.low / by, high: it.high / by });
         MeanInterval { value: self.value / by, interval }

@@ -30,7 +30,7 @@ pub struct InterfaceFacts {
 }
 
 impl InterfaceFacts {
-    /// Of the interface for this address.
+    /// Facts of the interface for this address.
     pub fn to(address: SocketAddr) -> InterfaceFacts {
         match source_of(address).ok().and_then(|source| device_with_address(source.to_canonical())) {
             Some(name) => InterfaceFacts::read(&name),

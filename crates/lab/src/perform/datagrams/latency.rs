@@ -214,7 +214,7 @@ impl<'path> Reflections<'path> {
                 if is_late() {
                     break 'rounds;
                 }
-                let time = self.one(sequence, self.sizes[at].payload_bytes as usize)?;
+                let time = self.round_trip(sequence, self.sizes[at].payload_bytes as usize)?;
                 sequence += 1;
                 self.sizes[at].sent += 1;
                 self.sizes[at].times_us.extend(time.map(|time| time.as_nanos() as f64 / 1e3));
@@ -226,7 +226,7 @@ impl<'path> Reflections<'path> {
     }
 
     /// One round trip. `None` if nothing came back in time; what comes for an earlier one is not taken for it.
-    fn one(&mut self, sequence: u64, payload_bytes: usize) -> Result<Option<Duration>, Problem> {
+    fn round_trip(&mut self, sequence: u64, payload_bytes: usize) -> Result<Option<Duration>, Problem> {
         let (token, to) = (self.path.grant.token, self.path.address);
         DatagramHead { token, sequence, sent_ns: 0 }.write(&mut self.bytes);
         let start = Instant::now();

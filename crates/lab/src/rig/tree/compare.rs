@@ -17,7 +17,7 @@ use datapump::simulation::Random;
 const SAMPLE_FILES: usize = 1000;
 /// The largest files are always in the sample: there are few, and they hold most of the bytes.
 const LARGE_FILES: usize = 20;
-/// Of a file that is larger than three chunks, the first, the last and one between are compared.
+/// The size of a chunk: of a file larger than three, the first, the last and one between are compared.
 const CHUNK_BYTES: u64 = 1 << 20;
 
 /// The class of a problem and what is wrong.

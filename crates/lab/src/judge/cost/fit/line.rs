@@ -70,7 +70,7 @@ impl FittedLine {
         Estimate { center: self.slope, variance: squares / freedom / self.squares_x, freedom }
     }
 
-    /// The same of the intercept.
+    /// The estimate of the intercept.
     pub fn intercept_estimate(&self) -> Estimate {
         let of_slope = self.slope_estimate();
         let each = self.squares_x / self.x.len() as f64 + self.mean_x * self.mean_x;
@@ -143,7 +143,7 @@ mod tests {
         assert!((by_weights(1) - line.slope).abs() < 1e-12);
     }
 
-    /// The same by plain matrices.
+    /// Moments and plain matrices give one result.
     #[test]
     fn moments_are_those_of_the_matrices() {
         let x = vec![1.0, 2.0, 4.0, 9.0];

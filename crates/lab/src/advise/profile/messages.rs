@@ -8,7 +8,7 @@ use super::{ChainForecast, Profile, ProfileCheck};
 use crate::report::table::Table;
 
 /// A profile: what each component costs and allows.
-pub fn words(profile: &Profile) -> String {
+pub fn profile_text(profile: &Profile) -> String {
     let machine = &profile.machine;
     let mut said = format!(
         "{}: {} x {}, Linux {}, {} ({})\n\n",
@@ -52,7 +52,7 @@ fn megabytes(bytes_per_second: f64) -> String {
 
 impl ChainForecast {
     /// Forecasts, a line each.
-    pub fn words(forecasts: &[ChainForecast]) -> String {
+    pub fn lines(forecasts: &[ChainForecast]) -> String {
         let mut table = head(["request", "MB/s", "limited by", "ns/B", "from"]);
         for it in forecasts {
             table.0.push(vec![
@@ -71,7 +71,7 @@ impl ChainForecast {
 
 impl ProfileCheck {
     /// Observed beside forecast, a line for each size.
-    pub fn words(against: &ProfileCheck) -> String {
+    pub fn lines(against: &ProfileCheck) -> String {
         let heads =
             ["request", "n", "MB/s", "predicted", "error %", "+-", "ns/B", "predicted", "error %", "+-"];
         let mut table = head(heads);
