@@ -50,6 +50,8 @@ use crate::target::other_names;
 use crate::target::{self, Hosts, Item, NamedWork};
 use crate::tree::folder::origin::remote_facts::AheadRequest;
 use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
+use crate::tree::list::memory::Memory;
+use crate::tree::names::backup;
 use crate::tree::{self, NamedFacts, Shared, Trees, Work, count_ahead};
 use datapump_files::control_groups::CpuQuota;
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
@@ -310,8 +312,8 @@ impl Job {
         let reads = request_plan::reads(&items, self.remote_host.is_some());
         let shape = self.shape(&items, reads);
         trees.guard_sources(&items, &self.options, self.remote_host.as_deref());
-        let sources_sum = self.sources_sum.unwrap_or_else(|| tree::names::backup::sum_of(&self.sources));
-        trees.put_names = tree::names::backup::put_names(sources_sum, &self.options);
+        let sources_sum = self.sources_sum.unwrap_or_else(|| backup::sum_of(&self.sources));
+        trees.memory = Memory::new(&trees.flags, backup::put_names(sources_sum, &self.options));
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);
@@ -376,9 +378,9 @@ impl Job {
             tree::moved::remove_sources(shared, &[]);
         }
         // Of files, and of trees that were cut.
-        tree::names::backup::finish_folders(shared);
+        backup::finish_folders(shared);
         if is_complete && !shared.is_stopping() && shared.ledger.tally().is_all_there() {
-            shared.trees.put_names.finish();
+            shared.trees.memory.finish();
         }
         tree::finish::close_folders(shared);
     }

@@ -19,8 +19,6 @@ use crate::target::other_names;
 use crate::target::{Item, Target};
 use crate::tree::Shared;
 use crate::tree::links::linking;
-use crate::tree::list::doubts;
-use crate::tree::names::backup;
 use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
 use crate::tree::rules::kept_times;
@@ -29,7 +27,6 @@ use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
 use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{AttributeHolder, FileKind, Folder, Meta, PathAt, file_meta, names};
-use datapump_files::identity::id;
 
 /// The file system of a source that is not asked which it is: its clock may be another host's.
 const UNKNOWN: u64 = 0;
@@ -79,7 +76,7 @@ pub(crate) enum FileNext {
 /// It is counted, and its other names are linked to it.
 pub(crate) fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
     if let Some((Ok(Folder::Os(folder)), Some(name))) = item.target.at().map(|at| (at.folder(), at.name())) {
-        backup::deals_with(shared, (folder, name));
+        shared.trees.memory.note_right(folder, name);
     }
     shared.ledger.tally().files_unchanged += 1;
     pass_by(shared, item);
@@ -135,7 +132,9 @@ fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -
     let Some(there) = there.filter(|_| !item.differs) else { return Action::Create };
     let meta = item.meta.unwrap_or(Meta { kind: FileKind::Fifo, ..*there });
     let action = match shared.trees.rules.decide(&meta, Some(there)) {
-        action if doubts::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
+        action if shared.trees.memory.redoes_file(&shared.ledger, at, (action, &meta, there)) => {
+            Action::Replace
+        }
         Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
         action => match (at.folder(), at.name()) {
             (Ok(Folder::Os(folder)), Some(name)) => {
@@ -234,8 +233,7 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
         shared.ledger.tally().adjusted += 1;
     }
     // The names of one file have the same attributes: the run sets them once.
-    let is_first =
-        there.links < 2 || !shared.settings.options.dry_run || shared.trees.adjusted().insert(id(&there));
+    let is_first = !shared.settings.options.dry_run || shared.trees.memory.is_first_report(&there);
     shared
         .ledger
         .tell(findings::change_of_item(shared, item, ChangeKind::Adjust, Some(&there)).filter(|_| is_first));
@@ -303,7 +301,10 @@ fn link_to_one_in(
     let Ok(there) = file_meta(&held) else { return Ok(None) };
     let is_right = matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_))
         && !kept_times::may_hide(shared, (other_folder, other_name), (meta, &there), || UNKNOWN);
-    if !is_right || doubts::of_file(shared, &other).reaches(&there) || hidden_differ(shared, item, &other) {
+    if !is_right
+        || shared.trees.memory.of_file(&shared.ledger, &other).reaches(&there)
+        || hidden_differ(shared, item, &other)
+    {
         return Ok(None);
     }
     if !shared.settings.options.dry_run && !linking::link_file(shared, &held, (to, name), &at.path)? {

@@ -210,9 +210,7 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     sweep_folder(shared, directory)?;
     // Looked for before: in a root that is open to others, or of another user, a list is not believed, and a run that
     // was killed there would be followed by one that copies below it.
-    if shared.settings.options.backup.is_some() {
-        shared.trees.put_names.look_in(&folder);
-    }
+    shared.trees.memory.look_for_notes(&folder);
     let end = directory.root.journal().map(|journal| list_end(shared, directory, journal, &folder));
     // A root that does not take its attributes is no reason to leave a list in it.
     let finished = finish_folder(shared, directory).inspect_err(|_| directory.root.fail());
@@ -290,7 +288,7 @@ fn why_not_over(
     target: (&Arc<File>, &Path),
 ) -> Option<String> {
     // What failed otherwise is told, and does not make more of it.
-    if !journal.has_doubts() || !shared.settings.writes {
+    if !journal.has_unverified() || !shared.settings.writes {
         return None;
     }
     match unsettled::find(shared, (root, journal), target) {

@@ -7,11 +7,11 @@
 //! Must not know: what stands in a list (`journal`), how files are copied.
 
 pub(crate) mod checkpoint;
-pub(crate) mod doubts;
 pub(crate) mod header;
 pub(crate) mod journal;
 pub(crate) mod list_clock;
 pub(crate) mod list_file;
+pub(crate) mod memory;
 pub(crate) mod sweep;
 pub(crate) mod unsettled;
 

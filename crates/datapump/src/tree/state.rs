@@ -5,7 +5,7 @@
 pub(super) mod pruning;
 pub(super) mod work;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::RandomState;
@@ -27,15 +27,14 @@ use crate::tree::folder::directory::{Directory, NamedFolder};
 use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
+use crate::tree::list::memory::Memory;
 use crate::tree::names::backup::like_backups::{LikeBackups, LikeBackupsOfFolders};
 use crate::tree::root::Root;
 use crate::tree::rules::decide::Rules;
 use crate::tree::rules::name_flags;
 use crate::tree::rules::verify::twins::Twins;
-use datapump_core::name::Unverified;
 use datapump_core::selection::Select;
 use datapump_files::commit::backup_folders::BackupFolders;
-use datapump_files::commit::put_names::PutNames;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
 use datapump_files::opened_folders::OpenedFolders;
@@ -62,8 +61,6 @@ pub(crate) struct Trees {
     /// What was asked, as far as it decides about names.
     pub(crate) flags: NameOptions,
     pub(crate) links: Links,
-    /// Files at the target of which a dry run told that their attributes would be set.
-    adjusted: Mutex<BTreeSet<FileId>>,
     /// Some file whose content was right was opened for its attributes: others may be, too.
     pub(crate) opens_for_attributes: AtomicBool,
     pub(crate) select: Select,
@@ -91,8 +88,8 @@ pub(crate) struct Trees {
     pub(crate) backup_folders: BackupFolders,
     /// Folders of the targets that were closed to this user, their owner.
     pub(crate) opened_folders: Arc<OpenedFolders>,
-    /// Names that were put, where backups are made.
-    pub(crate) put_names: PutNames,
+    /// What this command knows of its own copies.
+    pub(crate) memory: Memory,
     /// Of folders of the source, for targets that take two names for one.
     pub(crate) like_backups: LikeBackupsOfFolders,
     /// Names that wait for a folder in their place to be removed.
@@ -101,10 +98,6 @@ pub(crate) struct Trees {
     pruning: Mutex<Pruning>,
     /// For records of names; of all trees, since a name may move from one to another.
     pub(crate) name_hasher: RandomState,
-    /// Of folders that hold files that the user named: what is in doubt in them.
-    doubts: Mutex<BTreeMap<FileId, Unverified>>,
-    /// Folders in which this run has its own list, or will: the doubt by what stood there before.
-    own_lists: Mutex<BTreeMap<FileId, Option<Unverified>>>,
     /// Folders that are written to and that others may give another name.
     entered: Mutex<(HashSet<FileId>, ChargedRoom)>,
     /// Devices of which it is known whether files there keep the times that they are given.
@@ -159,7 +152,6 @@ impl Trees {
             flags: name_flags::from_options(options, user, own_groups()),
             links: Links::new(options.deletion.remove_sources),
             rules,
-            adjusted: Mutex::default(),
             opens_for_attributes: AtomicBool::new(false),
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
@@ -172,13 +164,11 @@ impl Trees {
             devices: Mutex::default(),
             backup_folders: BackupFolders::default(),
             opened_folders: Arc::new(OpenedFolders::of_run(options.dry_run)),
-            put_names: PutNames::default(),
+            memory: Memory::default(),
             like_backups: LikeBackupsOfFolders::default(),
             waiting: Mutex::default(),
             pruning: Mutex::default(),
             name_hasher: RandomState::new(),
-            doubts: Mutex::default(),
-            own_lists: Mutex::default(),
             entered: Mutex::default(),
             keeps_times: Mutex::default(),
             links_have_attributes: Mutex::default(),
@@ -242,18 +232,6 @@ impl Trees {
         if self.walking.fetch_sub(1, Ordering::AcqRel) == 1 {
             watch.found_all();
         }
-    }
-
-    pub(crate) fn adjusted(&self) -> MutexGuard<'_, BTreeSet<FileId>> {
-        self.adjusted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn doubts(&self) -> MutexGuard<'_, BTreeMap<FileId, Unverified>> {
-        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn own_lists(&self) -> MutexGuard<'_, BTreeMap<FileId, Option<Unverified>>> {
-        self.own_lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn keeps_times(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {

@@ -25,7 +25,6 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{Keeps, TreeRoom, Visited};
 use crate::tree::folder::walk;
 use crate::tree::list::List;
-use crate::tree::list::doubts;
 use crate::tree::list::header::{SourceRoot, header};
 use crate::tree::list::journal::{Kept, TreeJournal};
 use crate::tree::list::list_file;
@@ -94,10 +93,10 @@ pub(crate) fn begin_tree(
         target_flags: if fresh { NameFlags::default() } else { target.flags() },
         syncs_whole: kind::syncs_whole(magic_of_root(shared, at, (fresh, &target_folder))),
         handed_down: disk::handed_down(&target_folder),
-        doubt: if fresh {
+        unverified: if fresh {
             Unverified::default()
         } else {
-            doubts::of_root(shared, list.journal(), &target_folder, to)
+            shared.trees.memory.of_root(&shared.ledger, list.journal(), (&target_folder, to))
         },
         keeps_own: keeps_own && !list.journal().is_some_and(|journal| journal.is_of_new_folder),
     };
@@ -165,9 +164,9 @@ fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<L
     }
     match here {
         Ok(folder) => {
-            let doubt = doubts::in_and_above(shared, &folder, &path.join(below));
+            let unverified = shared.trees.memory.in_and_above(&shared.ledger, &folder, &path.join(below));
             let folder = FolderSide::root(path, folder, &shared.trees.keeper)?;
-            Ok(Some(LinkDest { folder, doubt }))
+            Ok(Some(LinkDest { folder, unverified }))
         }
         Err(problem) if problem.class == Class::Missing => Ok(None),
         Err(problem) => Err(problem),
@@ -223,12 +222,16 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
         earlier.and_then(|folder| TreeJournal::look(&folder.0, to, (&source_root, shared.settings.options)));
     let source_magic = source.origin()?.magic();
     let link_dest = link_dest(shared, to)?;
-    let doubt = match &target {
-        Some(target) => doubts::of_root(shared, journal.as_ref(), &target.file()?.0, to),
+    let unverified = match &target {
+        Some(target) => {
+            let memory = &shared.trees.memory;
+            memory.of_root(&shared.ledger, journal.as_ref(), (&target.file()?.0, to))
+        }
         None => Unverified::default(),
     };
     let target_flags = target.as_deref().map(FolderSide::flags).unwrap_or_default();
-    let traits = Traits { fresh: target.is_none(), source_magic, target_flags, doubt, ..Traits::default() };
+    let traits =
+        Traits { fresh: target.is_none(), source_magic, target_flags, unverified, ..Traits::default() };
     let mut root =
         Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
     root.visited = visited(shared, &source, None);
@@ -279,7 +282,7 @@ fn list_of(
         return Ok(List::begun(None));
     }
     let folder = target.file()?.0;
-    doubts::expect_own(shared, &folder);
+    shared.trees.memory.expect_own_list(&folder);
     let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
     if shared.trees.flags.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
@@ -291,7 +294,7 @@ fn list_of(
     };
     let journal = kept?.told(&shared.ledger);
     match &journal {
-        Some(journal) if journal.stood() => doubts::go_on_with(shared, &folder, journal.doubt),
+        Some(journal) if journal.stood() => shared.trees.memory.go_on_with(&folder, journal.unverified),
         // Nothing else is made in it so far.
         Some(_) if keeps_own => {
             let _ = attributes::copy_times(&target.meta, AttributeHolder::Open(&folder));
@@ -437,7 +440,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         let is_unseen = problem.class != Class::Refused;
         let _ = is_unseen.then(|| names::remove(&parent_folder, &temporary, true));
     })?;
-    doubts::expect_own(shared, &folder);
+    shared.trees.memory.expect_own_list(&folder);
     let begun =
         TreeJournal::begin(&folder, path, (source, shared.settings.options), true).inspect_err(|_| {
             // Nothing is in it that anybody could miss.

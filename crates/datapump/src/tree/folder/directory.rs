@@ -84,7 +84,7 @@ pub(crate) struct Traits {
     /// New files get an access control list from the target folder.
     pub(crate) handed_down: Option<u32>,
     /// What stands in the target folder and may not be on the disk.
-    pub(crate) doubt: Unverified,
+    pub(crate) unverified: Unverified,
     /// The target folder is not a copy, which an earlier run may have made: it keeps its mode, owner and times.
     pub(crate) keeps_own: bool,
 }
@@ -106,7 +106,7 @@ impl Traits {
 #[derive(Clone, Debug)]
 pub(crate) struct LinkDest {
     pub(crate) folder: Arc<FolderSide>,
-    pub(crate) doubt: Unverified,
+    pub(crate) unverified: Unverified,
 }
 
 /// Names that may be temporary names of other files. They are dealt with one by one when all else in the folder is

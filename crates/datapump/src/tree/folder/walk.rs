@@ -25,7 +25,6 @@ use crate::tree::folder::lister::{Lister, Next};
 use crate::tree::folder::listing::{compares_attributes, names_of_folder};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::list::doubts;
 use crate::tree::names::backup::names_beside::names_beside;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
@@ -250,7 +249,7 @@ fn opened(
     let link_dest = link_dest_below(shared, above, name);
     if let Some(target) = target.as_deref().filter(|_| !fresh) {
         above.root.backups.check_project(target)?;
-        traits.doubt = doubts::in_target(shared, traits.doubt, target);
+        traits.unverified = shared.trees.memory.in_target(&shared.ledger, traits.unverified, target);
     }
     above.root.visited.make_room(&source)?;
     let below = Directory::new(Some(above), &above.root, (source, target), traits, link_dest);
@@ -273,7 +272,8 @@ pub(crate) fn open_again(
 fn link_dest_below(shared: &Shared<'_>, above: &Directory, name: &OsStr) -> Vec<LinkDest> {
     let below = |dest: &LinkDest| {
         let folder = dest.folder.child(name).ok()?;
-        Some(LinkDest { doubt: doubts::below(shared, dest.doubt, &folder), folder })
+        let unverified = shared.trees.memory.below(&shared.ledger, dest.unverified, &folder);
+        Some(LinkDest { folder, unverified })
     };
     above.link_dest.iter().filter_map(below).collect()
 }
@@ -482,7 +482,7 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
             (false, Some(target)) => handed_down(target),
         },
         target_flags: target.filter(|_| !fresh).map(FolderSide::flags).unwrap_or_default(),
-        doubt: above.traits.doubt,
+        unverified: above.traits.unverified,
     }
 }
 

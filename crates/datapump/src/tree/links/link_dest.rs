@@ -96,7 +96,7 @@ fn unchanged_in(
     let Ok(held) = names::hold(&folder, &entry.name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
     let source = shared.settings.options.attributes.keep.given.of(meta);
-    let same = !dest.doubt.reaches(&there) && shared.trees.flags.is_unchanged(&source, &there);
+    let same = !dest.unverified.reaches(&there) && shared.trees.flags.is_unchanged(&source, &there);
     let from = entry.directory.source.origin()?;
     let may_hide = || kept_times::may_hide(shared, (&folder, &entry.name), (meta, &there), || from.magic());
     let differs = !same || may_hide() || findings::hidden_differ(shared, &from, name, &folder);

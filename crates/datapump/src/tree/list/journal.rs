@@ -5,7 +5,7 @@
 //! made (`header`); else the command goes on into the same folder, and copies all of it again.
 //!
 //! A list that another may have made is none. Where others could make one, it holds no marks and leads nowhere: it
-//! stands only so that a later run knows since when what it finds may not be on the disk (`doubt`).
+//! stands only so that a later run knows since when what it finds may not be on the disk (`memory`).
 //!
 //! Must not know: how files are copied, how marks are made (`core::journal`).
 
@@ -52,7 +52,7 @@ pub(crate) struct TreeJournal {
     /// This run deals with all names that earlier ones dealt with.
     covers: bool,
     /// Since when what stands there may be of those earlier runs, and not on the disk.
-    pub(crate) doubt: Unverified,
+    pub(crate) unverified: Unverified,
     /// When the first of the runs that it tells of began: what did not change since was made by none of them.
     pub(crate) begun_ns: i128,
     /// When this run began, if another left the list: what that wrote changed before.
@@ -157,7 +157,7 @@ impl TreeJournal {
             continues: stood && is_believed,
             is_of_new_folder: joined.is_new,
             covers: joined.is_covered_by(this.selection),
-            doubt: if stood {
+            unverified: if stood {
                 Unverified::since(&Header { is_settled: header.is_settled, ..joined })
             } else {
                 Unverified::default()
@@ -187,7 +187,7 @@ impl TreeJournal {
             continues: true,
             is_of_new_folder: header.is_new,
             covers: false,
-            doubt: Unverified::since(&header),
+            unverified: Unverified::since(&header),
             begun_ns: header.begun_ns,
             since_ns: 0,
             id: (0, 0),
@@ -247,8 +247,8 @@ impl TreeJournal {
     }
 
     /// Earlier runs may have left what is not on the disk.
-    pub(crate) fn has_doubts(&self) -> bool {
-        self.doubt != Unverified::default()
+    pub(crate) fn has_unverified(&self) -> bool {
+        self.unverified != Unverified::default()
     }
 
     /// Whether this run knows that a file is on the disk, or made it; or it is of none of the earlier ones. A file that
@@ -256,7 +256,7 @@ impl TreeJournal {
     pub(crate) fn is_settled(&self, there: &Meta, born_ns: impl FnOnce() -> i128) -> bool {
         let is_new = |born_ns: i128| born_ns == 0 || born_ns >= self.since_ns;
         let is_made = || there.ctime_ns >= self.since_ns && is_new(born_ns());
-        !self.doubt.may_reach(there) || self.known().contains(&id(there)) || is_made()
+        !self.unverified.may_reach(there) || self.known().contains(&id(there)) || is_made()
     }
 
     /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.

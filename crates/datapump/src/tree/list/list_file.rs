@@ -26,7 +26,7 @@ pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
 
 /// Since when what stands in a folder may not be on the disk, by a list that lies there, whosever it is and whether or
 /// not it is believed: in the worst case that makes a few files be copied again.
-pub(crate) fn doubt_in(folder: &File) -> Option<Unverified> {
+pub(crate) fn unverified_in(folder: &File) -> Option<Unverified> {
     let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
     if stands.kind != FileKind::Regular {
         return None;
@@ -43,10 +43,10 @@ pub(crate) fn doubt_in(folder: &File) -> Option<Unverified> {
 }
 
 /// The same of a folder above: there only what this user or root alone can have put there.
-pub(crate) fn doubt_above(folder: &File) -> Option<Unverified> {
+pub(crate) fn unverified_by_above(folder: &File) -> Option<Unverified> {
     let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
     let is_of_root = stands.uid == 0 || stands.uid == rustix::process::geteuid().as_raw();
-    if is_of_root && is_closed(folder) { doubt_in(folder) } else { None }
+    if is_of_root && is_closed(folder) { unverified_in(folder) } else { None }
 }
 
 /// Whether a folder was made for a copy of this source that was cut: the same command then goes on into it. An error:

@@ -27,6 +27,7 @@ use crate::tree::folder::listing;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::header::selected;
 use crate::tree::list::journal::TreeJournal;
+use crate::tree::list::memory::NotedName;
 use crate::tree::names::backup::like_backups::may_fold;
 use crate::tree::root::Root;
 use datapump_files::commit::aside::Aside;
@@ -82,9 +83,8 @@ impl<'run> TakenName<'run> {
 
     /// It has its name now.
     fn is_put(&self, shared: &Shared<'_>) {
-        let is_kept = self.has_others && shared.settings.options.backup.is_some();
-        if let Some(Ok(made)) = self.by.filter(|_| is_kept).map(|by| file_meta(by.made)) {
-            shared.trees.put_names.keep_own(self.folder, self.name, id(&made));
+        if let Some(Ok(made)) = self.by.filter(|_| self.has_others).map(|by| file_meta(by.made)) {
+            shared.trees.memory.keep_own(self.folder, self.name, id(&made));
         }
     }
 
@@ -92,7 +92,7 @@ impl<'run> TakenName<'run> {
     /// that goes there, too, is kept.
     fn is_own(&self, shared: &Shared<'_>, stood: &Meta) -> Option<bool> {
         if self.has_others && !shared.trees.targets_overlap {
-            shared.trees.put_names.is_own(self.folder, self.name, id(stood))
+            shared.trees.memory.is_own(self.folder, self.name, id(stood))
         } else {
             Some(false)
         }
@@ -150,9 +150,10 @@ impl UndoRename {
     }
 }
 
-/// What a command puts, which is told from others by its sources and by what is chosen of them.
-pub(crate) fn put_names(sources_sum: u64, options: &Options) -> PutNames {
-    PutNames::for_command(fnv(selected(options), &sources_sum.to_le_bytes()))
+/// What a command puts, which is told from others by its sources and by what is chosen of them; none without backups.
+pub(crate) fn put_names(sources_sum: u64, options: &Options) -> Option<PutNames> {
+    let makes_some = options.backup.is_some() && !options.dry_run;
+    makes_some.then(|| PutNames::for_command(fnv(selected(options), &sources_sum.to_le_bytes())))
 }
 
 /// A sum of sources of this host. The same words mean others in another working directory.
@@ -169,14 +170,6 @@ pub(crate) fn sum_of(sources: &[Place]) -> u64 {
 pub(crate) fn sum_for_others(sources: &[Place]) -> u64 {
     let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     fnv(sum_of(sources), &host)
-}
-
-/// A name that the user gave is dealt with, and may be right as it stands: then no run is left that did not end well
-/// with it.
-pub(crate) fn deals_with(shared: &Shared<'_>, (folder, name): (&File, &OsStr)) {
-    if shared.settings.options.backup.is_some() && shared.settings.writes {
-        shared.trees.put_names.stays(folder, name);
-    }
 }
 
 /// The folder of the source that is copied to where a backup lies. It is opened only for what no record tells.
@@ -197,7 +190,7 @@ pub(crate) fn aside_in_tree(
     let TakenName { folder, name, .. } = taken;
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let wrong = |errno: Errno| not_set_aside(&shared.settings, (folder, name, &target.path_of(name)), errno);
-    let was_put = was_put(shared, target, name);
+    let was_put = shared.trees.memory.note_put(NotedName { in_tree: Some(target), folder, name });
     let Some((stood, is_other)) = taken.existing(shared, was_put).map_err(wrong)? else {
         return Ok(UndoRename::default());
     };
@@ -295,21 +288,9 @@ impl BackupNames<'_> {
 
     /// Whether an earlier run that did not end well may have put the entry under the backup's name.
     fn was_put(&self, backup: &OsStr) -> bool {
-        let path = self.target.relative().join(backup);
-        root_of(self.target)
-            .is_none_or(|root| self.shared.trees.put_names.has_earlier(&root, path.as_os_str()))
+        let noted = NotedName { in_tree: Some(self.target), folder: self.into, name: backup };
+        self.shared.trees.memory.was_put(noted)
     }
-}
-
-/// The root of a tree, if it can be opened.
-fn root_of(target: &FolderSide) -> Option<Arc<File>> {
-    target.ancestors().last().and_then(|root| root.file().ok()).map(|root| root.0)
-}
-
-/// Notes that this name of a tree is put. Whether an earlier run put it, and did not end well.
-fn was_put(shared: &Shared<'_>, target: &FolderSide, name: &OsStr) -> bool {
-    let path = target.relative().join(name);
-    root_of(target).is_none_or(|root| shared.trees.put_names.put(&root, path.as_os_str()))
 }
 
 /// Whether a folder of backups tells all names apart that the folder of their files does: else the backup of one name
@@ -363,14 +344,9 @@ pub(crate) fn of_new_entry<T, E>(
     taken: TakenName<'_>,
     make: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    let Some(target) = directory.target.as_ref().filter(|_| shared.settings.options.backup.is_some()) else {
-        return make();
-    };
-    if directory.root.is_named() {
-        shared.trees.put_names.put(taken.folder, taken.name)
-    } else {
-        was_put(shared, target, taken.name)
-    };
+    let TakenName { folder, name, .. } = taken;
+    let in_tree = directory.target.as_deref().filter(|_| !directory.root.is_named());
+    shared.trees.memory.note_put(NotedName { in_tree, folder, name });
     make().inspect(|_| taken.is_put(shared))
 }
 
@@ -381,9 +357,8 @@ pub(crate) fn of_new_file<T, E>(
     is_of_another: impl FnOnce() -> E,
     make: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    if shared.settings.options.backup.is_some() {
-        shared.trees.put_names.put(taken.folder, taken.name);
-    }
+    let TakenName { folder, name, .. } = taken;
+    shared.trees.memory.note_put(NotedName { in_tree: None, folder, name });
     let made = shared.trees.guard.give_name(taken.folder, taken.name, make);
     made.unwrap_or_else(|| Err(is_of_another())).inspect(|_| taken.is_put(shared))
 }
@@ -414,7 +389,7 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
     {
         return Err(errno);
     }
-    let was_put = shared.trees.put_names.put(folder, name);
+    let was_put = shared.trees.memory.note_put(NotedName { in_tree: None, folder, name });
     let Some((stood, is_other)) = taken.existing(shared, was_put)? else { return Ok(UndoRename::default()) };
     let to = folder_of_file(shared, backup, folder)?;
     let (into, at) = (to.as_deref().unwrap_or(folder), (folder, name, &stood));
@@ -423,7 +398,8 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
         let is_certain = shared.trees.named.replaces_backups && is_other && !was_put && !is_source;
         is_certain
             && is_of_another(shared, backup, at) == Some(false)
-            && (to.is_some() || !shared.trees.put_names.has_earlier(folder, backup))
+            && (to.is_some()
+                || !shared.trees.memory.was_put(NotedName { in_tree: None, folder, name: backup }))
             && (to.is_none() || tells_apart(at, (into, backup, there)))
     };
     let is_needed = |backup: &OsStr| match to {

@@ -26,8 +26,6 @@ use crate::tree::links::link_dest;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::tree_file::{Against, TreeFile};
 use crate::tree::links::{FileState, TreeEntry};
-use crate::tree::list::doubts;
-use crate::tree::names::backup;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::left_out;
 use crate::tree::names::make_way;
@@ -136,7 +134,7 @@ fn run(
     };
     let is_named_entry = cursor.directory.root.is_named() && name.kind != Some(FileKind::Regular);
     if let Some(target) = cursor.target.as_ref().filter(|_| is_named_entry) {
-        backup::deals_with(shared, (target, &name.name));
+        shared.trees.memory.note_right(target, &name.name);
     }
     let mut work = NameWork {
         shared,
@@ -291,24 +289,9 @@ impl NameWork<'_> {
     }
 
     fn ours(&mut self) -> Result<Ours, Problem> {
-        let (cursor, unverified) = (self.cursor, self.cursor.directory.traits.doubt);
+        let (memory, cursor, name) = (&self.shared.trees.memory, self.cursor, &self.name.name);
         let Some(existing) = self.machine.facts.existing.flatten() else { return Ok(Ours::No) };
-        let journal = cursor.directory.root.journal().filter(|journal| journal.continues);
-        if journal.is_none() && !unverified.reaches(&existing) {
-            return Ok(Ours::No);
-        }
-        let meta = self.meta()?;
-        let was_committed =
-            journal.is_some_and(|it| it.has(&cursor.directory.path_sum, &self.name.name, &meta, &existing));
-        Ok(if was_committed {
-            Ours::Earlier
-        } else if !unverified.reaches(&existing) {
-            Ours::No
-        } else if doubts::is_own(self.shared, (&cursor.directory, &self.name.name), (&meta, &existing)) {
-            Ours::Unverified
-        } else {
-            Ours::Touched
-        })
+        memory.ours((&cursor.directory, name), || self.meta(), &existing)
     }
 
     fn has_room(&self) -> Result<bool, Problem> {

@@ -27,7 +27,6 @@ use crate::tree::folder::folder_done;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::List;
-use crate::tree::list::doubts;
 use crate::tree::names::batch_cursor::was_replaced;
 use crate::tree::names::items::is_unclaimed;
 use crate::tree::root::{NamedRoot, Root};
@@ -204,7 +203,7 @@ fn target_of(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result<Name
         target_flags: side.flags(),
         syncs_whole: kind::syncs_whole(magic),
         handed_down: disk::handed_down(&folder),
-        doubt: doubts::of_root(shared, None, &folder, path),
+        unverified: shared.trees.memory.of_root(&shared.ledger, None, (&folder, path)),
         ..Traits::default()
     };
     let link_dest = link_dest(shared, path).map_err(NotBegun::Alone)?;

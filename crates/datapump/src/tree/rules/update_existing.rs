@@ -14,7 +14,6 @@ use crate::tree::Shared;
 use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::own_attributes;
-use crate::tree::names::backup;
 use crate::tree::rules::findings;
 use crate::tree::rules::findings::hidden_differ;
 use datapump_files::attributes;
@@ -44,7 +43,7 @@ fn count(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
     let root = &entry.directory.root;
     if let Some(Ok(folder)) = entry.directory.target.as_ref().filter(|_| root.is_named()).map(|it| it.file())
     {
-        backup::deals_with(shared, (&folder.0, &entry.name));
+        shared.trees.memory.note_right(&folder.0, &entry.name);
     }
     match meta.kind {
         FileKind::Regular if root.is_named() && !shared.settings.has_trees => {
@@ -107,7 +106,7 @@ pub(crate) fn adjust(
     let change = findings::change(shared, &entry.directory, ChangeKind::Adjust, name, meta, Some(there));
     if shared.settings.options.dry_run {
         // The names of one file at the target have the same attributes: they are set once.
-        let is_first = there.links < 2 || shared.trees.adjusted().insert(id(there));
+        let is_first = shared.trees.memory.is_first_report(there);
         shared.ledger.tell(change.filter(|_| is_first));
         return left(shared, entry, (meta, there), "its attributes would be set");
     }
