@@ -18,7 +18,7 @@ mod unverified;
 pub mod wildcard;
 
 pub use action::{Awaited, LeaveReason, NameAction, RefuseReason, SkipReason};
-pub use facts::{Content, FolderInPlace, Form, KnownFacts, LinkPlace, NameFact, Ours};
+pub use facts::{Content, FolderInPlace, Form, KnownFacts, LinkPlace, NameFact, Ours, PartialFile, Recorded};
 pub use machine::{NameMachine, NameStep};
 pub use options::{NameOptions, NamePurpose, Update};
 pub use table::{RuleTurn, TableRule, rules};

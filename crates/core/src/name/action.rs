@@ -40,6 +40,8 @@ pub enum LeaveReason {
     Ours,
     /// It is the source's own inode.
     OwnInode,
+    /// Deletion: the source has it, too.
+    HasSource,
 }
 
 /// Why a name fails.
@@ -113,4 +115,14 @@ pub enum NameAction {
         /// It takes the name of an existing entry.
         replaces: bool,
     },
+    /// Deletion: it stays, and the folders that it lies in.
+    Keep,
+    /// Deletion: the same, until the source is quiet.
+    KeepForNow,
+    /// Deletion: a folder that the source does not have is looked into; it goes when nothing is left in it.
+    EnterExtra,
+    /// Deletion: an abandoned partial file goes, with its journal and without a backup.
+    RemovePartial,
+    /// Deletion: it goes, behind its backup.
+    Remove,
 }

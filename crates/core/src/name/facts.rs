@@ -7,7 +7,7 @@ use super::entry::{FileKind, Meta};
 /// A fact that the next rule needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NameFact {
-    /// The kind of the source; of a link that is followed, that of what it leads to.
+    /// The kind of the source; of a link that is followed, that of what it leads to. Deletion: of the entry itself.
     Kind,
     /// Whether a list has names below this one.
     ListedBelow,
@@ -47,6 +47,46 @@ pub enum NameFact {
     CopiedFirst,
     /// Whether this command reads or keeps the existing entry.
     MayDestroy,
+    /// Whether a rule protects an entry of the target from deletion, or this program keeps it for itself.
+    IsProtected,
+    /// The source's entry of the same name, as it was walked.
+    Recorded,
+    /// Whether a name of the source waits for this folder to be removed.
+    IsInTheWay,
+    /// The source's entry that an entry of the target belongs to, though it is written otherwise.
+    OtherSpelling,
+    /// Whether an entry of the target stays because the source was not quiet.
+    IsRestless,
+    /// Whether deletion looks into no such folder: a mount, what is copied from, or what is not as it was walked.
+    IsElsewhere,
+    /// Whether it is a partial file, and whose.
+    PartialFile,
+}
+
+/// The record of a name in a folder of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// The folder was listed to its end and has no such name, or the source has no folder here.
+    No,
+    /// It is a folder that was walked.
+    Folder,
+    /// It exists, and is no folder that was walked.
+    Other,
+    /// The folder was not listed to its end.
+    Unlisted,
+}
+
+/// An entry of the target that may be a partial file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartialFile {
+    /// It is none.
+    No,
+    /// A process uses it, or a copy can resume it.
+    InUse,
+    /// It went meanwhile, or goes with its file.
+    Gone,
+    /// Nobody does.
+    Abandoned,
 }
 
 /// Whether content that was read is that of the source.
@@ -166,6 +206,24 @@ pub struct KnownFacts {
     pub links: Option<LinkPlace>,
     /// No folder of `--link-dest` has an equal file.
     pub has_no_older: bool,
+    /// [`NameFact::IsProtected`]
+    pub is_protected: Option<bool>,
+    /// [`NameFact::Recorded`]
+    pub recorded: Option<Recorded>,
+    /// [`NameFact::IsInTheWay`]
+    pub is_in_the_way: Option<bool>,
+    /// Deletion deals with folders in the way alone: this is one, or it leads to one.
+    pub leads_to_folder_in_the_way: bool,
+    /// [`NameFact::OtherSpelling`]
+    pub other_spelling: Option<Recorded>,
+    /// [`NameFact::IsRestless`]
+    pub is_restless: Option<bool>,
+    /// [`NameFact::IsElsewhere`]
+    pub is_elsewhere: Option<bool>,
+    /// [`NameFact::PartialFile`]
+    pub partial_file: Option<PartialFile>,
+    /// The backup of an entry would lie in a folder in the way, which could not go.
+    pub has_backup_in_the_way: bool,
 }
 
 impl KnownFacts {

@@ -41,7 +41,7 @@ impl<'flags> NameMachine<'flags> {
     }
 
     pub(super) fn decided_by(&self) -> Decided {
-        let mut at = 0;
+        let mut at = self.flags.purpose.first_rule();
         loop {
             let TableRule { number, decide, .. } = TABLE[at];
             let step = match decide(self.flags, &self.facts) {

@@ -31,6 +31,8 @@ pub enum NamePurpose {
     Verify,
     /// The same, and the tree that is listed is the copy.
     VerifyBackwards,
+    /// Names of the target are looked for that the source does not have.
+    Delete,
 }
 
 /// Flags that decide about names.

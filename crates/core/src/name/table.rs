@@ -5,7 +5,7 @@
 //! Must not know: how facts are found, how actions are performed.
 
 use super::action::{Awaited, LeaveReason, NameAction, RefuseReason, SkipReason};
-use super::facts::{Content, FolderInPlace, KnownFacts, LinkPlace, NameFact, Ours};
+use super::facts::{Content, FolderInPlace, KnownFacts, LinkPlace, NameFact, Ours, PartialFile, Recorded};
 use super::options::{NameOptions, NamePurpose, Update};
 
 use crate::FileKind;
@@ -47,6 +47,8 @@ const fn rule(
 
 const ATTRIBUTES: u8 = 26;
 const WRITE: u8 = 28;
+/// Rules about names of the target begin here.
+const DELETION: u8 = 37;
 
 /// The rules in their order.
 #[rustfmt::skip]
@@ -89,7 +91,26 @@ pub(super) const TABLE: &[TableRule] = &[
     rule(34, "Has its inode several names, and which is this?", "`--no-preserve=links`", meets_links),
     rule(35, "Is an equal file in a folder of `--link-dest`?", "`--link-dest`", links_older),
     rule(36, "Is it a regular file?", "", copies),
+    rule(DELETION, "Deletion: is the name protected, or kept by this program?",
+        "`--filter P`, `--exclude`, `--delete-excluded`, `--backup`", is_protected),
+    rule(38, "Deletion: has the source the name?", "`-x`", has_source),
+    rule(39, "Deletion: has the source the name in another spelling?", "", is_written_otherwise),
+    rule(40, "Deletion: is the source's folder as it was walked?", "", is_restless),
+    rule(41, "Deletion: does this command read or keep it?", "", is_needed),
+    rule(42, "Deletion: is it a folder?", "", is_extra_folder),
+    rule(43, "Deletion: is it a partial file?", "", is_partial_file),
+    rule(44, "Deletion: is a backup made of it?", "`--backup`, `--max-delete`", is_extra),
 ];
+
+impl NamePurpose {
+    /// The place in the table of the rule that is asked first.
+    pub(super) fn first_rule(self) -> usize {
+        if self != NamePurpose::Delete {
+            return 0;
+        }
+        TABLE.iter().position(|rule| rule.number == DELETION).unwrap_or(TABLE.len() - 1)
+    }
+}
 
 /// The rules in their order.
 pub fn rules() -> &'static [TableRule] {
@@ -445,4 +466,84 @@ fn copies(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
         FileKind::Regular => NameAction::Copy { replaces, awaits_deletion },
         _ => NameAction::MakeSpecial { replaces },
     })
+}
+
+/// **Keep** it, and the folders that it lies in: the list of a copy, backups and their folder, what a rule protects. rsync:
+/// the same; `P` of a folder protects its name alone.
+fn is_protected(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.is_protected.ok_or(NameFact::IsProtected)? { perform(NameAction::Keep) } else { NEXT }
+}
+
+/// Both have a folder: **enter** it, unless it is another by now, or a mount that is not looked into. Else **leave**, but
+/// for a folder whose name waits for it to go (33). A folder of the source that was not listed to its end: **leave** all in
+/// it. What is excluded has no source. rsync: the same.
+fn has_source(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    let is_folder = facts.kind()? == FileKind::Folder;
+    let is_selected = facts.is_selected.ok_or(NameFact::Selected)?;
+    let recorded = if is_selected { facts.recorded.ok_or(NameFact::Recorded)? } else { Recorded::No };
+    let is_in_the_way = || Ok(is_folder && facts.is_in_the_way.ok_or(NameFact::IsInTheWay)?);
+    match recorded {
+        Recorded::Folder if is_folder => enter_common(facts),
+        Recorded::Unlisted => leave(LeaveReason::HasSource),
+        Recorded::Folder | Recorded::Other if !is_in_the_way()? => leave(LeaveReason::HasSource),
+        // The source has the folder no more that leads to one in the way.
+        _ if facts.leads_to_folder_in_the_way && !is_in_the_way()? => perform(NameAction::KeepForNow),
+        _ => NEXT,
+    }
+}
+
+fn enter_common(facts: &KnownFacts) -> RuleAnswer {
+    let is_elsewhere = facts.is_elsewhere.ok_or(NameFact::IsElsewhere)?;
+    if is_elsewhere { leave(LeaveReason::HasSource) } else { perform(NameAction::Enter) }
+}
+
+/// Two folders: **enter**. Else **keep**. rsync removes it.
+fn is_written_otherwise(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.is_selected != Some(true) || facts.recorded != Some(Recorded::No) {
+        return NEXT;
+    }
+    match facts.other_spelling.ok_or(NameFact::OtherSpelling)? {
+        Recorded::No => NEXT,
+        Recorded::Folder if facts.kind()? == FileKind::Folder => enter_common(facts),
+        _ => perform(NameAction::Keep),
+    }
+}
+
+/// No, each time it was looked at: its own names stay, and names elsewhere that may have moved into it. **Keep**, status 24.
+/// rsync does not look.
+fn is_restless(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.is_restless.ok_or(NameFact::IsRestless)? { perform(NameAction::KeepForNow) } else { NEXT }
+}
+
+/// **Keep**; of a source **refuse**, and nothing is removed. A log, a report, another source's copy stay without a word.
+/// rsync removes its own source (T).
+fn is_needed(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.may_destroy.ok_or(NameFact::MayDestroy)? { NEXT } else { perform(NameAction::Keep) }
+}
+
+/// All in it has no source; it goes when it is empty. A mount: **keep** with a warning. What shows the source: **refuse**.
+/// rsync fails at a mount.
+fn is_extra_folder(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.kind()? != FileKind::Folder {
+        return NEXT;
+    }
+    let is_elsewhere = facts.is_elsewhere.ok_or(NameFact::IsElsewhere)?;
+    perform(if is_elsewhere { NameAction::Keep } else { NameAction::EnterExtra })
+}
+
+/// In use, or of a copy that can be resumed: **keep** with a warning. Abandoned: **remove** it with its journal, without a
+/// backup. rsync removes it.
+fn is_partial_file(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    match facts.partial_file.ok_or(NameFact::PartialFile)? {
+        PartialFile::No => NEXT,
+        PartialFile::InUse => perform(NameAction::Keep),
+        PartialFile::Gone => leave(LeaveReason::HasSource),
+        PartialFile::Abandoned => perform(NameAction::RemovePartial),
+    }
+}
+
+/// **Set aside**, or **remove**. A folder in the way that would keep the backup stays. Where more than `--max-delete` would
+/// go none is removed (status 1); rsync removes so many (25) (T).
+fn is_extra(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    perform(if facts.has_backup_in_the_way { NameAction::Keep } else { NameAction::Remove })
 }

@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+mod deletion;
+
 use super::action::{Awaited, LeaveReason, NameAction, RefuseReason, SkipReason};
-use super::facts::{Content, FolderInPlace, Form, KnownFacts, LinkPlace, NameFact, Ours};
+use super::facts::{
+    Content, FolderInPlace, Form, KnownFacts, LinkPlace, NameFact, Ours, PartialFile, Recorded,
+};
 use super::machine::{Decided, NameMachine, NameStep};
 use super::options::{NameOptions, NamePurpose, Update};
 use super::table::TABLE;
@@ -53,6 +57,13 @@ impl World {
             folder_in_place: Some(FolderInPlace::Full),
             is_copied_first: no,
             may_destroy: yes,
+            is_protected: no,
+            recorded: Some(Recorded::No),
+            is_in_the_way: no,
+            other_spelling: Some(Recorded::No),
+            is_restless: no,
+            is_elsewhere: no,
+            partial_file: Some(PartialFile::No),
             ..KnownFacts::default()
         };
         let (existing_content, older_content) = (Content::Other, Content::Other);
@@ -128,6 +139,13 @@ impl World {
             NameFact::FolderInPlace => to.folder_in_place = from.folder_in_place,
             NameFact::CopiedFirst => to.is_copied_first = from.is_copied_first,
             NameFact::MayDestroy => to.may_destroy = from.may_destroy,
+            NameFact::IsProtected => to.is_protected = from.is_protected,
+            NameFact::Recorded => to.recorded = from.recorded,
+            NameFact::IsInTheWay => to.is_in_the_way = from.is_in_the_way,
+            NameFact::OtherSpelling => to.other_spelling = from.other_spelling,
+            NameFact::IsRestless => to.is_restless = from.is_restless,
+            NameFact::IsElsewhere => to.is_elsewhere = from.is_elsewhere,
+            NameFact::PartialFile => to.partial_file = from.partial_file,
         }
     }
 
@@ -135,6 +153,8 @@ impl World {
     fn run(&self) -> NameEnd {
         let mut machine = NameMachine::new(&self.flags, self.facts.form);
         machine.facts.was_cleared = self.facts.was_cleared;
+        machine.facts.leads_to_folder_in_the_way = self.facts.leads_to_folder_in_the_way;
+        machine.facts.has_backup_in_the_way = self.facts.has_backup_in_the_way;
         let (mut asked, mut performed) = (BTreeSet::new(), Vec::new());
         for _ in 0..64 {
             let Decided { number, step } = machine.decided_by();
@@ -464,6 +484,7 @@ fn writing() -> Vec<(u8, World, NameAction)> {
 fn every_rule_decides_as_its_row_says() {
     let all = [selection(), names_of_this_program(), existing_entries(), by_time(), by_content(), writing()]
         .concat();
+    let all = [all, deletion::rows()].concat();
     for (number, world, action) in &all {
         let ended = world.run();
         assert_eq!((ended.number, ended.action), (*number, *action), "{ended:?} {world:?}");

@@ -22,7 +22,9 @@ that holds it.
 
 *Source*: the entry to copy. *Existing*: the entry that has the name at the target now. *Skip*: nothing is done, because
 the user excluded the name, or it is nothing that is copied. *Leave*: the existing entry stays. *Refuse*: the name fails
-with a problem, and the copy goes on with the next (status 23). *Write*: rule 28 and all below.
+with a problem, and the copy goes on with the next (status 23). *Write*: rule 28 and all below. Rules 37 and on are those of
+`--delete`: they are asked of the names of the target when all names of the source are done and nothing failed. *Keep*: the
+name stays, and the folders that it lies in.
 rsync 3.5.0 and cp 9.1 as in their manuals; (T): tried. Nothing said: they have no such case.
 
 | # | question | what becomes of the name, and how rsync and cp have it | flags |
@@ -67,7 +69,9 @@ run prints the same. `file SIZE TIME`, `folder`, `full` (a folder with a file `k
 | link | - | | `cL+++++++++ n -> x` | 36 |
 | link | link | `--update` | | 26 |
 | pipe | - | | `cS+++++++++ n` | 36 |
-| - | file 10 500 | `--delete` | `*deleting   n` | deletion |
+| - | file 10 500 | `--delete` | `*deleting   n` | 44 |
+| - | full | `--delete` | `*deleting   n/k`, `*deleting   n/` | 42 |
+| - | file 10 500 | `--delete --exclude=n` | | 37 |
 ";
 
 /// The words above a rule's function: what follows from it.

@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datapump_engine::Errno;
 
 use super::in_the_way::Staged;
-use super::pass::{DeletePass, DeleteStep, Fate};
+use super::pass::{DeletePass, DeleteStep};
 use super::place::DeletePlace;
 use crate::problem::{Class, Problem, shown_path};
+use datapump_core::name::PartialFile;
 use datapump_files::commit::reserved::{is_temporary, is_temporary_of, temporary_of};
 use datapump_files::commit::temporary::{is_abandoned, is_partial, remove_abandoned};
 use datapump_files::disk::{FileKind, Folder, names};
@@ -41,37 +42,33 @@ fn is_of_source(here: &DeletePlace, temporary: &OsStr, stop: &AtomicBool) -> boo
 }
 
 impl DeletePass<'_> {
-    /// The end of a name that is that of a partial file, or of its journal; `None` for any other.
-    pub(super) fn fate_of_leftover(
-        &self,
-        here: &DeletePlace,
-        folder: &Arc<File>,
-        name: &OsStr,
-    ) -> Option<Fate> {
+    /// Whether a name is that of a partial file, or of its journal. One that stays is reported.
+    pub(super) fn partial_file(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> PartialFile {
         if !is_temporary(name) {
-            return None;
+            return PartialFile::No;
         }
         // This run has its lock: a look at that would wait for it.
         if self.is_of_waiting(name) {
-            return Some(Fate::Kept);
+            return PartialFile::InUse;
         }
         let has = |name: &OsStr| names::metadata(folder, name) != Err(Errno::ENOENT);
         if !is_partial(folder, name) {
             // A journal that went with its file since the folder was listed.
-            return (!has(name)).then_some(Fate::Right);
+            return if has(name) { PartialFile::No } else { PartialFile::Gone };
         }
         let temporary = temporary_of(name).unwrap_or(name);
         // A rule may protect the name that it was on its way to, which it does not tell.
         let goes = self.shared.settings.options.selection.rules.is_empty()
             && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
             && !is_of_source(here, temporary, &self.shared.stop);
-        Some(if !goes {
-            Fate::Kept
+        if !goes {
+            self.tell_partial(&here.target.path_of(name));
+            PartialFile::InUse
         } else if temporary != name && has(temporary) {
-            Fate::Right
+            PartialFile::Gone
         } else {
-            Fate::Leftover
-        })
+            PartialFile::Abandoned
+        }
     }
 
     /// Removes a partial file with its journal, or a journal alone. There is no backup of it: it never was whole.
@@ -117,8 +114,7 @@ impl DeletePass<'_> {
     }
 
     pub(super) fn tell_partial(&self, path: &Path) {
-        let is_of_waiting = path.file_name().is_some_and(|name| self.is_of_waiting(name));
-        if self.step == DeleteStep::Count && !is_of_waiting {
+        if self.step == DeleteStep::Count {
             let path = shown_path(path);
             self.shared.ledger.warn_once(format!(
                 "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"

@@ -8,9 +8,10 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::walked::{
-    FolderOfTree, NameFacts, NameVerdict, Recorded, StayReason, judge, judge_staying,
+use datapump_core::name::{
+    KnownFacts, LeaveReason, NameAction, NameFact, NameMachine, NameOptions, NamePurpose, NameStep, Recorded,
 };
+use datapump_core::walked::{FolderOfTree, StayReason, judge_staying};
 use datapump_engine::Errno;
 
 use super::in_the_way::FoldersInTheWay;
@@ -76,39 +77,18 @@ pub(super) struct DeletePass<'run> {
     pub(super) walked_ids: Option<Vec<FileId>>,
 }
 
-/// Whether a name is one of those that a copy deals with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Selected {
-    Yes,
-    /// A pattern leaves it out, or it is on no list.
-    No,
-    /// It is the list of an unfinished copy, or a backup.
-    Never,
+/// A name of the target that is decided.
+struct DecidedName {
+    action: NameAction,
+    kind: FileKind,
+    /// The folder to look into.
+    place: Option<Box<DeletePlace>>,
 }
 
-/// The end of a name.
-pub(super) enum Fate {
-    /// It is right.
-    Right,
-    /// It is nobody's business here, and what it lies in stays.
-    Kept,
-    /// The source was not quiet: it stays, and what it lies in.
-    KeptForNow,
-    Goes(FileKind),
-    /// It is what a cut copy left, of something that the source does not have (any more).
-    Leftover,
-    /// A folder to look into.
-    Enter(Box<DeletePlace>),
-}
-
-impl Fate {
+impl DecidedName {
     /// Something goes, because the source does not have it.
     fn is_final(&self) -> bool {
-        match self {
-            Fate::Goes(_) | Fate::Leftover => true,
-            Fate::Enter(below) => below.source.is_none(),
-            Fate::Right | Fate::Kept | Fate::KeptForNow => false,
-        }
+        matches!(self.action, NameAction::Remove | NameAction::RemovePartial | NameAction::EnterExtra)
     }
 }
 
@@ -195,32 +175,29 @@ impl<'run> DeletePass<'run> {
         folder: &Arc<File>,
         names: &[Name],
     ) -> Result<Option<Vec<DeletePlace>>, Problem> {
-        let fates: Vec<Fate> =
-            names.iter().map(|name| self.fate(here, folder, name)).collect::<Result<_, _>>()?;
+        let decided = names.iter().map(|name| self.decide(here, folder, name));
+        let decided: Vec<DecidedName> = decided.collect::<Result<_, _>>()?;
         // Names that could not be read again were not judged.
         self.check_names_known()?;
-        let is_final = fates.iter().any(Fate::is_final);
-        if is_final && self.is_shown_in_source(here, folder) {
+        if decided.iter().any(DecidedName::is_final) && self.is_shown_in_source(here, folder) {
             return Ok(None);
         }
         let mut below = Vec::new();
-        for (name, fate) in names.iter().zip(fates) {
-            match fate {
-                Fate::Right => {}
-                Fate::Kept => (here.keeps_some, self.holds) = (true, true),
-                Fate::Goes(_) if self.has_backups_beside() => {
-                    (here.keeps_some, self.holds) = (true, true);
-                }
-                Fate::KeptForNow => (here.keeps_some, self.keeps_for_now) = (true, true),
-                Fate::Enter(place) => below.push(*place),
-                Fate::Leftover => self.remove_leftover(here, folder, &name.name)?,
-                Fate::Goes(_) if self.removes() && !self.is_set_aside(here, folder, &name.name) => {
+        for (name, DecidedName { action, kind, place }) in names.iter().zip(decided) {
+            match action {
+                NameAction::Keep => (here.keeps_some, self.holds) = (true, true),
+                NameAction::KeepForNow => (here.keeps_some, self.keeps_for_now) = (true, true),
+                NameAction::Enter | NameAction::EnterExtra => below.extend(place.map(|place| *place)),
+                NameAction::RemovePartial => self.remove_leftover(here, folder, &name.name)?,
+                NameAction::Remove if self.removes() && !self.is_set_aside(here, folder, &name.name) => {
                     here.keeps_some = true;
                 }
-                Fate::Goes(kind) => {
+                NameAction::Remove => {
                     self.remove((&here.target, folder), &name.name, kind)?;
                     here.removed_some = true;
                 }
+                // It is right.
+                _ => {}
             }
         }
         Ok(Some(below))
@@ -233,45 +210,66 @@ impl<'run> DeletePass<'run> {
         judges_ways && backup.is_some_and(|backup| backup.folder.is_none())
     }
 
-    fn fate(&mut self, here: &mut DeletePlace, folder: &Arc<File>, name: &Name) -> Result<Fate, Problem> {
-        let visited = &here.root.visited;
+    /// Asks the name machine, and finds the facts that it needs.
+    fn decide(
+        &mut self,
+        here: &mut DeletePlace,
+        folder: &Arc<File>,
+        name: &Name,
+    ) -> Result<DecidedName, Problem> {
+        let (root, kind) = (Arc::clone(&here.root), self.kind(here, folder, name)?);
+        let (visited, mut place, mut written) = (&root.visited, None, None);
         let key = visited.below(here.key, &name.name);
         let ways = self.ways.filter(|_| here.source.is_some());
         if ways.is_some_and(|ways| !ways.lead_to(FolderOfTree { tree: self.tree, key })) {
-            return Ok(Fate::Right);
+            return Ok(DecidedName { action: NameAction::Leave(LeaveReason::HasSource), kind, place });
         }
-        let (kind, selected) = self.kind(here, folder, name)?;
-        let recorded = match visited.has_name(here.key, &name.name) {
-            _ if here.source.is_none() => Recorded::No,
-            Some(true) if visited.has(key) => Recorded::Folder,
-            Some(true) => Recorded::Other,
-            Some(false) => Recorded::No,
-            None => Recorded::Unlisted,
+        let flags = NameOptions { purpose: NamePurpose::Delete, ..self.shared.trees.flags };
+        let facts = KnownFacts {
+            kind: Some(kind),
+            leads_to_folder_in_the_way: ways.is_some(),
+            has_backup_in_the_way: self.has_backups_beside(),
+            ..KnownFacts::default()
         };
-        let judgement = judge(NameFacts {
-            recorded,
-            is_folder: kind == FileKind::Folder,
-            is_protected: selected == Selected::Never,
-            // Whatever the source has under an excluded name is none of what is copied.
-            is_excluded: selected == Selected::No,
-            is_in_the_way: kind == FileKind::Folder && here.root.is_in_the_way(key),
-        });
-        match judgement {
-            NameVerdict::Stays => Ok(Fate::Kept),
-            NameVerdict::Right => Ok(Fate::Right),
-            NameVerdict::Enter => self.common(here, (&name.name, &name.name), key),
-            // The source has the folder no more that leads to one in the way.
-            NameVerdict::TooMuch if ways.is_some() && !here.root.is_in_the_way(key) => {
-                self.keeps_for_now = true;
-                Ok(Fate::Right)
-            }
-            NameVerdict::TooMuch => {
-                let is_written = recorded == Recorded::No && selected == Selected::Yes;
-                let written = if is_written { here.otherwise_written(folder, name)? } else { None };
-                match written {
-                    Some(written) => self.both(here, name, &written, kind),
-                    None if self.stays_for_now(here, &name.name) => Ok(Fate::KeptForNow),
-                    None => self.too_much(here, folder, (name, kind), key),
+        let mut machine = NameMachine::with_facts(&flags, facts);
+        loop {
+            let fact = match machine.poll() {
+                NameStep::Find(fact) => fact,
+                NameStep::Perform(action) => return Ok(DecidedName { action, kind, place }),
+            };
+            let facts = &mut machine.facts;
+            match fact {
+                NameFact::IsProtected => {
+                    facts.is_protected = Some(self.is_protected(here, folder, (name, kind)));
+                }
+                NameFact::Selected => facts.is_selected = Some(self.is_selected(here, (name, kind))),
+                NameFact::Recorded => facts.recorded = Some(here.recorded(&name.name, key)),
+                NameFact::IsInTheWay => facts.is_in_the_way = Some(root.is_in_the_way(key)),
+                NameFact::OtherSpelling => {
+                    written = here.otherwise_written(folder, name)?;
+                    facts.other_spelling = Some(match &written {
+                        None => Recorded::No,
+                        Some(written) if visited.has(visited.below(here.key, written)) => Recorded::Folder,
+                        Some(_) => Recorded::Other,
+                    });
+                }
+                NameFact::IsRestless => facts.is_restless = Some(self.stays_for_now(here, &name.name)),
+                NameFact::MayDestroy => {
+                    facts.may_destroy = Some(!self.is_needed(here, folder, (&name.name, kind)));
+                }
+                NameFact::PartialFile => {
+                    facts.partial_file = Some(self.partial_file(here, folder, &name.name));
+                }
+                // No rule of deletion asks for another one.
+                _ => {
+                    let has_folder =
+                        facts.is_selected == Some(true) && facts.recorded == Some(Recorded::Folder);
+                    place = if has_folder || written.is_some() {
+                        self.common_folder(here, (&name.name, written.as_deref().unwrap_or(&name.name)))?
+                    } else {
+                        self.extra_folder(here, folder, (&name.name, key))?
+                    };
+                    facts.is_elsewhere = Some(place.is_none());
                 }
             }
         }
@@ -296,72 +294,40 @@ impl<'run> DeletePass<'run> {
         reason.is_some()
     }
 
-    /// A name that the source does not have.
-    fn too_much(
+    /// A folder that the source does not have; none where it stays.
+    fn extra_folder(
         &mut self,
-        here: &mut DeletePlace,
+        here: &DeletePlace,
         folder: &Arc<File>,
-        (name, kind): (&Name, FileKind),
-        key: FolderKey,
-    ) -> Result<Fate, Problem> {
-        if self.is_needed(here, folder, (&name.name, kind)) {
-            return Ok(Fate::Kept);
-        }
-        if kind == FileKind::Folder {
-            let target = match here.target.child(&name.name) {
-                Err(problem)
-                    if problem.class == Class::Denied && self.is_closed_mount(here, (folder, &name.name)) =>
-                {
-                    return Ok(Fate::Kept);
-                }
-                target => target?,
-            };
-            return Ok(if self.is_elsewhere(here, false, &target)? || self.is_source(&target) {
-                Fate::Kept
-            } else {
-                Fate::Enter(Box::new(DeletePlace::new(&here.root, (None, target), key)))
-            });
-        }
-        let fate = self.fate_of_leftover(here, folder, &name.name);
-        if matches!(fate, Some(Fate::Kept)) {
-            self.tell_partial(&here.target.path_of(&name.name));
-        }
-        Ok(fate.unwrap_or(Fate::Goes(kind)))
+        (name, key): (&OsStr, FolderKey),
+    ) -> Result<Option<Box<DeletePlace>>, Problem> {
+        let target = match here.target.child(name) {
+            Err(problem) if problem.class == Class::Denied && self.is_closed_mount(here, (folder, name)) => {
+                return Ok(None);
+            }
+            target => target?,
+        };
+        let stays = self.is_elsewhere(here, false, &target)? || self.is_source(&target);
+        Ok((!stays).then(|| Box::new(DeletePlace::new(&here.root, (None, target), key))))
     }
 
-    /// A name that both sides have, though the source writes it otherwise.
-    fn both(
-        &mut self,
-        here: &mut DeletePlace,
-        name: &Name,
-        written: &OsStr,
-        kind: FileKind,
-    ) -> Result<Fate, Problem> {
-        let key = here.root.visited.below(here.key, written);
-        if kind == FileKind::Folder && here.root.visited.has(key) {
-            self.common(here, (&name.name, written), key)
-        } else {
-            Ok(Fate::Kept)
-        }
-    }
-
-    /// A folder that both sides have, under its names there and here.
-    fn common(
+    /// A folder that both sides have, under its names there and here; none where it is not looked into.
+    fn common_folder(
         &mut self,
         here: &DeletePlace,
         (name, written): (&OsStr, &OsStr),
-        key: FolderKey,
-    ) -> Result<Fate, Problem> {
+    ) -> Result<Option<Box<DeletePlace>>, Problem> {
+        let key = here.root.visited.below(here.key, written);
         if self.is_guarded(key) {
-            return Ok(Fate::Right);
+            return Ok(None);
         }
         let target = here.target.child(name)?;
         // What it shows is found out before something of it goes.
         if self.is_elsewhere(here, true, &target)? || self.is_source_root(&target) {
-            return Ok(Fate::Right);
+            return Ok(None);
         }
         let source = here.source.as_ref().map(|source| source.below(written));
-        Ok(Fate::Enter(Box::new(DeletePlace::new(&here.root, (source, target), key))))
+        Ok(Some(Box::new(DeletePlace::new(&here.root, (source, target), key))))
     }
 
     /// `--max-delete` is reached, and one more would go.
@@ -410,34 +376,31 @@ impl<'run> DeletePass<'run> {
         self.shared.ledger.watch.has_deleted();
     }
 
-    /// What a name is, and whether it is one of those that are dealt with.
-    fn kind(&self, here: &DeletePlace, folder: &File, name: &Name) -> Result<(FileKind, Selected), Problem> {
-        let path = || here.target.path_of(&name.name);
-        let kind = match name.kind {
-            Some(kind) => kind,
-            None => {
-                let meta = names::metadata(folder, &name.name);
-                meta.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))?.kind
-            }
-        };
+    fn kind(&self, here: &DeletePlace, folder: &File, name: &Name) -> Result<FileKind, Problem> {
+        let look = || names::metadata(folder, &name.name).map(|meta| meta.kind);
+        let wrong =
+            |errno: Errno| Problem::system(Operation::LookAt, &here.target.path_of(&name.name), errno.0);
+        name.kind.map_or_else(look, Ok).map_err(wrong)
+    }
+
+    /// Whether it is the list of an unfinished copy, or a backup, or a rule protects it.
+    fn is_protected(&self, here: &DeletePlace, folder: &File, (name, kind): (&Name, FileKind)) -> bool {
+        let options = self.shared.settings.options;
         // A list below goes with a copy of all names alone: of others it tells what may not be on the disk.
-        let is_settled = self.shared.settings.options.selection.rules.is_empty()
-            && !self.shared.settings.options.selection.one_file_system;
+        let is_settled = options.selection.rules.is_empty() && !options.selection.one_file_system;
         let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
-        let is_backup = backup::is_kept(self.shared, &here.root, folder, (&name.name, kind));
-        let ours = (stays && name.name == LIST_NAME) || is_backup || name.is_withheld;
-        let (select, is_folder) = (&self.shared.trees.select, kind == FileKind::Folder);
-        let (folder, above) = (|| here.target.relative(), &here.root.patterns_above);
-        let excluded_go = self.shared.settings.options.deletion.delete_excluded;
-        let is_protected = || select.protects((above, folder), (&name.name, is_folder), excluded_go);
-        let selected = if ours || is_protected() {
-            Selected::Never
-        } else if select.includes(above, folder, &name.name, is_folder) {
-            Selected::Yes
-        } else {
-            Selected::No
-        };
-        Ok((kind, selected))
+        let above = (&*here.root.patterns_above, || here.target.relative());
+        let entry = (&*name.name, kind == FileKind::Folder);
+        (stays && name.name == LIST_NAME)
+            || name.is_withheld
+            || backup::is_kept(self.shared, &here.root, folder, (&name.name, kind))
+            || self.shared.trees.select.protects(above, entry, options.deletion.delete_excluded)
+    }
+
+    /// Whether patterns select it. Whatever the source has under an excluded name is none of what is copied.
+    fn is_selected(&self, here: &DeletePlace, (name, kind): (&Name, FileKind)) -> bool {
+        let (above, folder) = (&here.root.patterns_above, || here.target.relative());
+        self.shared.trees.select.includes(above, folder, &name.name, kind == FileKind::Folder)
     }
 
     fn remove(

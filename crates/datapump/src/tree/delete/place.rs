@@ -7,6 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
+use datapump_core::name::Recorded;
+
 use crate::problem::Problem;
 use crate::target::listed::Name;
 use crate::tree::folder::side::FolderSide;
@@ -86,6 +88,18 @@ impl DeletePlace {
             keeps_some: false,
             folded: None,
             above: 0,
+        }
+    }
+
+    /// What the source has under a name, as its folder was walked.
+    pub(super) fn recorded(&self, name: &OsStr, key: FolderKey) -> Recorded {
+        let visited = &self.root.visited;
+        match visited.has_name(self.key, name) {
+            _ if self.source.is_none() => Recorded::No,
+            Some(true) if visited.has(key) => Recorded::Folder,
+            Some(true) => Recorded::Other,
+            Some(false) => Recorded::No,
+            None => Recorded::Unlisted,
         }
     }
 

@@ -366,6 +366,12 @@ impl NameWork<'_> {
                 linking::stands(shared, &self.entry(), self.links.take(), copy);
                 ENDED
             }
+            // Of deletion alone (`delete`).
+            NameAction::Keep
+            | NameAction::KeepForNow
+            | NameAction::EnterExtra
+            | NameAction::RemovePartial
+            | NameAction::Remove => ENDED,
         }
     }
 }
@@ -463,6 +469,7 @@ impl NameWork<'_> {
             LeaveReason::EqualInContent => "equal in content",
             LeaveReason::Same => "the same",
             LeaveReason::OwnInode => "it is the source itself",
+            LeaveReason::HasSource => return Ok(()),
             LeaveReason::Ours => {
                 let both = self.both()?;
                 return update_existing::committed(shared, &entry, (&both.0, &both.1));
