@@ -138,6 +138,12 @@ impl Options {
                 "--inplace gives up the old content as it writes: leave out --backup or --inplace".into()
             );
         }
+        if self.durability.inplace && (self.comparison.update == Update::Older || self.comparison.size_only) {
+            return Err("a file that is written where it stands is newer than its source, and may have its size, when \
+                        that is cut; with -u or --size-only it would be left half written: leave out --inplace, -u or \
+                        --size-only"
+                .into());
+        }
         if self.measuring.rehearsal_bytes.is_some()
             && (self.durability.inplace || self.place.devices || self.durability.verify)
         {
