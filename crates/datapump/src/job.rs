@@ -69,12 +69,15 @@ enum JobKind {
 #[derive(Debug)]
 pub struct Job {
     work: JobKind,
-    sources: Vec<Place>,
-    target: Place,
-    options: Options,
+    /// Places to read.
+    pub sources: Vec<Place>,
+    /// Place to write, or to compare with.
+    pub target: Place,
+    /// All that is asked besides places.
+    pub options: Options,
     platform: Platform,
-    stop: Arc<AtomicBool>,
-    watch: Arc<Watch>,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) watch: Arc<Watch>,
     /// The other host of a session, on which remote sources lie.
     remote_host: Option<Arc<dyn SourceHost>>,
     /// The target, where it was found before.
@@ -92,7 +95,7 @@ pub struct Job {
     sources_sum: Option<u64>,
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
-    tells_files: bool,
+    pub(crate) tells_files: bool,
     /// Facts about the target's file system.
     target_disk: TargetDisk,
     /// How long it is tried to have what passes: a connection that is lost, a server that is busy.
@@ -124,6 +127,11 @@ impl Job {
     /// the same, 1 for different, 2 for trouble, as cmp has it.
     pub fn compare(one: Place, other: Place) -> Job {
         Job::new(JobKind::Compare, vec![one], other)
+    }
+
+    /// Whether nothing is written: the two places are compared.
+    pub(crate) fn compares(&self) -> bool {
+        self.work == JobKind::Compare
     }
 
     fn new(work: JobKind, sources: Vec<Place>, target: Place) -> Job {

@@ -16,7 +16,7 @@ use crate::commands::tune::tuned;
 use crate::output::Output;
 use crate::output::path_words::path_words;
 use crate::output::progress::shown;
-use crate::run::remote::{self, RemoteWish};
+use crate::run::remote;
 use crate::run::{Runner, named_files, source_places, target_place};
 
 /// Copies, or says what would be copied. Gives the exit status.
@@ -217,12 +217,11 @@ fn perform(name: &str, arguments: &CopyArguments, places: NamedPlaces, output: &
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
-    if remote::is_meant(sources.iter().chain([&target])) {
-        let (tells_files, memory_bytes) = (output.tells_files(), arguments.tune.memory);
-        let wish = RemoteWish { sources, target, options, compares: false, tells_files, memory_bytes };
-        return remote(arguments, wish, trace, &runner);
-    }
+    let is_remote = remote::is_meant(sources.iter().chain([&target]));
     let job = Job::copy(sources, target).options(options).tells_files(output.tells_files());
+    if is_remote {
+        return remote(arguments, job, trace, &runner);
+    }
     let job = arguments.host.retry_for.into_iter().fold(job, Job::retry_for);
     let job = arguments.host.reach.peer_timeout.into_iter().fold(job, Job::peer_timeout);
     if arguments.dry_run && !job.has_folders() && !arguments.tree.decides_by_name() {
@@ -234,9 +233,10 @@ fn perform(name: &str, arguments: &CopyArguments, places: NamedPlaces, output: &
 }
 
 /// One side is on another host.
-fn remote(arguments: &CopyArguments, wish: RemoteWish, trace: Trace, runner: &Runner<'_>) -> i32 {
+fn remote(arguments: &CopyArguments, job: Job, trace: Trace, runner: &Runner<'_>) -> i32 {
     let output = runner.output;
-    let run = || remote::perform(&arguments.host, wish, runner, &|event| output.event(event));
+    let memory_bytes = arguments.tune.memory;
+    let run = || remote::perform(&arguments.host, job, memory_bytes, runner, &|event| output.event(event));
     match trace.beside(run) {
         Ok(mut report) => {
             trace.settle(&mut report, output);

@@ -102,21 +102,8 @@ fn through_tls(runner: &Runner<'_>, folder: &Temporary, source: Place, options: 
     std::thread::scope(|scope| {
         scope.spawn(|| server.run());
         let report = runner.watched(|watch, stop| {
-            RemoteCopy {
-                sources: vec![source],
-                target,
-                compares: false,
-                options,
-                way_in: WayIn::Ticket(ticket),
-                connections: None,
-                peer_timeout: None,
-                retry_for: None,
-                memory_bytes: None,
-                tells_files: true,
-                stop,
-                watch,
-            }
-            .run_reported(&|event| runner.output.event(event))
+            let job = Job::copy(vec![source], target).options(options).stop(stop).watch(watch);
+            RemoteCopy::from_job(job, WayIn::Ticket(ticket)).run_reported(&|event| runner.output.event(event))
         });
         end.store(true, Ordering::Relaxed);
         report

@@ -4,8 +4,8 @@
 
 use std::sync::atomic::Ordering;
 
-use datapump::{Options, Place, Status, TuningOptions};
-use datapump_lab::advise::explain::{Case, Move, explain as explained};
+use datapump::{Job, Options, Place, Status, TuningOptions};
+use datapump_lab::advise::explain::{Case, MoveUse, explain as explained};
 
 use crate::args::ExplainArguments;
 use crate::commands::trace::Trace;
@@ -75,12 +75,9 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
         ..plain
     };
     let case = Case { sources, target, options, stop: runner.stop() };
-    let mover = |wanted: Move| {
-        if wanted.is_real {
-            trace.beside(|| moved(wanted, caller.as_ref(), &runner))
-        } else {
-            moved(wanted, caller.as_ref(), &runner)
-        }
+    let mover = |job: Job, is_for: MoveUse| {
+        let run = || moved(job, is_for, caller.as_ref(), &runner);
+        if is_for == MoveUse::Copy { trace.beside(run) } else { run() }
     };
     let tell = |line: &str| {
         if !arguments.output.quiet {

@@ -34,8 +34,8 @@ pub fn tuned(
     let memory_bytes = arguments.memory.map(|bytes| if caller.is_some() { bytes / 2 } else { bytes });
     let wish = TuneWish { memory_bytes, again };
     let output = runner.output;
-    let found =
-        tune(&case, &wish, &|wanted| moved(wanted, caller.as_ref(), runner), &|line| told(output, line));
+    let mover = |job, is_for| moved(job, is_for, caller.as_ref(), runner);
+    let found = tune(&case, &wish, &mover, &|line| told(output, line));
     Ok(match found {
         Ok(tuned) => {
             if output.json {

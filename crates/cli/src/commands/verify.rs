@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::output::json;
 use crate::output::progress::shown;
 use crate::run::Runner;
-use crate::run::remote::{self, RemoteWish};
+use crate::run::remote;
 
 /// Compares. Gives the exit status: 0 same, 1 different, 2 trouble.
 pub fn verify(arguments: &VerifyArguments) -> i32 {
@@ -117,19 +117,13 @@ fn compared(
 ) -> Result<Report, String> {
     remote::refuse_within_ssh(&arguments.host.reach, [&one, &other].into_iter())?;
     let events = |event| show(runner.output, event);
-    if !remote::is_meant([&one, &other].into_iter()) {
-        return Ok(runner.run_with(Job::compare(one, other).options(options), &events));
+    let is_remote = remote::is_meant([&one, &other].into_iter());
+    let job = Job::compare(one, other).options(options);
+    if is_remote {
+        remote::perform(&arguments.host, job.tells_files(runner.output.json), None, runner, &events)
+    } else {
+        Ok(runner.run_with(job, &events))
     }
-    let tells_files = runner.output.json;
-    let wish = RemoteWish {
-        sources: vec![one],
-        target: other,
-        options,
-        compares: true,
-        tells_files,
-        memory_bytes: None,
-    };
-    remote::perform(&arguments.host, wish, runner, &events)
 }
 
 /// Differences are results; trouble is trouble.

@@ -3,22 +3,23 @@
 //! Must not know: what they are for.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use datapump::{Event, Job, Report};
-use datapump_lab::advise::explain::{Move, MoveOutcome};
+use datapump::{Event, Job, RemoteCopy, Report};
+use datapump_lab::advise::explain::{MoveOutcome, MoveUse};
 
 use crate::run::Runner;
 use crate::run::remote::{self, RemoteCaller};
 
 /// Performs a move. Of a part of it only the first problem is of interest.
-pub fn moved(wanted: Move, caller: Option<&RemoteCaller>, runner: &Runner<'_>) -> MoveOutcome {
-    if wanted.is_real {
+pub fn moved(job: Job, is_for: MoveUse, caller: Option<&RemoteCaller>, runner: &Runner<'_>) -> MoveOutcome {
+    if is_for == MoveUse::Copy {
         let report = runner
-            .watched(|watch, _| run(Move { watch, ..wanted }, caller, &|event| runner.output.event(event)));
+            .watched(|watch, _| run(job.watch(watch), is_for, caller, &|event| runner.output.event(event)));
         return MoveOutcome { report, problem: None };
     }
     let first = Mutex::new(None);
-    let report = run(wanted, caller, &|event| {
+    let report = run(job, is_for, caller, &|event| {
         if let Event::Problem(problem) = event {
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem.to_string());
         }
@@ -26,15 +27,16 @@ pub fn moved(wanted: Move, caller: Option<&RemoteCaller>, runner: &Runner<'_>) -
     MoveOutcome { report, problem: first.into_inner().unwrap_or_else(PoisonError::into_inner) }
 }
 
-fn run(wanted: Move, caller: Option<&RemoteCaller>, events: &(dyn Fn(Event) + Sync)) -> Report {
+fn run(job: Job, is_for: MoveUse, caller: Option<&RemoteCaller>, events: &(dyn Fn(Event) + Sync)) -> Report {
+    let job = job.tells_files(false);
     match caller {
         // A move with no end on another host is measured on this host alone.
-        Some(caller) if remote::is_meant(wanted.sources.iter().chain([&wanted.target])) => {
-            caller.copy(wanted).run_reported(events)
+        Some(caller) if remote::is_meant(job.sources.iter().chain([&job.target])) => {
+            let copy = caller.copy(job);
+            // What is only measured is not tried twice.
+            let retry_for = if is_for == MoveUse::Copy { copy.retry_for } else { Some(Duration::ZERO) };
+            RemoteCopy { retry_for, ..copy }.run_reported(events)
         }
-        _ => {
-            let job = Job::copy(wanted.sources, wanted.target).options(wanted.options);
-            job.tells_files(false).stop(wanted.stop).watch(wanted.watch).run_reported(events)
-        }
+        _ => job.run_reported(events),
     }
 }

@@ -2,35 +2,13 @@
 //!
 //! Must not know: which command it is for, how hosts talk.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use datapump::{
-    Event, Fill, Host, Options, PathFacts, Place, Problem, Remote, RemoteCopy, Report, Shell, WayIn,
+    Event, Fill, Host, Job, Options, PathFacts, Place, Problem, Remote, RemoteCopy, Report, Shell, WayIn,
 };
-
-use datapump_lab::advise::explain::Move;
 
 use crate::args::{HostArguments, Insecure, ReachArguments};
 use crate::run::Runner;
 use crate::run::ticket::ticket;
-
-/// The job to do.
-#[derive(Debug)]
-pub struct RemoteWish {
-    /// Where from.
-    pub sources: Vec<Place>,
-    /// Where to.
-    pub target: Place,
-    /// The other options.
-    pub options: Options,
-    /// Nothing is written.
-    pub compares: bool,
-    /// Each file is told.
-    pub tells_files: bool,
-    /// Most memory that the other host may make this one hold.
-    pub memory_bytes: Option<u64>,
-}
 
 /// Whether a place lies on another host.
 pub fn is_meant<'place>(mut places: impl Iterator<Item = &'place Place>) -> bool {
@@ -54,18 +32,18 @@ pub fn refuse_within_ssh<'place>(
     Err(words.into())
 }
 
-/// Does it. An error is one of usage.
+/// Performs the job. `memory_bytes`: most memory that the other host may make this one hold. An error is one of usage.
 pub fn perform(
     host: &HostArguments,
-    wish: RemoteWish,
+    job: Job,
+    memory_bytes: Option<u64>,
     runner: &Runner<'_>,
     events: &(dyn Fn(Event) + Sync),
 ) -> Result<Report, String> {
-    let caller = RemoteCaller::new(host, wish.sources.iter().chain([&wish.target]))?;
-    let RemoteWish { sources, target, options, compares, tells_files, memory_bytes } = wish;
+    let caller = RemoteCaller::new(host, job.sources.iter().chain([&job.target]))?;
     Ok(runner.watched(|watch, stop| {
-        let wanted = Move { sources, target, options, stop, watch, is_real: true };
-        RemoteCopy { tells_files, compares, memory_bytes, ..caller.copy(wanted) }.run_reported(events)
+        let copy = caller.copy(job.stop(stop).watch(watch));
+        RemoteCopy { memory_bytes, ..copy }.run_reported(events)
     }))
 }
 
@@ -83,20 +61,11 @@ pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Re
     refuse_within_ssh(reach, std::iter::once(&place))?;
     let way_in = way_in(reach, std::iter::once(&place))?;
     let unhashed = reach.insecure.is_some_and(Insecure::is_unhashed);
-    Ok(RemoteCopy {
-        sources: vec![place],
-        target: Place::Null { bytes: None, fill: Fill::Noise },
-        compares: false,
-        options: Options::default().with(|it| it.network.unhashed = unhashed),
-        way_in,
-        connections: None,
-        peer_timeout: reach.peer_timeout,
-        retry_for: None,
-        memory_bytes: None,
-        tells_files: false,
-        stop: runner.stop(),
-        watch: Arc::default(),
-    })
+    let job = Job::copy(vec![place], Place::Null { bytes: None, fill: Fill::Noise })
+        .options(Options::default().with(|it| it.network.unhashed = unhashed))
+        .tells_files(false)
+        .stop(runner.stop());
+    Ok(RemoteCopy { peer_timeout: reach.peer_timeout, ..RemoteCopy::from_job(job, way_in) })
 }
 
 /// A caller that is let in, as often as it calls.
@@ -115,23 +84,17 @@ impl<'host> RemoteCaller<'host> {
         Ok(RemoteCaller { host, way_in: way_in(&host.reach, places)? })
     }
 
-    /// A copy, as the flags have it. A copy that is only measured is not tried twice.
-    pub fn copy(&self, wanted: Move) -> RemoteCopy {
+    /// A copy, as the flags have it.
+    pub fn copy(&self, job: Job) -> RemoteCopy {
         let host = self.host;
         let unhashed = host.reach.insecure.is_some_and(Insecure::is_unhashed);
+        let copy = RemoteCopy::from_job(job, self.way_in.clone());
         RemoteCopy {
-            connections: host.connections.or(wanted.options.tuning.lanes),
+            connections: host.connections.or(copy.options.tuning.lanes),
             peer_timeout: host.reach.peer_timeout,
-            memory_bytes: None,
-            retry_for: if wanted.is_real { host.retry_for } else { Some(Duration::ZERO) },
-            options: wanted.options.with(|it| it.network.unhashed = unhashed),
-            tells_files: false,
-            sources: wanted.sources,
-            target: wanted.target,
-            compares: false,
-            way_in: self.way_in.clone(),
-            stop: wanted.stop,
-            watch: wanted.watch,
+            retry_for: host.retry_for,
+            options: copy.options.with(|it| it.network.unhashed = unhashed),
+            ..copy
         }
     }
 }

@@ -6,11 +6,10 @@
 //! what might help it, so that advice comes with its gain. For that at most 2 GiB and one in twenty of the free bytes
 //! are written, into files without a name. Must not know: command lines, how a host is reached, how bytes are moved.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use datapump::{LimitedBy, LimitedDetail, Options, Place, Report, Status, Watch};
+use datapump::{Job, LimitedBy, LimitedDetail, Report, Status};
 
 pub mod advice;
 mod case;
@@ -33,24 +32,16 @@ pub use part::{Part, PartName};
 /// Nothing more is tried after this much time besides the copy: what was begun by then ends within half a minute.
 const ADDED_MAX: Duration = Duration::from_secs(20);
 
-/// One move that somebody performs for the explanation.
-#[derive(Clone, Debug)]
-pub struct Move {
-    /// Where from.
-    pub sources: Vec<Place>,
-    /// Where to.
-    pub target: Place,
-    /// The other options.
-    pub options: Options,
-    /// Ends it soon, once true.
-    pub stop: Arc<AtomicBool>,
-    /// Live counters.
-    pub watch: Arc<Watch>,
-    /// The copy itself, of which the user wants to hear; not one of its parts.
-    pub is_real: bool,
+/// The use of a move that somebody performs for the explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveUse {
+    /// The copy itself, of which the user wants to hear.
+    Copy,
+    /// One of its parts, or a try of it.
+    Part,
 }
 
-/// What came of one.
+/// Outcome of a move.
 #[derive(Clone, Debug)]
 pub struct MoveOutcome {
     /// Its report.
@@ -60,7 +51,7 @@ pub struct MoveOutcome {
 }
 
 /// Performs a move, on one host or between two.
-pub type Mover<'mover> = &'mover (dyn Fn(Move) -> MoveOutcome + Sync);
+pub type Mover<'mover> = &'mover (dyn Fn(Job, MoveUse) -> MoveOutcome + Sync);
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -176,21 +167,16 @@ pub(crate) fn moved_bytes_per_s(report: &Report) -> f64 {
 }
 
 fn copy(case: &Case, mover: Mover<'_>) -> Report {
-    mover(Move {
-        sources: case.sources.clone(),
-        target: case.target.clone(),
-        options: case.options.clone(),
-        stop: Arc::clone(&case.stop),
-        watch: Arc::default(),
-        is_real: true,
-    })
-    .report
+    mover(case.job(), MoveUse::Copy).report
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datapump::Fill;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use datapump::{Fill, Options, Place};
 
     /// Interrupted while a part was measured, refused, or done in part: nothing is said of it but by the copy.
     #[test]
@@ -205,9 +191,9 @@ mod tests {
             let stop = Arc::new(AtomicBool::new(false));
             let (sources, target, options) = (vec![null()], null(), Options::default());
             let case = Case { sources, target, options, stop: Arc::clone(&stop) };
-            let mover = |wanted: Move| {
-                stop.store(of_parts == Status::Interrupted && !wanted.options.dry_run, Ordering::Relaxed);
-                let exit_status = if wanted.is_real { of_copy } else { of_parts } as i32;
+            let mover = |job: Job, is_for: MoveUse| {
+                stop.store(of_parts == Status::Interrupted && !job.options.dry_run, Ordering::Relaxed);
+                let exit_status = if is_for == MoveUse::Copy { of_copy } else { of_parts } as i32;
                 let report = Report { exit_status, bytes_moved: 1, elapsed_ns: 1, ..Report::default() };
                 MoveOutcome { report, problem: None }
             };

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use datapump::units::bytes_words;
 use datapump::{
-    ComparisonOptions, Defaults, DurabilityOptions, MeasuringOptions, Options, Place, Reads, Report, Status,
-    Update,
+    ComparisonOptions, Defaults, DurabilityOptions, Job, MeasuringOptions, Options, Place, Reads, Report,
+    Status, Update,
 };
 
 mod memory;
@@ -23,7 +23,7 @@ pub use point::{Bounds, Point};
 pub use search::Tried;
 pub use tuned::Tuned;
 
-use crate::advise::explain::{Case, Move, MoveOutcome, Mover, moved_bytes_per_s};
+use crate::advise::explain::{Case, MoveOutcome, MoveUse, Mover, moved_bytes_per_s};
 use crate::probe::host;
 use memory::{Memory, Remembered};
 use search::{GAIN_MIN, compare, depth_needed, search};
@@ -228,14 +228,10 @@ impl<'case> TuneBench<'case> {
             Place::Null { fill, .. } => Place::Null { bytes: Some(bytes), fill: *fill },
             place => place.clone(),
         };
-        let moved = (self.mover)(Move {
-            sources: self.case.sources.iter().map(cut).collect(),
-            target: self.case.target.clone(),
-            options: rehearsal,
-            stop: self.case.stop.clone(),
-            watch: Default::default(),
-            is_real: false,
-        });
+        let sources = self.case.sources.iter().map(cut).collect();
+        let job =
+            Job::copy(sources, self.case.target.clone()).options(rehearsal).stop(self.case.stop.clone());
+        let moved = (self.mover)(job, MoveUse::Part);
         self.written_bytes += moved.report.bytes_moved;
         moved
     }
@@ -309,8 +305,8 @@ mod tests {
     #[test]
     fn no_rehearsal_takes_more_memory_than_is_allowed() {
         let most = AtomicU64::new(0);
-        let mover = |wanted: Move| {
-            let report = report_of(&wanted.options);
+        let mover = |job: Job, _: MoveUse| {
+            let report = report_of(&job.options);
             most.fetch_max(Point::from_report(&report).memory_bytes(), Ordering::Relaxed);
             MoveOutcome { report, problem: None }
         };
@@ -332,8 +328,8 @@ mod tests {
         for (times, lanes, gain) in
             [(1.06, 4, 1.06), (2.0, 4, 2.0), (1.01, start.lanes, 1.0), (0.8, start.lanes, 1.0)]
         {
-            let mover = |asked: Move| {
-                let slow = report_of(&asked.options);
+            let mover = |job: Job, _: MoveUse| {
+                let slow = report_of(&job.options);
                 let is_last = slow.lanes == 4;
                 let elapsed_ns =
                     if is_last { (slow.elapsed_ns as f64 / times) as u64 } else { slow.elapsed_ns };
@@ -343,14 +339,14 @@ mod tests {
             assert_eq!(tuned.chosen.lanes, lanes, "{times}");
             assert!(tuned.gain.is_some_and(|found| (found - gain).abs() < 0.01), "{times}: {:?}", tuned.gain);
         }
-        let late = |_: Move| MoveOutcome { report: Report::default(), problem: None };
+        let late = |_: Job, _: MoveUse| MoveOutcome { report: Report::default(), problem: None };
         let tuned = TuneBench::new(&case, &late).tuned(start, vec![step(2), step(4)]);
         assert!(tuned.chosen.lanes == 4 && summary(&tuned).contains("no time to compare"), "{tuned:?}");
     }
 
     #[test]
     fn what_cannot_be_remembered_is_said() {
-        let mover = |asked: Move| MoveOutcome { report: report_of(&asked.options), problem: None };
+        let mover = |job: Job, _: MoveUse| MoveOutcome { report: report_of(&job.options), problem: None };
         let lines = std::sync::Mutex::new(Vec::new());
         let note = |line: &str| lines.lock().expect("no panic").push(line.to_owned());
         tune(&case(), &TuneWish::default(), &mover, &note).expect("it moves");
@@ -363,11 +359,11 @@ mod tests {
     fn a_search_that_is_interrupted_chooses_nothing() {
         for after in [1, 2, 6, 11] {
             let (case, runs) = (case(), AtomicU64::new(0));
-            let mover = |wanted: Move| {
+            let mover = |job: Job, _: MoveUse| {
                 let is_cut = runs.fetch_add(1, Ordering::Relaxed) + 1 >= after;
-                wanted.stop.store(is_cut, Ordering::Relaxed);
+                case.stop.store(is_cut, Ordering::Relaxed);
                 let status = if is_cut { Status::Interrupted } else { Status::Done };
-                let report = Report { exit_status: status as i32, ..report_of(&wanted.options) };
+                let report = Report { exit_status: status as i32, ..report_of(&job.options) };
                 MoveOutcome { report, problem: None }
             };
             let told = std::sync::Mutex::new(String::new());
@@ -392,7 +388,7 @@ mod tests {
             ),
             (Status::Usage, Some("'x' is a folder"), Some("cannot tune: 'x' is a folder")),
         ] {
-            let mover = |_: Move| {
+            let mover = |_: Job, _: MoveUse| {
                 let report = Report { exit_status: status as i32, ..Report::default() };
                 MoveOutcome { report, problem: problem.map(str::to_string) }
             };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use datapump_transport::WayIn;
 
+use crate::job::Job;
 use crate::place::Place;
 use crate::report::event::Event;
 use crate::report::watch::Watch;
@@ -55,6 +56,24 @@ const SLOTS_MIN: u64 = 4;
 const REQUEST_BYTES_MIN: u64 = 64 << 10;
 
 impl RemoteCopy {
+    /// The job, of which one side lies on another host.
+    pub fn from_job(job: Job, way_in: WayIn) -> RemoteCopy {
+        RemoteCopy {
+            compares: job.compares(),
+            sources: job.sources,
+            target: job.target,
+            options: job.options,
+            way_in,
+            connections: None,
+            peer_timeout: None,
+            retry_for: None,
+            memory_bytes: None,
+            tells_files: job.tells_files,
+            stop: job.stop,
+            watch: job.watch,
+        }
+    }
+
     /// Half of the memory that this side may take is for slots. Requests are smaller, where no size is asked, until each
     /// connection has some, one for what is sent ahead included.
     pub(super) fn bound_slots(&mut self) {

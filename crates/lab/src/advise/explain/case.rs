@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datapump::{Options, Place};
+use datapump::{Job, Options, Place};
 
 /// A copy to make and explain.
 #[derive(Clone, Debug)]
@@ -18,4 +18,13 @@ pub struct Case {
     pub options: Options,
     /// Ends all of it soon, once true.
     pub stop: Arc<AtomicBool>,
+}
+
+impl Case {
+    /// The copy itself.
+    pub(crate) fn job(&self) -> Job {
+        Job::copy(self.sources.clone(), self.target.clone())
+            .options(self.options.clone())
+            .stop(Arc::clone(&self.stop))
+    }
 }

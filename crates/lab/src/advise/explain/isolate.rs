@@ -7,13 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use datapump::{
-    Class, DurabilityOptions, Fill, MeasuringOptions, NetworkOptions, Options, Place, Status, TuningOptions,
+    Class, DurabilityOptions, Fill, Job, MeasuringOptions, NetworkOptions, Options, Place, Status,
+    TuningOptions,
 };
 
 use super::ends::{CopyEnds, End};
 use super::part::{Part, PartName};
 use super::timer::{Pace, TimerLimit, limited};
-use super::{Case, Move, MoveOutcome, Mover, messages};
+use super::{Case, MoveOutcome, MoveUse, Mover, messages};
 use crate::session::quiet::nearest_there;
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
@@ -148,7 +149,8 @@ impl Bench<'_> {
     ) -> (MoveOutcome, Pace) {
         limited(limit, &self.case.stop, |stop, watch| {
             let sources = vec![source];
-            (self.mover)(Move { sources, target, options, stop, watch, is_real: false })
+            let job = Job::copy(sources, target).options(options).stop(stop).watch(watch);
+            (self.mover)(job, MoveUse::Part)
         })
     }
 
@@ -384,8 +386,8 @@ mod tests {
         };
         for (share, full_from) in [(64_u64 << 20, u64::MAX), (768 << 20, u64::MAX), (768 << 20, 100 << 20)] {
             let written = AtomicU64::new(0);
-            let mover = |wanted: Move| {
-                let asked = wanted.options.measuring.rehearsal_bytes.unwrap_or(0);
+            let mover = |job: Job, _: MoveUse| {
+                let asked = job.options.measuring.rehearsal_bytes.unwrap_or(0);
                 let bytes = asked.min(full_from);
                 written.fetch_add(bytes, Ordering::Relaxed);
                 let full = (bytes < asked).then(|| (Class::NoSpace.name().to_string(), 1));

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::ends::{CopyEnds, End};
 use super::timer::{TimerLimit, limited};
-use super::{Case, Move, Mover};
+use super::{Case, MoveUse, Mover};
 
 /// A plan that takes longer is that of a large tree, which is not refused any more.
 const TIME: Duration = Duration::from_secs(3);
@@ -32,12 +32,11 @@ fn is_refused(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> bool {
     if ends.source == End::Once && ends.is_far() {
         return false;
     }
-    let (sources, target) = (case.sources.clone(), case.target.clone());
     let options = case.options.clone().with(|it| it.dry_run = true);
+    let job = case.job().options(options);
     let limit = TimerLimit { time: TIME, bytes: u64::MAX };
-    let (moved, _) = limited(limit, &case.stop, |stop, watch| {
-        mover(Move { sources, target, options, stop, watch, is_real: false })
-    });
+    let (moved, _) =
+        limited(limit, &case.stop, |stop, watch| mover(job.stop(stop).watch(watch), MoveUse::Part));
     let goes_on = [Status::Done, Status::Interrupted, Status::Partial, Status::Changed];
     !goes_on.iter().any(|status| *status as i32 == moved.report.exit_status)
 }
@@ -97,7 +96,7 @@ fn has_no_room(case: &Case, ends: &CopyEnds) -> bool {
 mod tests {
     use super::*;
     use crate::advise::explain::MoveOutcome;
-    use datapump::{Options, Report};
+    use datapump::{Job, Options, Report};
     use std::path::PathBuf;
 
     fn is_foreseen_of(source: &str, target: PathBuf, exit_status: Status) -> bool {
@@ -108,8 +107,8 @@ mod tests {
             options: Options::default(),
             stop: Default::default(),
         };
-        let mover = |wanted: Move| {
-            assert!(wanted.options.dry_run && !wanted.is_real, "nothing is written");
+        let mover = |job: Job, is_for: MoveUse| {
+            assert!(job.options.dry_run && is_for == MoveUse::Part, "nothing is written");
             MoveOutcome {
                 report: Report { exit_status: exit_status as i32, ..Report::default() },
                 problem: None,
