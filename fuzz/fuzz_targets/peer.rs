@@ -87,7 +87,10 @@ fn copy(address: SocketAddr, writes: bool, looks: bool) {
         sources: vec![source],
         target,
         compares: false,
-        options: Options::default().with(|it| { it.tuning.no_reserve = true; it.durability.sync = datapump::Sync::None; }),
+        options: Options::default().with(|it| {
+            it.tuning.no_reserve = true;
+            it.durability.sync = datapump::Sync::None;
+        }),
         way_in: WayIn::Open,
         connections: Some(1),
         memory_bytes: None,

@@ -22,7 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     // Before any thread, and before anything random: libraries would start none, or panic.
-    if let Err(refused) = datapump::host::help_libraries() {
+    if let Err(refused) = datapump_engine::os::linux::help_libraries() {
         let words = std::io::Error::from_raw_os_error(refused.errno.0);
         let _ = writeln!(stderr(), "pump: a sandbox refuses {}(2), which pump needs: {words}", refused.call);
         if refused.call == "getrandom" {

@@ -165,7 +165,7 @@ impl Output {
 
     /// Bytes on standard output.
     pub fn bytes(&self, bytes: &[u8]) {
-        if datapump::host::was_closed(1) {
+        if datapump_engine::os::linux::was_closed(1) {
             self.printer.fail(io::Error::from_raw_os_error(EBADF));
         } else {
             self.printer.write(OutputStream::Out, bytes.to_vec());
@@ -190,7 +190,7 @@ impl Output {
 
     /// An event that holds for the moment alone, on standard output: dropped while nobody reads.
     pub fn result_of_moment(&self, line: &str) {
-        if datapump::host::was_closed(1) {
+        if datapump_engine::os::linux::was_closed(1) {
             self.result(line);
         } else {
             self.printer.write_if_read(OutputStream::Out, format!("{line}\n").into());

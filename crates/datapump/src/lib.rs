@@ -45,23 +45,6 @@ pub mod simulation {
     pub use datapump_engine::{Errno, os::linux::timer_slack};
 }
 
-/// What this host tells beyond the standard library, for programs that measure.
-pub mod host {
-    pub use datapump_engine::os::linux::{
-        ChildUsage, KernelCall, Lowest, MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor,
-        TcpInfo, WORD_BYTES, allowed_cpus, cached_fraction, device_with_address, fill_words, help_libraries,
-        is_ignored, lowest_priority, memlock_limit_bytes, open_files_limit, pin_to, process_cpu_ns,
-        stop_flag, sum_words, thread_cpu_ns, timer_slack, wait_with_usage, was_closed,
-    };
-    pub use datapump_files::disk::names::{find_folder, list_path, rename};
-    pub use datapump_files::disk::{FileKind, MountEntry};
-
-    pub use datapump_files::control_groups::{
-        ControlGroups, CpuQuota, DiskAccess, DiskLimit, GROUPS, block_device, group_folders, group_in,
-    };
-    pub use datapump_transport::ignores_loss;
-}
-
 pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpStats};
 pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;

@@ -24,9 +24,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datapump::simulation::Random;
 use datapump::units::with_commas;
-use datapump::{Class, Operation, Problem, Report, Status, Sync, host};
+use datapump::{Class, Operation, Problem, Report, Status, Sync};
+use datapump_engine::sim::Random;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -154,7 +154,7 @@ pub fn access(arguments: &AccessArguments) -> Result<Accessed, Problem> {
     let plan = AccessPlan::new(arguments)?;
     let file =
         fs::File::open(&arguments.file).map_err(|error| failed(Operation::Open, plan.path(), &error))?;
-    let cached_before = host::cached_fraction(&file, plan.bytes);
+    let cached_before = datapump_engine::os::linux::cached_fraction(&file, plan.bytes);
     drop(file);
     let before = page_faults();
     let mut passed = match arguments.interface.advice(arguments.pattern) {

@@ -28,7 +28,7 @@ use crate::study::{
     Cell, JobTemplate, Level, PathKind, PathTemplate, RelayTemplate, Study, StudyStep, Template,
     TreeTemplate, fill,
 };
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 use datapump_netlab::emulator::PathStats;
 
 mod host;

@@ -9,8 +9,9 @@ use std::io::{IsTerminal, stdout};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use datapump::host::{FileKind, find_folder, list_path};
 use datapump::{Class, Event, Job, Operation, Place, PlaceError, Problem, Report, Status};
+use datapump_files::disk::FileKind;
+use datapump_files::disk::names::{find_folder, list_path};
 
 use crate::args::HashArguments;
 use crate::output::Output;

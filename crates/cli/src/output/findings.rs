@@ -9,8 +9,8 @@ mod messages;
 mod network;
 mod path;
 
-use datapump::host::KernelCall;
 use datapump::units::bytes_words;
+use datapump_engine::os::linux::KernelCall;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -10,8 +10,9 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use datapump::host::{self, KernelCall, MountEntry};
 use datapump::{EngineChoice, Fill, InWords, Job, Operation, Options, Place, Problem, shown};
+use datapump_engine::os::linux::KernelCall;
+use datapump_files::disk::MountEntry;
 use rustix::fs::{AtFlags, StatxFlags};
 
 /// The facts.
@@ -79,8 +80,8 @@ pub fn inspect() -> Inspection {
     let io_uring = read_to_string("/proc/sys/kernel/io_uring_disabled").ok();
     Inspection {
         engines: engines(),
-        locked_memory_bytes: host::memlock_limit_bytes(),
-        open_files: host::open_files_limit(),
+        locked_memory_bytes: datapump_engine::os::linux::memlock_limit_bytes(),
+        open_files: datapump_engine::os::linux::open_files_limit(),
         governor: governor.map(|words| words.trim().to_owned()),
         host: shown(name.trim().as_bytes()),
         refused_calls: refused_calls(),

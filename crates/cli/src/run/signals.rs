@@ -43,13 +43,13 @@ pub fn signal_flags() -> io::Result<SignalFlags> {
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     flag::register(SIGUSR1, Arc::clone(&asked))?;
     // A dropped connection ends a run as Ctrl-C does, but `nohup pump` goes on.
-    let hang_up = (!datapump::host::is_ignored(SIGHUP)).then_some(SIGHUP);
+    let hang_up = (!datapump_engine::os::linux::is_ignored(SIGHUP)).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM, SIGXCPU].into_iter().chain(hang_up) {
         flag::register(signal, Arc::clone(&stop))?;
         // Words that nobody reads are not waited for.
         flag::register(signal, printer::stop_flag())?;
         // Calls that it interrupts are not made again.
-        flag::register(signal, datapump::host::stop_flag())?;
+        flag::register(signal, datapump_engine::os::linux::stop_flag())?;
     }
     Ok(SignalFlags { stop, asked })
 }

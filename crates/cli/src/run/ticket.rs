@@ -79,7 +79,7 @@ pub fn write(path: &Path, word: &str) -> Result<File, Problem> {
     let file = fs::openat(&folder, &temporary, flags, OWNER_ALONE).map(File::from).map_err(system)?;
     let written = fill(&file, word).map_err(system);
     let renamed = |()| {
-        datapump::host::rename(&folder, temporary.as_ref(), &folder, name)
+        datapump_files::disk::names::rename(&folder, temporary.as_ref(), &folder, name)
             .map_err(|errno| system(Errno::from_raw_os_error(errno.0)))
     };
     written.and_then(renamed).inspect_err(|_| {

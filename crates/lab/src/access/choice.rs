@@ -3,7 +3,7 @@
 //! Must not know: how a pass is made.
 
 use datapump::InWords;
-use datapump::host::MappedAdvice;
+use datapump_engine::os::linux::MappedAdvice;
 use schemars::JsonSchema;
 use serde::Serialize;
 

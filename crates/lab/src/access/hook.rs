@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use datapump::BlockHook;
-use datapump::host::{fill_words, sum_words};
+use datapump_engine::os::linux::{fill_words, sum_words};
 
 /// Touches the first bytes of each page.
 #[derive(Debug)]

@@ -1,14 +1,16 @@
 //! A pass over a mapping: pages are touched, and nothing is called.
 //!
-//! Must not know: how a page that does not come is noticed (`datapump::host`).
+//! Must not know: how a page that does not come is noticed (`datapump_engine::os`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use datapump::host::{MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, process_cpu_ns};
 use datapump::{AskedAndGot, Class, Cpu, Operation, Problem, Report, Status, Sync};
+use datapump_engine::os::linux::{
+    MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, process_cpu_ns,
+};
 
 use super::choice::AccessUse;
 use super::{AccessPlan, Passed, failed};

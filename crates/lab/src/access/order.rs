@@ -2,7 +2,7 @@
 //!
 //! Must not know: files, what is done with a page.
 
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 use super::choice::AccessPattern;
 

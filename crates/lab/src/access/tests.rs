@@ -42,7 +42,7 @@ fn all_interfaces_read_the_same_words_in_every_order() {
     fs::write(&path, &content).expect("room");
     for touch in TOUCHES {
         let touched = touch.bytes(PAGE) as usize;
-        let words = |page: &[u8]| host::sum_words(&page[..touched.min(page.len())]);
+        let words = |page: &[u8]| datapump_engine::os::linux::sum_words(&page[..touched.min(page.len())]);
         let expected = content.chunks(PAGE as usize).map(words).fold(0, u64::wrapping_add);
         for interface in all::<AccessInterface>() {
             for pattern in all::<AccessPattern>() {
@@ -67,7 +67,7 @@ fn all_interfaces_write_the_touched_words_and_nothing_else() {
         let mut expected = content.clone();
         for page in expected.chunks_mut(PAGE as usize) {
             let end = touched.min(page.len());
-            host::fill_words(&mut page[..end], value(7));
+            datapump_engine::os::linux::fill_words(&mut page[..end], value(7));
         }
         for interface in all::<AccessInterface>() {
             for pattern in all::<AccessPattern>() {
@@ -109,7 +109,7 @@ fn a_part_of_a_file_is_passed_through_and_the_rest_is_left_alone() {
             assert_eq!((done.bytes, done.report.bytes), (pages * PAGE, pages * PAGE), "{row}");
         }
         let mut expected = content.clone();
-        host::fill_words(&mut expected[..half + 2 * PAGE as usize], value(7));
+        datapump_engine::os::linux::fill_words(&mut expected[..half + 2 * PAGE as usize], value(7));
         assert!(fs::read(&path).expect("there") == expected, "{interface:?}");
     }
 }

@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use datapump::host::WORD_BYTES;
+use datapump_engine::os::linux::WORD_BYTES;
 
 /// A part of a page: one word, or a fraction of it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use datapump::host::{ControlGroups, CpuQuota};
 use datapump::{Class, Operation, Problem};
+use datapump_files::control_groups::{ControlGroups, CpuQuota};
 
 mod advice;
 mod connections;

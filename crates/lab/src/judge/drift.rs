@@ -72,7 +72,7 @@ impl Drift {
 
 #[cfg(test)]
 mod tests {
-    use datapump::simulation::Random;
+    use datapump_engine::sim::Random;
 
     use super::*;
     use crate::row::COMPLETED;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 mod estimate;
 

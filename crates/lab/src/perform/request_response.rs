@@ -142,7 +142,7 @@ impl fmt::Display for RequestResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datapump::host::TcpInfo;
+    use datapump_engine::os::linux::TcpInfo;
     use std::time::Duration;
 
     fn of(answers_ms: &[u64], window_bytes: u32) -> RequestResponse {

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
 
-use datapump::host::wait_with_usage;
+use datapump_engine::os::linux::wait_with_usage;
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use datapump::host::MountEntry;
+use datapump_files::disk::MountEntry;
 
 /// What the rows of one machine have in common.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use datapump::host::process_cpu_ns;
 use datapump::units::{rate_words, with_commas};
 use datapump::{Class, Cpu, Operation, Problem, Report, Status};
+use datapump_engine::os::linux::process_cpu_ns;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -18,7 +18,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use datapump::host::{Lowest, allowed_cpus, lowest_priority, pin_to};
+use datapump_engine::os::linux::{Lowest, allowed_cpus, lowest_priority, pin_to};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::{interrupts_and_stolen_ns, online_cpus, quota_cpus, yields_to_its_group_alone};

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use datapump::host::TcpInfo;
+use datapump_engine::os::linux::TcpInfo;
 use rustix::net::netlink::SOCK_DIAG;
 
 use netlink::{Netlink, NetlinkMessage, attributes, u32_at};

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use datapump::units::bytes_words;
-use datapump::{Class, Operation, Problem, host};
+use datapump::{Class, Operation, Problem};
 use rustix::fs::Advice;
 
 use super::layout::{ScrubLayout, file_name};
@@ -166,7 +166,7 @@ impl ScrubFolder {
         opened.sync_all().map_err(|error| failed(Operation::Sync, &path, &error))?;
         // Advice that is not taken shows in what stays.
         let _ = rustix::fs::fadvise(&opened, 0, None, Advice::DontNeed);
-        let stays = host::cached_fraction(&opened, length).filter(|_| length > 0);
+        let stays = datapump_engine::os::linux::cached_fraction(&opened, length).filter(|_| length > 0);
         Ok(stays.map(|fraction| (fraction * length as f64) as u64))
     }
 }

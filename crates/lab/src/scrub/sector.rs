@@ -7,7 +7,7 @@
 //!
 //! Must not know: files, folders, how sectors are read and written, which faults they add up to.
 
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 /// What disks call a sector: the smallest piece that they lose, keep or misplace as a whole.
 pub const SECTOR_BYTES: usize = 512;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 use super::faults::{FileRuns, ScrubFault, ScrubFaultKind, ScrubOrigin};
 use super::layout::file_name;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{BINARY, Check, Exception, Level, Order, Study};
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 /// A combination of levels.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how it is found out.
 
-use datapump::host::KernelCall;
+use datapump_engine::os::linux::KernelCall;
 use schemars::JsonSchema;
 use serde::Serialize;
 

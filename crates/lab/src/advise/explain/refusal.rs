@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use datapump::host::KernelCall;
 use datapump::{Place, Status};
+use datapump_engine::os::linux::KernelCall;
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use rustix::io::Errno;
 
@@ -75,7 +75,7 @@ fn is_denied(path: &Path, access: Access) -> bool {
     match accessat(CWD, path, access, AtFlags::EACCESS) {
         // A sandbox that refuses the call says nothing of the path.
         Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
-            !KernelCall::Faccessat2.is_refused_by(datapump::simulation::Errno(errno.raw_os_error()))
+            !KernelCall::Faccessat2.is_refused_by(datapump_engine::Errno(errno.raw_os_error()))
         }
         _ => false,
     }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use datapump::host::TcpInfo;
+use datapump_engine::os::linux::TcpInfo;
 
 use super::watched;
 use crate::probe::sock_diag::{KernelConnection, SockDiag};
@@ -120,7 +120,7 @@ impl FollowedConnection {
         seen.retransmitted_segments =
             info.retransmitted_segments.saturating_sub(first.retransmitted_segments);
         (seen.rtt_us, seen.min_rtt_us) = (info.rtt_us, info.min_rtt_us);
-        seen.ignores_loss = now.congestion.as_deref().is_some_and(datapump::host::ignores_loss);
+        seen.ignores_loss = now.congestion.as_deref().is_some_and(datapump_transport::ignores_loss);
         seen.congestion_window_segments = info.congestion_window_segments;
         seen.window_bytes = info.window_bytes;
         seen.unsent_samples += u32::from(info.unsent_bytes > 0);

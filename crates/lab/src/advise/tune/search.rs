@@ -114,7 +114,7 @@ pub fn depth_needed(one_ns: f64, rate_ns: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datapump::simulation::Random;
+    use datapump_engine::sim::Random;
 
     const START: Point = Point { request_bytes: 1 << 20, source_depth: 2, sink_depth: 2, lanes: 1 };
     const BOUNDS: Bounds = Bounds { memory_bytes: 256 << 20, lanes: 4 };

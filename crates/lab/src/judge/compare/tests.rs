@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::judge::stats::tests::deviate;
 use crate::row::{COMPLETED, VERSION};
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 const ROUNDS: u32 = 10;
 

@@ -1,7 +1,7 @@
 //! S51, S53, S55, S56 and S57 on paths and samples whose truth is known.
 
 use datapump::datagrams::{DatagramCounter, LossGaps};
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 use proptest::prelude::*;
 
 use super::latency::{LatencyCurve, LatencyHistogram};

@@ -152,7 +152,7 @@ pub fn student_quantile(freedom: f64, probability: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::judge::stats::tests::deviate;
-    use datapump::simulation::Random;
+    use datapump_engine::sim::Random;
 
     #[test]
     fn quantiles_agree_with_the_tables() {

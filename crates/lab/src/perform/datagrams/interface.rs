@@ -8,7 +8,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 
-use datapump::host::device_with_address;
+use datapump_engine::os::linux::device_with_address;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use datapump::host::timer_slack;
+use datapump_engine::os::linux::timer_slack;
 
 /// A sleep may end so much late; the rest is spent looking at the clock.
 const SPIN: Duration = Duration::from_micros(120);

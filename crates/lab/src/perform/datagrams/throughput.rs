@@ -9,7 +9,7 @@ use datapump::datagrams::{
     DATAGRAMS_LAST_MAX_NS, DatagramClient, DatagramCounts, DatagramHead, DatagramPath, DatagramRequest,
     DatagramSocket, DatagramUse, DatagramsSent, packet_bytes,
 };
-use datapump::host::thread_cpu_ns;
+use datapump_engine::os::linux::thread_cpu_ns;
 use schemars::JsonSchema;
 use serde::Serialize;
 

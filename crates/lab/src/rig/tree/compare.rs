@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::walk::{at, below, facts, walk};
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 /// With a thousand of a million files compared, a fault of one file in a hundred is missed once in 20,000 runs.
 const SAMPLE_FILES: usize = 1000;

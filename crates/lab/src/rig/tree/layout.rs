@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use crate::study::TreeShape;
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 /// Folders stand in folders of this many, as people have them: a wide and flat tree would be a case of its own.
 const FOLDERS_PER_FOLDER: u64 = 25;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, bail};
 
 use super::Layout;
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 const CHUNK_BYTES: usize = 1 << 20;
 

@@ -26,7 +26,7 @@ pub fn tcp_watch(arguments: &TcpWatchArguments, output: &Output) -> i32 {
     let stop: Arc<AtomicBool> = stop_flag().unwrap_or_default();
     let started = match &arguments.out {
         Some(path) => TcpTrace::start(arguments.target, path),
-        None if datapump::host::was_closed(1) => {
+        None if datapump_engine::os::linux::was_closed(1) => {
             return output.usage("standard output is closed; give --out FILE");
         }
         None => TcpTrace::start_into(arguments.target, Box::new(io::stdout()), Path::new("standard output")),

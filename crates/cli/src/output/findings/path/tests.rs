@@ -9,7 +9,7 @@ fn here() -> Inspection {
 }
 
 fn socket(min_rtt_us: u32) -> SocketFacts {
-    let info = datapump::host::TcpInfo { min_rtt_us, path_mtu_bytes: 1500, ..Default::default() };
+    let info = datapump_engine::os::linux::TcpInfo { min_rtt_us, path_mtu_bytes: 1500, ..Default::default() };
     let address = ([10, 0, 0, 1], 1).into();
     SocketFacts { local: address, peer: address, congestion: None, info }
 }

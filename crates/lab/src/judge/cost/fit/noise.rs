@@ -208,7 +208,7 @@ fn factor(line: &FittedLine, x: f64, which: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::judge::stats::tests::deviate;
-    use datapump::simulation::Random;
+    use datapump_engine::sim::Random;
 
     /// In how many of 1000 seeded draws the test finds that values bend by this much in the middle, with 5 % noise.
     fn found_to_bend(bend: f64, proportional: bool) -> usize {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::judge::stats::tests::deviate;
-use datapump::simulation::Random;
+use datapump_engine::sim::Random;
 
 const KIB: f64 = 1024.0;
 
