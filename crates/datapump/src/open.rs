@@ -198,7 +198,7 @@ fn complete(
     landing: &mut OpenTarget,
 ) -> Result<Ends, Problem> {
     if run.settings.options.tuning.reflink == Choice::Always {
-        let message = "its blocks cannot be run there; leave out --reflink=always to copy them";
+        let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
         return Err(Problem::new(Class::Io, Operation::Reflink, name, message));
     }
     let compression = landing.compression(run, &opened, how);

@@ -91,7 +91,7 @@ impl Lane<'_> {
         self.performer.waits.hashing += self.now_ns() - start_ns;
     }
 
-    /// Counts a block that landed. The task's counter is run and costs a locked instruction, so blocks are told to
+    /// Counts a block that landed. The task's counter is shared and costs a locked instruction, so blocks are told to
     /// it in batches: at the latest when the next extent is claimed.
     #[inline]
     pub(super) fn landed(&mut self, slot: u32, block: Block) {
