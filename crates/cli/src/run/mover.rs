@@ -33,7 +33,7 @@ fn run(job: Job, is_for: MoveUse, caller: Option<&RemoteCaller>, events: &(dyn F
         // A move with no end on another host is measured on this host alone.
         Some(caller) if remote::is_meant(job.sources.iter().chain([&job.target])) => {
             let copy = caller.copy(job);
-            // What is only measured is not tried twice.
+            // A part is only measured: it is not tried twice.
             let retry_for = if is_for == MoveUse::Copy { copy.retry_for } else { Some(Duration::ZERO) };
             RemoteCopy { retry_for, ..copy }.run_reported(events)
         }

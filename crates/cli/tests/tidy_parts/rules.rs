@@ -103,7 +103,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("transport", &["datapump", "datapump-files", "datapump-lab", "datapump-netlab", "pump"]),
     ("datapump", &["datapump-lab", "datapump-netlab", "pump"]),
     ("netlab", &["datapump", "datapump-files", "datapump-lab", "datapump-transport", "pump"]),
-    ("lab", &["datapump-engine", "datapump-core", "datapump-files", "datapump-transport", "pump"]),
+    ("lab", &["datapump-core", "pump"]),
 ];
 
 fn tell(found: &mut Vec<String>, file: &File, line: usize, what: impl std::fmt::Display) {

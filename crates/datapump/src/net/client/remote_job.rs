@@ -37,9 +37,7 @@ use crate::report::event::Event;
 use crate::report::failed::{self, JobFailed};
 use crate::report::watch::{TreeCounts, Watch};
 use crate::setup::budget::{Budget, Charge, Share};
-use crate::setup::options::{
-    Choice, FollowLinks, LimitOptions, Options, PlaceOptions, RETRY_FOR, TuningOptions,
-};
+use crate::setup::options::{Choice, FollowLinks, RETRY_FOR};
 use crate::target::NULL_WANTS_SIZE;
 use crate::tree::count_ahead;
 use crate::tree::folder::origin::remote_facts::AheadRequest;
@@ -300,8 +298,7 @@ impl RemoteCopy {
 
     /// This side writes.
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
-        let is_name = is_name_of(last);
-        let wish = self.ahead_wish();
+        let (is_name, wish) = (is_name_of(last), self.ahead_wish());
         let opening = SessionStart::of_this_side(Some(wish.request()));
         let mut session = self.begin(Direction::Pull, remote, last, (events, opening))?;
         let (pools, share) =
@@ -312,16 +309,14 @@ impl RemoteCopy {
         let peer = PeerFacts { place, boot, round_trip_ns, requested: Some(wish), reads_on };
         let remote_host = RemoteHost::new(peer, session.cancel.clone(), pools, share, owners);
         let lanes = self.options.tuning.lanes.unwrap_or(session.lanes).min(session.lanes);
-        let target_is_name = self.options.place.target_is_name || is_name;
         let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();
         let verifies = self.options.durability.verify;
-        let (lanes, keep_links) = (Some(lanes), session.has_links);
-        let options = Options {
-            tuning: TuningOptions { lanes, ..self.options.tuning },
-            limits: LimitOptions { lanes_at_first, lanes_max, ..self.options.limits },
-            place: PlaceOptions { target_is_name, keep_links, ..self.options.place },
-            ..self.options
-        };
+        let options = self.options.with(|it| {
+            it.tuning.lanes = Some(lanes);
+            (it.limits.lanes_at_first, it.limits.lanes_max) = (lanes_at_first, lanes_max);
+            it.place.target_is_name |= is_name;
+            it.place.keep_links = session.has_links;
+        });
         let _places = charged_places(session.sources.as_deref(), remote_host.share())?;
         let sources = session.sources.take().unwrap_or(self.sources);
         let job = match (self.compares, &sources[..]) {
@@ -329,8 +324,7 @@ impl RemoteCopy {
             _ => Job::copy(sources, self.target),
         };
         let job = job.options(options).tells_files(self.tells_files).remote_host(remote_host);
-        let (stop, watch) = (Arc::clone(&self.stop), Arc::clone(&self.watch));
-        let job = job.stop(self.stop).watch(self.watch);
+        let job = job.stop(Arc::clone(&self.stop)).watch(Arc::clone(&self.watch));
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave = SenderStats::default();
         let (report, talked) = std::thread::scope(|scope| {
@@ -347,13 +341,13 @@ impl RemoteCopy {
                     Message::Agreed(given) => gave = *given,
                     Message::Counted { files, bytes, names } => {
                         let bytes = moved(bytes.0, verifies);
-                        watch.set_counted(TreeCounts { files, bytes, names });
+                        self.watch.set_counted(TreeCounts { files, bytes, names });
                     }
                     _ => {}
                 }
                 Follows::Go
             };
-            let talked = session.talk_until(&stop, &mut answer);
+            let talked = session.talk_until(&self.stop, &mut answer);
             session.cancel.cut();
             (writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
         });
