@@ -46,10 +46,9 @@ use crate::run::rate::Rate;
 use crate::run::settings::Settings;
 use crate::setup::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::setup::platform::Platform;
-use crate::target::other_names;
 use crate::target::{self, Hosts, Item, NamedWork};
 use crate::tree::folder::origin::remote_facts::AheadRequest;
-use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
+use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::list::memory::Memory;
 use crate::tree::names::backup;
 use crate::tree::{self, NamedFacts, Shared, Trees, Work, count_ahead};
@@ -323,7 +322,6 @@ impl Job {
         let sources_sum = self.sources_sum.unwrap_or_else(|| backup::sum_of(&self.sources));
         trees.memory = Memory::new(&trees.flags, backup::put_names(sources_sum, &self.options));
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
-        let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);
         shared.run.settings.meters = meters.as_ref();
         self.report_not_kept(&shared.ledger);
@@ -413,8 +411,8 @@ impl Job {
         events: &'run (dyn Fn(Event) + Sync),
     ) -> Shared<'run> {
         trees.named = self.named_facts(&items);
-        let names = || items.iter().flat_map(Item::names);
-        let total = names().map(Item::bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
+        let total =
+            items.iter().map(Item::bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
         // Bytes that are read back move a second time.
         let trips = if self.options.durability.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
@@ -436,7 +434,6 @@ impl Job {
             plan: self.pieces_of(items, shape.request_bytes),
             trees,
             remote_host: self.remote_host.clone(),
-            places_early: PlacesEarly::default(),
         }
     }
 
@@ -452,7 +449,6 @@ impl Job {
     /// What was asked, and what follows from the items, which come to so many bytes. `may_compare`: contents, where times
     /// say nothing.
     fn settings(&self, items: &[Item], shape: Shape, total: Option<u64>, may_compare: bool) -> Settings<'_> {
-        let names = || items.iter().flat_map(Item::names);
         let all_null = items.iter().all(Item::is_null);
         let queued = !matches!(self.options.tuning.engine, EngineChoice::Auto | EngineChoice::Inline);
         let has_trees = items.iter().any(Item::is_tree);
@@ -469,7 +465,7 @@ impl Job {
             target_magic: self.target_disk.magic,
             is_confined: self.is_confined,
             has_one_source: self.sources.len() == 1,
-            files_wanted: names().filter(|item| !item.is_entry()).count(),
+            files_wanted: items.iter().filter(|item| !item.is_entry()).count(),
             names_wanted: self.names_wanted(items),
             tells_files: self.tells_files,
             shape,

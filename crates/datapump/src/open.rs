@@ -6,6 +6,7 @@
 pub(crate) mod confidential;
 pub(crate) mod copy_method;
 pub(crate) mod direct;
+pub(crate) mod elsewhere;
 mod file_end;
 pub(crate) mod held;
 pub(crate) mod opened;
@@ -209,7 +210,7 @@ fn complete(
     let mut sink_direct = how.sink_direct && direct(run, landing.handle().map(|handle| &**handle), name)?;
     let (mut from_stripe, mut to_stripe) = (None, None);
     if let Some(held) = &opened.stripe {
-        let (source, is_direct) = held.end(run, how.source_direct)?;
+        let (source, is_direct) = stripe::source(run, held, how.source_direct)?;
         (from_stripe, source_direct) = (Some(source), is_direct);
     }
     if let OpenTarget::Stripe(open) = landing {

@@ -6,13 +6,11 @@
 //! Must not know: how files are copied.
 
 mod argument;
-pub(crate) mod existing;
 pub(crate) mod guard;
 pub(crate) mod items;
 pub(crate) mod listed;
 mod nesting;
 pub(crate) mod open_item;
-pub(crate) mod other_names;
 pub(crate) mod stripe_refusals;
 pub(crate) mod target_names;
 
@@ -109,13 +107,9 @@ pub(crate) struct Item {
     pub(crate) told: Vec<Event>,
     /// It is the temporary file of a pump.
     pub(crate) is_left_out: bool,
-    /// Its content was compared with the target's and is another.
-    pub(crate) differs: bool,
     /// The source folder's own name, where paths that patterns are matched against begin with it: it goes to a folder
     /// under that name.
     pub(crate) patterns_above: PathBuf,
-    /// The user named the same file under these names, too.
-    pub(crate) other_names: Vec<Item>,
 }
 
 impl Item {
@@ -148,11 +142,6 @@ impl Item {
             Place::Web(web) => web.is_read_once(),
             _ => !self.is_entry() && self.meta.as_ref().is_some_and(stream),
         }
-    }
-
-    /// It, and the other names of its file.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &Item> {
-        std::iter::once(self).chain(&self.other_names)
     }
 
     pub(crate) fn is_entry(&self) -> bool {

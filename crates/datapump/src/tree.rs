@@ -30,7 +30,7 @@ use crate::run::MoverRun;
 use crate::run::plan::Plan;
 use crate::target::{Item, NamedGroup};
 use crate::tree::folder::directory::{Batch, Directory};
-use crate::tree::folder::origin::source_host::{PlacesEarly, SourceHost};
+use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::root::Root;
 use datapump_files::disk::{FileKind, Meta};
 
@@ -42,8 +42,6 @@ pub(crate) struct Shared<'run> {
     pub(crate) trees: Trees,
     /// The host on which remote sources lie.
     pub(crate) remote_host: Option<Arc<dyn SourceHost>>,
-    /// Files of its places that were opened before their turn.
-    pub(crate) places_early: PlacesEarly,
 }
 
 impl<'run> Deref for Shared<'run> {

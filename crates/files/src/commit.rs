@@ -112,7 +112,7 @@ impl StagedFile {
         wish: Option<&ResumeRequest>,
         siblings: &dyn Siblings,
     ) -> Result<StagedFile, Problem> {
-        let at = final_name_of(target)?;
+        let at = FinalName::of_path(target)?;
         temporary::refuse_in_use(&at.folder, &at.name, &at.path)?;
         StagedFile::checked(at, Before::Anything, wish, siblings)
     }
@@ -227,7 +227,7 @@ impl StagedFile {
 
     /// A file in the folder of the target that never gets a name: to be measured. An error where there are none such.
     pub fn rehearsed(target: &PathAt) -> Result<StagedFile, Problem> {
-        let FinalName { folder, name, path } = final_name_of(target)?;
+        let FinalName { folder, name, path } = FinalName::of_path(target)?;
         let made = StagedFile::never_named(&folder, &name, &path, 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
             let words = "this file system has no unnamed temporary files (O_TMPFILE), and its folder is not to be littered";
@@ -236,12 +236,12 @@ impl StagedFile {
     }
 
     /// The existing file at the target, to be overwritten where it stands; made if there is none.
-    pub fn in_place(target: &PathAt, siblings: &dyn Siblings) -> Result<StagedFile, Problem> {
-        let (path, at) = (&target.path, final_name_of(target)?);
+    pub fn in_place(at: FinalName, siblings: &dyn Siblings) -> Result<StagedFile, Problem> {
+        let path = &at.path;
         // Links were followed before: one that stands there now was put there meanwhile.
         let made = match at.folder.open(&at.name, Access::ReadWrite) {
             // Nothing stands there to be kept: the new name then appears whole or not at all.
-            Err(Errno::ENOENT) => return StagedFile::replacing(target, None, siblings),
+            Err(Errno::ENOENT) => return StagedFile::checked(at, Before::Anything, None, siblings),
             existing => existing,
         };
         let handle = made.map_err(|errno| Problem::system(Operation::Open, path, errno.0))?;
@@ -504,15 +504,17 @@ fn found_or_created(
     Err(temporary::all_taken(path))
 }
 
-fn final_name_of(target: &PathAt) -> Result<FinalName, Problem> {
-    let path = &target.path;
-    let folder = target.folder_to_sync();
-    let system = |errno: Errno| Problem::system(Operation::OpenFolder, path, errno.0).of_folder_above();
-    let folder = folder.map_err(system)?;
-    let name = target
-        .name()
-        .ok_or_else(|| Problem::new(Class::Usage, Operation::Create, path, "this is no name of a file"))?;
-    Ok(FinalName { folder, name: name.to_os_string(), path: path.clone() })
+impl FinalName {
+    /// The name that a target has in its folder.
+    pub fn of_path(target: &PathAt) -> Result<FinalName, Problem> {
+        let path = &target.path;
+        let folder = target.folder_to_sync();
+        let system = |errno: Errno| Problem::system(Operation::OpenFolder, path, errno.0).of_folder_above();
+        let folder = folder.map_err(system)?;
+        let no_name = || Problem::new(Class::Usage, Operation::Create, path, "this is no name of a file");
+        let name = target.name().ok_or_else(no_name)?.to_os_string();
+        Ok(FinalName { folder, name, path: path.clone() })
+    }
 }
 
 /// The name was free when the copy began, or its folder was made by this run.

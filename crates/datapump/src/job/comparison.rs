@@ -112,9 +112,7 @@ fn folders(
                 number: 0,
                 told: Vec::new(),
                 is_left_out: false,
-                differs: false,
                 patterns_above: PathBuf::new(),
-                other_names: Vec::new(),
             };
             return Ok(Some((vec![item], Vec::new())));
         }

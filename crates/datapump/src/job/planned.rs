@@ -71,7 +71,6 @@ impl Job {
         let items = self.items(&trees.select)?;
         self.find_in_order(&items.0)?;
         let parts_remain = self.target_disk.in_order.is_some_and(|takes| !takes.renames);
-        trees.rules = trees.rules.where_parts_remain(parts_remain);
         trees.flags.parts_remain = parts_remain;
         trees.flags.purpose = match self.work {
             JobKind::Compare if self.options.comparison.compares_backwards => NamePurpose::VerifyBackwards,

@@ -14,10 +14,10 @@ use crate::open::resumed;
 use crate::problem::{Problem, shown_path};
 use crate::run::MoverRun;
 use datapump_files::attributes::keep::Keep;
-use datapump_files::commit::StagedFile;
 use datapump_files::commit::in_order::InOrder;
 use datapump_files::commit::temporary::Siblings;
-use datapump_files::disk::{AttributeHolder, Meta, Outcome, PathAt, file_meta};
+use datapump_files::commit::{Before, FinalName, StagedFile};
+use datapump_files::disk::{AttributeHolder, Meta, Outcome, file_meta};
 use datapump_files::opened_folders::OPEN;
 
 const OWNER_ALONE: u32 = 0o600;
@@ -60,39 +60,44 @@ pub(crate) fn lets_more_in(there: &Meta, source: &Meta) -> bool {
 }
 
 /// How a file gets its bytes, where that is in order. One that takes bytes anywhere can be written where it is.
-pub(crate) fn in_order_at(run: &MoverRun<'_>, at: &PathAt) -> Option<InOrder> {
-    let takes = run.settings.in_order_on(|| at.folder_device().ok())?;
-    let is_in_place = run.settings.options.durability.inplace && !takes.refuses_gaps && at.metadata().is_ok();
+pub(crate) fn in_order_at(
+    run: &MoverRun<'_>,
+    device: impl FnOnce() -> Option<u64>,
+    exists: impl FnOnce() -> bool,
+) -> Option<InOrder> {
+    let takes = run.settings.in_order_on(device)?;
+    let is_in_place = run.settings.options.durability.inplace && !takes.refuses_gaps && exists();
     (!is_in_place).then_some(takes)
 }
 
 /// Opens a target that is written in order.
 pub(crate) fn in_order(
     run: &MoverRun<'_>,
-    (at, takes): (&PathAt, InOrder),
+    at: FinalName,
+    (before, takes): (Before, InOrder),
     original: Option<&Original>,
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
     let stays_open =
         |existing: &Handle| cannot_be_closed(existing, original, run.settings.options.attributes.keep);
-    StagedFile::replacing_in_order(at, takes, &stays_open, siblings)
+    StagedFile::in_order(at, before, takes, &stays_open, siblings)
 }
 
 /// Opens a target that is written where it is; a new one if that stays open to others.
 pub(crate) fn in_place(
     run: &MoverRun<'_>,
-    at: &PathAt,
+    at: FinalName,
     original: Option<&Original>,
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
-    resumed::forget(run, || at.folder_to_sync().ok(), (at.name().unwrap_or_default(), &at.path));
-    let staged = StagedFile::in_place(at, siblings)?;
+    resumed::forget(run, || Some(at.folder.clone()), (&at.name, &at.path));
+    let staged = StagedFile::in_place(at.clone(), siblings)?;
     let keep = run.settings.options.attributes.keep;
     if run.settings.pieces.is_none() && stays_open(&staged, original, keep) {
         let (path, why) = (shown_path(&at.path), "because others could read it");
         let words = format!("'{path}': its mode cannot be set; it is replaced by a new file, {why}");
         run.ledger.warn(words);
-        return StagedFile::replacing(at, None, siblings);
+        return StagedFile::checked(at, Before::Anything, None, siblings);
     }
     Ok(staged)
 }

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use datapump_core::StripeMap;
 use datapump_engine::Handle;
+use datapump_transport::WebFile;
 
 use crate::end::RemoteBlocks;
 use crate::file::copied::CopiedContent;
@@ -53,7 +55,16 @@ impl Original {
 
     /// Whether its attributes go with its content: those of a device say who may use the device.
     pub(crate) fn has_attributes(&self) -> bool {
-        !matches!(self.meta.kind, FileKind::BlockDevice | FileKind::CharDevice)
+        let is_device = matches!(self.meta.kind, FileKind::BlockDevice | FileKind::CharDevice);
+        !is_device && self.held.elsewhere().is_none_or(|file| file.has_attributes())
+    }
+
+    /// The source as the run knows it that goes on with its copy: a time that is made up would be another one then.
+    pub(crate) fn with_lasting_time(self) -> Original {
+        let (_, has_time) = self.held.has_mode_and_time();
+        let Meta { mtime_ns, atime_ns, .. } = self.meta;
+        let (mtime_ns, atime_ns) = if has_time { (mtime_ns, atime_ns) } else { (0, 0) };
+        Original { meta: Meta { mtime_ns, atime_ns, ..self.meta }, ..self }
     }
 
     /// Whether its times told all when it was opened: any change since would show in them.
@@ -92,11 +103,25 @@ pub(crate) enum Held {
 
 /// A source file that this host's system cannot open: what is known of it.
 pub(crate) trait Elsewhere: Debug + Send + Sync {
-    /// It is requested of another host, over the lane's own connection.
-    fn remote_blocks(self: Arc<Self>) -> Option<Arc<dyn RemoteBlocks>> {
+    /// What its bytes come from.
+    fn bytes_from(self: Arc<Self>) -> BytesFrom;
+    /// How it is read, in words, once it was opened to be copied. `writes`: the copy is written.
+    fn opened_words(&self, _writes: bool) -> Option<OpenedWords> {
         None
     }
-    /// Its length where it is no file but a pipe or null; `None` until its end.
+    /// It comes in one stream, and not a second time.
+    fn is_read_once(&self) -> bool {
+        false
+    }
+    /// Whether it has attributes that a copy gets.
+    fn has_attributes(&self) -> bool {
+        true
+    }
+    /// How much of it is in the page cache, as far as the system tells.
+    fn cached_fraction(&self) -> Option<f64> {
+        None
+    }
+    /// Its length where it is read once, as a pipe or null is; `None` until its end.
     fn stream_bytes(&self) -> Option<u64> {
         None
     }
@@ -140,6 +165,33 @@ pub(crate) trait Elsewhere: Debug + Send + Sync {
     }
 }
 
+/// What the bytes of such a source come from.
+#[derive(Clone, Debug)]
+pub(crate) enum BytesFrom {
+    /// They are requested of another host, over the lane's own connection.
+    RemoteHost(Arc<dyn RemoteBlocks>),
+    /// They are requested of a server on the web.
+    Web(Arc<WebFile>),
+    Stripe(OpenMembers),
+}
+
+/// The open members of a stripe that is read.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenMembers {
+    pub(crate) map: StripeMap,
+    /// In the order of the map, with the names that messages have for them.
+    pub(crate) files: Vec<(PathBuf, Arc<Handle>)>,
+}
+
+/// How a source is read, in words.
+#[derive(Clone, Debug)]
+pub(crate) enum OpenedWords {
+    /// For who wants to know more.
+    Note(String),
+    /// For all.
+    Notice(String),
+}
+
 /// It was read again, and has other bytes than were copied.
 pub(crate) fn rewritten() -> SourceChange {
     SourceChange::Other("was rewritten".into())
@@ -160,6 +212,19 @@ impl Held {
             Held::Here(_) => (true, true),
             Held::There(file) => file.has_mode_and_time(),
         }
+    }
+
+    /// The file that this host's system cannot open.
+    pub(crate) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
+        match self {
+            Held::Here(_) => None,
+            Held::There(file) => Some(file),
+        }
+    }
+
+    /// Whether it comes in one stream, and not a second time.
+    pub(crate) fn is_read_once(&self) -> bool {
+        self.elsewhere().is_some_and(|file| file.is_read_once())
     }
 
     /// The open file of this host.

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use datapump_engine::Handle;
 
-use super::held::{Held, Original};
-use super::stripe::held::HeldStripe;
+use super::held::{BytesFrom, Held, OpenMembers, Original};
 use crate::end::Source;
 use datapump_files::holes::ByteRanges;
 
@@ -18,7 +17,7 @@ pub(crate) struct Opened {
     /// The end of what this host's system has not opened; without that and a handle, null.
     pub(crate) elsewhere: Option<Source>,
     /// Of several files that are one source.
-    pub(crate) stripe: Option<Arc<HeldStripe>>,
+    pub(crate) stripe: Option<OpenMembers>,
     pub(crate) original: Option<Original>,
     /// Ranges to copy; `None` until the end of data.
     pub(crate) ranges: Option<ByteRanges>,
@@ -30,12 +29,16 @@ pub(crate) struct Opened {
 impl Opened {
     /// A file of a tree, or another that is held here or at another host.
     pub(crate) fn file(original: Original, ranges: Option<ByteRanges>) -> Opened {
-        let (handle, elsewhere) = match &original.held {
-            Held::Here(handle) => (Some(Arc::clone(handle)), None),
-            Held::There(file) => (None, Arc::clone(file).remote_blocks().map(Source::RemoteHost)),
+        let (handle, elsewhere, stripe) = match &original.held {
+            Held::Here(handle) => (Some(Arc::clone(handle)), None, None),
+            Held::There(file) => match Arc::clone(file).bytes_from() {
+                BytesFrom::RemoteHost(file) => (None, Some(Source::RemoteHost(file)), None),
+                BytesFrom::Web(file) => (None, Some(Source::Web(file)), None),
+                BytesFrom::Stripe(members) => (None, None, Some(members)),
+            },
         };
         let original = Some(original);
-        Opened { handle, elsewhere, stripe: None, original, ranges, is_file: true, ordinary: true }
+        Opened { handle, elsewhere, stripe, original, ranges, is_file: true, ordinary: true }
     }
 
     /// Its bytes come through this process: the system has not opened it as one file.

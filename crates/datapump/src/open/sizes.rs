@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::open::held::Held;
 use crate::problem::{Operation, Problem};
 use crate::run::MoverRun;
-use datapump_files::disk::Meta;
+use datapump_engine::Handle;
+use datapump_files::disk::{FileCalls, FileKind, Meta};
 use datapump_files::holes;
 use datapump_files::holes::ByteRanges;
 use datapump_files::holes::sizes::goes_on;
@@ -38,4 +39,34 @@ pub(crate) fn goes_on_in(held: &Held, meta: &Meta, magic: u64, path: &Path) -> R
             .map_err(|errno| Problem::system(Operation::Read, path, errno.0).at(meta.size_bytes)),
         Held::There(_) => Ok(false),
     }
+}
+
+/// The ranges to move into an existing file that is written in place: holes of the source where that has bytes, too.
+pub(crate) fn with_existing(
+    run: &MoverRun<'_>,
+    ranges: ByteRanges,
+    existing: Option<Handle>,
+    meta: &Meta,
+) -> ByteRanges {
+    match ranges_of(run, existing, meta, false) {
+        Some(there) => holes::union(ranges, there, meta.size_bytes),
+        None => vec![(0, meta.size_bytes)],
+    }
+}
+
+/// The ranges that the other file holds; `None` when every byte counts. An error of that file is reported when it is
+/// opened to be used.
+pub(crate) fn ranges_of(
+    run: &MoverRun<'_>,
+    other: Option<Handle>,
+    meta: &Meta,
+    same_size: bool,
+) -> Option<ByteRanges> {
+    let other = other?;
+    let there = other.meta().ok()?;
+    let of_use = there.kind == FileKind::Regular && (!same_size || there.size_bytes == meta.size_bytes);
+    if !of_use {
+        return None;
+    }
+    holes::ranges(&other, &there, run.settings.options.tuning.ignore_holes, &run.stop).ok()
 }

@@ -182,11 +182,6 @@ impl<Work> Plan<Work> {
         if state.unsettled > 0 && !state.lane_lost { Claim::NotYet } else { self.last(&mut state) }
     }
 
-    /// Results of `look` in the next pieces of work, as far as they are known.
-    pub(crate) fn look_ahead<T>(&self, most: usize, look: impl FnMut(&Work) -> Option<T>) -> Vec<T> {
-        self.state().work.iter().take(most).filter_map(look).collect()
-    }
-
     /// A piece of an open file, or one to be opened by who has nothing else in hand.
     fn large(&self, state: &mut PlanState<Work>, has_own: bool) -> Option<Claim<Work>> {
         while let Some(open) = state.open.front_mut() {

@@ -112,7 +112,7 @@ impl Guard {
     pub(crate) fn new(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
         let is_here = other.is_some_and(|host| host.is_here());
         let mut guard = Guard::default();
-        for item in items.iter().flat_map(Item::names) {
+        for item in items {
             let Some(meta) = item.meta.filter(|_| is_here || item.source.local_path().is_some()) else {
                 continue;
             };

@@ -16,8 +16,7 @@ use datapump_engine::Errno;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::event::Event;
-use crate::setup::options::Options;
-use crate::target::existing;
+use crate::setup::options::{Options, Selection};
 use crate::target::guard::GuardRules;
 use crate::target::guard::backups;
 use crate::target::guard::start::{CoveredSource, Start};
@@ -72,12 +71,27 @@ pub(crate) fn items(
     let covered = start.covered();
     leave_to_trees(&mut items, covered);
     if problems.is_empty() {
-        existing::refuse_flags_of_folders(&items, options)?;
+        refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
     foreign_link::refuse(&items, options)?;
     backups::check(&items, options, hosts.is_confined)?;
     Ok((items, problems))
+}
+
+/// What only folders have cannot be removed or listed of files.
+fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Result<(), Problem> {
+    if items.is_empty() || items.iter().any(Item::is_tree) {
+        return Ok(());
+    }
+    let lists =
+        options.selection.rules.iter().any(|part| matches!(part, Selection::Names(..) | Selection::Whole(_)));
+    let flag = match (options.deletion.delete, lists && !options.selection.list_is_default) {
+        (true, _) => "--delete",
+        (_, true) => "--files-from",
+        _ => return Ok(()),
+    };
+    Err(Problem::usage(format!("{flag} needs a folder as source; name one, or leave {flag} out")))
 }
 
 /// What a tree copies as well is not copied beside it.
@@ -116,14 +130,14 @@ pub(crate) fn names_of(items: &[Item]) -> Vec<String> {
 /// The names of targets that a backup beside another target could have, too.
 pub(crate) fn called_as_backups(items: &[Item], options: &Options) -> HashSet<OsString> {
     let Some(backup) = &options.backup else { return HashSet::new() };
-    let names = items.iter().flat_map(Item::names).filter_map(|item| item.target.path()?.file_name());
+    let names = items.iter().filter_map(|item| item.target.path()?.file_name());
     names.filter(|name| backup.is_beside(name)).map(OsStr::to_owned).collect()
 }
 
 /// The same, with names that some file system may take for such.
 pub(crate) fn like_backups(items: &[Item], options: &Options) -> LikeBackups {
     let Some(backup) = &options.backup else { return LikeBackups::default() };
-    let names = items.iter().flat_map(Item::names).filter_map(|item| item.target.path()?.file_name());
+    let names = items.iter().filter_map(|item| item.target.path()?.file_name());
     LikeBackups::of(backup, names)
 }
 
@@ -188,9 +202,7 @@ impl Goal<'_> {
             number,
             told: told.into_iter().collect(),
             is_left_out,
-            differs: false,
             patterns_above,
-            other_names: Vec::new(),
         }))
     }
 

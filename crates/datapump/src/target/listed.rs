@@ -35,6 +35,20 @@ pub(crate) struct ListedEntry {
     pub(crate) _charge: Option<Arc<Charge>>,
 }
 
+impl ListedEntry {
+    /// A file of which nothing else was reported.
+    pub(crate) fn of_file(meta: Meta) -> ListedEntry {
+        ListedEntry {
+            meta: Ok(meta),
+            points_to: None,
+            attributes: None,
+            is_partial: false,
+            follows: None,
+            _charge: None,
+        }
+    }
+}
+
 /// A name as a folder lists it.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {

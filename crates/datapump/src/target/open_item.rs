@@ -13,32 +13,36 @@ use crate::end::Source;
 use crate::file::finish;
 use crate::file::goal::goal;
 use crate::file::owned::Owned;
-use crate::file::task::{Finish, Parts, Task};
+use crate::file::task::{Parts, Task};
 use crate::open::copy_method::{Facts, How, decide};
-use crate::open::held::{Held, Original};
+use crate::open::elsewhere::{MADE_UP, SourceOpener, report_opened};
+use crate::open::held::{BytesFrom, Elsewhere, Held, Original};
 use crate::open::opened::Opened;
+use crate::open::sizes::ranges_of;
 use crate::open::stripe::target::OpenStripe;
-use crate::open::{Ends, OpenTarget, confidential, ends, file_hash, open_at, resumed, stripe, web};
+use crate::open::{Ends, OpenTarget, confidential, ends, file_hash, open_at, resumed};
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
+use crate::report::change::Change;
 use crate::run::MoverRun;
 use crate::run::plan::FilePlan;
-use crate::target::existing::FileNext;
 use crate::target::items::neighbours::SingleFile;
-use crate::target::{Item, Target, other_names};
+use crate::target::{Item, Target};
 use crate::tree;
 use crate::tree::Shared;
 use crate::tree::links::tree_file::NamedFile;
-use datapump_files::commit::StagedFile;
+use datapump_engine::Errno;
+use datapump_files::commit::temporary::Siblings;
+use datapump_files::commit::{Before, FinalName, StagedFile};
 use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
 use datapump_files::holes::{ByteRanges, mapped};
 use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::{holes, stream};
 
-/// Opens an item and hands it to the plan, or reports why not.
-pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, next: FileNext) {
-    match prepare(shared, item, next) {
+/// Opens an item and hands it to the plan, or reports why not. `change`: what to report when it is done.
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, change: Option<Box<Change>>) {
+    match prepare(shared, item, change) {
         Ok((task, ranges, in_kernel)) => {
             let task = Arc::new(task);
             shared.begin(&task);
@@ -49,16 +53,13 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
         }
         // What cannot be opened because the run is stopping is not the file's fault.
         Err(_) if shared.stop.load(Ordering::Relaxed) => {}
-        Err(problem) => {
-            shared.ledger.report(problem);
-            other_names::apart(shared, item);
-        }
+        Err(problem) => shared.ledger.report(problem),
     }
 }
 
 type PreparedEnds = (Task, Option<ByteRanges>, bool);
 
-fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedEnds, Problem> {
+fn prepare(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> Result<PreparedEnds, Problem> {
     let mut opened = open_source(shared, item)?;
     if let Some(pieces) = shared.settings.pieces {
         opened.ranges = Some(pieces.to_vec());
@@ -68,15 +69,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
     let names = (name_of(&item.source), target_name(item));
     let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
     let Ends { source, sink, original, ranges } = ends.inspect_err(|why| landing.give_up(shared, why))?;
-    let (finish, mut named) = match next {
-        FileNext::Copy(change) => (landing.into_finish(), NamedFile { change, ..NamedFile::default() }),
-        FileNext::Compare(item) => {
-            (Finish::Checked, NamedFile { compared: Some(*item), ..NamedFile::default() })
-        }
-        FileNext::Stands(_) | FileNext::PassedBy => unreachable!("what is not copied is not opened"),
-    };
-    let copies = !matches!(finish, Finish::Checked);
-    named.first_name = (copies && !item.other_names.is_empty()).then(|| item.clone());
+    let finish = landing.into_finish();
     let hash = file_hash(shared, &finish, (&sink, original.as_ref()));
     let task = Task::new(Parts {
         number: shared.next_number(),
@@ -85,11 +78,11 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         source,
         sink,
         original,
-        hash: hash.filter(|_| copies),
-        verify: shared.settings.options.durability.verify && copies,
+        hash,
+        verify: shared.settings.options.durability.verify,
         finish,
         ranges: ranges.clone(),
-        owned: Owned { tree: None, kept: Some(Box::new(named)) },
+        owned: Owned { tree: None, kept: Some(Box::new(NamedFile { change })) },
     });
     if shared.settings.pieces.is_some() {
         task.keep_length()?;
@@ -123,41 +116,49 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
             Ok(Opened { handle: Some(Arc::new(handle)), ..nothing })
         }
         (Place::Path(path), _) => open_path(shared, path, &item.target),
-        (Place::Remote(remote), _) => open_far(shared, item, &remote.path),
-        (Place::Web(web), _) => web::open(shared, web),
-        (Place::Stripe(place), _) => {
-            let (opened, held) = stripe::open(shared, place)?;
-            Ok(Opened { stripe: Some(held), ..opened })
+        (Place::Remote(remote), _) => {
+            let no_session = || Problem::usage("there is no session with the other host");
+            let host = shared.remote_host.as_ref().ok_or_else(no_session)?;
+            let held = Arc::clone(host).open_place(item.number, &remote.path)?;
+            open_elsewhere(shared, held, &remote.path, &item.target)
+        }
+        (Place::Web(_) | Place::Stripe(_), _) => {
+            let held = SourceOpener::new(shared).open(&item.source)?;
+            open_elsewhere(shared, held, &name_of(&item.source), &item.target)
         }
     }
 }
 
-/// A file of another host.
-fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Problem> {
-    let remote_host = shared
-        .remote_host
-        .as_ref()
-        .ok_or_else(|| Problem::usage("there is no session with the other host"))?;
-    let held = shared.places_early.take_or_open(remote_host, item.number, path)?;
-    let Some(meta) = held.told().map(|(meta, _)| *meta) else {
+/// A source that this host's system has not opened, as it is read from start to end.
+fn open_elsewhere(
+    run: &MoverRun<'_>,
+    held: Arc<dyn Elsewhere>,
+    path: &Path,
+    target: &Target,
+) -> Result<Opened, Problem> {
+    report_opened(run, &*held);
+    let told = held.told().map(|(meta, _)| *meta);
+    let original = |meta: Meta| {
+        let found = (Held::There(Arc::clone(&held)), meta, TimeLook::elsewhere());
+        Original { watched: !held.is_read_once(), ..Original::new(path.to_path_buf(), found) }
+    };
+    let Some(meta) = told.filter(|_| !held.is_read_once()) else {
         let ranges = held.stream_bytes().map(|bytes| vec![(0, bytes)]);
-        return Ok(Opened {
-            elsewhere: held.remote_blocks().map(Source::RemoteHost),
-            ranges,
-            ..Opened::default()
-        });
+        let original = told.filter(|_| held.has_attributes()).map(original);
+        let elsewhere = match Arc::clone(&held).bytes_from() {
+            BytesFrom::RemoteHost(file) => Some(Source::RemoteHost(file)),
+            BytesFrom::Web(file) => Some(Source::Web(file)),
+            BytesFrom::Stripe(_) => None,
+        };
+        return Ok(Opened { elsewhere, ranges, original, ..Opened::default() });
     };
     if !held.tells_ranges() {
-        let words = "is made up by the kernel; such files are not copied between hosts: copy it to a file";
-        return Err(Problem::new(Class::Io, Operation::Open, path, words));
+        return Err(Problem::new(Class::Io, Operation::Open, path, MADE_UP));
     }
-    let here = || Ok(held.ranges(&meta, shared.settings.options.tuning.ignore_holes));
-    let ranges = ranges_to(shared, here, &meta, &item.target);
-    let ranges = Some(ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?);
-    let held = Held::There(held);
-    let original = Original::new(path.to_path_buf(), (held, meta, TimeLook::elsewhere()));
-    let ordinary = meta.size_bytes > 0;
-    Ok(Opened { ordinary, ..Opened::file(original, ranges) })
+    let own = || Ok(held.ranges(&meta, run.settings.options.tuning.ignore_holes));
+    let ranges = ranges_to(run, own, &meta, target);
+    let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?;
+    Ok(Opened { ordinary: meta.size_bytes > 0, ..Opened::file(original(meta), Some(ranges)) })
 }
 
 fn open_path(run: &MoverRun<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
@@ -210,10 +211,14 @@ fn ranges_to(
     meta: &Meta,
     target: &Target,
 ) -> Outcome<ByteRanges> {
+    let other = |at: &PathAt, same_size| match at.open(Access::Read) {
+        Err(Errno::ENOENT) => Some(Vec::new()),
+        other => ranges_of(run, other.ok(), meta, same_size),
+    };
     let there = match target {
         Target::File(_) if !run.settings.options.durability.inplace => return here(),
-        Target::File(at) => ranges_there(run, at, meta, false),
-        Target::Compare(at) => ranges_there(run, at, meta, true),
+        Target::File(at) => other(at, false),
+        Target::Compare(at) => other(at, true),
         Target::Special(_)
         | Target::Device(_)
         | Target::Stripe(_)
@@ -226,21 +231,6 @@ fn ranges_to(
         Some(there) => Ok(holes::union(here()?, there, meta.size_bytes)),
         None => Ok(vec![(0, meta.size_bytes)]),
     }
-}
-
-/// What the other file holds; `None` when every byte counts. An error of that file is reported when it is opened to be
-/// used.
-fn ranges_there(run: &MoverRun<'_>, at: &PathAt, meta: &Meta, same_size: bool) -> Option<ByteRanges> {
-    let other = match at.open(Access::Read) {
-        Ok(other) => other,
-        Err(errno) => return (errno.0 == 2).then(Vec::new), // ENOENT: nothing stands there
-    };
-    let there = other.meta().ok()?;
-    let of_use = there.kind == FileKind::Regular && (!same_size || there.size_bytes == meta.size_bytes);
-    if !of_use {
-        return None;
-    }
-    holes::ranges(&other, &there, run.settings.options.tuning.ignore_holes, &run.stop).ok()
 }
 
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<OpenTarget, Problem> {
@@ -266,18 +256,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
-        Target::File(at) if let Some(takes) = confidential::in_order_at(shared, at) => {
-            let original = opened.original.as_ref();
-            confidential::in_order(shared, (at, takes), original, &siblings).map(OpenTarget::StagedFile)
-        }
-        Target::File(at) if shared.settings.options.durability.inplace => {
-            let original = opened.original.as_ref();
-            confidential::in_place(shared, at, original, &siblings).map(OpenTarget::StagedFile)
-        }
-        Target::File(at) => {
-            let wish = resumed::wish(shared, opened.original.as_ref(), how);
-            StagedFile::replacing(at, wish.as_ref(), &siblings).map(OpenTarget::StagedFile)
-        }
+        Target::File(at) => open_file(shared, at, (opened, how), &siblings).map(OpenTarget::StagedFile),
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
             if shared.settings.compares {
@@ -296,6 +275,25 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
     }
 }
 
+fn open_file(
+    run: &MoverRun<'_>,
+    at: &PathAt,
+    (opened, how): (&Opened, How),
+    siblings: &dyn Siblings,
+) -> Result<StagedFile, Problem> {
+    let original = opened.original.as_ref();
+    let takes = confidential::in_order_at(run, || at.folder_device().ok(), || at.metadata().is_ok());
+    if let Some(takes) = takes {
+        let name = FinalName::of_path(at)?;
+        return confidential::in_order(run, name, (Before::Anything, takes), original, siblings);
+    }
+    if run.settings.options.durability.inplace {
+        return confidential::in_place(run, FinalName::of_path(at)?, original, siblings);
+    }
+    let wish = resumed::wish(run, original, how);
+    StagedFile::replacing(at, wish.as_ref(), siblings)
+}
+
 fn facts(run: &MoverRun<'_>, item: &Item, opened: &Opened) -> Facts {
     let size_bytes = match &opened.ranges {
         Some(ranges) => ranges.iter().map(|(start, end)| end - start).sum(),
@@ -304,7 +302,7 @@ fn facts(run: &MoverRun<'_>, item: &Item, opened: &Opened) -> Facts {
         None => u64::MAX,
     };
     let cached = match (&opened.handle, &opened.original) {
-        _ if opened.stripe.is_some() => opened.stripe.as_ref().and_then(|stripe| stripe.cached_fraction()),
+        (None, Some(original)) => original.held.elsewhere().and_then(|file| file.cached_fraction()),
         (Some(handle), Some(original)) if opened.ordinary => handle.cached_fraction(original.meta.size_bytes),
         _ => None,
     };

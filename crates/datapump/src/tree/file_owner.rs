@@ -12,7 +12,6 @@ use crate::problem::Problem;
 use crate::run::MoverRun;
 use crate::run::owner::{FileOwner, Worker};
 use crate::run::plan::FilePlan;
-use crate::target::other_names;
 use crate::tree::Shared;
 use crate::tree::folder::directory::NotCopied;
 use crate::tree::folder::folder_done::release;
@@ -106,9 +105,6 @@ impl<'run> FileOwner<'run> for Shared<'run> {
         }
         if let Some(named) = file.kept::<NamedFile>() {
             self.ledger.tell(named.change.clone().filter(|_| is_complete));
-            if let Some(first) = &named.first_name {
-                other_names::ended(self, file, first, is_complete);
-            }
         }
     }
 

@@ -317,5 +317,5 @@ pub(crate) fn named(items: &[Item]) -> Vec<(PathBuf, Target)> {
         let is_one = matches!(item.target, Target::File(_) | Target::Entry(_));
         is_one.then(|| (source.to_path_buf(), item.target.clone()))
     };
-    items.iter().flat_map(Item::names).filter_map(pair).collect()
+    items.iter().filter_map(pair).collect()
 }

@@ -43,6 +43,8 @@ pub(crate) enum StayCause {
 pub(crate) struct NamedRoot {
     /// The one file of the command: it is synced by itself, not with all of its file system.
     pub(crate) is_alone: bool,
+    /// What it names lies in no folder of the source.
+    pub(crate) is_lone: bool,
 }
 
 /// A tree.

@@ -3,7 +3,6 @@
 //! Must not know: how a name is found, how it is copied.
 
 pub(crate) mod checked;
-pub(crate) mod decide;
 pub(crate) mod findings;
 pub(crate) mod kept_times;
 pub(crate) mod name_flags;

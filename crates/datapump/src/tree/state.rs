@@ -30,7 +30,6 @@ use crate::tree::links::Links;
 use crate::tree::list::memory::Memory;
 use crate::tree::names::backup::like_backups::{LikeBackups, LikeBackupsOfFolders};
 use crate::tree::root::Root;
-use crate::tree::rules::decide::Rules;
 use crate::tree::rules::name_flags;
 use crate::tree::rules::verify::twins::Twins;
 use datapump_core::selection::Select;
@@ -57,7 +56,6 @@ pub(crate) struct NamedFacts {
 #[derive(Debug)]
 pub(crate) struct Trees {
     pub(crate) named: NamedFacts,
-    pub(crate) rules: Rules,
     /// What was asked, as far as it decides about names.
     pub(crate) flags: NameOptions,
     pub(crate) links: Links,
@@ -143,7 +141,6 @@ impl Trees {
             return Err(Problem::usage(words));
         }
         let user = rustix::process::geteuid();
-        let rules = Rules::new(options, user.is_root()).of_user(user.as_raw(), own_groups());
         Ok(Trees {
             named: NamedFacts::default(),
             select,
@@ -151,7 +148,6 @@ impl Trees {
             twins_back: Twins::default(),
             flags: name_flags::from_options(options, user, own_groups()),
             links: Links::new(options.deletion.remove_sources),
-            rules,
             opens_for_attributes: AtomicBool::new(false),
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,

@@ -33,8 +33,8 @@ use crate::attributes;
 use crate::commit::reserved;
 use crate::commit::shortage;
 use crate::commit::temporary::{Siblings, busy};
-use crate::commit::{Before, CommitStage, FinalName, StagedFile, final_name_of, found_or_created, taken};
-use crate::disk::{self, Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, PathAt, names};
+use crate::commit::{Before, CommitStage, FinalName, StagedFile, found_or_created, taken};
+use crate::disk::{self, Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, names};
 use crate::problem::{Class, Operation, Problem};
 
 /// How a file system says that it does not do something. `EIO` is a fault, but for a byte out of order.
@@ -103,16 +103,6 @@ pub(super) fn is_unknown_sync(errno: Errno) -> bool {
 }
 
 impl StagedFile {
-    /// A file that is written in order and replaces whatever exists at the target.
-    pub fn replacing_in_order(
-        target: &PathAt,
-        takes: InOrder,
-        stays_open: StaysOpen<'_>,
-        siblings: &dyn Siblings,
-    ) -> Result<StagedFile, Problem> {
-        StagedFile::in_order(final_name_of(target)?, Before::Anything, takes, stays_open, siblings)
-    }
-
     /// A file that is written in order, under a temporary name if it can be renamed.
     pub fn in_order(
         at: FinalName,

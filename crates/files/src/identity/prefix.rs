@@ -1,13 +1,12 @@
-//! Compares the bytes of two files: one that became longer and its copy, or two names of one number.
+//! Compares the bytes of two files: one that became longer and its copy, or two of one number.
 //!
 //! Must not know: how it was copied, what follows.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Handle;
 
-use crate::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, open_cached};
+use crate::disk::{FileCalls, Meta, Outcome, open_cached};
 use crate::holes::{self, ByteRanges};
 
 /// Read of each file at a time.
@@ -25,21 +24,6 @@ pub fn is_shared(source: &Handle, copy: &Handle, bytes: u64, stop: &AtomicBool) 
         }
     }
     Ok(true)
-}
-
-/// Whether two paths of the same device and inode number name one file: by its handle, else by content. What cannot be
-/// read is two.
-pub fn are_one(one: &Path, other: &Path) -> bool {
-    let open = |path: &Path| Disk::Os.open(path, Access::Read);
-    let (Ok(one), Ok(other)) = (open(one), open(other)) else { return false };
-    let (Ok(meta), Ok(other_meta)) = (one.meta(), other.meta()) else { return false };
-    if one.handle_sum() != 0 && one.handle_sum() == other.handle_sum() {
-        return true;
-    }
-    let is_file = meta.kind == FileKind::Regular && other_meta.kind == FileKind::Regular;
-    is_file
-        && meta.size_bytes == other_meta.size_bytes
-        && is_shared(&one, &other, meta.size_bytes, &AtomicBool::new(false)) == Ok(true)
 }
 
 /// Where one of them holds data: what is a hole in both is the same.

@@ -110,10 +110,9 @@ pub struct TreeArguments {
     /// Link files that are unchanged in another folder instead of copying them
     ///
     /// A file that is equal in size, time and attributes to the one of the same path in DIR becomes a hard link to that
-    /// one: each backup is whole and takes the room of what changed. With --checksum the content of files in folders is
-    /// compared, too, and files that are named alone are copied. DIR corresponds to DST, and is relative to the folder
-    /// that the command runs in; where DST is on another host (over ssh), to the home folder there. Of several the
-    /// first that has the file counts. Default: off.
+    /// one: each backup is whole and takes the room of what changed. With --checksum the content is compared, too. DIR
+    /// corresponds to DST, and is relative to the folder that the command runs in; where DST is on another host (over
+    /// ssh), to the home folder there. Of several the first that has the file counts. Default: off.
     ///
     /// Example: pump copy --link-dest /backup/monday photos/ /backup/tuesday
     #[arg(long, value_name = "DIR", env = "PUMP_LINK_DEST", help_heading = TREES)]

@@ -7,8 +7,8 @@
 
 mod ask_together;
 mod look_below;
+mod named_places;
 mod place_looks;
-mod places_early;
 mod pools;
 mod read_again;
 mod read_ahead;

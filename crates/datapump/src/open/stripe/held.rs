@@ -1,4 +1,4 @@
-//! The open members of a stripe that is read: its end, and whether it is still what it was.
+//! The open members of a stripe that is read, and whether it is still what it was.
 //!
 //! Must not know: how members are found, where the copy goes.
 
@@ -8,15 +8,12 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::end::{Source, StripeEnd};
 use crate::file::copied::CopiedContent;
-use crate::open::direct::direct;
-use crate::open::file_end;
-use crate::open::held::Attributes;
-use crate::open::held::{Elsewhere, Original, ReadAgain, rewritten};
+use crate::open::held::{
+    Attributes, BytesFrom, Elsewhere, OpenMembers, OpenedWords, Original, ReadAgain, rewritten,
+};
 use crate::place::stripe::StripeSource;
 use crate::problem::{Operation, Problem, shown_path};
-use crate::run::MoverRun;
 use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, names};
 use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::identity::{OpenSource, SourceChange, YOUNG, find_change};
@@ -24,6 +21,8 @@ use datapump_files::identity::{OpenSource, SourceChange, YOUNG, find_change};
 /// The open members of a source, as they were when its copy began.
 #[derive(Debug)]
 pub(crate) struct HeldStripe {
+    /// As the user named it.
+    pub(super) name: String,
     pub(super) disk: Disk,
     pub(super) source: StripeSource,
     pub(super) handles: Vec<Arc<Handle>>,
@@ -34,19 +33,6 @@ pub(crate) struct HeldStripe {
 }
 
 impl HeldStripe {
-    /// Its end; whether all of it goes past the page cache.
-    pub(crate) fn end(&self, run: &MoverRun<'_>, is_direct: bool) -> Result<(Source, bool), Problem> {
-        let paths = self.source.members.paths.iter().cloned();
-        let (mut members, mut all_direct) = (Vec::new(), is_direct);
-        for (path, handle) in paths.zip(&self.handles) {
-            let is_direct = is_direct && direct(run, Some(handle), &path)?;
-            all_direct &= is_direct;
-            members.push((path, file_end::of_source(run, Arc::clone(handle), is_direct)));
-        }
-        let end = StripeEnd::new(self.source.members.map, members);
-        Ok((Source::Stripe(Arc::new(end)), all_direct))
-    }
-
     /// How much of it is in the page cache, as far as the system tells.
     pub(crate) fn cached_fraction(&self) -> Option<f64> {
         let cached = |(handle, meta): (&Arc<Handle>, &Meta)| match (meta.kind, meta.size_bytes) {
@@ -60,6 +46,21 @@ impl HeldStripe {
 }
 
 impl Elsewhere for HeldStripe {
+    fn bytes_from(self: Arc<HeldStripe>) -> BytesFrom {
+        let paths = self.source.members.paths.iter().cloned();
+        let files = paths.zip(self.handles.iter().cloned()).collect();
+        BytesFrom::Stripe(OpenMembers { map: self.source.members.map, files })
+    }
+
+    fn opened_words(&self, _writes: bool) -> Option<OpenedWords> {
+        let StripeSource { members, bytes, .. } = &self.source;
+        Some(OpenedWords::Note(format!("'{}': {}, {bytes} bytes", self.name, members.words())))
+    }
+
+    fn cached_fraction(&self) -> Option<f64> {
+        HeldStripe::cached_fraction(self)
+    }
+
     fn told(&self) -> Option<(&Meta, &Attributes)> {
         Some((&self.meta, &self.attributes))
     }

@@ -32,15 +32,14 @@ pub(crate) enum NamedWork {
     Names(NamedGroup),
 }
 
-/// Whether it goes to a name in a folder: a file, or what is never read. Written where it is, measured, or read from
-/// elsewhere it is a place of its own.
+/// Whether it goes to a name in a folder: a file, or what is never read. Measured it is a place of its own.
 pub(crate) fn is_name(item: &Item, options: &Options) -> bool {
-    let is_place = options.durability.inplace || options.measuring.rehearsal_bytes.is_some();
+    let is_place = options.measuring.rehearsal_bytes.is_some();
     let is_file = item.meta.is_some_and(|meta| meta.kind == FileKind::Regular);
     match (&item.source, &item.target) {
         _ if item.is_left_out => false,
         (_, Target::Entry(_)) => true,
-        (Place::Path(_), Target::File(at)) => {
+        (Place::Path(_) | Place::Remote(_) | Place::Web(_) | Place::Stripe(_), Target::File(at)) => {
             is_file && !is_place && !matches!(at.folder(), Ok(Folder::Sim(_)))
         }
         _ => false,
@@ -52,17 +51,16 @@ pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<NamedWork> {
     let mut works = Vec::with_capacity(items.len());
     let (by_link, mut groups) = (files_by_link(&items, options), HashMap::new());
     for item in items {
-        let place = is_name(&item, options).then(|| folders_of(&item)).flatten();
-        let Some((source, target)) = place else {
+        if !is_name(&item, options) {
             works.push(NamedWork::Item(Box::new(item)));
             continue;
-        };
-        let named = named(item, &by_link, options);
-        let group = target.and_then(|target| groups.get(&(source.clone(), target)).copied());
+        }
+        let (folders, named) = (folders_of(&item), named(item, &by_link, options));
+        let group = folders.as_ref().and_then(|folders| groups.get(folders).copied());
         match group.map(|group: usize| &mut works[group]) {
             Some(NamedWork::Names(group)) => group.push(named),
             _ => {
-                target.and_then(|target| groups.insert((source, target), works.len()));
+                folders.and_then(|folders| groups.insert(folders, works.len()));
                 works.push(NamedWork::Names(vec![named]));
             }
         }
@@ -70,15 +68,17 @@ pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<NamedWork> {
     works
 }
 
-/// The path of the folder that holds it and, where it is open, which folder it goes to.
-fn folders_of(item: &Item) -> Option<(PathBuf, Option<usize>)> {
-    let (from, at) = (item.source.path()?, place_of(item)?);
-    let target = match at.folder() {
-        // Another host knows a link by its place alone.
-        Ok(Folder::Os(folder)) if item.source.local_path().is_some() => Some(Arc::as_ptr(folder).addr()),
+/// The path of the folder that holds it, and which open folder it goes to. `None` of what is a group of its own.
+fn folders_of(item: &Item) -> Option<(PathBuf, usize)> {
+    if !matches!(item.source, Place::Path(_) | Place::Remote(_)) {
+        return None;
+    }
+    match (item.source.path(), place_of(item)?.folder()) {
+        (Some(from), Ok(Folder::Os(folder))) => {
+            Some((folder_of(from).to_path_buf(), Arc::as_ptr(folder).addr()))
+        }
         _ => None,
-    };
-    Some((folder_of(from).to_path_buf(), target))
+    }
 }
 
 fn place_of(item: &Item) -> Option<&PathAt> {
@@ -118,6 +118,7 @@ fn files_by_link(items: &[Item], options: &Options) -> HashMap<FileId, u64> {
     files
 }
 
+/// Numbers of another host tell nothing here.
 fn file_of(item: &Item) -> Option<FileId> {
-    item.meta.as_ref().map(id)
+    item.meta.as_ref().filter(|_| item.source.local_path().is_some()).map(id)
 }

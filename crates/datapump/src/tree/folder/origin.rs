@@ -3,6 +3,7 @@
 //! Must not know: what is done with the answers, how another host is asked.
 
 pub(crate) mod folder_way;
+pub(crate) mod lone_source;
 pub(crate) mod remote_facts;
 pub(crate) mod source_host;
 
@@ -305,6 +306,11 @@ impl Origin {
             }
             (told, _) => Name { told, ..name.clone() },
         }
+    }
+
+    /// Whether its file comes in one stream, and not a second time.
+    pub(crate) fn is_read_once(&self) -> bool {
+        matches!(self, Origin::There(folder) if folder.is_read_once())
     }
 
     /// `statfs(2)` type of its file system; 0 for that of another host.

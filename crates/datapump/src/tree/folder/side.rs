@@ -24,7 +24,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::setup::budget::Charge;
 use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
-use crate::tree::folder::origin::source_host::RemoteOrigin;
+use crate::tree::folder::origin::source_host::{RemoteOrigin, SourceHost};
 use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{Meta, file_meta, magic, names};
 use datapump_files::followed::{FollowLinks, GivenNames, OriginFolder, own_name};
@@ -247,20 +247,27 @@ impl FolderSide {
         self
     }
 
+    fn host(&self) -> Option<&dyn SourceHost> {
+        match &self.place {
+            SidePlace::Here { .. } => None,
+            SidePlace::There(folder) => folder.host(),
+        }
+    }
+
     /// Memory kept for a folder of another host is charged to the session's part, and given back when dropped. `None`
     /// of a folder of this host.
     pub(crate) fn charge_there(&self, bytes: usize) -> Result<Option<Charge>, Problem> {
-        let SidePlace::There(folder) = &self.place else { return Ok(None) };
-        folder.host().charge(bytes).map(Some).map_err(|over| over.problem(&self.path()))
+        let Some(host) = self.host() else { return Ok(None) };
+        host.charge(bytes).map(Some).map_err(|over| over.problem(&self.path()))
     }
 
     /// Charges memory that can be had otherwise: only if so much more may be charged besides.
     pub(crate) fn charge_beside(&self, bytes: usize, besides: usize) -> Result<Option<Charge>, Problem> {
-        let SidePlace::There(folder) = &self.place else { return Ok(None) };
+        let Some(host) = self.host() else { return Ok(None) };
         if besides == 0 {
             return self.charge_there(bytes);
         }
-        let charged = folder.host().charge_beside(bytes, besides);
+        let charged = host.charge_beside(bytes, besides);
         charged.map(Some).map_err(|over| over.problem(&self.path()))
     }
 

@@ -39,6 +39,7 @@ pub(crate) enum Met {
 }
 
 /// A name that may be one of several of its file, which is open if it is copied; `is_in_the_way`: a folder is in its place.
+/// Written in place, each name is a file of its own.
 pub(crate) fn meet(
     shared: &Shared<'_>,
     entry: &TreeEntry,
@@ -46,7 +47,8 @@ pub(crate) fn meet(
     held: Option<&Held>,
     is_in_the_way: bool,
 ) -> Result<Met, Problem> {
-    if meta.links < 2 || !shared.settings.options.attributes.keep.links {
+    let options = shared.settings.options;
+    if meta.links < 2 || !options.attributes.keep.links || options.durability.inplace {
         return Ok(Met::First(None));
     }
     let meta = &with_identity(shared, entry, meta, held)?;
@@ -396,31 +398,4 @@ fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
     names::rename(to, &temporary, to, name).inspect_err(|_| {
         let _ = names::remove(to, &temporary, false);
     })
-}
-
-/// Makes a name of no tree a link; false where that cannot be had and the file is copied.
-pub(crate) fn link_file(
-    shared: &Shared<'_>,
-    held: &File,
-    (to, name): (&File, &OsStr),
-    path: &Path,
-) -> Result<bool, Problem> {
-    let taken = |meta| TakenName::linked(shared, (to, name), held, meta);
-    let linked =
-        backup::of_new_file(shared, taken(None), || Errno::EEXIST, || names::link_in(held, to, name));
-    let linked = match linked {
-        Err(Errno::EEXIST) => {
-            let meta = file_meta(held).ok();
-            let link =
-                || replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, path, errno.0));
-            let linked = backup::of_file(shared, taken(meta.as_ref()), path, link);
-            linked.map_err(|problem| errno_of(&problem))
-        }
-        linked => linked,
-    };
-    match linked {
-        Ok(()) => Ok(true),
-        Err(errno) if names::is_unlinkable(errno) => Ok(false),
-        Err(errno) => Err(Problem::system(Operation::Link, path, errno.0)),
-    }
 }

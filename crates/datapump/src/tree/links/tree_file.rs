@@ -4,7 +4,6 @@
 
 use crate::file::owned::{Owned, PlaceInTree};
 use crate::report::change::Change;
-use crate::target::Item;
 use crate::tree::folder::directory::Directory;
 use crate::tree::links::{FileState, TreeEntry};
 
@@ -71,8 +70,4 @@ impl TreeFile {
 pub(crate) struct NamedFile {
     /// The change to report when it is done.
     pub(crate) change: Option<Box<Change>>,
-    /// The first of its names, if it has others.
-    pub(crate) first_name: Option<Item>,
-    /// What is copied if it is compared and differs.
-    pub(crate) compared: Option<Item>,
 }

@@ -26,7 +26,13 @@ impl SourceRoot {
     pub(crate) fn of(origin: &Origin, meta: &Meta) -> SourceRoot {
         match origin {
             Origin::Here(folder) => SourceRoot::here(&folder.file),
-            Origin::There(folder) => SourceRoot::there(folder.host(), meta),
+            Origin::There(folder) => match folder.host() {
+                Some(host) => SourceRoot::there(host, meta),
+                // What lies in no folder has no list.
+                None => {
+                    SourceRoot { root: RootId { inode: 0, born_ns: 0, file_system: 0 }, host: 0, life: 0 }
+                }
+            },
         }
     }
 

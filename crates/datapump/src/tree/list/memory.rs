@@ -19,12 +19,11 @@ use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::list_file;
-use crate::tree::rules::decide::Action;
 use datapump_core::name::{NameOptions, Ours, Unverified};
 use datapump_files::commit::put_names::PutNames;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::temporary;
-use datapump_files::disk::{Folder, Meta, PathAt, file_meta, names};
+use datapump_files::disk::{Folder, Meta, file_meta, names};
 use datapump_files::identity::FileId;
 
 /// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
@@ -39,8 +38,6 @@ pub(crate) struct Memory {
     leaves_all: bool,
     /// Names that this run and earlier ones put; none where no backups are made.
     put_names: Option<PutNames>,
-    /// Of folders that hold files that the user named: what is unverified in them.
-    of_folders: Mutex<BTreeMap<FileId, Unverified>>,
     /// Folders in which this run has its own list, or will: what was unverified by the list that existed before.
     own_lists: Mutex<BTreeMap<FileId, Option<Unverified>>>,
     /// Files at the target of which a dry run reported that their attributes would be set.
@@ -113,35 +110,6 @@ impl Memory {
         unverified.may_have_made(source, existing)
             || (self.leaves_all && is_of_copy() && !is_of_others())
             || is_leftover()
-    }
-
-    /// Whether a file that the user named is copied again because it is unverified.
-    pub(crate) fn redoes_file(
-        &self,
-        ledger: &Ledger<'_>,
-        at: &PathAt,
-        (action, source, existing): (Action, &Meta, &Meta),
-    ) -> bool {
-        let ends = || Some((at.folder().ok()?, at.name()?));
-        let is_leftover =
-            || ends().is_some_and(|(folder, name)| temporary::looks_left(folder, name, existing));
-        let unverified = if self.leaves_some { self.of_file(ledger, at) } else { Unverified::default() };
-        unverified.reaches(existing)
-            && match action {
-                Action::Leave(_) | Action::Adjust | Action::Compare => true,
-                // It may be somebody's own work. Under a name of the source may stand what was on its way to another name.
-                Action::Keep(_) => unverified.may_have_made(source, existing) || is_leftover(),
-                _ => false,
-            }
-    }
-
-    /// What is unverified in the folder of a file that the user named. Found out once.
-    pub(crate) fn of_file(&self, ledger: &Ledger<'_>, at: &PathAt) -> Unverified {
-        let (Ok(Folder::Os(folder)), Some(path)) = (at.folder(), at.path.parent()) else {
-            return Unverified::default();
-        };
-        let Some(id) = id(folder) else { return Unverified::default() };
-        *locked(&self.of_folders).entry(id).or_insert_with(|| self.in_and_above(ledger, folder, path))
     }
 
     /// What is unverified in the root of a tree: by its own list, or, where something is left alone for what it looks

@@ -163,7 +163,7 @@ pub(crate) fn check_views(items: &[Item], options: &Options) -> Result<(), Probl
         return Ok(());
     }
     let mut seen = HashSet::new();
-    for item in items.iter().flat_map(Item::names).filter(|item| !item.is_left_out) {
+    for item in items.iter().filter(|item| !item.is_left_out) {
         let Some(path) = item.source.local_path() else { continue };
         let (Target::File(at) | Target::Entry(at) | Target::Tree(at)) = &item.target else { continue };
         let from = if item.is_tree() { path } else { folder_of(path) };

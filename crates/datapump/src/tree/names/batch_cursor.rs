@@ -76,6 +76,11 @@ impl BatchCursor {
         self.target.clone()
     }
 
+    /// Whether existing files are written where they are: those of names that the user gave.
+    pub(crate) fn is_in_place(&self, shared: &Shared<'_>) -> bool {
+        shared.settings.options.durability.inplace && self.directory.root.is_named()
+    }
+
     pub(crate) fn source(&self) -> &Origin {
         &self.source
     }

@@ -76,7 +76,7 @@ impl BatchCursor {
         (finish, against): (Finish, Against),
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
-        let traits = self.directory.traits;
+        let traits = self.traits_of(&one, &meta);
         // Files that the kernel makes up as they are read have no size that tells.
         let is_read_to_end = traits.made_up || sizes::goes_on_in(&one, &meta, traits.source_magic, &path)?;
         let ranges =
@@ -84,7 +84,7 @@ impl BatchCursor {
         let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, &path, errno.0))?;
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
         let how = copy_method::decide(&facts, shared.settings.options);
-        let watched = !self.directory.traits.made_up;
+        let watched = !traits.made_up && !one.is_read_once();
         let folder = self.source().folder_of(&name.name);
         let original = Original { folder, watched, ..Original::new(path.clone(), (one, meta, look)) };
         let opened = Opened::file(original, ranges);

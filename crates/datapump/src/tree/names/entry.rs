@@ -14,6 +14,7 @@ use crate::file::finish;
 use crate::file::task::Task;
 use crate::open::confidential;
 use crate::open::copy_method::{self, Facts, How};
+use crate::open::elsewhere::report_opened;
 use crate::open::held::{Held, Original};
 use crate::open::opened::Opened;
 use crate::open::resumed;
@@ -30,9 +31,10 @@ use crate::tree::links::tree_file::TreeFile;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::rules::findings;
 use crate::tree::{Shared, Work};
-use datapump_engine::Handle;
+use datapump_engine::{Errno, Handle};
 use datapump_files::commit::{Before, FinalName, StagedFile};
-use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, kind};
+use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, kind, names};
+use datapump_files::holes::ByteRanges;
 use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::resume::ResumeRequest;
 
@@ -113,6 +115,7 @@ impl BatchCursor {
             return Err(Problem::new(Class::Changed, Operation::Open, &path, words));
         }
         let look = self.look(now_ns, &held, &meta);
+        held.elsewhere().inspect(|file| report_opened(shared, &***file));
         Ok((held, meta, look))
     }
 
@@ -142,12 +145,17 @@ impl BatchCursor {
         } else {
             sizes::ranges(shared, (&held, &meta), traits.source_magic, &source_path)?
         };
+        let ranges = match shared.settings.pieces {
+            Some(pieces) => Some(pieces.to_vec()),
+            None => ranges.map(|ranges| self.ranges_to_write(shared, name, ranges, &meta)),
+        };
         let small = meta.size_bytes <= u64::from(shared.settings.shape.request_bytes);
         let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
         let how = copy_method::decide(&facts, shared.settings.options);
-        let watched = !traits.made_up;
+        let watched = !traits.made_up && !held.is_read_once();
         let (folder, found) = (self.source.folder_of(&name.name), (held, meta, look));
-        let original = Original { folder, watched, ..Original::new(source_path.clone(), found) };
+        let original = Original::new(source_path.clone(), found).with_lasting_time();
+        let original = Original { folder, watched, ..original };
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
         self.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
@@ -165,11 +173,32 @@ impl BatchCursor {
         let ends = ends.inspect_err(|problem| landing.give_up(shared, problem))?;
         let (finish, owned) = (landing.into_finish(), tree_file.into_owned());
         let task = open::task(shared, (source_path, target_path), ends, finish, owned);
+        if shared.settings.pieces.is_some() {
+            task.keep_length()?;
+        }
         Ok((Arc::new(task), how))
     }
 
+    /// The ranges of the source, and those that an existing file has where it is written in place.
+    fn ranges_to_write(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        ranges: ByteRanges,
+        meta: &Meta,
+    ) -> ByteRanges {
+        if !self.is_in_place(shared) {
+            return ranges;
+        }
+        let existing = self.target().ok().map(|target| names::open_source(target, &name.name, true));
+        match existing {
+            None | Some(Err(Errno::ENOENT)) => ranges,
+            Some(existing) => sizes::with_existing(shared, ranges, existing.map(Handle::Os).ok(), meta),
+        }
+    }
+
     /// What holds for the files of the folder, or for one that a link leads to elsewhere.
-    fn traits_of(&self, held: &Held, meta: &Meta) -> Traits {
+    pub(super) fn traits_of(&self, held: &Held, meta: &Meta) -> Traits {
         let traits = self.directory.traits;
         let Held::Here(handle) = held else { return traits };
         if meta.device == self.directory.source.meta.device {
@@ -193,13 +222,13 @@ impl BatchCursor {
             cached: match held {
                 _ if small => Some(1.0),
                 Held::Here(handle) => handle.cached_fraction(meta.size_bytes),
-                Held::There(_) => None,
+                Held::There(file) => file.cached_fraction(),
             },
-            source_is_file: true,
+            source_is_file: !held.is_read_once(),
             sink_is_file: true,
             bytes_are_looked_at: shared.settings.hashes || shared.settings.compares || held.here().is_none(),
             same_file_system: traits.same_file_system,
-            whole_file: !traits.made_up,
+            whole_file: !traits.made_up && !held.is_read_once(),
             in_order: shared.settings.in_order.is_some(),
             synced_alone: shared.settings.options.durability.sync == Sync::Each
                 || meta.size_bytes >= SYNCED_MIN_BYTES,
@@ -237,17 +266,20 @@ impl BatchCursor {
         let mode = meta.mode & 0o777 | WRITABLE;
         let siblings = Beside { directory: &self.directory, source: meta };
         let device = || self.directory.target.as_ref().map(|target| target.meta.device);
-        if let Some(takes) = shared.settings.in_order_on(device) {
+        let exists = || names::metadata(target, name).is_ok();
+        if let Some(takes) = confidential::in_order_at(shared, device, exists) {
             let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
-            let stays_open =
-                |existing: &Handle| confidential::cannot_be_closed(existing, Some(original), keep);
-            return StagedFile::in_order(at, before, takes, &stays_open, &siblings);
+            return confidential::in_order(shared, at, (before, takes), Some(original), &siblings);
         }
         // Another pump that copies to the name that the user gave finds the temporary file and leaves it alone; what
         // takes the name meanwhile is replaced.
         if self.directory.root.is_named() {
             let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
-            return StagedFile::checked(at, Before::Anything, wish, &siblings);
+            return if shared.settings.options.durability.inplace {
+                confidential::in_place(shared, at, Some(original), &siblings)
+            } else {
+                StagedFile::checked(at, Before::Anything, wish, &siblings)
+            };
         }
         // A name that replaces another is a temporary one for a moment.
         let keeps_names = self.directory.traits.append_only() && before == Before::Anything;

@@ -1,21 +1,22 @@
-//! A source that the user named becomes work: a file, an entry beside others, or the root of a tree.
+//! A source that the user named and that is no name of a folder becomes work: the root of a tree, a stream, a device.
 //!
 //! Must not know: how blocks are moved, command lines.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use crate::problem::{Problem, shown_path};
-use crate::target::existing;
-use crate::target::existing::{FileNext, early_places};
+use crate::problem::{Operation, Problem, shown_path};
+use crate::report::change::{Change, ChangeKind};
 use crate::target::guard::claims::ClaimedName;
-use crate::target::{Item, Target, check_target_folder, open_item, other_names};
+use crate::target::{Item, Target, check_target_folder, open_item};
 use crate::tree::Shared;
 use crate::tree::folder::begin_tree;
+use crate::tree::rules::{findings, update_existing};
+use datapump_core::name::{KnownFacts, LeaveReason, NameAction, NameMachine, NameStep, SkipReason};
 use datapump_core::verdict::Waits;
 use datapump_engine::Errno;
 use datapump_files::commit::partial;
-use datapump_files::disk::PathAt;
+use datapump_files::disk::{FileKind, Folder, Meta, PathAt};
 
 /// Opens what the user named: a file, or the root of a tree.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
@@ -23,12 +24,10 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         let name = item.source.path().and_then(Path::file_name).unwrap_or_default();
         return shared.ledger.leave_out(&format!("'{}' {}", item.source, partial::why_skipped(name)));
     }
-    if let Some((to, why)) = passed_by(shared, item) {
+    if let Some(to) = absent_folder(shared, item) {
+        let why = update_existing::why_skipped(SkipReason::NotExisting).unwrap_or_default();
         shared.ledger.note(|| format!("'{}': not changed: {why}", shown_path(&to.path)));
-        if item.is_tree() {
-            shared.trees.walked(&shared.ledger.watch);
-        }
-        return;
+        return shared.trees.walked(&shared.ledger.watch);
     }
     if !is_unclaimed(shared, item) {
         if item.is_tree() {
@@ -60,61 +59,87 @@ pub(crate) fn is_unclaimed(shared: &Shared<'_>, item: &Item) -> bool {
     claims.check(&own, rules, path).map_err(|problem| shared.ledger.report(problem)).is_ok()
 }
 
-/// A folder that is none of those that are asked for. What cannot be looked at stands there.
-fn passed_by<'item>(shared: &Shared<'_>, item: &'item Item) -> Option<(&'item PathAt, &'static str)> {
+/// The place of a folder that does not exist, where only existing ones are asked for. What cannot be looked at exists.
+fn absent_folder<'item>(shared: &Shared<'_>, item: &'item Item) -> Option<&'item PathAt> {
     let Target::Tree(to) = &item.target else { return None };
-    if shared.settings.compares || !shared.trees.rules.passes_some() {
-        return None;
-    }
-    let stands = to.metadata_of_name() != Err(Errno::ENOENT);
-    Some((to, shared.trees.rules.passed_by(item.meta.as_ref(), stands)?))
+    let is_asked = shared.trees.flags.existing && !shared.settings.compares;
+    (is_asked && to.metadata_of_name() == Err(Errno::ENOENT)).then_some(to)
 }
 
-/// Opens a file that the user named, under the first of its names, unless what stands at its target stays.
+/// Opens what the user named and is no name of a folder, unless the existing entry at its target stays. A run finds out
+/// when it opens the folder of the target whether that exists; a dry run opens none.
 fn open_file(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
-    if let Err(problem) = early_places::open_early(shared, item) {
-        return shared.ledger.report(problem);
-    }
-    if item.other_names.is_empty() || item.differs {
-        return open_one(shared, waits, item);
-    }
-    other_names::parted(shared, item).iter().for_each(|item| open_one(shared, waits, item));
+    let options = shared.settings.options;
+    let done = match next_step(shared, item) {
+        Ok(ItemStep::Leave(at, action)) => {
+            leave(shared, item, at, action);
+            Ok(())
+        }
+        Ok(ItemStep::Copy(change)) if options.dry_run => {
+            check_target_folder(item, options).map(|()| shared.ledger.tell(change))
+        }
+        Ok(ItemStep::Copy(change)) => {
+            open_item::open_item(shared, waits, item, change);
+            Ok(())
+        }
+        Err(problem) => Err(problem),
+    };
+    done.unwrap_or_else(|problem| shared.ledger.report(problem));
 }
 
-/// The work that is left for a file. A run finds out when it opens the folder of the target whether that is there; a
-/// dry run opens none.
-fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem> {
-    let next = existing::next(shared, item)?;
-    if matches!(next, FileNext::Copy(_)) && shared.settings.options.dry_run {
-        check_target_folder(item, shared.settings.options)?;
-    }
-    Ok(next)
+/// The step that is left for an item.
+enum ItemStep<'item> {
+    /// It is copied; the change to report then.
+    Copy(Option<Box<Change>>),
+    /// Nothing: the entry at this place stays, or is none of those that are asked for.
+    Leave(&'item PathAt, NameAction),
 }
 
-fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
-    match next(shared, item) {
-        Ok(FileNext::Copy(change)) if shared.settings.options.dry_run => {
-            shared.ledger.tell(change);
-            other_names::link_others(shared, item, None);
-        }
-        Ok(FileNext::Compare(back)) => {
-            let compared = item.target.at().cloned().map_or(Target::Null, Target::Compare);
-            open_item::open_item(
-                shared,
-                waits,
-                &Item { target: compared, ..item.clone() },
-                FileNext::Compare(back),
-            );
-        }
-        Ok(FileNext::Stands(there)) => existing::stays(shared, item, &there),
-        Ok(FileNext::PassedBy) => {
-            existing::pass_by(shared, item);
-            other_names::apart(shared, item);
-        }
-        Ok(next) => open_item::open_item(shared, waits, item, next),
-        Err(problem) => {
-            shared.ledger.report(problem);
-            other_names::apart(shared, item);
-        }
+/// What the name machine says of an item. Of a stream or a device, which has neither size nor time, no more is asked than
+/// whether something exists.
+fn next_step<'item>(shared: &Shared<'_>, item: &'item Item) -> Result<ItemStep<'item>, Problem> {
+    let (Target::File(at) | Target::Special(at) | Target::Device(at)) = &item.target else {
+        return Ok(ItemStep::Copy(None));
+    };
+    let flags = &shared.trees.flags;
+    let is_asked = flags.leaves_some() || flags.skips_some() || shared.settings.itemizes();
+    if shared.settings.compares || !is_asked {
+        return Ok(ItemStep::Copy(None));
     }
+    let existing = match at.metadata() {
+        Ok(existing) => Some(existing),
+        Err(Errno::ENOENT) => None,
+        Err(errno) => return Err(Problem::system(Operation::LookAt, &at.path, errno.0)),
+    };
+    let stream = Meta { kind: FileKind::Fifo, ..Meta::nothing() };
+    let source = item.meta.filter(|meta| meta.kind == FileKind::Regular).unwrap_or(stream);
+    let facts = KnownFacts { existing: Some(existing), ..KnownFacts::of_two_files(&source, &source) };
+    Ok(match NameMachine::with_facts(flags, facts).poll() {
+        NameStep::Perform(action @ (NameAction::Skip(_) | NameAction::Leave(_))) => {
+            ItemStep::Leave(at, action)
+        }
+        _ => ItemStep::Copy(findings::change_of_item(shared, item, ChangeKind::Copy, existing.as_ref())),
+    })
+}
+
+/// Counts an item as dealt with.
+fn leave(shared: &Shared<'_>, item: &Item, at: &PathAt, action: NameAction) {
+    let why = match action {
+        NameAction::Leave(reason) => {
+            if let (Ok(Folder::Os(folder)), Some(name)) = (at.folder(), at.name()) {
+                shared.trees.memory.note_right(folder, name);
+            }
+            shared.ledger.tally().files_unchanged += 1;
+            if matches!(reason, LeaveReason::Exists | LeaveReason::Newer) {
+                shared.ledger.count_kept(shared.trees.flags.newer_by_ns().is_some());
+            }
+            update_existing::why_left(reason)
+        }
+        NameAction::Skip(reason) => update_existing::why_skipped(reason).unwrap_or_default(),
+        _ => unreachable!("nothing else leaves an entry"),
+    };
+    shared.ledger.note(|| format!("'{}': not changed: {why}", shown_path(&at.path)));
+    shared.ledger.tally().files_left += 1;
+    shared.ledger.watch.add_present(1, 0);
+    shared.ledger.watch.skipped(item.bytes().unwrap_or(0));
 }

@@ -337,6 +337,14 @@ impl NameWork<'_> {
             }
             NameAction::CountMissing => self.count_missing().and(ENDED),
             NameAction::Verify => cursor.compare(shared, waits, name).map(Done::Ended),
+            NameAction::CompareExisting if cursor.source.is_read_once() => {
+                self.machine.facts.content = Content::Other;
+                Ok(Done::GoesOn)
+            }
+            NameAction::CompareOlder if cursor.source.is_read_once() => {
+                self.machine.facts.older_content = Content::Other;
+                Ok(Done::GoesOn)
+            }
             NameAction::CompareExisting => {
                 let existing = cursor.open_there(&name.name)?;
                 cursor.check(shared, waits, name, (existing, Against::Target)).map(Done::Ended)
@@ -445,16 +453,13 @@ impl NameWork<'_> {
 
     fn skip(&self, reason: SkipReason) -> Result<(), Problem> {
         let (shared, cursor, name) = (self.shared, self.cursor, self.name);
-        let leave = |why| update_existing::tell_kept(shared, &self.entry(), why);
-        match reason {
-            SkipReason::Excluded => {
-                let kind = self.machine.facts.kind.unwrap_or(FileKind::Regular);
-                return cursor.check_excluded_link(shared, name, kind);
-            }
-            SkipReason::TooLarge => leave("it is larger than --max-size"),
-            SkipReason::TooSmall => leave("it is smaller than --min-size"),
-            SkipReason::NotExisting => leave("does not exist at the target (--existing)"),
-            _ => left_out::report(shared, &cursor.source_path(&name.name), reason),
+        if reason == SkipReason::Excluded {
+            let kind = self.machine.facts.kind.unwrap_or(FileKind::Regular);
+            return cursor.check_excluded_link(shared, name, kind);
+        }
+        match update_existing::why_skipped(reason) {
+            Some(why) => update_existing::tell_kept(shared, &self.entry(), why),
+            None => left_out::report(shared, &cursor.source_path(&name.name), reason),
         }
         self.meta.iter().for_each(|meta| shared.skip_named(&cursor.directory.root, meta));
         Ok(())
@@ -462,19 +467,14 @@ impl NameWork<'_> {
 
     fn leave(&mut self, reason: LeaveReason) -> Result<(), Problem> {
         let (shared, entry) = (self.shared, self.entry());
-        let why = match reason {
-            LeaveReason::Exists => "exists at the target",
-            LeaveReason::Newer => "the target is newer",
-            LeaveReason::EqualInTime => "equal in size and time",
-            LeaveReason::EqualInContent => "equal in content",
-            LeaveReason::Same => "the same",
-            LeaveReason::OwnInode => "it is the source itself",
-            LeaveReason::HasSource => return Ok(()),
-            LeaveReason::Ours => {
-                let both = self.both()?;
-                return update_existing::committed(shared, &entry, (&both.0, &both.1));
-            }
-        };
+        if reason == LeaveReason::HasSource {
+            return Ok(());
+        }
+        let why = update_existing::why_left(reason);
+        if reason == LeaveReason::Ours {
+            let both = self.both()?;
+            return update_existing::committed(shared, &entry, (&both.0, &both.1));
+        }
         if self.machine.facts.kind == Some(FileKind::Folder) {
             update_existing::tell_kept(shared, &entry, why);
             return Ok(());
@@ -538,7 +538,9 @@ impl NameWork<'_> {
         let change = findings::change(shared, directory, ChangeKind::Copy, name, &meta, existing.as_ref());
         let Some(OpenedFile { held, look }) = self.open.take() else {
             // Of a free name the look before has reported what the folder refuses.
-            if let Some(target) = cursor.target.as_ref().filter(|_| replaces || directory.root.is_named()) {
+            let is_new = replaces || directory.root.is_named();
+            let is_new = is_new && !(replaces && cursor.is_in_place(shared));
+            if let Some(target) = cursor.target.as_ref().filter(|_| is_new) {
                 let (above, path) = (&directory.traits.target_flags, cursor.target_path(&name.name));
                 final_name::check_name(target, above, &name.name, &path)?;
             }

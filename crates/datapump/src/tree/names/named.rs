@@ -9,22 +9,26 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datapump_core::verdict::Waits;
 use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
 
+use crate::open::elsewhere::SourceOpener;
+use crate::place::{Place, Remote};
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Sync;
-use crate::target::listed::Name;
+use crate::target::listed::{ListedEntry, Name};
 use crate::target::{Item, NamedGroup, NamedItem, Target};
 use crate::tree::finish::sync_devices;
 use crate::tree::folder::begin_tree::link_dest;
 use crate::tree::folder::directory::{Batch, Directory, Looked, NamedFolder, Traits};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::origin::Origin;
+use crate::tree::folder::origin::lone_source::LoneSource;
+use crate::tree::folder::origin::source_host::NamedPlace;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::List;
 use crate::tree::names::batch_cursor::was_replaced;
@@ -32,9 +36,12 @@ use crate::tree::names::items::is_unclaimed;
 use crate::tree::root::{NamedRoot, Root};
 use crate::tree::{Shared, Work};
 use datapump_engine::Errno;
-use datapump_files::disk::{self, FileKind, Folder, PathAt, file_meta, folder_of, kind, names};
+use datapump_files::disk::{self, FileKind, Folder, Meta, PathAt, file_meta, folder_of, kind, names};
 use datapump_files::followed::GivenName;
 use datapump_files::identity::id;
+
+/// Files of another host that are opened together: half of the places that the other side keeps open.
+const TOGETHER: usize = 32;
 
 /// Puts up the names of a group, or reports of each why that cannot be.
 pub(crate) fn begin(shared: &Shared<'_>, group: &NamedGroup) {
@@ -81,7 +88,7 @@ enum NotBegun {
 
 impl NotBegun {
     fn problem_of(&self, item: &Item) -> Problem {
-        let from = item.source.path().unwrap_or("".as_ref());
+        let from = &shown_source(item);
         match (self, &item.target) {
             (NotBegun::Source(errno), _) => Problem::system(Operation::Open, from, errno.0),
             (NotBegun::Target(errno), Target::Entry(at)) => {
@@ -132,7 +139,8 @@ fn directory(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<Directory>, 
     }
     let target_path = (shown_folder_of(&at.path), target_meta.as_ref());
     let mut root = Root::new(&source.meta, target_path, List::begun(None));
-    root.named = Some(NamedRoot { is_alone: is_alone(shared) });
+    let is_lone = matches!(first.source, Place::Web(_) | Place::Stripe(_));
+    root.named = Some(NamedRoot { is_alone: is_alone(shared), is_lone });
     root.shares_target = shared.trees.targets_overlap;
     root.number = first.number;
     let link_dest = target.map(|target| target.link_dest).unwrap_or_default();
@@ -149,25 +157,27 @@ fn is_alone(shared: &Shared<'_>) -> bool {
     !shared.settings.has_trees && shared.settings.names_wanted == 1
 }
 
-/// The folder of the source, which is known by its names alone. Of another host a link alone comes so.
+/// The folder of the source, which is known by its names alone; of another host by the places that they are.
 fn source_of(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<FolderSide>, NotBegun> {
     let first = &group[0].item;
-    let from = first.source.path().expect("a name lies in a folder");
-    let path = shown_folder_of(from);
-    let source = match &shared.remote_host {
-        Some(remote_host) if first.source.local_path().is_none() => Arc::clone(remote_host)
-            .folder_of_link(first.number, from)
-            .map(|folder| FolderSide::remote_root(path, folder))
-            .map_err(NotBegun::Alone)?,
-        _ => {
+    let source = match (&first.source, &shared.remote_host) {
+        (Place::Remote(remote), Some(remote_host)) => {
+            let places = group.iter().filter_map(|named| place(&named.item)).collect();
+            let folder = Arc::clone(remote_host).named_places(places);
+            FolderSide::remote_root(shown_folder_of(&remote.path), folder)
+        }
+        (Place::Path(from), _) => {
             let folder = names::find_folder(folder_of(from)).map_err(NotBegun::Source)?;
-            FolderSide::root(path, folder, &shared.trees.keeper).map_err(NotBegun::Alone)?
+            FolderSide::root(shown_folder_of(from), folder, &shared.trees.keeper).map_err(NotBegun::Alone)?
+        }
+        (source, _) => {
+            let meta = first.meta.unwrap_or(Meta::nothing());
+            let lone = LoneSource::new(source.clone(), meta, SourceOpener::new(shared));
+            FolderSide::remote_root(Path::new(""), Arc::new(lone))
         }
     };
     let differs = |named: &&NamedItem| {
-        named.follows
-            || named.links.is_some()
-            || named.item.source.path().and_then(|from| from.file_name()) != name_at(&named.item)
+        named.follows || named.links.is_some() || own_name(&named.item).as_deref() != name_at(&named.item)
     };
     let given = group.iter().filter(differs).filter_map(given);
     let given: HashMap<_, _> = given.collect();
@@ -178,8 +188,30 @@ fn name_at(item: &Item) -> Option<&OsStr> {
     place_of(item)?.name()
 }
 
+/// The name of a source in its folder; of what lies in none all that the user wrote.
+fn own_name(item: &Item) -> Option<OsString> {
+    match &item.source {
+        Place::Path(path) | Place::Remote(Remote { path, .. }) => path.file_name().map(OsStr::to_owned),
+        source => Some(source.to_string().into()),
+    }
+}
+
+/// The source, for messages.
+fn shown_source(item: &Item) -> PathBuf {
+    match &item.source {
+        Place::Path(path) | Place::Remote(Remote { path, .. }) => path.clone(),
+        source => source.to_string().into(),
+    }
+}
+
+/// What another host has under the name that it gets at the target.
+fn place(item: &Item) -> Option<(OsString, NamedPlace)> {
+    let own = own_name(item)?;
+    Some((name_at(item)?.to_owned(), NamedPlace { number: item.number, own, is_link: item.is_entry() }))
+}
+
 fn given(named: &NamedItem) -> Option<(OsString, GivenName)> {
-    let own = named.item.source.path()?.file_name()?.to_owned();
+    let own = own_name(&named.item)?;
     Some((name_at(&named.item)?.to_owned(), GivenName { own, follows: named.follows, links: named.links }))
 }
 
@@ -220,16 +252,19 @@ fn put_on_devices(shared: &Shared<'_>, target: Option<&FolderSide>) {
     }
 }
 
-/// A name as a folder lists it. What is at another host is looked at once more.
+/// A name as a folder lists it. A link of another host is looked at once more.
 fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
-    let (from, to) = (named.item.source.path().unwrap_or("".as_ref()), name_at(&named.item));
-    let to = to.or(from.file_name()).unwrap_or_default().to_owned();
+    let (from, to) = (&shown_source(&named.item), name_at(&named.item));
+    let to = to.unwrap_or_default().to_owned();
     // An entry is not followed: it may be a link to what was looked at.
     let kind = named.item.meta.filter(|_| is_file(&named.item)).map(|meta| meta.kind);
     match directory.source.origin()? {
         Origin::Here(_) => Ok(Name::here(to, kind)),
+        Origin::There(_) if let (Some(_), Some(meta)) = (kind, named.item.meta) => {
+            Ok(Name::there(to, kind, ListedEntry::of_file(meta)))
+        }
         Origin::There(folder) => {
-            let told = folder.look_at(from.file_name().unwrap_or_default(), from)?;
+            let told = folder.look_at(&to, from)?;
             match told.meta {
                 Ok(meta) if meta.kind != FileKind::Symlink => Err(was_replaced(from)),
                 _ => Ok(Name::there(to, kind, told)),
@@ -241,8 +276,9 @@ fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
 fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
     let mut names = names.into_iter();
     let walks = shared.settings.has_trees;
+    let most = if directory.source.is_here() { BATCH_NAMES } else { TOGETHER };
     let batch = || {
-        let names: Vec<Name> = names.by_ref().take(BATCH_NAMES).collect();
+        let names: Vec<Name> = names.by_ref().take(most).collect();
         (!names.is_empty()).then(|| {
             directory.hold();
             Work::Batch(Batch { directory: Arc::clone(directory), names, looked: Looked::NotYet, walks })

@@ -8,20 +8,15 @@ use crate::file::settled;
 use crate::file::task::Task;
 use crate::open::held::Original;
 use crate::problem::Problem;
-use crate::target::Item;
-use crate::target::existing;
 use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Looked};
-use crate::tree::links::tree_file::{Against, NamedFile, TreeFile};
+use crate::tree::links::tree_file::{Against, TreeFile};
 use crate::tree::rules::update_existing;
 use crate::tree::{Shared, Work};
 use datapump_files::disk::FileKind;
 
 /// A file was found equal in content to what stands at the target: only its attributes may be wrong.
 pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
-    if let Some(NamedFile { compared: Some(item), .. }) = task.kept() {
-        return existing::right_content(shared, item);
-    }
     let Some(tree_file) = task.kept::<TreeFile>() else { return Ok(()) };
     let original = task.original.as_ref();
     if tree_file.against == Against::Older {
@@ -50,10 +45,6 @@ fn come_back(shared: &Shared<'_>, (tree_file, original): (&TreeFile, Option<&Ori
 pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     if !task.fail() {
         return;
-    }
-    if let Some(NamedFile { compared: Some(item), .. }) = task.kept() {
-        let item = Item { differs: true, ..item.clone() };
-        shared.plan.add_first([Work::Item(Box::new(item))].into_iter());
     }
     if let Some(tree_file) = task.kept::<TreeFile>() {
         let looked = match tree_file.against {

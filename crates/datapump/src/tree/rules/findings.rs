@@ -109,7 +109,8 @@ pub(crate) fn change(
 /// name of the source.
 pub(crate) fn reported_path(shared: &Shared<'_>, directory: &Directory, name: &OsStr) -> PathBuf {
     let root = shared.settings.below_target(&directory.root.target_path);
-    directory.source.path_below(root).join(directory.source.own(name))
+    let is_lone = directory.root.named.is_some_and(|named| named.is_lone);
+    directory.source.path_below(root).join(if is_lone { name } else { directory.source.own(name) })
 }
 
 /// Whether a name's extended attributes or access control lists are not those at the target.

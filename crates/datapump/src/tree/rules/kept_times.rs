@@ -13,7 +13,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 
 use crate::tree::Shared;
-use crate::tree::rules::decide::Action;
 use datapump_files::attributes::all_tell_time;
 use datapump_files::commit::reserved;
 use datapump_files::disk::kind::{TimeRule, time_rule};
@@ -21,28 +20,6 @@ use datapump_files::disk::{self, Meta, kind, magic, names};
 use datapump_files::identity::tick;
 
 const SECOND_NS: i128 = 1_000_000_000;
-
-/// A file that would be replaced for its time alone is compared, if its time says nothing there; and so is one that would
-/// stay for a time behind which a change may be hidden.
-pub(crate) fn compared(
-    shared: &Shared<'_>,
-    (folder, name): (&File, &OsStr),
-    (source, there): (&Meta, &Meta),
-    source_magic: impl FnOnce() -> u64,
-    action: Action,
-) -> Action {
-    let rules = &shared.trees.rules;
-    let is_unverified = match action {
-        Action::Replace => {
-            rules.differs_in_time_alone(source, there) && says_nothing(shared, folder, (source, there))
-        }
-        Action::Leave(_) | Action::Adjust => {
-            rules.may_compare() && may_hide(shared, (folder, name), (source, there), source_magic)
-        }
-        _ => false,
-    };
-    if is_unverified { Action::Compare } else { action }
-}
 
 /// Whether the source may have changed since its copy was made, and have a time that the copy's file system tells as the
 /// one before.

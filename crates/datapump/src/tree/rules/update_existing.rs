@@ -2,7 +2,9 @@
 //!
 //! Must not know: how it was found right, how files are copied.
 
-use datapump_core::name::{Content, KnownFacts, NameAction, NameFact, NameMachine, NameStep};
+use datapump_core::name::{
+    Content, KnownFacts, LeaveReason, NameAction, NameFact, NameMachine, NameStep, SkipReason,
+};
 use datapump_engine::Errno;
 
 use crate::open::held::Original;
@@ -21,6 +23,30 @@ use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, names};
 use datapump_files::identity::id;
+
+/// Why an existing entry is left, in words.
+pub(crate) fn why_left(reason: LeaveReason) -> &'static str {
+    match reason {
+        LeaveReason::Exists => "exists at the target",
+        LeaveReason::Newer => "the target is newer",
+        LeaveReason::EqualInTime => "equal in size and time",
+        LeaveReason::EqualInContent => "equal in content",
+        LeaveReason::Same => "the same",
+        LeaveReason::OwnInode => "it is the source itself",
+        LeaveReason::HasSource => "the source has it, too",
+        LeaveReason::Ours => "copied by the run that was cut",
+    }
+}
+
+/// Why a name is skipped for its size, or because nothing exists, in words.
+pub(crate) fn why_skipped(reason: SkipReason) -> Option<&'static str> {
+    match reason {
+        SkipReason::TooLarge => Some("it is larger than --max-size"),
+        SkipReason::TooSmall => Some("it is smaller than --min-size"),
+        SkipReason::NotExisting => Some("does not exist at the target (--existing)"),
+        _ => None,
+    }
+}
 
 /// What stands at the target stays, whatever it is.
 pub(crate) fn tell_kept(shared: &Shared<'_>, entry: &TreeEntry, why: &str) {
@@ -82,7 +108,7 @@ pub(crate) fn committed(
     entry: &TreeEntry,
     (meta, there): (&Meta, &Meta),
 ) -> Result<(), Problem> {
-    tell_kept(shared, entry, "copied by the run that was cut");
+    tell_kept(shared, entry, why_left(LeaveReason::Ours));
     let (flags, source) = (&shared.trees.flags, shared.settings.options.attributes.keep.given.of(meta));
     let is_right = flags.is_time_right(&source, there) && flags.is_owner_right(&source, there);
     if !is_right && !shared.settings.options.dry_run {
@@ -164,12 +190,8 @@ pub(crate) fn read_name(entry: &TreeEntry, original: &Original) -> Name {
     // Which of several names it is was reported when it was found.
     let Meta { generation, handle, .. } = original.meta;
     let told = held.here().is_none().then(|| ListedEntry {
-        meta: Ok(Meta { generation, handle, ..*latest }),
-        points_to: None,
         attributes: held.told().map(|told| told.1.clone()),
-        is_partial: false,
-        follows: None,
-        _charge: None,
+        ..ListedEntry::of_file(Meta { generation, handle, ..*latest })
     });
     Name { told: told.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
 }
@@ -194,7 +216,7 @@ pub(crate) fn has_right_content(
     }
     match machine.poll() {
         NameStep::Perform(NameAction::Leave(_)) => {
-            left(shared, entry, (meta, &existing), "equal in content")?;
+            left(shared, entry, (meta, &existing), why_left(LeaveReason::EqualInContent))?;
         }
         NameStep::Perform(NameAction::SetAttributes) => adjust(shared, (entry, &name), meta, &existing)?,
         _ => return Ok(false),

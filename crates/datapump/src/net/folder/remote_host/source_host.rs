@@ -2,6 +2,7 @@
 //!
 //! Must not know: how requests are sent, what is done with the answers.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use datapump_transport::{CancelToken, Channel, ConnectionStats, NetFault};
 
+use super::named_places::PlacesByName;
 use super::{OpenedEarly, RemoteFile, RemoteFolder, RemoteHost, SmallFile, TripCounter};
 use crate::open::held::Attributes;
 use crate::open::held::{Elsewhere, Held};
@@ -18,7 +20,7 @@ use crate::setup::budget::{Charge, OverBudget};
 use crate::target::listed::{ListedEntry, Name};
 use crate::tree::folder::origin::SmallRead;
 use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
-use crate::tree::folder::origin::source_host::{EarlyFiles, RemoteOrigin, SourceHost};
+use crate::tree::folder::origin::source_host::{EarlyFiles, NamedPlace, RemoteOrigin, SourceHost};
 use crate::tree::folder::visited::{FolderKey, FolderStep};
 use datapump_core::selection::ListStep;
 use datapump_files::disk::{FileKind, Meta};
@@ -90,10 +92,6 @@ impl SourceHost for RemoteHost {
         RemoteHost::read_ahead(self, places, request);
     }
 
-    fn brings_places(&self) -> bool {
-        RemoteHost::brings_places(self)
-    }
-
     fn charge(&self, bytes: usize) -> Result<Charge, OverBudget> {
         RemoteHost::charge(self, bytes)
     }
@@ -122,24 +120,12 @@ impl SourceHost for RemoteHost {
         Ok(RemoteHost::root(&self, place, path)?)
     }
 
-    fn folder_of_link(
-        self: Arc<RemoteHost>,
-        place: u32,
-        path: &Path,
-    ) -> Result<Arc<dyn RemoteOrigin>, Problem> {
-        Ok(RemoteFolder::of_link(&self, place, path)?)
+    fn named_places(self: Arc<RemoteHost>, places: HashMap<OsString, NamedPlace>) -> Arc<dyn RemoteOrigin> {
+        Arc::new(PlacesByName::new(self, places))
     }
 
     fn open_place(self: Arc<RemoteHost>, place: u32, path: &Path) -> Result<Arc<dyn Elsewhere>, Problem> {
         Ok(Arc::new(RemoteHost::open_place(&self, place, path)?))
-    }
-
-    fn open_places(
-        self: Arc<RemoteHost>,
-        places: Vec<u32>,
-        tell: &mut dyn FnMut(u32, Arc<dyn Elsewhere>),
-    ) -> Result<(), Problem> {
-        self.open_together(places, tell)
     }
 }
 
@@ -150,8 +136,8 @@ impl RemoteOrigin for RemoteFolder {
         &self.facts
     }
 
-    fn host(&self) -> &dyn SourceHost {
-        &*self.remote_host
+    fn host(&self) -> Option<&dyn SourceHost> {
+        Some(&*self.remote_host)
     }
 
     fn list(&self, cookie: u64, with_attributes: bool, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
@@ -229,6 +215,10 @@ impl RemoteOrigin for RemoteFolder {
         let file = self.open(&name.name, path)?;
         let meta = file.meta;
         Ok((Held::There(Arc::new(RemoteFile::Open(file))), meta))
+    }
+
+    fn opens_each(&self) -> bool {
+        false
     }
 
     fn open_early(

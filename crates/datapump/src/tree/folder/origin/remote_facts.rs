@@ -27,3 +27,10 @@ pub(crate) struct RemoteFacts {
     /// Its times could hide a name that came right after it was opened.
     pub(crate) is_young: bool,
 }
+
+impl RemoteFacts {
+    /// Those of a folder of which names alone are known.
+    pub(crate) fn unknown() -> RemoteFacts {
+        RemoteFacts { meta: Meta::nothing(), attributes: Vec::new(), made_up: false, is_young: false }
+    }
+}

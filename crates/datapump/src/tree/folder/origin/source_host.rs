@@ -2,18 +2,18 @@
 //!
 //! Must not know: how a host is asked, what is done with the answers.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use datapump_transport::ConnectionStats;
 
 use super::SmallRead;
 use crate::open::held::Attributes;
 use crate::open::held::{Elsewhere, Held};
-use crate::problem::Problem;
+use crate::problem::{Class, Operation, Problem};
 use crate::run::block_host::BlockHost;
 use crate::setup::budget::{Charge, OverBudget};
 use crate::target::listed::{ListedEntry, Name};
@@ -35,8 +35,6 @@ pub(crate) trait SourceHost: BlockHost {
     fn dropped_bytes(&self) -> u64;
     /// The host begins to send what a walk of so many places meets, where it can.
     fn read_ahead(&self, places: usize, request: AheadRequest);
-    /// Whether its places come without a request.
-    fn brings_places(&self) -> bool;
     /// Something that this side holds for the host.
     fn charge(&self, bytes: usize) -> Result<Charge, OverBudget>;
     /// Something that can be had otherwise: only if so much more may be charged besides.
@@ -52,54 +50,44 @@ pub(crate) trait SourceHost: BlockHost {
     fn link_target_id(&self, place: u32, path: &Path) -> Result<Option<(u64, u64)>, Problem>;
     /// Opens the folder of a place.
     fn root(self: Arc<Self>, place: u32, path: &Path) -> Result<Arc<dyn RemoteOrigin>, Problem>;
-    /// The folder of a place that is a link, to be asked for that link alone.
-    fn folder_of_link(self: Arc<Self>, place: u32, path: &Path) -> Result<Arc<dyn RemoteOrigin>, Problem>;
+    /// The folder in which places lie that the user named, by the names that they get at the target: no other name of it
+    /// is known.
+    fn named_places(self: Arc<Self>, places: HashMap<OsString, NamedPlace>) -> Arc<dyn RemoteOrigin>;
     /// Opens the file of a place.
     fn open_place(self: Arc<Self>, place: u32, path: &Path) -> Result<Arc<dyn Elsewhere>, Problem>;
-    /// Opens files of places by requests that are sent together. What cannot be opened so is requested when it is its turn.
-    fn open_places(
-        self: Arc<Self>,
-        places: Vec<u32>,
-        tell: &mut dyn FnMut(u32, Arc<dyn Elsewhere>),
-    ) -> Result<(), Problem>;
+}
+
+/// A place of another host that the user named.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedPlace {
+    /// Its number among those of the session.
+    pub(crate) number: u32,
+    /// Its name in its folder.
+    pub(crate) own: OsString,
+    /// It is a symbolic link that stays one.
+    pub(crate) is_link: bool,
 }
 
 /// Files that were opened before their turn: those that nobody takes are given back when this is dropped.
 pub(crate) trait EarlyFiles: Debug + Send {}
 
-/// A folder of another host that is open.
+/// Nothing was opened before its turn.
+#[derive(Debug)]
+struct NoneEarly;
+
+impl EarlyFiles for NoneEarly {}
+
+/// A folder of which only names that the user gave are known cannot be listed.
+pub(crate) fn unlisted(path: &Path) -> Problem {
+    Problem::new(Class::Io, Operation::List, path, "only names that were given are known of this folder")
+}
+
+/// A folder of another host that is open, or what stands for the folder of sources that the user named: of those no more
+/// is asked than what has no answer here.
 pub(crate) trait RemoteOrigin: Debug + Send + Sync {
     fn facts(&self) -> &RemoteFacts;
-    /// The host that it lies on.
-    fn host(&self) -> &dyn SourceHost;
-    /// The next names, and where those behind them begin; none at the end.
-    fn list(&self, cookie: u64, with_attributes: bool, path: &Path) -> Result<(Vec<Name>, u64), Problem>;
-    /// The first names, which the next listing from the start gives again.
-    fn peek(&self, path: &Path) -> Result<(Vec<Name>, u64), Problem>;
-    /// Opens a folder in this one.
-    fn enter(&self, name: &Name, path: &Path) -> Result<Arc<dyn RemoteOrigin>, Problem>;
-    /// The folder as it is now, and whether its times could hide a name that is made right after this look.
-    fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem>;
     /// A name, links not followed.
     fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem>;
-    /// The names with what they are, where no listing told that, requested together; those below with them.
-    fn look_at_all(
-        &self,
-        names: Vec<Name>,
-        below: &[ListStep],
-        with_attributes: bool,
-    ) -> Result<Vec<Name>, Problem>;
-    /// Whether the folder of this name was opened before its turn.
-    fn has_entered(&self, name: &OsStr) -> bool;
-    /// Looks at the folders of a way below this one; `tell` hears of each in turn.
-    ///
-    /// Errors: the session is lost, or `tell` gave one.
-    fn look_below(
-        &self,
-        way: &mut dyn Iterator<Item = FolderStep>,
-        path: &dyn Fn(FolderKey) -> PathBuf,
-        tell: &mut dyn FnMut(FolderKey, Result<Meta, Problem>) -> Result<(), Problem>,
-    ) -> Result<(), Problem>;
     /// The attributes of a name with which no listing told them; `None` if the host is too old to tell.
     fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem>;
     /// The attributes of a file, which is opened for that.
@@ -112,49 +100,61 @@ pub(crate) trait RemoteOrigin: Debug + Send + Sync {
         path: &Path,
         small: SmallRead,
     ) -> Result<(Held, Meta), Problem>;
-    /// Opens files, and fetches those that are empty. What cannot be had so is requested when it is its turn.
-    fn open_early(self: Arc<Self>, files: Vec<(OsString, bool)>) -> Result<Box<dyn EarlyFiles>, Problem>;
-}
 
-/// Files of places that were opened before their turn, by the numbers of the places. Those that nobody takes are given
-/// back with this.
-#[derive(Debug, Default)]
-pub(crate) struct PlacesEarly(Mutex<BTreeMap<u32, Arc<dyn Elsewhere>>>);
-
-impl PlacesEarly {
-    fn files(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<dyn Elsewhere>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The host that it lies on; none of a source of this host.
+    fn host(&self) -> Option<&dyn SourceHost> {
+        None
     }
-
-    /// The file of a place, if it was opened; else it is opened now.
-    pub(crate) fn take_or_open(
-        &self,
-        host: &Arc<dyn SourceHost>,
-        place: u32,
-        path: &Path,
-    ) -> Result<Arc<dyn Elsewhere>, Problem> {
-        let early = self.files().remove(&place);
-        early.map_or_else(|| Arc::clone(host).open_place(place, path), Ok)
+    /// The next names, and where those behind them begin; none at the end.
+    fn list(&self, _cookie: u64, _with_attributes: bool, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+        Err(unlisted(path))
     }
-
-    /// Opens a place, and those that `others` names with it, unless it is open. A lane that needs one of them waits until
-    /// all are open.
-    pub(crate) fn open(
+    /// The first names, which the next listing from the start gives again.
+    fn peek(&self, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+        Err(unlisted(path))
+    }
+    /// Opens a folder in this one.
+    fn enter(&self, _name: &Name, path: &Path) -> Result<Arc<dyn RemoteOrigin>, Problem> {
+        Err(unlisted(path))
+    }
+    /// The folder as it is now, and whether its times could hide a name that is made right after this look.
+    fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem> {
+        Err(unlisted(path))
+    }
+    /// The names with what they are, where no listing told that, requested together; those below with them.
+    fn look_at_all(
         &self,
-        host: &Arc<dyn SourceHost>,
-        place: u32,
-        others: impl FnOnce() -> Vec<u32>,
+        names: Vec<Name>,
+        _below: &[ListStep],
+        _with_attributes: bool,
+    ) -> Result<Vec<Name>, Problem> {
+        Ok(names)
+    }
+    /// Whether the folder of this name was opened before its turn.
+    fn has_entered(&self, _name: &OsStr) -> bool {
+        false
+    }
+    /// Looks at the folders of a way below this one; `tell` hears of each in turn.
+    ///
+    /// Errors: the session is lost, or `tell` gave one.
+    fn look_below(
+        &self,
+        _way: &mut dyn Iterator<Item = FolderStep>,
+        _path: &dyn Fn(FolderKey) -> PathBuf,
+        _tell: &mut dyn FnMut(FolderKey, Result<Meta, Problem>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
-        let mut files = self.files();
-        if files.contains_key(&place) {
-            return Ok(());
-        }
-        let mut places = others();
-        if places.is_empty() {
-            return Ok(());
-        }
-        places.retain(|other| !files.contains_key(other));
-        places.insert(0, place);
-        Arc::clone(host).open_places(places, &mut |place, file| drop(files.insert(place, file)))
+        Ok(())
+    }
+    /// Whether each file is opened by a request of its own, also a small one.
+    fn opens_each(&self) -> bool {
+        true
+    }
+    /// Whether its file comes in one stream, and not a second time.
+    fn is_read_once(&self) -> bool {
+        false
+    }
+    /// Opens files, and fetches those that are empty. What cannot be had so is requested when it is its turn.
+    fn open_early(self: Arc<Self>, _files: Vec<(OsString, bool)>) -> Result<Box<dyn EarlyFiles>, Problem> {
+        Ok(Box::new(NoneEarly))
     }
 }

@@ -34,27 +34,30 @@ pub(super) enum Early {
 struct EarlyKinds {
     contents: bool,
     attributes: bool,
+    /// Small ones, too.
+    opens_each: bool,
 }
 
 impl BatchCursor {
     /// Opens the files that will be opened one by one. Once for the batch, and once more when the first file of the run
     /// is opened for its attributes alone.
     pub(in crate::tree::names) fn open_early(&mut self, shared: &Shared<'_>) {
-        let attributes = shared.trees.opens_for_attributes.load(Ordering::Relaxed);
+        let attributes =
+            shared.trees.opens_for_attributes.load(Ordering::Relaxed) && !shared.settings.options.dry_run;
         let is_due = match self.opened_early {
             Early::Nothing => true,
             Early::Contents => attributes,
             Early::Attributes => false,
         };
         let Origin::There(folder) = &self.source else { return };
-        let opens_none =
-            shared.settings.options.dry_run || shared.ledger.full.is_full() || folder.facts().made_up;
+        let opens_none = shared.ledger.full.is_full() || folder.facts().made_up;
         if !is_due || opens_none || self.names.len() < 2 {
             return;
         }
         let is_first = self.opened_early == Early::Nothing;
         self.opened_early = if attributes { Early::Attributes } else { Early::Contents };
-        let wanted = self.opened_alone(shared, EarlyKinds { contents: is_first, attributes });
+        let opens_each = folder.opens_each();
+        let wanted = self.opened_alone(shared, EarlyKinds { contents: is_first, attributes, opens_each });
         if wanted.len() > 1 {
             // What goes wrong is met again where a file is opened by itself.
             self.early.extend(Arc::clone(folder).open_early(wanted));
@@ -80,12 +83,16 @@ impl BatchCursor {
         // One that is opened long before its turn may change until then: others of the batch are soon read.
         let is_soon_read = meta.size_bytes.min(meta.allocated_bytes) <= most;
         let (is_empty, tells_holes) = (meta.size_bytes == 0, has_holes && !shared.compares_by_sums());
-        let is_copied_alone = kinds.contents && is_soon_read && (has_holes || is_empty);
-        let is_compared_alone = kinds.contents && (is_large || tells_holes || is_empty);
-        if !(is_copied_alone || is_compared_alone || kinds.attributes)
-            || !self.is_included(shared, name, meta.kind)
-            || shared.trees.flags.skips_some()
-        {
+        let is_copied_alone = kinds.contents
+            && is_soon_read
+            && (has_holes || is_empty || kinds.opens_each)
+            && !shared.settings.options.dry_run;
+        let is_compared_alone =
+            kinds.contents && (is_large || tells_holes || is_empty || (kinds.opens_each && is_soon_read));
+        let keep = shared.settings.options.attributes.keep;
+        let carries = kinds.contents && kinds.opens_each && (keep.acl || keep.xattrs);
+        let is_selected = || self.directory.root.is_named() || self.is_included(shared, name, meta.kind);
+        if !(is_copied_alone || is_compared_alone || carries || kinds.attributes) || !is_selected() {
             return false;
         }
         let existing = self.target.as_deref().filter(|_| !self.directory.traits.fresh);
@@ -95,10 +102,11 @@ impl BatchCursor {
                     there.is_some_and(|there| (there.kind, there.size_bytes) == (meta.kind, meta.size_bytes));
                 is_read && is_compared_alone
             }
-            Some(existing) if self.looked == Looked::NotYet => match expected(shared, meta, &existing) {
-                NameStep::Perform(NameAction::Leave(_))
-                | NameStep::Find(NameFact::HiddenEqual | NameFact::MayHide) => false,
-                NameStep::Perform(NameAction::SetAttributes) => kinds.attributes,
+            existing if self.looked == Looked::NotYet => match expected(shared, meta, existing) {
+                NameStep::Perform(NameAction::Leave(_) | NameAction::Skip(_))
+                | NameStep::Find(NameFact::MayHide) => false,
+                NameStep::Find(NameFact::HiddenEqual) => carries,
+                NameStep::Perform(NameAction::SetAttributes) => kinds.attributes || carries,
                 NameStep::Perform(NameAction::CompareExisting) => is_compared_alone,
                 _ => is_copied_alone,
             },
@@ -108,7 +116,8 @@ impl BatchCursor {
 }
 
 /// What becomes of a file by what is known so far.
-fn expected(shared: &Shared<'_>, meta: &Meta, existing: &Meta) -> NameStep {
+fn expected(shared: &Shared<'_>, meta: &Meta, existing: Option<Meta>) -> NameStep {
     let source = shared.settings.options.attributes.keep.given.of(meta);
-    NameMachine::with_facts(&shared.trees.flags, KnownFacts::of_two_files(&source, existing)).poll()
+    let facts = KnownFacts { existing: Some(existing), ..KnownFacts::of_two_files(&source, &source) };
+    NameMachine::with_facts(&shared.trees.flags, facts).poll()
 }

@@ -55,7 +55,9 @@ impl BatchCursor {
         existing: &Meta,
     ) -> Result<(), Problem> {
         let entry = ExistingEntry { folder: self.target.as_deref(), name: &name.name, meta: existing };
-        shared.trees.guard.destroy(entry, Destruction::OfName, || self.target_path(&name.name))?;
+        let is_written = self.is_in_place(shared) && meta.kind == FileKind::Regular;
+        let how = if is_written { Destruction::OfContent } else { Destruction::OfName };
+        shared.trees.guard.destroy(entry, how, || self.target_path(&name.name))?;
         let (Some(folder), Origin::Here(source), FileKind::Symlink) = (&self.target, &self.source, meta.kind)
         else {
             return Ok(());

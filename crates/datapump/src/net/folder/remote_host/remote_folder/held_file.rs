@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::remote_file::{OpenFile, RemoteFile};
-use crate::end::RemoteBlocks;
 use crate::file::copied::CopiedContent;
-use crate::open::held::Attributes;
-use crate::open::held::{Elsewhere, Held, Original, ReadAgain, rewritten};
+use crate::open::held::{Attributes, BytesFrom, Elsewhere, Held, Original, ReadAgain, rewritten};
 use crate::problem::Problem;
 use datapump_files::disk::Meta;
 use datapump_files::holes::ByteRanges;
@@ -17,8 +15,8 @@ use datapump_files::identity::tick::TimeLook;
 use datapump_files::identity::{SourceChange, certain_change, change, id};
 
 impl Elsewhere for RemoteFile {
-    fn remote_blocks(self: Arc<RemoteFile>) -> Option<Arc<dyn RemoteBlocks>> {
-        Some(self)
+    fn bytes_from(self: Arc<RemoteFile>) -> BytesFrom {
+        BytesFrom::RemoteHost(self)
     }
 
     fn stream_bytes(&self) -> Option<u64> {

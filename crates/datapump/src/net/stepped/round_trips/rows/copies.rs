@@ -63,9 +63,9 @@ pub(super) const FILES: &[TripRow] = &[
         make: trees::file_same,
         options: CHECKSUM,
         done: NOTHING,
-        ahead: trips!(|size| 4),
-        requested: trips!(|size| 6),
-        relayed: Some(trips!(|size| 7)),
+        ahead: trips!(|size| 3),
+        requested: trips!(|size| 5),
+        relayed: Some(trips!(|size| 6)),
         ..COPY
     },
     TripRow {
