@@ -311,7 +311,7 @@ fn source_meta(
 
 fn resolve(
     hosts: &Hosts<'_>,
-    source: &Place,
+    (source, meta): (&Place, Option<&Meta>),
     (target, found): (&Place, Option<&PathAt>),
     folder: Option<&PathAt>,
     options: &Options,
@@ -340,6 +340,10 @@ fn resolve(
         return Ok(Target::File(at.itself()));
     }
     match at.metadata() {
+        // As in a tree it is found out when its turn comes whether that folder can go.
+        Ok(existing) if existing.kind == FileKind::Folder && replaces_folder(source, meta, &at, options) => {
+            Ok(Target::File(at))
+        }
         Ok(meta) => existing(hosts, at, &meta, options),
         Err(errno) if at.is_symlink() => Err(unfollowed(&at.path, errno)),
         // The name of a file that is longer than 255 bytes is known to be refused before its bytes are moved.
@@ -348,6 +352,13 @@ fn resolve(
         }
         Err(_) => Ok(Target::File(at)),
     }
+}
+
+/// Whether a folder in the place of a source is replaced, if nothing is in it: by a file of this host.
+fn replaces_folder(source: &Place, meta: Option<&Meta>, at: &PathAt, options: &Options) -> bool {
+    let is_file = source.local_path().is_some() && meta.is_some_and(|meta| meta.kind == FileKind::Regular);
+    let is_place = options.durability.inplace || options.measuring.rehearsal_bytes.is_some();
+    is_file && !is_place && at.name().is_some() && !at.is_symlink()
 }
 
 /// Whether a symbolic link in the place of a target is the backup itself, as with cp and rsync, instead of leading to

@@ -62,6 +62,8 @@ pub enum RefuseReason {
 pub enum Awaited {
     /// All else in its folder is done.
     RestOfFolder,
+    /// All else of all trees is done, but for what waits for deletion.
+    EndOfTrees,
     /// All names without a source were removed.
     Deletion,
 }
@@ -125,4 +127,19 @@ pub enum NameAction {
     RemovePartial,
     /// Deletion: it goes, behind its backup.
     Remove,
+}
+
+impl NameAction {
+    /// Whether the name gets another inode by it, or may.
+    pub fn writes(self) -> bool {
+        match self {
+            NameAction::Wait(awaited) => awaited != Awaited::RestOfFolder,
+            NameAction::MeetLinks
+            | NameAction::LinkOlder
+            | NameAction::MakeFolder { .. }
+            | NameAction::Copy { .. }
+            | NameAction::MakeSpecial { .. } => true,
+            _ => false,
+        }
+    }
 }

@@ -21,7 +21,9 @@ pub enum NameFact {
     IsPumps,
     /// Whether no other process writes under the temporary name at the target.
     IsFree,
-    /// Whether a followed link leads to what this command does not write.
+    /// Whether a followed link leads to below a target of this command.
+    LeadsToTarget,
+    /// Whether this run has neither made nor replaced what a followed link leads to.
     IsUnwritten,
     /// Metadata of the entry that has the name at the target; none where nothing exists.
     Existing,
@@ -168,6 +170,10 @@ pub struct KnownFacts {
     pub is_its_turn: bool,
     /// [`NameFact::IsFree`]
     pub is_free: Option<bool>,
+    /// [`NameFact::LeadsToTarget`]
+    pub leads_to_target: Option<bool>,
+    /// All else of all trees is done, but for what waits for deletion.
+    pub have_trees_ended: bool,
     /// [`NameFact::IsUnwritten`]
     pub is_unwritten: Option<bool>,
     /// [`NameFact::Existing`]
@@ -237,6 +243,7 @@ impl KnownFacts {
             is_pumps: Some(false),
             is_its_turn: true,
             is_free: Some(true),
+            leads_to_target: Some(false),
             is_unwritten: Some(true),
             existing: Some(Some(*existing)),
             ours: Some(Ours::No),

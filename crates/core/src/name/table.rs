@@ -66,7 +66,7 @@ pub(super) const TABLE: &[TableRule] = &[
     rule(11, "Verify: are both the same?", "`verify`", is_verified),
     rule(12, "Has the name the form of a temporary name?", "", has_temporary_form),
     rule(13, "Does another process write under that name at the target?", "", is_in_use),
-    rule(14, "Does a followed link lead to what this command writes?", "`-L`, `--copy-unsafe-links`", leads_to_target),
+    rule(14, "Does a followed link lead to below a target of this command?", "`-L`, `--copy-unsafe-links`", leads_to_target),
     rule(15, "Is the source a folder, and is it open?", "`-x`", opens_folder),
     rule(16, "Are both folders?", "", are_folders),
     rule(17, "Was it copied by an earlier run of this command that was cut?", "`--no-resume`", was_committed),
@@ -232,8 +232,12 @@ fn is_in_use(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if facts.form.may_be_temporary { facts.is_free.ok_or(NameFact::IsFree).and(NEXT) } else { NEXT }
 }
 
-/// **Refuse**. rsync copies what it finds (T).
+/// Below a target it **waits** for the end of all trees. What this run has then made or replaced is **refused**: its
+/// content would depend on the order. rsync copies what it finds (T); cp refuses if both are one file (T).
 fn leads_to_target(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.leads_to_target.ok_or(NameFact::LeadsToTarget)? && !facts.have_trees_ended {
+        return perform(NameAction::Wait(Awaited::EndOfTrees));
+    }
     facts.is_unwritten.ok_or(NameFact::IsUnwritten).and(NEXT)
 }
 

@@ -44,6 +44,7 @@ impl World {
             leads_out: no,
             is_pumps: no,
             is_free: yes,
+            leads_to_target: no,
             is_unwritten: yes,
             existing: Some(Some(existing)),
             is_same_file: no,
@@ -126,6 +127,7 @@ impl World {
             NameFact::LeadsOut => to.leads_out = from.leads_out,
             NameFact::IsPumps => to.is_pumps = from.is_pumps,
             NameFact::IsFree => to.is_free = from.is_free,
+            NameFact::LeadsToTarget => to.leads_to_target = from.leads_to_target,
             NameFact::IsUnwritten => to.is_unwritten = from.is_unwritten,
             NameFact::Existing => to.existing = from.existing,
             NameFact::IsSameFile => to.is_same_file = from.is_same_file,
@@ -177,6 +179,7 @@ impl World {
         match action {
             NameAction::Prepare => facts.is_prepared = true,
             NameAction::Wait(Awaited::RestOfFolder) => facts.is_its_turn = true,
+            NameAction::Wait(Awaited::EndOfTrees) => facts.have_trees_ended = true,
             NameAction::CompareExisting => facts.content = self.existing_content,
             NameAction::CompareOlder => facts.older_content = self.older_content,
             NameAction::RemoveFolder if self.removes_folder => {
@@ -498,6 +501,10 @@ fn rules_that_only_ask_or_go_on_do_so() {
     assert_eq!(performed(&temporary)[0], NameAction::Wait(Awaited::RestOfFolder));
     assert!(temporary.run().asked.contains(&NameFact::IsFree), "what another process writes is refused");
     assert!(World::new().run().asked.contains(&NameFact::IsUnwritten));
+    let followed = World::new().facts(|facts| facts.leads_to_target = Some(true));
+    assert_eq!(performed(&followed)[0], NameAction::Wait(Awaited::EndOfTrees));
+    let again = performed(&followed).iter().filter(|action| matches!(action, NameAction::Wait(_))).count();
+    assert_eq!(again, 1, "it waits once");
     assert!(World::new().run().asked.contains(&NameFact::MayDestroy));
     assert!(!World::new().free().run().asked.contains(&NameFact::MayDestroy), "nothing is destroyed");
     assert_eq!(performed(&World::new().free())[0], NameAction::Prepare, "a file is opened before all else");
@@ -523,6 +530,7 @@ fn a_new_file_without_flags_costs_one_look() {
         NameFact::Kind,
         NameFact::ListedBelow,
         NameFact::Selected,
+        NameFact::LeadsToTarget,
         NameFact::IsUnwritten,
         NameFact::Existing,
         NameFact::Room,
@@ -555,7 +563,8 @@ proptest! {
         let facts = &mut world.facts;
         let asked = [&mut facts.is_listed_below, &mut facts.is_selected, &mut facts.is_pumps, &mut facts.leads_out,
             &mut facts.may_hide, &mut facts.time_tells, &mut facts.hidden_equal, &mut facts.same_value,
-            &mut facts.has_room, &mut facts.older_to_read, &mut facts.is_copied_first, &mut facts.is_same_file];
+            &mut facts.has_room, &mut facts.older_to_read, &mut facts.is_copied_first, &mut facts.is_same_file,
+            &mut facts.leads_to_target];
         (0..).zip(asked).for_each(|(at, fact)| *fact = Some(bit(at)));
         facts.form = Form {
             may_be_temporary: bit(16), may_be_pumps: bit(17), is_list: bit(18), is_withheld: bit(19),

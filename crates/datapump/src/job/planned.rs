@@ -208,7 +208,9 @@ impl Job {
 /// A socket is left out, whatever stands in its place.
 fn check_entry_place(item: &Item) -> Result<(), Problem> {
     match &item.target {
-        Target::Entry(at) if item.meta.is_some_and(|meta| meta.kind != FileKind::Socket) => {
+        Target::Entry(at) | Target::File(at)
+            if item.meta.is_some_and(|meta| meta.kind != FileKind::Socket) =>
+        {
             make_way::check_no_folder(at)
         }
         _ => Ok(()),

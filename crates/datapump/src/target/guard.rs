@@ -35,7 +35,7 @@ use datapump_files::disk::{
 };
 use datapump_files::followed::behind::{PlaceBehind, places_on};
 use datapump_files::identity::{FileId, id};
-use links::WrittenPlaces;
+use links::FollowedLinks;
 
 const INSTEAD: &str = "choose another name for the copy, or copy the sources one by one to other names";
 
@@ -58,8 +58,7 @@ pub(crate) struct Guard {
     /// Files that are written beside the copy.
     own_files: HashMap<FileId, PathBuf>,
     claims: TargetClaims,
-    /// Where sources go, if links of theirs are followed.
-    written: WrittenPlaces,
+    pub(crate) followed: FollowedLinks,
     /// Whose the names of folders are that named sources go to, where two may be one to the file system.
     owners: Mutex<HashMap<FileId, NameOwners>>,
 }
@@ -67,7 +66,6 @@ pub(crate) struct Guard {
 /// A source of this host.
 #[derive(Debug)]
 struct ReadSource {
-    number: u32,
     source: Place,
     is_folder: bool,
     /// A link that is named stays one: what it leads to is not read.
@@ -117,7 +115,6 @@ impl Guard {
                 continue;
             };
             let source = ReadSource {
-                number: item.number,
                 source: item.source.clone(),
                 is_folder: meta.kind == FileKind::Folder,
                 is_entry: item.is_entry(),
@@ -137,7 +134,7 @@ impl Guard {
         Guard {
             shown: shown::in_targets(items, rules),
             claims: TargetClaims::new(items, rules.options),
-            written: WrittenPlaces::new(items, rules.options),
+            followed: FollowedLinks::new(items, rules.options),
             ..Guard::new(items, rules, other)
         }
     }
@@ -165,6 +162,9 @@ impl Guard {
     pub(crate) fn why_kept(&self, entry: ExistingEntry<'_>, how: Destruction) -> Option<String> {
         if let Some(source) = self.read_by(entry, how) {
             return Some(source.words(how));
+        }
+        if self.followed.read(id(entry.meta)) {
+            return Some("is what a link leads to that is followed".into());
         }
         let own = self.own_files.get(&id(entry.meta))?;
         Some(format!("is '{}', which is written beside the copy", crate::problem::shown_path(own)))
@@ -211,13 +211,17 @@ impl Guard {
 
     /// Whether anything but folders is read: else no entry that is no folder can be destroyed wrongly.
     pub(crate) fn reads_files(&self) -> bool {
-        !self.own_files.is_empty() || self.sources.iter().any(|source| !source.is_folder)
+        !self.own_files.is_empty()
+            || self.followed.read_some()
+            || self.sources.iter().any(|source| !source.is_folder)
     }
 
     /// Whether it is a folder that is copied from: one that the user named, or one below it that a mount shows in a
     /// target.
     pub(crate) fn is_source_folder(&self, folder: &Meta) -> bool {
-        self.by_identity.contains_key(&ReadIdentity::Inode(id(folder))) || self.shown.contains(&id(folder))
+        let own = id(folder);
+        let is_named = self.by_identity.contains_key(&ReadIdentity::Inode(own));
+        is_named || self.shown.contains(&own) || self.followed.read(own)
     }
 
     /// Gives a name of a target to the copy of a named source, unless that name finds the copy of another one: some file
@@ -280,7 +284,11 @@ impl ReadSource {
 
     /// Whether it is read by this very name.
     fn is_read_by(&self, entry: ExistingEntry<'_>) -> bool {
-        let Some(Ok(folder)) = entry.folder.map(file_meta).filter(|_| !self.is_entry) else { return true };
+        let Some(Ok(folder)) =
+            entry.folder.map(file_meta).filter(|_| !self.is_entry && self.source.local_path().is_some())
+        else {
+            return true;
+        };
         self.places().iter().any(|place| {
             place.name.as_deref() == Some(entry.name)
                 && file_meta(&place.folder).is_ok_and(|own| id(&own) == id(&folder))

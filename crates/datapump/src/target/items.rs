@@ -2,7 +2,7 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
-mod foreign_link;
+pub(crate) mod foreign_link;
 pub(super) mod named_groups;
 pub(crate) mod neighbours;
 
@@ -230,7 +230,7 @@ impl Goal<'_> {
         } else if meta.is_some_and(|meta| argument::is_entry(hosts, several, (source, meta), options)) {
             argument::as_entry(source, meta, (target.1, folder))
         } else {
-            resolve(hosts, source, target, folder, options)
+            resolve(hosts, (source, meta), target, folder, options)
         };
         let resolved = resolved.map(|target| Some(Resolved { target, told, patterns_above }));
         resolved.map_err(|problem| match problem.class {

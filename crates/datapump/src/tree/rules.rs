@@ -6,6 +6,5 @@ pub(crate) mod checked;
 pub(crate) mod findings;
 pub(crate) mod kept_times;
 pub(crate) mod name_flags;
-pub(crate) mod source_folder;
 pub(crate) mod update_existing;
 pub(crate) mod verify;

@@ -23,7 +23,7 @@ use crate::setup::options::Options;
 use crate::target::guard::{Guard, GuardRules};
 use crate::target::{Item, Target};
 use crate::tree::delete::in_the_way::NameWaiting;
-use crate::tree::folder::directory::{Directory, NamedFolder};
+use crate::tree::folder::directory::{Batch, Directory, NamedFolder};
 use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
@@ -92,6 +92,8 @@ pub(crate) struct Trees {
     pub(crate) like_backups: LikeBackupsOfFolders,
     /// Names that wait for a folder in their place to be removed.
     waiting: Mutex<Vec<NameWaiting>>,
+    /// Names that wait for the end of all trees: links to below a target.
+    awaiting_trees: Mutex<Vec<Batch>>,
     /// How far it is known what may be removed.
     pruning: Mutex<Pruning>,
     /// For records of names; of all trees, since a name may move from one to another.
@@ -163,6 +165,7 @@ impl Trees {
             memory: Memory::default(),
             like_backups: LikeBackupsOfFolders::default(),
             waiting: Mutex::default(),
+            awaiting_trees: Mutex::default(),
             pruning: Mutex::default(),
             name_hasher: RandomState::new(),
             entered: Mutex::default(),
@@ -252,6 +255,10 @@ impl Trees {
 
     pub(crate) fn waiting(&self) -> MutexGuard<'_, Vec<NameWaiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn awaiting_trees(&self) -> MutexGuard<'_, Vec<Batch>> {
+        self.awaiting_trees.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn pruning(&self) -> MutexGuard<'_, Pruning> {

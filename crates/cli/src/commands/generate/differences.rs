@@ -4,7 +4,7 @@
 //! Must not know: how a copy is made.
 
 /// What another program does, and what this one does instead.
-pub const DIFFERENCES: [(&str, &str); 48] = [
+pub const DIFFERENCES: [(&str, &str); 49] = [
     (
         "cp without -p gives copies new times and owners, and modes cut by the umask",
         "All attributes are kept, as with cp -a, unless --no-preserve leaves some out; --chmod and --chown \
@@ -59,6 +59,11 @@ pub const DIFFERENCES: [(&str, &str); 48] = [
         "cp -r copies a link that is named as a link",
         "A link that is named is followed, unless -a or -d (--links) is given; links in a folder are copied as links, \
          unless -L is given.",
+    ),
+    (
+        "cp refuses a target that is a hard link of its source, and a file in the place of an empty folder",
+        "As with rsync the link is left alone, and the empty folder is replaced. A folder that is not empty stays \
+         (status 23).",
     ),
     (
         "cp refuses a folder where a link to one stands",
@@ -192,8 +197,8 @@ pub const DIFFERENCES: [(&str, &str); 48] = [
     ),
     (
         "cp -L and rsync -L follow a link to what the same command replaces or removes",
-        "Such a link is refused by name (status 23), since what it leads to depends on the order. Other links into \
-         the target are followed.",
+        "Links that lead to below the target are followed last. What the copy replaced or made by then is refused by \
+         name (status 23), since its content depends on the order, and --delete does not remove what they led to.",
     ),
     ("rsync -D copies sockets", "They are left out with a line: a socket without its server is no use."),
     (

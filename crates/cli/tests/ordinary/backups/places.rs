@@ -122,9 +122,9 @@ fn a_folder_of_backups_that_is_excluded_may_lie_in_the_source() {
 #[test]
 fn the_target_itself_is_no_folder_of_backups_and_the_words_say_what_to_write() {
     for (line, said) in [
-        ("copy --backup-dir . --suffix .bak one/ old", "write --backup --suffix=.bak for backups beside"),
-        ("copy --backup-dir . --suffix .bak one two old", "write --backup --suffix=.bak for backups beside"),
-        ("copy --backup-dir . --suffix .bak file old", "write --backup --suffix=.bak for backups beside"),
+        ("copy --backup-dir . --suffix .bak one/ old", "write --backup for backups beside"),
+        ("copy --backup-dir . --suffix .bak one two old", "write --backup for backups beside"),
+        ("copy --backup-dir . --suffix .bak file old", "write --backup for backups beside"),
         ("copy --backup-dir ./ file old", "write --backup for backups beside"),
         ("copy --backup-dir ../old one/ old", "--backup-dir is the target itself"),
         ("copy --backup-dir one one old", "--backup-dir is the target itself"),

@@ -1,5 +1,5 @@
-//! Links that are followed and lead into what is copied to: refused where the same copy replaces or removes what they
-//! lead to, and followed everywhere else.
+//! Links that are followed and lead into what is copied to: refused where the same copy has made or replaced what they
+//! lead to, and followed everywhere else. What they led to is not removed.
 
 use std::fs;
 
@@ -49,7 +49,6 @@ const REPLACED: &[Row] = &[
     (&["-L", "tree/", "t"], "tree/sub/l", "../../t/sub/g"),
     (&["-L", "tree/.", "t/"], "tree/l", "../tree/../t/./sub/../f"),
     (&["--copy-unsafe-links", "tree/", "t"], "tree/l", "../t/f"),
-    (&["-L", "--update=differs", "tree/", "t"], "tree/l", "../t/f"),
     (&["-L", "--lanes=3", "-n", "tree/", "t"], "tree/l", "../t/f"),
     // Whatever it is called: what counts is the folder.
     (&["-L", "tree/", "t"], "tree/l", "../alias/f"),
@@ -60,7 +59,6 @@ const REPLACED: &[Row] = &[
     (&["-L", "tree/", "t"], "tree/l", "../t/k"),
     // Folders.
     (&["-L", "tree/", "t"], "tree/l", "../t/sub"),
-    (&["-L", "tree/", "t"], "tree/l", "../t/n"),
     // Another source is copied there.
     (&["-L", "tree", "other", "t"], "tree/l", "../t/other/o"),
     (&["-L", "tree", "other", "t"], "tree/l", "../t/other"),
@@ -106,17 +104,64 @@ const REMOVED: &[Row] = &[
     (&["-L", "--delete", "--filter", "P /pool/q", "tree/", "t"], "tree/l", "../t/pool/p"),
 ];
 
+/// The first run replaces the file, the second leaves it alone.
 #[test]
-fn a_link_to_what_delete_removes_is_refused_and_nothing_is_removed() {
+fn a_link_to_what_is_left_alone_is_followed_once_it_is() {
+    let home = home();
+    make_symlink(&home, "../t/f", "tree/l");
+    fs::remove_file(home.path("tree/n")).expect("it is there");
+    let copy = ["copy", "-L", "--update=differs", "tree/", "t"];
+    expect(&home.pump(&copy), 23, &["leads to", "which this copy replaces"], "the first run");
+    assert_eq!(home.text("t/l"), "older");
+    expect(&home.pump(&copy), 0, &[], "the second run");
+    assert_eq!(home.text("t/l"), "new");
+}
+
+/// A name that stays a folder is not replaced: the link to that folder is followed.
+#[test]
+fn a_link_to_a_folder_that_stays_in_the_place_of_a_file_is_followed() {
+    let home = home();
+    make_symlink(&home, "../t/n", "tree/l");
+    expect(&home.pump(&["copy", "-L", "tree/", "t"]), 23, &["t/n': is a folder"], "a folder");
+    assert_eq!((home.text("t/n/below"), home.text("t/l/below")), ("older".into(), "older".into()));
+}
+
+/// Names that links bring are made as well: a link to one waits with the others, and is refused whichever comes first.
+#[test]
+fn a_link_to_the_copy_of_a_link_is_refused_and_nothing_waits_without_end() {
+    for lanes in ["--lanes=1", "--lanes=4"] {
+        let home = home();
+        fs::remove_file(home.path("tree/n")).expect("it is there");
+        for (to, name) in
+            [("../t/pool", "tree/a"), ("../t/c", "tree/b"), ("../t/b", "tree/c"), ("../t/a/p", "tree/d")]
+        {
+            make_symlink(&home, to, name);
+        }
+        for name in ["t/b", "t/c"] {
+            fs::write(home.path(name), "older").expect("room");
+        }
+        fs::create_dir_all(home.path("t/a")).expect("room");
+        fs::write(home.path("t/a/p"), "older").expect("room");
+        let said = ["tree/b': leads to", "tree/c': leads to", "tree/d': leads to"];
+        for run in ["the first run", "the second run"] {
+            expect(&home.pump(&["copy", "-L", lanes, "tree/", "t"]), 23, &said, run);
+            assert_eq!([home.text("t/b"), home.text("t/c"), home.text("t/a/p")], ["older", "older", "free"]);
+        }
+    }
+}
+
+#[test]
+fn what_a_link_leads_to_is_not_removed() {
     for (words, link, to) in REMOVED {
         let home = home();
         make_symlink(&home, to, link);
         fs::remove_file(home.path("tree/n")).expect("it is there");
         let row = format!("{link} -> {to}: {words:?}");
         for flag in ["-n", "-v"] {
-            let parts = ["which this copy removes (--delete)", "run of its own"];
+            let parts = ["is copied from", "nothing was removed"];
             expect(&home.pump(&[&["copy", flag], *words].concat()), 23, &parts, &row);
             assert!(home.path("t/pool/p").exists() && home.path("t/m").is_symlink(), "{row}");
+            assert_eq!(home.text("t/sub/free"), "free", "{row}");
         }
     }
 }
@@ -167,7 +212,7 @@ fn a_link_to_what_the_copy_leaves_alone_is_followed() {
 fn a_file_in_the_place_of_a_folder_removes_its_content_with_delete_alone() {
     for (flag, part, copied) in [
         ("--lanes=1", "t/n': is a folder", "below"),
-        ("--delete", "which this copy removes (--delete)", "older"),
+        ("--delete", "which this copy replaces or makes", "older"),
     ] {
         let home = home();
         make_symlink(&home, "../t/n/below", "tree/l");

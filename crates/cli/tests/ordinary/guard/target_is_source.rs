@@ -40,11 +40,11 @@ fn refused(home: &Home, operands: &str, part: &str) {
 fn a_link_to_another_source_is_refused() {
     let home = sources();
     make_symlink(&home, "../s/t", "l/x");
-    let part = "'l/x': is a symbolic link that leads to the source 's/t'";
+    let part = "'l/x': is a symbolic link, and what it leads to is the same file as the source 's/t'";
     for operands in ["s/x s/t l", "s/t s/x l", "s/x s/t l/", "s/f s/x s/t l"] {
         refused(&home, operands, part);
     }
-    refused(&home, "s/x ./s/t l", "leads to the source './s/t'");
+    refused(&home, "s/x ./s/t l", "what it leads to is the same file as the source './s/t'");
     // The other source goes on to be copied once the link has gone.
     std::fs::remove_file(home.path("l/x")).expect("the link");
     expect(&home.pump(&words("copy s/x s/t l")), 0, &[], "without the link");
@@ -57,13 +57,15 @@ fn a_link_to_another_source_by_other_links_is_refused() {
     let home = sources();
     make_symlink(&home, "other", "l/x");
     make_symlink(&home, "../s/t", "l/other");
-    refused(&home, "s/x s/t l", "'l/x': is a symbolic link that leads to the source 's/t'");
+    refused(
+        &home,
+        "s/x s/t l",
+        "'l/x': is a symbolic link, and what it leads to is the same file as the source 's/t'",
+    );
     make_symlink(&home, "l/x", "z");
     let line = "copy s/x z l";
-    let run = home.pump(&words(line));
-    // The source leads through the link, and to nothing without it.
-    expect(&run, 2, &["leads to what the source 'z' leads to; choose another name", "one by one"], line);
-    assert!(!run.err.contains("remove"), "{run:?}");
+    let part = "what it leads to is what the source 'z' leads to; choose another name";
+    expect(&home.pump(&words(line)), 2, &[part, "one by one"], line);
 }
 
 #[test]
@@ -71,7 +73,7 @@ fn a_link_into_a_source_folder_is_refused() {
     for to in ["../s/f/t", "../s/f/g/t"] {
         let home = sources();
         make_symlink(&home, to, "l/x");
-        let part = "'l/x': is a symbolic link that leads into the source 's/f'; choose another name for";
+        let part = "'l/x': is a symbolic link, and what it leads to lies in the source 's/f'; choose another name for";
         for operands in ["s/x s/f l", "s/f s/x l"] {
             refused(&home, operands, part);
         }
@@ -127,4 +129,20 @@ fn what_another_source_leads_to_is_not_replaced() {
         expect(&home.pump(&words(line)), 2, &["'l/x': is what the source 'z' leads to"], line);
         assert_eq!(listing(&home.path("")), before, "{line}: nothing is written");
     }
+}
+
+/// A copy would only part the two names.
+#[test]
+fn a_hard_link_of_the_source_itself_is_left_alone() {
+    let home = sources();
+    std::fs::hard_link(home.path("s/x"), home.path("l/x")).expect("a hard link");
+    let before = listing(&home.path(""));
+    for flags in ["", "-n ", "-a ", "--update=differs ", "--backup ", "--lanes=3 "] {
+        for operands in ["s/x l", "l/x s/x", "s/x s/x l"] {
+            let line = format!("copy {flags}{operands}");
+            expect(&home.pump(&words(&line)), 0, &[], &line);
+            assert_eq!(listing(&home.path("")), before, "{line}");
+        }
+    }
+    expect(&home.pump(&words("copy --inplace s/x l")), 2, &["is the same file as the source"], "in place");
 }

@@ -137,6 +137,33 @@ fn a_folder_in_the_place_of_what_is_named_is_to_be_moved_away() {
     }
 }
 
+/// As in a tree: an empty folder goes, and what a folder holds stays.
+#[test]
+fn a_file_that_is_named_replaces_an_empty_folder_and_no_other() {
+    for flags in ["-v", "-n", "-a", "--backup", "--update=differs", "--delete"] {
+        for sources in [&["file"][..], &["file", "from"], &["from", "file"]] {
+            let home = Home::new();
+            for name in ["from", "to", "to/file", "to/from"] {
+                make_folder(&home, name);
+            }
+            noise_file(&home, "file", 10, 1);
+            let line = [&["copy", flags], sources, &["to"]].concat();
+            let row = format!("{line:?}");
+            if flags == "--delete" && sources.len() == 1 {
+                continue;
+            }
+            noise_file(&home, "to/file/in it", 10, 1);
+            let run = home.pump(&line);
+            let said = "'to/file': is a folder that is not empty, and the source is none";
+            assert!(run.err.contains(said) && [1, 23].contains(&run.status), "{row}: {run:?}");
+            assert!(home.path("to/file/in it").exists(), "{row}");
+            fs::remove_file(home.path("to/file/in it")).expect("it stayed");
+            expect(&home.pump(&line), 0, &[], &row);
+            assert_eq!(home.path("to/file").is_file(), flags != "-n", "{row}");
+        }
+    }
+}
+
 #[test]
 fn a_dry_run_of_a_named_link_ends_as_the_run_does() {
     let home = Home::new();

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -15,9 +15,13 @@ use super::targets::place_of;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Backup, Options};
 use crate::target::Item;
+use crate::target::items::foreign_link::behind;
 use datapump_files::disk::{FileKind, Outcome, PathAt, file_meta, names, origin, project_of_files, way_up};
 use datapump_files::followed::FollowLinks;
 use datapump_files::identity::{FileId, id};
+
+const ITSELF: &str =
+    "is the target itself; name another folder, or write --backup for backups beside their files";
 
 /// A folder, as far as it exists, and the names in it that are to be made.
 #[derive(Clone)]
@@ -48,7 +52,7 @@ pub(crate) fn check(items: &[Item], options: &Options, is_confined: bool) -> Res
     for goal in &goals {
         let key = goal.backups.key();
         if key.as_ref().is_some_and(|key| targets.contains(key)) {
-            return Err(problem(path, &itself(options)));
+            return Err(problem(path, ITSELF));
         }
         let is_it =
             |item: &&Item| item.meta.is_some_and(|meta| key.as_ref() == Some(&(id(&meta), Vec::new())));
@@ -127,16 +131,6 @@ fn keys_of(at: &PathAt, is_tree: bool) -> Vec<FuturePlace> {
     own.iter().chain([&base]).filter_map(FutureFolder::key).collect()
 }
 
-/// What to write instead of the target itself.
-fn itself(options: &Options) -> String {
-    let suffix = options.backup.iter().map(|backup| String::from_utf8_lossy(&backup.suffix));
-    let flags: String =
-        suffix.filter(|suffix| !suffix.is_empty()).map(|suffix| format!(" --suffix={suffix}")).collect();
-    format!(
-        "is the target itself; name another folder, or write --backup{flags} for backups beside their files"
-    )
-}
-
 impl BackupGoal<'_> {
     /// A backup is another name of the old file (or has its name), which link(2) and rename(2) give on one mount, and in
     /// one project that is handed down, alone.
@@ -182,35 +176,16 @@ impl FutureFolder {
 
     /// The folder at a path from here; nothing where that cannot be told.
     fn below(&self, path: &Path, is_confined: bool) -> Result<Option<FutureFolder>, &'static str> {
-        let path = self.missing.iter().collect::<PathBuf>().join(path);
+        let path = behind(&self.missing, path);
         for above in path.ancestors() {
-            let mut existing = match open(&self.existing, above, is_confined) {
+            let existing = match open(&self.existing, above, is_confined) {
                 Ok(existing) => existing,
                 Err(Errno::ENOENT) => continue,
                 Err(Errno::ENOTDIR) => return Err("is not a directory; name another one, or remove it"),
                 Err(_) => return Ok(None),
             };
-            let mut missing: Vec<OsString> = Vec::new();
-            for part in path.strip_prefix(above).unwrap_or(Path::new("")).components() {
-                match part {
-                    Component::Normal(name) => missing.push(name.to_owned()),
-                    // Behind what is missing there is no link yet.
-                    Component::ParentDir if missing.pop().is_none() => {
-                        let Ok(above) = open(&existing, Path::new(".."), is_confined) else {
-                            return Ok(None);
-                        };
-                        existing = above;
-                    }
-                    _ => {}
-                }
-            }
-            // What a name leads back to may be there.
-            while let Some(next) =
-                missing.first().and_then(|name| open(&existing, name.as_ref(), is_confined).ok())
-            {
-                existing = next;
-                missing.remove(0);
-            }
+            let missing = path.strip_prefix(above).unwrap_or(Path::new(""));
+            let missing: Vec<OsString> = missing.iter().map(OsStr::to_owned).collect();
             let first = missing.first().and_then(|name| names::metadata(&existing, name).ok());
             return match first {
                 Some(link) if link.kind == FileKind::Symlink => {

@@ -7,15 +7,18 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datapump_engine::Errno;
 
 use super::GuardRules;
 use super::targets::{TreeTargets, place_of};
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
-use crate::setup::options::{FollowLinks, Options};
+use crate::setup::options::Options;
 use crate::target::Item;
-use crate::tree::rules::source_folder::{Descent, RuledFolder};
-use datapump_files::disk::{FileKind, names};
+use datapump_files::disk::{FileKind, Meta, Outcome, file_meta, names};
+use datapump_files::followed::OriginFolder;
 
 /// The sources of a command that go to a folder of another one.
 #[derive(Debug, Default)]
@@ -27,14 +30,7 @@ pub(crate) struct TargetClaims {
 #[derive(Debug)]
 struct ClaimingSource {
     source: Place,
-    /// `None` of a file or an entry.
-    tree: Option<ClaimingTree>,
     is_folder: bool,
-}
-
-#[derive(Debug)]
-struct ClaimingTree {
-    root: PathBuf,
     patterns_above: PathBuf,
 }
 
@@ -74,15 +70,45 @@ pub(crate) struct NameClaim<'claims> {
     is_folder: bool,
 }
 
+impl ClaimingSource {
+    /// What the copy deals with so far below the root, if that can be looked at: no file has anything.
+    fn find(&self, below: &Path, rules: GuardRules<'_>) -> Outcome<Option<Meta>> {
+        let root = self.source.local_path().filter(|_| self.is_folder).ok_or(Errno::ENOENT)?;
+        let root = OriginFolder::from_file(Arc::new(names::find_folder(root)?));
+        let (mut folder, mut path) =
+            (OriginFolder { follow: rules.options.links.follow, ..root }, PathBuf::new());
+        let device = file_meta(&folder.file)?.device;
+        let mut names = below.iter().peekable();
+        while let Some(name) = names.next() {
+            let deals = |is_folder| rules.select.deals_with((&self.patterns_above, &path), (name, is_folder));
+            let meta = match folder.metadata(name) {
+                Ok(meta) if deals(meta.kind == FileKind::Folder) => meta,
+                Err(errno) if errno != Errno::ENOENT || folder.leads_nowhere(name) => {
+                    return if deals(true) || deals(false) { Err(errno) } else { Ok(None) };
+                }
+                _ => return Ok(None),
+            };
+            let is_left_alone = rules.options.selection.one_file_system && meta.device != device;
+            if names.peek().is_none() {
+                return Ok(Some(meta));
+            }
+            if meta.kind != FileKind::Folder || is_left_alone {
+                return Ok(None);
+            }
+            let file = Arc::new(folder.open_folder(name)?);
+            folder = OriginFolder { file, depth: folder.depth + 1, ..folder };
+            path.push(name);
+        }
+        Ok(None)
+    }
+}
+
 impl TargetClaims {
-    /// Those of the sources whose targets lie in each other; of all where links are followed, which may lead to any.
+    /// Those of the sources whose targets lie in each other.
     pub(crate) fn new(items: &[Item], options: &Options) -> TargetClaims {
         let mut claims = TargetClaims::default();
         if options.measuring.rehearsal_bytes.is_some() || !items.iter().any(Item::is_tree) {
             return claims;
-        }
-        if options.links.follow != FollowLinks::Never {
-            items.iter().for_each(|item| claims.add(item));
         }
         if items.len() < 2 {
             return claims;
@@ -118,33 +144,11 @@ impl TargetClaims {
     }
 
     fn add(&mut self, item: &Item) {
-        let root = item.source.local_path().filter(|_| item.is_tree());
-        let tree = root.map(|root| ClaimingTree {
-            root: root.to_path_buf(),
+        self.sources.entry(item.number).or_insert_with(|| ClaimingSource {
+            source: item.source.clone(),
+            is_folder: item.is_tree(),
             patterns_above: item.patterns_above.clone(),
         });
-        let source = ClaimingSource { source: item.source.clone(), tree, is_folder: item.is_tree() };
-        self.sources.entry(item.number).or_insert(source);
-    }
-
-    /// What paths of patterns begin with in a tree of this host.
-    pub(super) fn patterns_above(&self, number: u32) -> Option<&Path> {
-        self.sources.get(&number)?.tree.as_ref().map(|tree| &*tree.patterns_above)
-    }
-
-    /// What a tree has so far below its root.
-    pub(super) fn descend<'claims>(
-        &'claims self,
-        number: u32,
-        below: &Path,
-        rules: GuardRules<'claims>,
-    ) -> Descent<'claims> {
-        let tree = self.sources.get(&number).and_then(|source| source.tree.as_ref());
-        let root = tree.and_then(|tree| {
-            let folder = names::find_folder(&tree.root).ok()?;
-            RuledFolder::root(folder, &tree.patterns_above, (rules.options, rules.select)).ok()
-        });
-        root.map_or(Descent::Unknown, |root| root.descend(below.iter()))
     }
 
     /// The first source but this one that has a name of its target, which lies so far below that. Where any counts, one
@@ -166,18 +170,13 @@ impl TargetClaims {
         let mut places: Vec<(u32, PathBuf)> = around.chain(inside).filter(counts).collect();
         places.sort_unstable();
         places.iter().find_map(|(other, below)| {
-            let ClaimingSource { source, tree, is_folder } = self.sources.get(other)?;
+            let claiming @ ClaimingSource { source, is_folder, .. } = self.sources.get(other)?;
             if below.as_os_str().is_empty() {
                 return Some(NameClaim { source, is_folder: *is_folder });
             }
-            match self.descend(*other, below, rules) {
-                Descent::Found(meta, _) => {
-                    Some(NameClaim { source, is_folder: meta.kind == FileKind::Folder })
-                }
-                Descent::Unknown if rank == Rank::Any && (*is_folder || tree.is_some()) => {
-                    Some(NameClaim { source, is_folder: true })
-                }
-                Descent::Missing(_) | Descent::LeftAlone | Descent::Unknown => None,
+            match claiming.find(below, rules) {
+                Ok(meta) => meta.map(|meta| NameClaim { source, is_folder: meta.kind == FileKind::Folder }),
+                Err(_) => (rank == Rank::Any && *is_folder).then_some(NameClaim { source, is_folder: true }),
             }
         })
     }

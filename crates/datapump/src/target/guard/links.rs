@@ -1,28 +1,30 @@
-//! Symbolic links and what they lead to: a link that stays one must not replace that, and a link that is followed must
-//! not lead to what the same command replaces or removes, since its content would depend on the order.
+//! Symbolic links and what they lead to. A link that stays one must not replace that. One that is followed to below a
+//! target waits until all else is done; what this run has made or replaced by then is refused, since its content would
+//! depend on the order, and all else is read, so that it must stay.
 //!
-//! Must not know: how links are made and followed, how an entry is replaced.
+//! Must not know: how links are made and followed, how names wait, how an entry is replaced.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::claims::TargetClaims;
 use super::targets::place_of;
-use super::{Guard, GuardRules};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{FollowLinks, Options};
 use crate::target::Item;
-use crate::tree::rules::source_folder::Descent;
-use datapump_files::disk::{FileKind, Folder, Meta, WayStep, file_meta, names, way_up};
+use datapump_files::disk::{FileKind, Folder, Meta, PathAt, UpStep, file_meta, names, way_up};
 use datapump_files::followed::behind::{PlaceBehind, places_on};
 use datapump_files::identity::{FileId, id};
 
-const REPLACED: &str = "replaces: its content depends on the order";
-const REMOVED: &str = "removes (--delete): the next run would not find it";
-const INSTEAD: &str = "copy without -L and --copy-unsafe-links, or copy it in a run of its own";
+const ORDER: &str = "its content depends on the order; copy without -L and --copy-unsafe-links, or copy it in a run of \
+                     its own";
+
+/// Names that a run remembers: beyond, each counts as written.
+const NAMES_MAX: usize = 1 << 20;
 
 /// Where a link goes: the open folder, and the name with its existing entry.
 pub(crate) struct LinkTarget<'run> {
@@ -67,148 +69,177 @@ pub(crate) fn leads_to(source: &Arc<File>, words: &OsStr, to: &LinkTarget<'_>) -
     places_on(source, words).iter().any(is_lost)
 }
 
-/// Where the sources of a command go, by the folder that holds the name. Empty where no link is followed.
+/// What a run does at its targets, where links are followed: they may lead there.
 #[derive(Debug, Default)]
-pub(crate) struct WrittenPlaces {
-    folders: HashMap<FileId, WrittenFolder>,
+pub(crate) struct FollowedLinks {
+    /// The names that are targets, by the folders that hold them; none of a folder that is one. Empty where no link is
+    /// followed.
+    targets: HashMap<FileId, HashSet<Option<OsString>>>,
+    /// All else of all trees is done.
+    have_trees_ended: AtomicBool,
+    hasher: RandomState,
+    state: Mutex<FollowState>,
 }
 
-/// A folder that is a target, or holds some, with the numbers of their sources.
 #[derive(Debug, Default)]
-struct WrittenFolder {
-    itself: Vec<u32>,
-    names: HashMap<OsString, Vec<u32>>,
+struct FollowState {
+    /// Names that were made or replaced, and folders that were gone into.
+    written: HashSet<u64>,
+    /// What links lead to that were followed.
+    read: HashSet<FileId>,
 }
 
-impl WrittenPlaces {
-    pub(super) fn new(items: &[Item], options: &Options) -> WrittenPlaces {
-        let mut places = WrittenPlaces::default();
-        let follows = options.links.follow != FollowLinks::Never;
-        for item in items.iter().filter(|item| follows && !item.is_left_out) {
-            let Some(at) = place_of(&item.target) else { continue };
-            let Ok(Folder::Os(folder)) = at.folder() else { continue };
-            let Ok(meta) = file_meta(folder) else { continue };
-            let folder = places.folders.entry(id(&meta)).or_default();
-            match at.name() {
-                Some(name) => folder.names.entry(name.to_owned()).or_default().push(item.number),
-                None => folder.itself.push(item.number),
-            }
-        }
-        places
-    }
+/// A name in a folder on the way down to a place; none of the place itself, or where the system does not tell it.
+struct WayName {
+    folder: FileId,
+    name: Option<OsString>,
 }
 
 /// A name of a source that may be a link which is followed.
 pub(crate) struct FollowedName<'run> {
     pub(crate) folder: FileId,
     pub(crate) name: &'run OsStr,
-    /// The target of its tree: a walk refuses to go into that.
-    pub(crate) root: Option<FileId>,
-    /// Where it leads.
+    /// Where it leads, if that may be below a target.
     pub(crate) places: Vec<PlaceBehind>,
 }
 
-impl Guard {
-    /// Whether links that are followed may lead to what is written.
-    pub(crate) fn has_written_places(&self) -> bool {
-        !self.written.folders.is_empty()
+impl FollowedLinks {
+    pub(super) fn new(items: &[Item], options: &Options) -> FollowedLinks {
+        let mut links = FollowedLinks::default();
+        let follows = options.links.follow != FollowLinks::Never;
+        for item in items.iter().filter(|item| follows && !item.is_left_out) {
+            let Some((folder, at)) = place_of(&item.target).and_then(|at| Some((folder_id(at)?, at))) else {
+                continue;
+            };
+            links.targets.entry(folder).or_default().insert(at.name().map(OsStr::to_owned));
+        }
+        links
     }
 
-    /// Refuses a name that leads to what this command replaces or removes, or was reached by such links.
-    pub(crate) fn check_followed(
+    /// Whether links that are followed may lead to a target.
+    pub(crate) fn are_followed(&self) -> bool {
+        !self.targets.is_empty()
+    }
+
+    /// Whether a link leads to below a target, or to one. `root`: that of its own tree, into which a walk does not go.
+    pub(crate) fn lead_to_target(&self, places: &[PlaceBehind], root: Option<FileId>) -> bool {
+        let is_root =
+            |place: &PlaceBehind| root == Some(id(&place.meta)) && place.meta.kind == FileKind::Folder;
+        let is_target = |step: &WayName| {
+            let names = self.targets.get(&step.folder);
+            names.is_some_and(|names| {
+                names.contains(&None) || step.name.is_none() || names.contains(&step.name)
+            })
+        };
+        places.iter().any(|place| !is_root(place) && way_to(place).iter().any(is_target))
+    }
+
+    /// All else of all trees is done.
+    pub(crate) fn end_trees(&self) {
+        self.have_trees_ended.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn have_trees_ended(&self) -> bool {
+        self.have_trees_ended.load(Ordering::Relaxed)
+    }
+
+    /// A name of a folder that stood there is made or replaced, or what is below that name.
+    pub(crate) fn note_written(&self, folder: FileId, name: &OsStr) {
+        self.note(&(folder, Some(name)));
+    }
+
+    /// Names are put into a folder that stood there.
+    pub(crate) fn note_entered(&self, folder: FileId) {
+        self.note(&(folder, None));
+    }
+
+    /// A root was made.
+    pub(crate) fn note_root(&self, at: &PathAt) {
+        if let Some((folder, name)) = folder_id(at).zip(at.name()) {
+            self.note_written(folder, name);
+        }
+    }
+
+    fn note(&self, key: &(FileId, Option<&OsStr>)) {
+        if !self.are_followed() {
+            return;
+        }
+        let mut state = self.state();
+        if state.written.len() < NAMES_MAX {
+            state.written.insert(self.hasher.hash_one(key));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, FollowState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this run makes or replaces a place, or a folder above it, or puts names into it.
+    fn is_written(&self, place: &PlaceBehind) -> bool {
+        let state = self.state();
+        let has = |key: (FileId, Option<&OsStr>)| state.written.contains(&self.hasher.hash_one(key));
+        let is_full = state.written.len() >= NAMES_MAX;
+        let (way, own) = (way_to(place), id(&place.meta));
+        let is_folder = place.meta.kind == FileKind::Folder;
+        let holds = |folder: FileId, name: &Option<OsString>| {
+            self.targets.get(&folder).is_some_and(|names| names.contains(name))
+        };
+        let is_named = || way.first().is_some_and(|step| holds(step.folder, &step.name));
+        let is_target = is_folder && (holds(own, &None) || is_named());
+        let is_on_way = |(index, step): (usize, &WayName)| match &step.name {
+            Some(name) => has((step.folder, Some(name))),
+            None => index > 0 && self.targets.contains_key(&step.folder),
+        };
+        is_full || is_target || (is_folder && has((own, None))) || way.iter().enumerate().any(is_on_way)
+    }
+
+    /// Refuses a name that leads to what this run makes or replaces, or was reached by such links. What else is below a
+    /// target is read from now on.
+    pub(crate) fn check(
         &self,
         followed: &FollowedName<'_>,
-        rules: GuardRules<'_>,
-        path: impl Fn() -> PathBuf,
+        path: impl FnOnce() -> PathBuf,
     ) -> Result<(), Problem> {
         let problem = |words: String| {
-            Err(Problem::new(Class::Io, Operation::Copy, &path(), format!("{words}; {INSTEAD}")))
+            Err(Problem::new(Class::Io, Operation::Copy, &path(), format!("{words}: {ORDER}")))
         };
-        let own = self.written.folders.get(&followed.folder);
-        if own.is_some_and(|folder| folder.names.contains_key(followed.name)) {
+        let own = self.targets.get(&followed.folder);
+        if own.is_some_and(|names| names.contains(&Some(followed.name.to_owned()))) {
             return problem("is what this copy replaces, and was reached by a link that is followed".into());
         }
-        for place in &followed.places {
-            let is_root = followed.root == Some(id(&place.meta)) && place.meta.kind == FileKind::Folder;
-            if let Some(harm) = self.harm_of(place, rules).filter(|_| !is_root) {
-                return problem(format!("leads to '{}', which this copy {harm}", shown_path(&place.path())));
+        match followed.places.iter().find(|place| self.is_written(place)) {
+            Some(place) => {
+                let shown = shown_path(&place.path()).to_string();
+                problem(format!("leads to '{shown}', which this copy replaces or makes"))
+            }
+            None => {
+                self.state().read.extend(followed.places.iter().map(|place| id(&place.meta)));
+                Ok(())
             }
         }
-        Ok(())
     }
 
-    /// The words for what this command does to a place; nothing, as a rule.
-    fn harm_of(&self, place: &PlaceBehind, rules: GuardRules<'_>) -> Option<&'static str> {
-        let own = |name: &OsString| WayStep { name: name.clone(), device: place.meta.device };
-        let mut steps: Vec<WayStep> = place.name.iter().map(own).collect();
-        let mut has_names = true;
-        for up in way_up(&place.folder) {
-            if let Some(folder) = self.written.folders.get(&up.id) {
-                if !has_names {
-                    return Some(REPLACED);
-                }
-                let last = steps.last();
-                let named = last.and_then(|last| Some((folder.names.get(&last.name)?, last.device)));
-                let itself = (&folder.itself, steps.len(), up.id.0);
-                let named = named.map(|(numbers, device)| (numbers, steps.len() - 1, device));
-                let goals = [itself].into_iter().chain(named);
-                for (numbers, count, device) in goals {
-                    let steps: Vec<&WayStep> = steps[..count].iter().rev().collect();
-                    let below = BelowTarget { steps, device, is_folder: place.meta.kind == FileKind::Folder };
-                    let harm = numbers.iter().find_map(|number| below.harm_by(&self.claims, *number, rules));
-                    if harm.is_some() {
-                        return harm;
-                    }
-                }
-            }
-            match up.name {
-                Some(name) => steps.push(WayStep { name, device: up.id.0 }),
-                None => has_names = false,
-            }
-        }
-        None
+    /// Whether a link that was followed to below a target leads to it.
+    pub(super) fn read(&self, existing: FileId) -> bool {
+        self.state().read.contains(&existing)
+    }
+
+    pub(super) fn read_some(&self) -> bool {
+        !self.state().read.is_empty()
     }
 }
 
-/// A place below the target of a source: its steps from there, the last one its own.
-struct BelowTarget<'place> {
-    steps: Vec<&'place WayStep>,
-    device: u64,
-    is_folder: bool,
+fn folder_id(at: &PathAt) -> Option<FileId> {
+    let Ok(Folder::Os(folder)) = at.folder() else { return None };
+    file_meta(folder).ok().map(|meta| id(&meta))
 }
 
-impl BelowTarget<'_> {
-    /// What the copy of one source does to it.
-    fn harm_by(&self, claims: &TargetClaims, number: u32, rules: GuardRules<'_>) -> Option<&'static str> {
-        if self.steps.is_empty() {
-            return Some(REPLACED);
-        }
-        let below: PathBuf = self.steps.iter().map(|step| &step.name).collect();
-        let above = claims.patterns_above(number)?;
-        match claims.descend(number, &below, rules) {
-            Descent::Missing(from) => self.is_removed(above, from, rules).then_some(REMOVED),
-            Descent::LeftAlone => None,
-            // A source that cannot be looked at may have a name for it.
-            Descent::Found(..) | Descent::Unknown => Some(REPLACED),
-        }
-    }
-
-    /// Whether it is removed, since the source has no such name from one of its steps on.
-    fn is_removed(&self, above: &Path, missing_from: usize, rules: GuardRules<'_>) -> bool {
-        let GuardRules { options, select } = rules;
-        let (mut folder, mut device) = (PathBuf::new(), self.device);
-        let mut is_spared = false;
-        for (index, step) in self.steps.iter().enumerate() {
-            let is_folder = self.is_folder || index + 1 < self.steps.len();
-            // A mounted folder stays, if the source has nothing in its place.
-            let is_mounted =
-                step.device != device && (index >= missing_from || options.selection.one_file_system);
-            let named = (&*step.name, is_folder);
-            is_spared |=
-                is_mounted || select.protects((above, || &folder), named, options.deletion.delete_excluded);
-            folder.push(&step.name);
-            device = step.device;
-        }
-        options.deletion.delete && !is_spared
-    }
+/// The names on the way down to a place, its own first.
+fn way_to(place: &PlaceBehind) -> Vec<WayName> {
+    let mut name = place.name.clone();
+    let step = |up: UpStep| {
+        let name = std::mem::replace(&mut name, up.name);
+        WayName { folder: up.id, name }
+    };
+    way_up(&place.folder).into_iter().map(step).collect()
 }

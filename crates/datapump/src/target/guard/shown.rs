@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::GuardRules;
 use crate::target::{Item, Target};
-use crate::tree::rules::source_folder::{Descent, RuledFolder};
-use datapump_files::disk::{self, Folder, MountEntry, metadata_of_name, names};
+use datapump_files::disk::{self, Folder, MountEntry, metadata_of_name};
 use datapump_files::identity::{FileId, id};
 
 /// A folder of a file system, and the path that shows it.
@@ -23,35 +22,23 @@ struct View<'mounts> {
     path: PathBuf,
 }
 
-/// A source or target: its own view, and those of what is mounted below it.
-#[derive(Debug)]
-struct Views<'mounts> {
-    root: View<'mounts>,
-    below: Vec<View<'mounts>>,
-}
-
-impl<'mounts> Views<'mounts> {
-    /// The views of a folder, but for what lies in the folders `without`.
-    fn new(mounts: &'mounts [MountEntry], path: PathBuf, without: &[PathBuf]) -> Option<Views<'mounts>> {
-        let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
-        let mount = above.max_by_key(|mount| mount.point.as_os_str().len())?;
+/// The views of a source or target, its own first, but for what lies in the folders `without`.
+fn views<'mounts>(mounts: &'mounts [MountEntry], path: &Path, without: &[PathBuf]) -> Vec<View<'mounts>> {
+    let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
+    let own = above.max_by_key(|mount| mount.point.as_os_str().len()).and_then(|mount| {
         let folder = mount.root.join(path.strip_prefix(&mount.point).ok()?);
-        let is_below = |mount: &&MountEntry| {
-            let is_without = without.iter().any(|without| mount.point.starts_with(without));
-            mount.point != path && mount.point.starts_with(&path) && !is_without
-        };
-        let view = |mount: &'mounts MountEntry| View {
-            device: &mount.device,
-            folder: mount.root.clone(),
-            path: mount.point.clone(),
-        };
-        let below = mounts.iter().filter(is_below).map(view).collect();
-        Some(Views { root: View { device: &mount.device, folder, path }, below })
-    }
-
-    fn all(&self) -> impl Iterator<Item = &View<'mounts>> {
-        std::iter::once(&self.root).chain(&self.below)
-    }
+        Some(View { device: &mount.device, folder, path: path.to_path_buf() })
+    });
+    let is_below = |mount: &&MountEntry| {
+        let is_without = without.iter().any(|without| mount.point.starts_with(without));
+        mount.point != path && mount.point.starts_with(path) && !is_without
+    };
+    let view = |mount: &'mounts MountEntry| View {
+        device: &mount.device,
+        folder: mount.root.clone(),
+        path: mount.point.clone(),
+    };
+    own.into_iter().chain(mounts.iter().filter(is_below).map(view)).collect()
 }
 
 impl View<'_> {
@@ -78,24 +65,19 @@ pub(super) fn in_targets(items: &[Item], rules: GuardRules<'_>) -> Vec<FileId> {
         return Vec::new();
     }
     let mounts = MountEntry::list("self");
-    let without = &targets[..];
-    let from =
-        sources.into_iter().filter_map(|(item, path)| Some((item, Views::new(&mounts, path, without)?)));
-    let from: Vec<(&Item, Views<'_>)> = from.collect();
-    let to: Vec<Views<'_>> =
-        targets.iter().filter_map(|path| Views::new(&mounts, path.clone(), &[])).collect();
-    let with_mounts: Vec<&(&Item, Views<'_>)> =
-        from.iter().filter(|(_, source)| !source.below.is_empty()).collect();
+    let from: Vec<_> = sources.iter().map(|(item, path)| (*item, views(&mounts, path, &targets))).collect();
     let mut found = Vec::new();
-    for target in &to {
-        // Without a mount below either there is nothing to compare.
-        let sources: Vec<_> =
-            if target.below.is_empty() { with_mounts.clone() } else { from.iter().collect() };
-        for (item, source) in sources {
-            let views = target.all().flat_map(|shown| source.all().map(move |view| (view, shown)));
-            let both = views.filter_map(|(view, shown)| paths(view, shown, &target.root));
-            let roots = (&*source.root.path, &*target.root.path);
-            found.extend(both.filter_map(|both| shown_id(item, roots, both, rules)));
+    for to in targets.iter().map(|path| views(&mounts, path, &[])) {
+        for (item, from) in &from {
+            let (Some(source), Some(target)) = (from.first(), to.first()) else { continue };
+            // Without a mount below either there is nothing to compare.
+            if from.len() + to.len() > 2 {
+                let views = to.iter().flat_map(|shown| from.iter().map(move |view| (view, shown)));
+                let both = views.filter_map(|(view, shown)| paths(view, shown, target));
+                found.extend(
+                    both.filter_map(|both| shown_id(item, (&source.path, &target.path), both, rules)),
+                );
+            }
         }
     }
     found
@@ -134,13 +116,7 @@ fn shown_id(
     if to.strip_prefix(target).is_ok_and(|to| to == below) {
         return None;
     }
-    let shown = id(&metadata_of_name(&to).ok()?);
-    let ruled = RuledFolder::root(
-        names::find_folder(source).ok()?,
-        &item.patterns_above,
-        (rules.options, rules.select),
-    )
-    .ok()?;
-    let Descent::Found(meta, above) = ruled.descend(below.iter()) else { return None };
-    (id(&meta) == shown && !above.is_left_alone(&meta)).then_some(shown)
+    let (shown, meta) = (id(&metadata_of_name(&to).ok()?), metadata_of_name(&from).ok()?);
+    let is_passed = rules.options.selection.one_file_system && item.meta?.device != meta.device;
+    (id(&meta) == shown && !is_passed && rules.deal_with(item, below, true)).then_some(shown)
 }

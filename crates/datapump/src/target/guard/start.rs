@@ -40,7 +40,9 @@ impl Start<'_> {
         self.items.iter().try_for_each(|item| match &item.target {
             Target::Tree(at) => self.check_tree(item, at),
             Target::Stream => check_output(item),
-            Target::File(at) | Target::Device(at) | Target::Entry(at) => self.check_name(&guard, item, at),
+            Target::File(at) | Target::Device(at) | Target::Entry(at) if !item.is_left_out => {
+                self.check_name(&guard, item, at)
+            }
             _ => Ok(()),
         })?;
         if !matches!(self.hosts.disk, Disk::Os) || !self.items.iter().any(Item::is_tree) {
@@ -48,8 +50,7 @@ impl Start<'_> {
         }
         self.check_remote_neighbours()?;
         let trees = TreeTargets::new(self.items);
-        self.check_sources_in_targets(&trees)?;
-        self.check_link_dest(&trees)
+        self.check_read_places(&trees)
     }
 
     /// Another host is not asked for names: where its sources share a folder with others, nobody can tell whose name it
@@ -83,18 +84,13 @@ impl Start<'_> {
     /// Whether a copy of this folder deals with what is at the target.
     fn comes_by(&self, item: &Item, at: &PathAt, is_folder: bool) -> bool {
         let Some(source) = item.meta else { return false };
-        let GuardRules { options, select } = self.rules;
-        let may_pass = |step: &WayStep| !options.selection.one_file_system || step.device == source.device;
+        let may_pass =
+            |step: &WayStep| !self.rules.options.selection.one_file_system || step.device == source.device;
         let Some(steps) = way(id(&source), at).filter(|steps| steps.iter().all(may_pass)) else {
             return false;
         };
-        let mut folder = PathBuf::new();
-        steps.iter().enumerate().all(|(index, WayStep { name, .. })| {
-            let is_folder = is_folder || index + 1 < steps.len();
-            let is_dealt_with = select.deals_with((&item.patterns_above, &folder), (name, is_folder));
-            folder.push(name);
-            is_dealt_with
-        })
+        let below: PathBuf = steps.iter().map(|step| &step.name).collect();
+        self.rules.deal_with(item, &below, is_folder)
     }
 
     /// A file, device or link that would take the place of what is read.
@@ -110,42 +106,51 @@ impl Start<'_> {
         let found = [at.metadata_of_name(), at.metadata()];
         for meta in found.iter().flatten().take(if item.is_entry() { 1 } else { 2 }) {
             let entry = ExistingEntry { folder, name, meta };
-            let is_own = guard.own_words(item, entry);
-            let why = is_own.or_else(|| guard.why_kept(entry, how).filter(|_| !item.is_left_out));
-            if let Some(why) = why {
+            if let Some(why) = guard.why_kept(entry, how) {
                 return Err(self.usage_problem(item, at, &why));
             }
         }
-        if let Some(source) = self.source_around(item, at) {
-            return Err(self.usage_problem(item, at, &format!("lies in the source '{}'", source.source)));
+        match self.source_around(item, at) {
+            Some(around) => {
+                Err(self.usage_problem(item, at, &format!("lies in the source '{}'", around.source)))
+            }
+            None if self.replaces_its_referent(item, at)? => {
+                let words = format!("is what the source '{}' leads to; {FOLLOW_INSTEAD}", item.source);
+                Err(usage(&at.path, &words))
+            }
+            None => Ok(()),
         }
-        self.check_kept_link(item, at)
     }
 
-    /// Where a link under the name leads to the place, that link is named.
+    /// Whether a link that stays one would replace what it leads to.
+    fn replaces_its_referent(&self, item: &Item, at: &PathAt) -> Result<bool, Problem> {
+        let is_link = item.is_entry() && item.meta.is_some_and(|meta| meta.kind == FileKind::Symlink);
+        let Some(existing) = at.metadata_of_name().ok().filter(|_| is_link) else { return Ok(false) };
+        Ok(match (&item.source, self.hosts.remote_host, at.folder()) {
+            (Place::Path(path), _, Ok(Folder::Os(folder))) => {
+                let words = std::fs::read_link(path).ok();
+                let above = names::find_folder(folder_of(path)).ok();
+                let to = LinkTarget { folder, name: at.name().unwrap_or_default(), existing: &existing };
+                words.zip(above).is_some_and(|(words, above)| leads_to(&above.into(), words.as_os_str(), &to))
+            }
+            (Place::Remote(remote), Some(host), _) if host.is_here() => {
+                host.link_target_id(item.number, &remote.path)? == Some(id(&existing))
+            }
+            _ => false,
+        })
+    }
+
+    /// A link under the name that leads to the place is what the user named.
     fn usage_problem(&self, item: &Item, at: &PathAt, why: &str) -> Problem {
-        let own = || item.source.path().and_then(Path::file_name);
+        let own_name = item.source.path().and_then(Path::file_name);
         let named = match self.folder {
-            Some(folder) => own().map(|name| folder.child(name)),
+            Some(folder) => own_name.map(|name| folder.child(name)),
             None => self.target.cloned(),
         };
-        let is_link = |named: &PathAt| {
-            let source = item.source.local_path().map(metadata_of_name);
-            let link = named.metadata_of_name().ok().filter(|meta| meta.kind == FileKind::Symlink);
-            let is_source =
-                source.is_some_and(|source| source.ok().map(|meta| id(&meta)) == link.as_ref().map(id));
-            !item.is_entry() && named.path != at.path && link.is_some() && !is_source
-        };
+        let is_link = |named: &PathAt| !item.is_entry() && named.path != at.path && named.is_symlink();
         match named.filter(is_link) {
             Some(link) => {
-                let to = why.trim_start_matches("is ").trim_start_matches("the same file as ");
-                let into = to.replace("lies in ", "into ");
-                let to = if into == to { format!("to {to}") } else { into };
-                // A source that is a link may lead through this very one.
-                let leads_here = to.starts_with("to what");
-                let more =
-                    if leads_here { "" } else { ", or remove the link first to have the copy in its place" };
-                usage(&link.path, &format!("is a symbolic link that leads {to}; {INSTEAD}{more}"))
+                usage(&link.path, &format!("is a symbolic link, and what it leads to {why}; {INSTEAD}"))
             }
             None => usage(&at.path, &format!("{why}; {INSTEAD}")),
         }
@@ -159,49 +164,23 @@ impl Start<'_> {
         trees.find(|tree| !is_apart && tree.number != item.number && self.comes_by(tree, at, false))
     }
 
-    /// A link that stays one must not replace what it leads to.
-    fn check_kept_link(&self, item: &Item, at: &PathAt) -> Result<(), Problem> {
-        let (Target::Entry(_), Some(meta), Ok(there)) = (&item.target, &item.meta, at.metadata_of_name())
-        else {
-            return Ok(());
-        };
-        if meta.kind != FileKind::Symlink {
-            return Ok(());
-        }
-        let is_lost = match (&item.source, self.hosts.remote_host, at.folder()) {
-            (Place::Path(path), _, Ok(Folder::Os(folder))) => {
-                let words = std::fs::read_link(path).ok();
-                let above = names::find_folder(folder_of(path)).ok();
-                let to = LinkTarget { folder, name: at.name().unwrap_or_default(), existing: &there };
-                words.zip(above).is_some_and(|(words, above)| leads_to(&above.into(), words.as_os_str(), &to))
-            }
-            (Place::Remote(remote), Some(host), _) if host.is_here() => {
-                host.link_target_id(item.number, &remote.path)? == Some(id(&there))
-            }
-            _ => false,
-        };
-        if is_lost {
-            let words = format!("is what the source '{}' leads to; {FOLLOW_INSTEAD}", item.source);
-            Err(usage(&at.path, &words))
-        } else {
-            Ok(())
-        }
-    }
-
-    /// No source may be the target of a tree, hold one, or be removed from one.
-    fn check_sources_in_targets(&self, trees: &TreeTargets<'_>) -> Result<(), Problem> {
+    /// Nothing that is read may be the target of a tree, hold one, or be removed from one.
+    fn check_read_places(&self, trees: &TreeTargets<'_>) -> Result<(), Problem> {
         let copied = self.items.iter().filter(|item| !item.is_left_out);
-        let copied = copied.map(|item| (&item.source, Some(item.number), item.is_entry()));
-        for (source, number, is_entry) in
-            copied.chain(self.excluded.iter().map(|source| (*source, None, false)))
-        {
-            let places = source.local_path().map(|path| places_of(path, is_entry)).unwrap_or_default();
-            for at in &places {
-                for inside in trees.holding(at) {
-                    let is_own = Some(inside.tree.number) == number;
-                    let below = inside.below.as_deref().unwrap_or(Path::new("."));
-                    let is_itself = is_own && below.as_os_str().is_empty();
-                    if let Some(words) = self.why_not_in(&inside, source, at).filter(|_| !is_itself) {
+        let copied = copied.filter_map(|item| {
+            let read = ReadPlace::new(item.source.local_path()?, &item.source);
+            Some(ReadPlace { number: Some(item.number), is_entry: item.is_entry(), ..read })
+        });
+        let excluded =
+            self.excluded.iter().filter_map(|source| Some(ReadPlace::new(source.local_path()?, source)));
+        let older = self.rules.options.links.link_dest.iter().map(|path| {
+            let shown = shown_path(path).to_string();
+            ReadPlace { is_older: true, ..ReadPlace::new(path, &shown) }
+        });
+        for read in copied.chain(excluded).chain(older) {
+            for at in places_of(read.path, read.is_entry) {
+                for inside in trees.holding(&at) {
+                    if let Some(words) = self.why_not_in(&inside, &read, &at) {
                         return Err(usage(inside.tree.target.path().unwrap_or(&at.path), &words));
                     }
                 }
@@ -210,37 +189,43 @@ impl Start<'_> {
         Ok(())
     }
 
-    fn why_not_in(&self, inside: &InTree<'_>, source: &Place, at: &PathAt) -> Option<String> {
-        let from = &inside.tree.source;
+    fn why_not_in(&self, inside: &InTree<'_>, read: &ReadPlace<'_>, at: &PathAt) -> Option<String> {
+        let (from, shown, delete) = (&inside.tree.source, &read.shown, self.rules.options.deletion.delete);
         match &inside.below {
-            None => Some(format!("holds the source '{source}'; copy that by itself")),
-            Some(below) if below.as_os_str().is_empty() => Some(format!(
-                "is the source '{source}', and the copy of '{from}' goes there; copy that source first"
-            )),
+            None if read.is_older && !delete => None,
+            None => Some(format!("holds '{shown}', which is copied from; copy that by itself")),
+            Some(below) if below.as_os_str().is_empty() => {
+                let stays = read.is_older || read.number == Some(inside.tree.number);
+                let words = || {
+                    format!(
+                        "is the source '{shown}', and the copy of '{from}' goes there; copy that source first"
+                    )
+                };
+                (!stays).then(words)
+            }
             Some(below) => {
-                let is_removed = self.rules.options.deletion.delete
-                    && !self.rules.spares(inside.tree, below, at.is_folder());
+                let is_removed = delete && !self.rules.spares(inside.tree, below, at.is_folder());
                 let why = "which is copied from; exclude it, or move it away";
-                is_removed.then(|| format!("--delete would remove '{source}', {why}"))
+                is_removed.then(|| format!("--delete would remove '{shown}', {why}"))
             }
         }
     }
+}
 
-    /// Folders of `--link-dest` must not lie where it is removed. The target itself stays.
-    fn check_link_dest(&self, trees: &TreeTargets<'_>) -> Result<(), Problem> {
-        let paths = self.rules.options.links.link_dest.iter().filter(|_| self.rules.options.deletion.delete);
-        for path in paths {
-            let stays = |inside: &InTree<'_>| {
-                let spared = |below: &Path| self.rules.spares(inside.tree, below, true);
-                inside.below.as_deref().is_some_and(|below| below.as_os_str().is_empty() || spared(below))
-            };
-            let mut found = places_of(path, false).into_iter().flat_map(|at| trees.holding(&at));
-            if let Some(inside) = found.find(|inside| !stays(inside)) {
-                let words = format!("--delete would remove '{}', which is copied from", shown_path(path));
-                return Err(usage(inside.tree.target.path().unwrap_or(path), &words));
-            }
-        }
-        Ok(())
+/// A place of this host from which a command reads: a source, or a folder of `--link-dest`.
+struct ReadPlace<'job> {
+    path: &'job Path,
+    shown: String,
+    /// That of a source which is copied.
+    number: Option<u32>,
+    /// A link that stays one.
+    is_entry: bool,
+    is_older: bool,
+}
+
+impl<'job> ReadPlace<'job> {
+    fn new(path: &'job Path, shown: &impl ToString) -> ReadPlace<'job> {
+        ReadPlace { path, shown: shown.to_string(), number: None, is_entry: false, is_older: false }
     }
 }
 
@@ -275,27 +260,28 @@ impl Start<'_> {
     }
 }
 
-impl Guard {
-    /// Why an item cannot have its target: it is its own source, under whatever name.
-    fn own_words(&self, item: &Item, entry: ExistingEntry<'_>) -> Option<String> {
-        let same = self.by_identity.get(&super::ReadIdentity::new(entry.meta, item.is_entry()));
-        let mut sources = same.into_iter().flatten().map(|index| &self.sources[*index]);
-        let own = sources.find(|source| source.number == item.number && source.is_the(entry))?;
-        Some(own.words(Destruction::OfName))
-    }
-}
-
 impl GuardRules<'_> {
     /// Whether a rule keeps a name of a tree's target, or a folder that it lies in: nothing in that is removed.
     fn spares(&self, tree: &Item, below: &Path, is_folder: bool) -> bool {
-        let chain = below.ancestors().filter_map(|path| Some((path, path.parent()?, path.file_name()?)));
-        let is_kept = |path: &Path, folder: &Path, name: &OsStr| {
-            let name = (name, is_folder || path != below);
-            let above = &*tree.patterns_above;
-            self.select.protects((above, || folder), name, self.options.deletion.delete_excluded)
-        };
-        chain.into_iter().any(|(path, folder, name)| is_kept(path, folder, name))
+        let excluded_go = self.options.deletion.delete_excluded;
+        names_on_way(below, is_folder)
+            .any(|(folder, name)| self.select.protects((&*tree.patterns_above, || folder), name, excluded_go))
     }
+
+    /// Whether the copy of a tree deals with each name on a way down from its root.
+    pub(super) fn deal_with(&self, tree: &Item, below: &Path, is_folder: bool) -> bool {
+        let deals = |(folder, name)| self.select.deals_with((&tree.patterns_above, folder), name);
+        names_on_way(below, is_folder).all(deals)
+    }
+}
+
+/// A folder, and a name in it with whether that is a folder.
+type NameOnWay<'path> = (&'path Path, (&'path OsStr, bool));
+
+/// The names of a path, each with the folder that it lies in and whether it is one itself.
+fn names_on_way<'path>(path: &'path Path, is_folder: bool) -> impl Iterator<Item = NameOnWay<'path>> {
+    let named = move |here: &'path Path| Some((here.file_name()?, is_folder || here != path));
+    path.ancestors().filter_map(move |here| Some((here.parent()?, named(here)?)))
 }
 
 /// A source that standard output appends to would grow for ever.

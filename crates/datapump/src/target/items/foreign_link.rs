@@ -47,7 +47,7 @@ pub(super) fn refuse(items: &[Item], options: &Options) -> Result<(), Problem> {
 
 /// The path from a folder that stands, behind folders that will be made in it: in these is no link yet, and `..` takes
 /// back a name.
-fn behind(missing: &[OsString], path: &Path) -> PathBuf {
+pub(crate) fn behind(missing: &[OsString], path: &Path) -> PathBuf {
     let (mut way, mut parts) = (missing.to_vec(), path.components());
     while !way.is_empty() && path.is_relative() {
         match parts.next() {

@@ -62,6 +62,7 @@ pub(crate) fn begin_tree(
     let link_dest = link_dest(shared, to)?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let made = make(shared, &source_root, at)?;
+    made.iter().for_each(|_| shared.trees.guard.followed.note_root(at));
     let (folder, found) = match &made {
         Some((_, folder, _)) => (Arc::clone(folder), None),
         None => open_target(at, |above, name| shared.trees.opened_folders.open(above, name))?,

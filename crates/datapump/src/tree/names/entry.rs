@@ -67,7 +67,7 @@ impl BatchCursor {
         if name.kind.is_some() || !self.is_included(shared, name, other) {
             return Ok(());
         }
-        self.check_followed(shared, name)
+        self.check_followed(shared, name, true)
     }
 
     pub(super) fn leave_missing(&self, shared: &Shared<'_>, name: &Name) -> Result<(), Problem> {

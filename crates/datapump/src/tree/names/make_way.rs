@@ -228,6 +228,28 @@ pub(crate) fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, stage
     earlier.into_iter().for_each(|earlier| forget(shared, earlier));
 }
 
+/// Has a name wait until all else of all trees is done.
+pub(crate) fn wait_for_trees(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) {
+    let directory = Arc::clone(&cursor.directory);
+    directory.hold();
+    shared.trees.walk(1);
+    let batch = Batch { directory, names: vec![name.clone()], looked: cursor.looked, walks: true };
+    shared.trees.awaiting_trees().push(batch);
+    shared.plan.put_behind(Work::MakeWay);
+}
+
+/// Has the names dealt with that wait for the end of all trees; false if none does.
+fn end_trees(shared: &Shared<'_>) -> bool {
+    let batches = std::mem::take(&mut *shared.trees.awaiting_trees());
+    let has_some = !batches.is_empty();
+    if has_some {
+        shared.trees.guard.followed.end_trees();
+        shared.ledger.watch.compares_again(batches.len());
+        shared.plan.add_first(batches.into_iter().map(Work::Batch));
+    }
+    has_some
+}
+
 fn take_waiting(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Option<NameWaiting> {
     let (root, key) = (&cursor.directory.root, cursor.directory.key_of(&name.name));
     let mut waiting = shared.trees.waiting();
@@ -247,12 +269,18 @@ fn forget(shared: &Shared<'_>, NameWaiting { directory, staged, .. }: NameWaitin
     folder_done::release(shared, &directory);
 }
 
-/// All else is done, and it is found out what is too much. Folders in the way of what is staged are removed, if all that
-/// every folder in the way holds may be, and the names that wait are dealt with. Then all is looked at once more, before
-/// the next round, or before the rest is removed.
+/// All else is done: links that wait for that are followed. Behind them it is found out what is too much. Folders in the
+/// way of what is staged are removed, if all that every folder in the way holds may be, and the names that wait are dealt
+/// with. Then all is looked at once more, before the next round, or before the rest is removed.
 pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
+    if has_put_off(shared) || end_trees(shared) {
+        return shared.plan.put_behind(Work::MakeWay);
+    }
+    if !shared.settings.options.deletion.delete {
+        return;
+    }
     let roots = roots(shared);
-    if has_put_off(shared) || (!delete::has_none(shared) && delete::walks_again(shared, waits, &roots)) {
+    if !delete::has_none(shared) && delete::walks_again(shared, waits, &roots) {
         return shared.plan.put_behind(Work::MakeWay);
     }
     let waiting = std::mem::take(&mut *shared.trees.waiting());
@@ -299,9 +327,10 @@ fn next_round(waiting: &[NameWaiting]) -> Vec<NameWaiting> {
 /// Gives their turn to names that are dealt with last in a folder that a waiting name keeps from being done: what they
 /// are is known before anything is removed. One of each folder at a time; false if none is left.
 fn has_put_off(shared: &Shared<'_>) -> bool {
-    let waiting = shared.trees.waiting();
+    let (waiting, awaiting) = (shared.trees.waiting(), shared.trees.awaiting_trees());
     let (mut seen, mut batches) = (HashSet::new(), Vec::new());
-    for NameWaiting { directory, .. } in waiting.iter() {
+    let held = waiting.iter().map(|waiting| &waiting.directory);
+    for directory in held.chain(awaiting.iter().map(|batch| &batch.directory)) {
         let mut next = Some(directory);
         while let Some(directory) = next.filter(|directory| seen.insert(Arc::as_ptr(directory))) {
             batches.extend(

@@ -38,6 +38,7 @@ use crate::tree::rules::verify::extras;
 use datapump_files::commit::reserved::{LIST_NAME, may_be_pumps, may_be_temporary};
 use datapump_files::commit::{Before, final_name};
 use datapump_files::disk::{FileKind, Meta, names};
+use datapump_files::identity::id;
 use datapump_files::identity::tick::TimeLook;
 
 /// What an action leads to.
@@ -113,7 +114,9 @@ fn deal_with(
     }
     // It was selected when its place was found.
     let yes = Some(true);
-    let facts = KnownFacts { is_listed_below: Some(false), is_selected: yes, is_unwritten: yes, ..facts };
+    let no = Some(false);
+    let facts =
+        KnownFacts { is_listed_below: no, is_selected: yes, leads_to_target: no, is_unwritten: yes, ..facts };
     run(shared, cursor, waits, name, facts)
 }
 
@@ -125,6 +128,7 @@ fn run(
     facts: KnownFacts,
 ) -> Result<Option<Ready>, Problem> {
     let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
+    machine.facts.have_trees_ended = shared.trees.guard.followed.have_trees_ended();
     machine.facts.was_cleared = shared.trees.flags.existing && make_way::was_cleared(cursor, name);
     (machine.facts.content, machine.facts.older_content) = match cursor.looked {
         Looked::NotYet => (Content::Unread, Content::Unread),
@@ -188,6 +192,7 @@ impl NameWork<'_> {
                     NameFact::LeadsOut => &mut facts.leads_out,
                     NameFact::IsPumps => &mut facts.is_pumps,
                     NameFact::IsFree => &mut facts.is_free,
+                    NameFact::LeadsToTarget => &mut facts.leads_to_target,
                     NameFact::IsUnwritten => &mut facts.is_unwritten,
                     NameFact::IsSameFile => &mut facts.is_same_file,
                     NameFact::TimeTells => &mut facts.time_tells,
@@ -223,8 +228,10 @@ impl NameWork<'_> {
             NameFact::LeadsOut => left_out::leads_out_of_tree(cursor, name)?,
             NameFact::IsPumps => left_out::is_pumps(cursor, name)?,
             NameFact::IsFree => left_out::check_in_use(cursor, name).map(|()| true)?,
+            NameFact::LeadsToTarget => cursor.leads_to_target(shared, name),
             NameFact::IsUnwritten => {
-                cursor.check_followed(shared, name)?;
+                let may_lead = self.machine.facts.leads_to_target == Some(true);
+                cursor.check_followed(shared, name, may_lead)?;
                 cursor.check_claim(shared, name, kind).map(|()| true)?
             }
             NameFact::IsSameFile => self.is_same_file(),
@@ -320,6 +327,9 @@ impl NameWork<'_> {
 
     fn perform(&mut self, waits: &mut Waits, action: NameAction) -> Result<Done, Problem> {
         let (shared, cursor, name, kind) = (self.shared, self.cursor, self.name, self.machine.facts.kind);
+        if action.writes() {
+            cursor.note_written(shared, name);
+        }
         match action {
             NameAction::Skip(reason) => self.skip(reason).and(ENDED),
             NameAction::Leave(reason) => self.leave(reason).and(ENDED),
@@ -330,6 +340,10 @@ impl NameWork<'_> {
                 }
                 self.machine.facts.is_its_turn = true;
                 Ok(Done::GoesOn)
+            }
+            NameAction::Wait(Awaited::EndOfTrees) => {
+                make_way::wait_for_trees(shared, cursor, name);
+                ENDED
             }
             NameAction::Wait(Awaited::Deletion) => {
                 let is_tried = shared.settings.options.dry_run || kind != Some(FileKind::Regular);
@@ -364,6 +378,8 @@ impl NameWork<'_> {
             }
             NameAction::Enter | NameAction::MakeFolder { .. } => {
                 let (existing, opened) = (self.machine.facts.existing.flatten(), self.opened_folder());
+                let folder = existing.as_ref().filter(|existing| existing.kind == FileKind::Folder);
+                folder.iter().for_each(|folder| shared.trees.guard.followed.note_entered(id(folder)));
                 walk::enter(shared, cursor, name, opened, existing.as_ref()).and(ENDED)
             }
             NameAction::Copy { replaces, awaits_deletion } => self.copy(waits, replaces, awaits_deletion),

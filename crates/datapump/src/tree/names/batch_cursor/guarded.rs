@@ -11,6 +11,7 @@ use crate::tree::Shared;
 use crate::tree::folder::origin::Origin;
 use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::disk::{FileKind, Meta};
+use datapump_files::followed::behind::PlaceBehind;
 use datapump_files::identity::id;
 
 impl BatchCursor {
@@ -31,18 +32,46 @@ impl BatchCursor {
         shared.trees.guard.claims().check(&claimed, rules, || self.target_path(&name.name))
     }
 
-    /// Refuses a link that is followed to what this command replaces or removes.
-    pub(crate) fn check_followed(&self, shared: &Shared<'_>, name: &Name) -> Result<(), Problem> {
-        let Origin::Here(folder) = &self.source else { return Ok(()) };
-        if !shared.trees.guard.has_written_places() || shared.settings.compares {
+    /// Where a name leads as a link that is followed; nothing unless it may lead to below a target.
+    fn places_at_target(&self, shared: &Shared<'_>, name: &Name) -> Vec<PlaceBehind> {
+        let (Origin::Here(folder), links) = (&self.source, &shared.trees.guard.followed) else {
+            return Vec::new();
+        };
+        // A link that is followed has no kind in a listing.
+        if name.kind.is_some() || shared.settings.compares || !links.are_followed() {
+            return Vec::new();
+        }
+        let places = folder.places_behind(&name.name);
+        if links.lead_to_target(&places, self.directory.root.target_id) { places } else { Vec::new() }
+    }
+
+    /// Whether a link that is followed leads to below a target.
+    pub(crate) fn leads_to_target(&self, shared: &Shared<'_>, name: &Name) -> bool {
+        !self.places_at_target(shared, name).is_empty()
+    }
+
+    /// Refuses a link that is followed to what this run makes or replaces. `may_lead`: it may lead to below a target.
+    pub(crate) fn check_followed(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        may_lead: bool,
+    ) -> Result<(), Problem> {
+        let source = &self.directory.source;
+        if shared.settings.compares || !source.is_here() {
             return Ok(());
         }
-        // A link that is followed has no kind in a listing.
-        let places = if name.kind.is_some() { Vec::new() } else { folder.places_behind(&name.name) };
-        let (source, root) = (&self.directory.source, self.directory.root.target_id);
-        let followed = FollowedName { folder: id(&source.meta), name: &name.name, root, places };
-        let rules = shared.trees.guard_rules(shared.settings.options);
-        shared.trees.guard.check_followed(&followed, rules, || source.path_of(&name.name))
+        let places = if may_lead { self.places_at_target(shared, name) } else { Vec::new() };
+        let followed = FollowedName { folder: id(&source.meta), name: &name.name, places };
+        shared.trees.guard.followed.check(&followed, || source.path_of(&name.name))
+    }
+
+    /// Keeps in mind, where links are followed, that a name of a folder that stood there gets another inode.
+    pub(crate) fn note_written(&self, shared: &Shared<'_>, name: &Name) {
+        let (links, directory) = (&shared.trees.guard.followed, &self.directory);
+        if let Some(target) = directory.target.as_ref().filter(|_| !directory.traits.fresh) {
+            links.note_written(id(&target.meta), &name.name);
+        }
     }
 
     /// Refuses to replace an entry that this command reads or keeps, and a link in the place of what it leads to. Of a
