@@ -9,6 +9,7 @@
 mod block_sender;
 mod copy;
 mod file;
+pub(crate) mod hash;
 mod performer;
 mod receive_lane;
 mod remote_blocks;

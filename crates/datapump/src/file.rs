@@ -1,4 +1,4 @@
-//! One file on its way: its task, its hash, the steps of its life, what goes wrong with it.
+//! One file on its way: its task, the steps of its life, what goes wrong with it.
 //!
 //! Must not know: how blocks are moved, how names of trees are found.
 
@@ -10,7 +10,6 @@ pub(crate) mod fault;
 pub(crate) mod finish;
 pub(crate) mod goal;
 pub(crate) mod growth;
-pub(crate) mod hash;
 pub(crate) mod owned;
 pub(crate) mod settled;
 pub(crate) mod task;

@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 use datapump_engine::Handle;
 
+use crate::end::hash::FileHash;
 use crate::end::{Sink, Source};
 use crate::file::finish;
 use crate::file::goal::goal;
-use crate::file::hash::FileHash;
 use crate::file::owned::Owned;
 use crate::file::task::{Finish, Parts, Task};
 use crate::open::copy_method::How;

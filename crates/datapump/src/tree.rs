@@ -36,7 +36,7 @@ use datapump_files::disk::{FileKind, Meta};
 
 /// A run of trees, and of files that the user named: what all who work on it share.
 pub(crate) struct Shared<'run> {
-    /// What is below: how files are moved.
+    /// The part below: how files are moved.
     pub(crate) run: MoverRun<'run>,
     pub(crate) plan: Plan<Work>,
     pub(crate) trees: Trees,

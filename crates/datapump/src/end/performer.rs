@@ -13,7 +13,7 @@ use datapump_transport::{ConnectionStats, Digest, NetFault};
 
 use super::receive_lane::{Came, ReceiveLane, TakenAhead};
 use super::{BlockSender, RemoteBlocks, Trouble};
-use crate::file::hash::BlockHash;
+use crate::end::hash::BlockHash;
 use crate::report::latency::LaneLatencies;
 use crate::setup::platform::Clock;
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use datapump_engine::{CpuStage, Engine, Slot, meter::within};
 use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
 use super::{ArrivedItem, BeforeBlock, RemoteBlocks, RemoteKind, Trouble};
-use crate::file::hash::BlockHash;
+use crate::end::hash::BlockHash;
 use crate::report::latency::round_trips::{TripCounter, TripPhase, TripStamp};
 
 /// How often a block is requested that comes damaged.

@@ -10,7 +10,7 @@ use datapump_engine::{CpuStage, Engine, Errno, Handle, Op, Slot, meter::within};
 use super::performer::{Performer, Posted};
 use super::zeros::BlockPart;
 use super::{FileEnd, StripeEnd, settled, stream};
-use crate::file::hash::BlockHash;
+use crate::end::hash::BlockHash;
 
 /// A sink.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use datapump_files::holes::ByteRanges;
 use datapump_files::identity::prefix;
 use datapump_transport::Digest;
 
-use crate::file::hash::{BlockHash, FileHash, GROUP_BYTES};
+use crate::end::hash::{BlockHash, FileHash, GROUP_BYTES};
 
 /// What was copied.
 pub(crate) enum CopiedContent<'task> {

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use datapump_core::{FileGoal, FileLife};
 use datapump_engine::{Errno, Handle};
 
+use crate::end::hash::FileHash;
 use crate::end::{Sink, Source};
 use crate::file::copied::CopiedContent;
-use crate::file::hash::FileHash;
 use crate::file::owned::Owned;
 use crate::open::held::Original;
 use crate::open::stripe::target::OpenStripe;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use datapump_core::{BlockRoute, FileGoal, PassesCompared};
 
+use crate::end::hash::FileHash;
 use crate::end::{FileEnd, Sink, Source};
-use crate::file::hash::FileHash;
 use crate::file::owned::Owned;
 use crate::file::task::{Finish, Parts, Task};
 use crate::open::direct::direct;

@@ -8,9 +8,9 @@ use datapump_engine::{CpuStage, Slot, meter::within};
 use datapump_transport::NetFault;
 
 use super::Lane;
+use crate::end::hash::BlockHash;
 use crate::end::{BlockSender, Connection, Trouble};
 use crate::file::fault;
-use crate::file::hash::BlockHash;
 
 impl Lane<'_> {
     /// The connection over which blocks are sent.

@@ -21,7 +21,7 @@ use datapump_files::commit::StagedFile;
 /// A small file that is ready to be moved by the lane that opened it.
 pub(crate) type Ready = (Arc<Task>, Extent);
 
-/// Whoever gives files to move. What a file is about to become is asked of it, and what became of it is reported to it.
+/// The owner of the files to move. What a file is about to become is asked of it, and what became of it is reported to it.
 pub(crate) trait FileOwner<'run>: Sync {
     /// What the mover has of the run.
     fn run(&self) -> &MoverRun<'run>;

@@ -15,8 +15,8 @@ use datapump_files::identity::tick::{self, TimeLook};
 use datapump_files::identity::{SourceChange, certain_change, id};
 use datapump_transport::Digest;
 
+use crate::end::hash::BlockHash;
 use crate::file::copied::read_part;
-use crate::file::hash::BlockHash;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::open::copy_method::{self, Facts};
 use crate::setup::options::Options;

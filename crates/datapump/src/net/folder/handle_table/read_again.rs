@@ -6,7 +6,7 @@
 use datapump_core::wire::peer_request::{Answer, is_wanted};
 
 use super::{EINVAL, HandleTable, ShelfOutcome, Taken, named, problem};
-use crate::file::hash::GROUP_BYTES;
+use crate::end::hash::GROUP_BYTES;
 use crate::net::folder::convert::{attributes_of, fault, stored_to, to_wire};
 use crate::net::folder::given_file::{GivenFile, Still};
 use crate::net::folder::listing::fitting;

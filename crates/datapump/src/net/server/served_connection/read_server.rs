@@ -42,7 +42,7 @@ pub(super) struct ReadServer<'run> {
     served: ServedStreams,
 }
 
-/// What is read on and on over one connection.
+/// Streams that are read on and on over one connection.
 #[derive(Default)]
 struct ServedStreams {
     streams: Vec<ReadStream>,
