@@ -338,8 +338,8 @@ impl Job {
         shared.run.settings.shape = shape;
         let is_far = self.is_far();
         let bytes = self.watch.snapshot().bytes_total;
-        let most = request_plan::most_lanes((&shared.settings, pool), is_far, lanes, bytes);
-        shared.run.settings.shape = request_plan::for_path(shape, is_far, (lanes, most), pool);
+        let most = request_plan::most_lanes(&shared.settings, pool, is_far, lanes, bytes);
+        shared.run.settings.shape = request_plan::for_path(shape, is_far, lanes, most, pool);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.limits.lanes_at_first.unwrap_or(lanes);
         shared.run.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
@@ -362,7 +362,7 @@ impl Job {
         let time = lanes_began.since(began.thread).plus(self.platform.thread_time().since(lanes_ended));
         // What nobody charged went to what was named, and to what is left of it.
         waits.metadata += time.elapsed_ns.saturating_sub(waits.total());
-        self.report(&shared, results, self.around((waits, time), (before_ns, until_ns)), began)
+        self.report(&shared, results, self.around(waits, time, before_ns, until_ns), began)
     }
 
     /// How many items are dealt with as names of folders.

@@ -263,7 +263,7 @@ impl ReceiveLane {
             (Answer::Meta { .. }, RemoteKind::Open) | (_, RemoteKind::Small) => {
                 let (answer, charge) = arrived.answer.into_parts();
                 let looked_bytes = request.block.len.into();
-                match file.before_block(looked_bytes, (answer, Some(charge)), request.block.len) {
+                match file.before_block(looked_bytes, answer, Some(charge), request.block.len) {
                     Ok(BeforeBlock::Block(len, None)) => Some(len),
                     _ => None,
                 }
@@ -318,7 +318,7 @@ impl ReceiveLane {
                 self.handle_end();
                 return Ok(Came::Sum(request, *digest));
             }
-            match file.before_block(looked_bytes, (answer, None), block.len)? {
+            match file.before_block(looked_bytes, answer, None, block.len)? {
                 BeforeBlock::Nothing(fault) => {
                     self.handle_end();
                     return Ok(failed(Trouble::Fault(fault)));

@@ -44,7 +44,8 @@ pub(crate) trait RemoteBlocks: Debug + Send + Sync {
     fn before_block(
         &self,
         looked_bytes: u64,
-        message: (Answer, Option<Charge>),
+        answer: Answer,
+        charge: Option<Charge>,
         len: u32,
     ) -> Result<BeforeBlock, NetFault>;
     /// All of it in one block, where that comes without a request. `None` where it is to be requested.

@@ -20,11 +20,12 @@ pub(crate) fn items(
     hosts: &Hosts<'_>,
     sources: &[Place],
     target: &Place,
-    (options, select): (&Options, &Select),
+    options: &Options,
+    select: &Select,
 ) -> Result<ComparedPlaces, Problem> {
     let Place::Path(other) = target else { return Err(no_file(hosts, sources, target)) };
     if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
-        && let Some(answer) = folders(hosts, (one, other), (options, select))?
+        && let Some(answer) = folders(hosts, one, other, (options, select))?
     {
         return Ok(answer);
     }
@@ -92,7 +93,8 @@ fn typed(place: &Place) -> Option<String> {
 /// Two folders become one tree; a folder and a file differ in kind.
 fn folders(
     hosts: &Hosts<'_>,
-    (source, other): (&Place, &Path),
+    source: &Place,
+    other: &Path,
     job: (&Options, &Select),
 ) -> Result<Option<ComparedPlaces>, Problem> {
     let at = PathAt::find(hosts.disk, other);

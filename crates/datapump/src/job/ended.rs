@@ -47,11 +47,7 @@ impl Job {
     }
 
     /// What was done around the lanes, before which and at whose end the other host had been waited for so long.
-    pub(super) fn around(
-        &self,
-        (waits, time): (Waits, ThreadTime),
-        (before_ns, until_ns): (u64, u64),
-    ) -> Around {
+    pub(super) fn around(&self, waits: Waits, time: ThreadTime, before_ns: u64, until_ns: u64) -> Around {
         let answers_ns = before_ns + self.names_waited_ns().saturating_sub(until_ns);
         Around { waits, time, answers_ns }
     }

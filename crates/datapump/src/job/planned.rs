@@ -52,14 +52,14 @@ impl Job {
             return Err(Problem::usage("there is nothing to copy: name a source and a target"));
         }
         if self.work == JobKind::Compare {
-            return comparison::items(&self.hosts(), &self.sources, &self.target, (&self.options, select));
+            return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options, select);
         }
         self.check_link_dest_exists()?;
         self.check_safe_names()?;
         self.check_pieces()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
         let items = match self.missing_above()? {
-            Some((above, promised)) => self.items_in_new_folder((&above, &promised), select)?,
+            Some((above, promised)) => self.items_in_new_folder(&above, &promised, select)?,
             None => self.items_at(self.found_again()?.as_ref(), select)?,
         };
         view::check_views(&items.0, &self.options)?;
@@ -132,7 +132,8 @@ impl Job {
     /// The folders are made when nothing refuses the copy any more, and something is there to be copied.
     fn items_in_new_folder(
         &self,
-        (above, promised): (&PathAbove, &PathAt),
+        above: &PathAbove,
+        promised: &PathAt,
         select: &Select,
     ) -> Result<JobItems, Problem> {
         let planned = self.items_at(Some(promised), select)?;

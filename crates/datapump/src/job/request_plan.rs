@@ -143,7 +143,8 @@ impl SlotPool {
 
 /// To so many lanes a job of so many bytes may grow: only files from another host over a long path do.
 pub(crate) fn most_lanes(
-    (settings, pool): (&Settings<'_>, SlotPool),
+    settings: &Settings<'_>,
+    pool: SlotPool,
     is_far: bool,
     lanes: u32,
     bytes: Option<u64>,
@@ -169,11 +170,11 @@ pub(crate) fn lanes_in_memory((first, most): (u32, u32), (least, greatest): (u32
 
 /// The same, with more requests under way where the path is long, as far as so many lanes have memory for them. Where
 /// there may be more lanes than the first, they share what those had.
-pub(crate) fn for_path(shape: Shape, is_far: bool, (lanes, most): (u32, u32), pool: SlotPool) -> Shape {
+pub(crate) fn for_path(shape: Shape, is_far: bool, lanes: u32, most: u32, pool: SlotPool) -> Shape {
     if most > lanes {
         let slots = lanes * (shape.source_depth_max + shape.sink_depth) / most;
         let source_depth_max = slots.saturating_sub(shape.sink_depth).max(shape.source_depth);
-        return for_path(Shape { source_depth_max, ..shape }, is_far, (most, most), pool);
+        return for_path(Shape { source_depth_max, ..shape }, is_far, most, most, pool);
     }
     if !is_far {
         return Shape { source_depth_max: shape.source_depth, ..shape };
@@ -308,13 +309,13 @@ mod tests {
             assemble: true,
         };
         assert_eq!(lanes_in_memory((2, 16), (6, 130)), 16);
-        assert_eq!(for_path(shape, true, (2, 16), POOL).source_depth_max, 2 * 130 / 16 - 2);
+        assert_eq!(for_path(shape, true, 2, 16, POOL).source_depth_max, 2 * 130 / 16 - 2);
         // With little memory there are fewer of them, and never fewer than at first.
         for (greatest, most) in [(6, 2), (18, 6), (5, 2)] {
             assert_eq!(lanes_in_memory((2, 16), (6, greatest)), most, "{greatest}");
         }
-        let short = for_path(shape, false, (2, 2), POOL);
-        assert_eq!((for_path(shape, true, (2, 2), POOL).source_depth_max, short.source_depth_max), (128, 4));
+        let short = for_path(shape, false, 2, 2, POOL);
+        assert_eq!((for_path(shape, true, 2, 2, POOL).source_depth_max, short.source_depth_max), (128, 4));
     }
 
     #[test]

@@ -69,13 +69,14 @@ impl HostileStage {
 
     /// Begins a session. Gives its control connection and number.
     fn begin(&self, way: Direction, source: &str, target: &str) -> (Channel, [u8; 16]) {
-        self.begin_with(way, (source, target), |begin| begin)
+        self.begin_with(way, source, target, |begin| begin)
     }
 
     fn begin_with(
         &self,
         way: Direction,
-        (source, target): (&str, &str),
+        source: &str,
+        target: &str,
         wishes: impl FnOnce(Begin) -> Begin,
     ) -> (Channel, [u8; 16]) {
         let (mut control, welcome) = welcomed(&self.dialer).expect("the ticket is good");
@@ -199,8 +200,8 @@ fn blocks_that_are_requested_together_are_counted() {
 
 /// Pushes a folder and sends ahead what it likes: frames of messages and blocks with their numbers.
 fn push_ahead(stage: &HostileStage, target: &str, says: Vec<(u64, Option<Answer>)>) -> Option<String> {
-    let (mut control, session) = stage
-        .begin_with(Direction::Push, ("tree", target), |begin| Begin { sends_ahead: Some(true), ..begin });
+    let (mut control, session) =
+        stage.begin_with(Direction::Push, "tree", target, |begin| Begin { sends_ahead: Some(true), ..begin });
     let _others = [Purpose::Names, Purpose::Blocks].map(|purpose| stage.join(purpose, session));
     let mut ahead = stage.join(Purpose::Ahead, session);
     let (body, _) = ahead.message_within(WAIT_MAX).expect("it is requested");

@@ -121,11 +121,13 @@ impl TwoHosts {
         &self,
         sources: &[PathBuf],
         connections: ConnectionPairs,
-        (control, is_caller): (Channel, bool),
+        control: Channel,
+        is_caller: bool,
     ) -> Result<Pools, NetFault> {
         let places = sources.iter().map(|source| HandlePlace::Path(source.into())).collect();
-        let handles = Arc::new(HandleTable::of(
-            (places, FollowLinks::Never),
+        let handles = Arc::new(HandleTable::new(
+            places,
+            FollowLinks::Never,
             Arc::default(),
             Budget::of_client(None).share(),
             None,
@@ -170,21 +172,16 @@ impl TwoHosts {
 
     /// A whole session; the side that writes is the caller (`Pull`) or the called one (`Push`).
     fn copy(&self, way: Direction, (source, target): (&str, &str), options: Options) -> SessionOutcome {
-        self.copy_all(way, (&[source], target), options)
+        self.copy_all(way, &[source], target, options)
     }
 
     /// The same of several sources.
-    fn copy_all(
-        &self,
-        way: Direction,
-        (sources, target): (&[&str], &str),
-        options: Options,
-    ) -> SessionOutcome {
+    fn copy_all(&self, way: Direction, sources: &[&str], target: &str, options: Options) -> SessionOutcome {
         std::thread::sleep(YOUNG);
         let begun_ns = self.clock.now_ns();
         let said = Mutex::new(Vec::new());
         let sources: Vec<PathBuf> = sources.iter().map(|source| self.path(source)).collect();
-        let copied = self.copied(way, (sources, self.path(target)), options, &said);
+        let copied = self.copied(way, sources, self.path(target), options, &said);
         let (report, talked) = copied.unwrap_or_else(|fault| (Report::default(), Err(fault)));
         let (given, lost) = match talked {
             Ok(given) => (Some(given), None),
@@ -198,13 +195,14 @@ impl TwoHosts {
     fn copied(
         &self,
         way: Direction,
-        (sources, target): (Vec<PathBuf>, PathBuf),
+        sources: Vec<PathBuf>,
+        target: PathBuf,
         options: Options,
         said: &Mutex<Vec<String>>,
     ) -> Result<(Report, Result<SenderStats, NetFault>), NetFault> {
         let connections = self.path.connections(&self.net);
         let [own, other] = connections()?;
-        let pools = self.reading_side(&sources, connections, (other, way == Direction::Push))?;
+        let pools = self.reading_side(&sources, connections, other, way == Direction::Push)?;
         let (outbox, inbox) = boxes()?;
         let session = if way == Direction::Pull { Session::caller() } else { Session::called() };
         let mut control = Control::new(own, session, (inbox, WAIT_MAX), self.platform().clock);

@@ -194,7 +194,7 @@ impl Trees {
     pub(crate) fn enter(&self, folder: &Meta, path: &Path, source: &FolderSide) -> Result<(), Problem> {
         let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
         let (folders, room) = &mut *entered;
-        room.make((folders.len(), 1), ENTERED_BYTES, |bytes| source.charge_there(bytes))?;
+        room.make(folders.len(), 1, ENTERED_BYTES, |bytes| source.charge_there(bytes))?;
         let is_first = folders.insert(id(folder));
         drop(entered);
         // Where the user named targets that lie in each other they share folders.

@@ -101,7 +101,7 @@ impl RemoteCopy {
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
-            let words = match self.begin_now(way, remote, last, (events, &opening))? {
+            let words = match self.begin_now(way, remote, last, events, &opening)? {
                 Beginning::Begun(session) => return Ok(*session),
                 Beginning::Busy(words) => crate::shown(words.as_bytes()),
             };
@@ -128,10 +128,11 @@ impl RemoteCopy {
         way: Direction,
         remote: &Remote,
         last: &LastSession,
-        (events, opening): (Events<'_>, &SessionStart),
+        events: Events<'_>,
+        opening: &SessionStart,
     ) -> Result<Beginning, Problem> {
         let cancel = CancelToken::default();
-        let beginning = self.begin_until(cancel.clone(), (way, remote), last, (events, opening));
+        let beginning = self.begin_until(cancel.clone(), way, remote, last, events, opening);
         if !matches!(beginning, Ok(Beginning::Begun(_))) {
             // Connections that are made beside it have no session to join.
             cancel.cut();
@@ -142,16 +143,18 @@ impl RemoteCopy {
     fn begin_until(
         &self,
         cancel: CancelToken,
-        (way, remote): (Direction, &Remote),
+        way: Direction,
+        remote: &Remote,
         last: &LastSession,
-        (events, opening): (Events<'_>, &SessionStart),
+        events: Events<'_>,
+        opening: &SessionStart,
     ) -> Result<Beginning, Problem> {
         let notice = |words: String| events(Event::Notice(words_about(&remote.to_string(), &words)));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let was_started = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         // Before the session, whose other side waits for signs of life: a call of a disk may take long.
         let receives_here = if was_started() { None } else { self.receives() };
-        let session = self.called(cancel, (way, remote), last, (&notice, opening));
+        let session = self.called(cancel, way, remote, last, &notice, opening);
         let (session, answer) = match session {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
             // What refuses ssh now may not always.
@@ -195,9 +198,11 @@ impl RemoteCopy {
     fn called(
         &self,
         cancel: CancelToken,
-        (way, remote): (Direction, &Remote),
+        way: Direction,
+        remote: &Remote,
         last: &LastSession,
-        (notice, opening): (&dyn Fn(String), &SessionStart),
+        notice: &dyn Fn(String),
+        opening: &SessionStart,
     ) -> Result<(ClientSession, Message), NetFault> {
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
         let source_bytes = if way == Direction::Push { self.grown_by_bytes() } else { None };
@@ -215,12 +220,12 @@ impl RemoteCopy {
         let is_far = self.reads_ahead(round_trip_ns);
         let round_trip_ns = round_trip_ns.or(self.is_forced_far().then_some(0)).map(|ns| self.taken_for(ns));
         connections.decide(is_far);
-        let lane_range = self.lane_range((way, source_bytes), round_trip_ns.filter(|_| has_own_connections));
+        let lane_range = self.lane_range(way, source_bytes, round_trip_ns.filter(|_| has_own_connections));
         let begin = Begin {
             boot: opening.source_boot,
             round_trip_ns,
             sends_ahead: Some(is_far),
-            ..self.wishes_behind(last, (way, remote), lane_range)
+            ..self.wishes_behind(last, way, remote, lane_range)
         };
         let (start, asks_places) = (Instant::now(), begin.expands == Some(true));
         let asked = control.say(Message::Begin(begin)).and_then(|()| control.hear());
@@ -288,7 +293,8 @@ impl RemoteCopy {
     /// number.
     fn lane_range(
         &self,
-        (way, source_bytes): (Direction, Option<u64>),
+        way: Direction,
+        source_bytes: Option<u64>,
         round_trip_ns: Option<u64>,
     ) -> Option<LaneRange> {
         let round_trip_ns = round_trip_ns.filter(|ns| is_far(*ns))?;
@@ -442,7 +448,8 @@ impl ClientSession {
     pub(crate) fn dial<'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
-        (sender, is_over): (Sender<(Purpose, Channel)>, Arc<AtomicBool>),
+        sender: Sender<(Purpose, Channel)>,
+        is_over: Arc<AtomicBool>,
     ) -> ScopedJoinHandle<'scope, Result<(), NetFault>> {
         let (connections, lanes, ahead) = (Arc::clone(&self.connections), self.lanes, self.ahead);
         let (cancel, range) = (self.cancel.clone(), self.lane_range);

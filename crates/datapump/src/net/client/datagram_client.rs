@@ -90,8 +90,7 @@ impl DatagramClient {
         let (sent, talked) = std::thread::scope(|scope| {
             let talking = scope.spawn(|| {
                 let _cut = CutOnPanic(path.cancel.clone());
-                self.talk((&mut control, &outbox, &path), &counted, &sent_at)
-                    .inspect_err(|_| path.cancel.cut())
+                self.talk(&mut control, &outbox, &path, &counted, &sent_at).inspect_err(|_| path.cancel.cut())
             });
             let sent = send(&path);
             match &sent {
@@ -123,7 +122,9 @@ impl DatagramClient {
     /// Until the counts are told and both sides agree on the end, this side is stopped, or the server takes too long.
     fn talk(
         &self,
-        (control, outbox, path): (&mut Control, &Outbox, &DatagramPath),
+        control: &mut Control,
+        outbox: &Outbox,
+        path: &DatagramPath,
         counted: &Mutex<Option<DatagramCounts>>,
         sent_at: &OnceLock<Instant>,
     ) -> Result<(), NetFault> {

@@ -77,7 +77,7 @@ impl PathChoice {
         let range = lane_range.unwrap_or(LaneRange { at_first: lanes, most: lanes });
         let shape = request_plan::of(&[], &options, Reads::FarFiles, false);
         let pool = SlotPool::of(&options, false);
-        let shape = request_plan::for_path(shape, is_far, (lanes, range.most.max(lanes)), pool);
+        let shape = request_plan::for_path(shape, is_far, lanes, range.most.max(lanes), pool);
         PathChoice {
             connections: range.at_first.max(lanes),
             requests: shape.source_depth,

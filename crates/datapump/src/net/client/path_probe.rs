@@ -77,7 +77,7 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Opti
         let started: Vec<_> = (0..lanes)
             .map(|lane| {
                 let range = (lane * share, (lane + 1) * share);
-                scope.spawn(move || probe_lane(pools, range, (start, stop)))
+                scope.spawn(move || probe_lane(pools, range, start, stop))
             })
             .collect();
         started.into_iter().filter_map(|lane| lane.join().ok()).collect()
@@ -115,7 +115,7 @@ fn asked(names: &mut Channel, request: &PeerRequest) -> Result<Answer, NetFault>
     Ok(decode(&body)?)
 }
 
-fn probe_lane(pools: &Pools, range: (u64, u64), (start, stop): (Instant, &AtomicBool)) -> ProbeLane {
+fn probe_lane(pools: &Pools, range: (u64, u64), start: Instant, stop: &AtomicBool) -> ProbeLane {
     let mut lane = ProbeLane::default();
     match pools.blocks.take(Purpose::Blocks) {
         Ok(mut channel) => {

@@ -101,7 +101,7 @@ impl RemoteCopy {
         let (mut sessions, mut problems) = (Sessions::new(way), SessionProblems::new());
         let (last, last_read) = (Mutex::default(), Mutex::default());
         loop {
-            let report = self.again([&last, &last_read]).once((&last, &last_read), &|event| match event {
+            let report = self.again([&last, &last_read]).once(&last, &last_read, &|event| match event {
                 Event::Problem(problem) => problems.handle_problem(problem, events),
                 event => events(event),
             });
@@ -158,14 +158,14 @@ impl RemoteCopy {
         }
     }
 
-    fn once(self, (last, last_read): (&LastSession, &LastSession), events: Events<'_>) -> Report {
+    fn once(self, last: &LastSession, last_read: &LastSession, events: Events<'_>) -> Report {
         let watch = Arc::clone(&self.watch);
         watch.restart();
         // What came there is known by what was told of its progress; a session that told none had none.
         let came = || watch.snapshot().bytes;
         let done = match (self.two_hosts(), self.way()) {
             (Some((from, to)), _) => {
-                self.relay((&from, &to), (last, last_read), events).map_err(|problem| (problem, came()))
+                self.relay(&from, &to, last, last_read, events).map_err(|problem| (problem, came()))
             }
             (None, Ok((Direction::Push, remote))) => {
                 self.push(&remote, last, events).map_err(|problem| (problem, came()))
@@ -213,8 +213,9 @@ impl RemoteCopy {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let share = Budget::of_client(self.memory_bytes).share();
-        let handles = Arc::new(HandleTable::of(
-            (origins, self.options.links.follow),
+        let handles = Arc::new(HandleTable::new(
+            origins,
+            self.options.links.follow,
             Arc::clone(&self.stop),
             share,
             None,
@@ -246,7 +247,7 @@ impl RemoteCopy {
             let notices = (session.notices.take(), session.cancel.clone());
             tell_notices(scope, notices, (events, remote.to_string()));
             let mut ending = ServedEnd::of(scope.spawn(|| read_server.give(&handles, receiver)));
-            let mut answer = |message| match self.heard(message, (&host, &tell), &reader) {
+            let mut answer = |message| match self.heard(message, &host, &tell, &reader) {
                 Some(text) => {
                     report = event_codec::report(&text);
                     Follows::Agree
@@ -258,7 +259,7 @@ impl RemoteCopy {
                 gave = ending.poll(&cancel)?;
                 Some(gave)
             };
-            let dialled = session.dial(scope, (sender, Arc::clone(&over)));
+            let dialled = session.dial(scope, sender, Arc::clone(&over));
             let talked = session.talk(&self.stop, &mut answer, &mut was_given, &|| teller.poll_hold());
             over.store(true, Ordering::Relaxed);
             session.cancel.cut();
@@ -270,7 +271,7 @@ impl RemoteCopy {
     }
 
     /// Shows what a host that writes tells; its report, once it tells that. `own` counts what this side gave.
-    fn heard(&self, message: Message, (host, events): (&str, Events<'_>), own: &Watch) -> Option<String> {
+    fn heard(&self, message: Message, host: &str, events: Events<'_>, own: &Watch) -> Option<String> {
         match message {
             Message::Event(event) => events(event_codec::from_wire(event, host)),
             Message::Progress(progress) => self.watch.show(&progress, own),

@@ -102,10 +102,11 @@ const REPLACED: &str = "was replaced by another file meanwhile; copy again when 
 type ShelfOutcome<T> = Result<T, Fault>;
 
 impl HandleTable {
-    /// Of these places, in which these links are followed. What the other side has opened is charged to this session's
+    /// Table of these places, in which these links are followed. What the other side has opened is charged to this session's
     /// part.
-    pub(crate) fn of(
-        (places, follow): (Vec<HandlePlace>, FollowLinks),
+    pub(crate) fn new(
+        places: Vec<HandlePlace>,
+        follow: FollowLinks,
         stop: Arc<AtomicBool>,
         share: Arc<Share>,
         shared_reads: Option<Arc<SharedReads>>,
@@ -325,7 +326,7 @@ impl HandleTable {
         }
         let charges = [self.charge(FILE_BYTES, 0)?, self.charge_place()?];
         let handle = Arc::new(Handle::Os(origin.open()?));
-        let (answer, taken) = self.given((handle, now_ns), None)?;
+        let (answer, taken) = self.given(handle, now_ns, None)?;
         let kept = KeptFile::Open(taken, charges);
         self.files().insert_place(number, place, kept, self.open_places);
         Ok(answer)
@@ -335,7 +336,7 @@ impl HandleTable {
         let charges = [self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?, self.charge(0, 0)?];
         let now_ns = tick::now_ns();
         let (handle, side, name) = self.opened(above, name)?;
-        let (answer, taken) = self.given((handle, now_ns), Some((side, name)))?;
+        let (answer, taken) = self.given(handle, now_ns, Some((side, name)))?;
         self.files().insert(number, KeptFile::Open(taken, charges));
         Ok(answer)
     }
@@ -349,7 +350,8 @@ impl HandleTable {
 
     fn given(
         &self,
-        (handle, now_ns): (Arc<Handle>, i128),
+        handle: Arc<Handle>,
+        now_ns: i128,
         above: Option<(Arc<FolderSide>, OsString)>,
     ) -> ShelfOutcome<(Answer, Taken)> {
         let meta = named(&above, regular(&handle, &self.stop)?)?;

@@ -12,7 +12,7 @@ use super::*;
 /// A session about one place, in which a link stays one, and its connection for names.
 fn kept(stage: &HostileStage, place: &str) -> (Channel, Channel) {
     let keeps_links = |begin: Begin| Begin { keeps_links: Some(true), ..begin };
-    let (control, session) = stage.begin_with(Direction::Pull, (place, ""), keeps_links);
+    let (control, session) = stage.begin_with(Direction::Pull, place, "", keeps_links);
     (control, stage.join(Purpose::Names, session))
 }
 

@@ -139,7 +139,8 @@ pub(crate) struct FirstMessage<'budget> {
 fn room_for(
     channel: &Channel,
     bytes: usize,
-    (budget, until): (&Arc<Budget>, Instant),
+    budget: &Arc<Budget>,
+    until: Instant,
 ) -> Result<Option<Reserved>, NetFault> {
     if bytes <= SHORT_BYTES {
         return Ok(None);
@@ -255,7 +256,7 @@ impl Control {
             let left = until.saturating_duration_since(Instant::now());
             let (body, room) = self.channel.within(left, |channel| {
                 let head = channel.receive_head()?;
-                let room = room_for(channel, head.len as usize, (budget, until))?;
+                let room = room_for(channel, head.len as usize, budget, until)?;
                 Ok((channel.receive_body(head)?, room))
             })?;
             let reading = budget.one_reads();

@@ -39,7 +39,8 @@ const SILENCE_AFTER_ALL: Duration = Duration::from_millis(100);
 pub(crate) fn held(
     state: &ServerState,
     mut control: Control,
-    (cancel, outbox): (CancelToken, Outbox),
+    cancel: CancelToken,
+    outbox: Outbox,
     request: DatagramRequest,
 ) -> Result<(), NetFault> {
     let peer = control.socket_facts().map(|socket| socket.peer.ip().to_canonical());

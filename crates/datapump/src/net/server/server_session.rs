@@ -87,9 +87,9 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     };
     if let Some(request) = begin.datagrams {
         drop(one);
-        instead_of(state, &mut control, (&begin, &number))?;
+        instead_of(state, &mut control, &begin, &number)?;
         control.join(&cancel);
-        return datagram_session::held(state, control, (cancel, outbox), request);
+        return datagram_session::held(state, control, cancel, outbox, request);
     }
     let share = state.budget.share();
     let kept = BeginKept::charged(begin, &share);
@@ -101,11 +101,11 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     if let (ServedRoot::User(_), Some(patience_ms)) = (&state.root, begin.begin.patience_ms) {
         control.set_patience(Duration::from_millis(patience_ms.clamp(1, PATIENCE_MAX_MS)))?;
     }
-    instead_of(state, &mut control, (&begin.begin, &number))?;
+    instead_of(state, &mut control, &begin.begin, &number)?;
     let (way, asks_host, keeps_links) = (begin.begin.way, begin.begin.asks_host, begin.begin.keeps_links);
     // It looks at the disk, which may take longer than the caller waits for a sign of life.
     let checked = control.meanwhile(|| -> Result<_, Box<Message>> {
-        let mut wanted = checked(state, (begin, share)).map_err(refusal)?;
+        let mut wanted = checked(state, begin, share).map_err(refusal)?;
         let memory = reserve::reserve(state, &mut wanted)?;
         let receives = wanted.target.as_ref().map(PathAt::is_folder);
         Ok((wanted, memory, receives))
@@ -129,7 +129,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             control.join(&cancel);
             let done = match way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
-                Direction::Pull => give(state, control, (cancel, acceptor), (outbox, wanted)),
+                Direction::Pull => give(state, control, (cancel, acceptor), outbox, wanted),
             };
             drop(memory);
             done
@@ -142,7 +142,8 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
 fn instead_of(
     state: &ServerState,
     control: &mut Control,
-    (begin, number): (&Begin, &[u8; 16]),
+    begin: &Begin,
+    number: &[u8; 16],
 ) -> Result<(), NetFault> {
     match &begin.instead_of {
         Some(before) => control.meanwhile(|| state.end(before, number)),
@@ -194,7 +195,8 @@ fn refused(path: &Path, words: &str) -> Problem {
 fn served(
     state: &ServerState,
     options: &Options,
-    (way, shown): (Direction, &Path),
+    way: Direction,
+    shown: &Path,
 ) -> Result<ServedRoot, Problem> {
     match (options.measuring.far_null_bytes, &state.root) {
         (Some(bytes), _) => Ok(ServedRoot::Null { bytes: Some(bytes), fill: Fill::Noise }),
@@ -235,10 +237,7 @@ fn refuse_pipe(target: Option<&PathAt>, shown: &Path) -> Result<(), Problem> {
     }
 }
 
-fn checked(
-    state: &ServerState,
-    (kept, share): (ChargedValue<BeginKept>, Arc<Share>),
-) -> Result<Wanted, Problem> {
+fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>) -> Result<Wanted, Problem> {
     let (BeginKept { begin, options }, mut held) = kept.into_parts();
     let (begin, shown) = (&begin, begin_kept::shown(&begin));
     match begin.way {
@@ -250,7 +249,7 @@ fn checked(
         }
         _ => {}
     }
-    write_only::check(&state.options, (&options, begin.way), &shown)?;
+    write_only::check(&state.options, &options, begin.way, &shown)?;
     options.check().map_err(Problem::usage)?;
     let refused_here = |words| Problem::usage(format!("the other host: {words}"));
     options.network.sockets.check().map_err(refused_here)?;
@@ -267,13 +266,13 @@ fn checked(
             "this server hashes all blocks; --insecure=unhashed must be asked for at both ends",
         ));
     }
-    let root = served(state, &options, (begin.way, &shown))?;
-    let options = link_dest::found_here(&root, options, (begin.way, &shown))?;
-    refuse_backups_elsewhere(&root, (&options, begin.way), &shown)?;
-    let above = above(&root, (&options, begin.way), &shown)?;
+    let root = served(state, &options, begin.way, &shown)?;
+    let options = link_dest::found_here(&root, options, begin.way, &shown)?;
+    refuse_backups_elsewhere(&root, &options, begin.way, &shown)?;
+    let above = above(&root, &options, begin.way, &shown)?;
     let target = match begin.way {
         Direction::Push => {
-            let found = target(&root, (above.as_ref(), state.options.reads), &shown);
+            let found = target(&root, above.as_ref(), state.options.reads, &shown);
             write_only::hidden(&state.options, &shown, found)?
         }
         Direction::Pull => None,
@@ -282,25 +281,18 @@ fn checked(
         write_only::hidden(&state.options, &shown, refuse_pipe(target.as_ref(), &shown))?;
     }
     let places = expansion::expanded(&root, begin)?;
-    begin_kept::charge_places(&mut held, (places.as_deref().unwrap_or_default(), begin.way), &shown)?;
+    begin_kept::charge_places(&mut held, places.as_deref().unwrap_or_default(), begin.way, &shown)?;
     let typed = places.as_ref().unwrap_or(&begin.sources);
     let sources = sources_of(&root, begin.way, typed)?;
-    let links = kept_links::which_are_links(&root, begin, (typed, &sources));
-    let settled = Wanted {
-        root,
-        sources,
-        links,
-        places,
-        target,
-        above,
-        ..Wanted::of(begin, connections, (held, share))
-    };
+    let links = kept_links::which_are_links(&root, begin, typed, &sources);
+    let settled =
+        Wanted { root, sources, links, places, target, above, ..Wanted::of(begin, connections, held, share) };
     Ok(Wanted { options, left_out, ..settled })
 }
 
 impl Wanted {
     /// What nobody has to allow.
-    fn of(begin: &Begin, connections: u32, (held, share): (Charge, Arc<Share>)) -> Wanted {
+    fn of(begin: &Begin, connections: u32, held: Charge, share: Arc<Share>) -> Wanted {
         Wanted {
             held,
             share,
@@ -347,7 +339,8 @@ type Joined = (CancelToken, Receiver<(Purpose, Channel)>);
 /// one that cannot have it is closed.
 fn tuned(
     acceptor: &Receiver<(Purpose, Channel)>,
-    (sockets, patience): (&SocketOptions, Duration),
+    sockets: &SocketOptions,
+    patience: Duration,
 ) -> impl Iterator<Item = (Purpose, Channel)> {
     acceptor.try_iter().filter_map(move |(purpose, mut channel)| {
         channel.watch(patience).ok()?;
@@ -441,7 +434,7 @@ fn write(
                 Follows::Go
             },
             &mut || {
-                for (purpose, channel) in tuned(&acceptor, (&sockets, patience)) {
+                for (purpose, channel) in tuned(&acceptor, &sockets, patience) {
                     joined.of(purpose).give(channel);
                 }
                 stop.fetch_or(state.stop.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -467,7 +460,8 @@ fn give(
     state: &ServerState,
     control: Control,
     joined: Joined,
-    (outbox, wanted): (Outbox, Wanted),
+    outbox: Outbox,
+    wanted: Wanted,
 ) -> Result<(), NetFault> {
     let charge = || wanted.share.charge(count_ahead::COUNT_BYTES, 0).ok();
     let Some(_held) = wanted.counts_ahead.then(charge).flatten() else {
@@ -487,8 +481,8 @@ fn read(
 ) -> Result<(), NetFault> {
     let (stop, share) = (Arc::clone(&state.stop), Arc::clone(&wanted.share));
     let reads = state.shared_reads.clone();
-    let places = (wanted.handle_places(), wanted.options.links.follow);
-    let handles = Arc::new(HandleTable::of(places, stop, share, reads));
+    let (places, follow) = (wanted.handle_places(), wanted.options.links.follow);
+    let handles = Arc::new(HandleTable::new(places, follow, stop, share, reads));
     let (sockets, patience) = (wanted.options.network.sockets.clone(), control.patience());
     let served_connection =
         Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
@@ -502,7 +496,7 @@ fn read(
                 _ => Follows::Go,
             },
             &mut || {
-                for joined in tuned(&acceptor, (&sockets, patience)) {
+                for joined in tuned(&acceptor, &sockets, patience) {
                     if let Some(sender) = &*sender.borrow() {
                         let _ = sender.send(joined);
                     }

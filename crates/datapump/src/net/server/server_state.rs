@@ -116,9 +116,7 @@ impl ServerState {
                 Err(refused(Reason::Ticket, "this server did not make this ticket"))
             }
             (None, _) if !self.options.insecure => Err(refused(Reason::Ticket, "no ticket was shown")),
-            (holder, Some(session)) => {
-                self.join((greeting.purpose, greeting.early.is_some()), session, holder)
-            }
+            (holder, Some(session)) => self.join(greeting.purpose, greeting.early.is_some(), session, holder),
             (_, None) if is_expired => Err(refused(Reason::Ticket, "the ticket has expired")),
             (holder, None) => self.begin(holder, greeting.early),
         }
@@ -168,7 +166,8 @@ impl ServerState {
 
     pub(crate) fn join(
         &self,
-        (purpose, is_early): (Purpose, bool),
+        purpose: Purpose,
+        is_early: bool,
         session: [u8; 16],
         holder: Option<PublicKey>,
     ) -> Result<Admitted, Reply> {

@@ -97,7 +97,7 @@ impl TripRow {
         let sources = if self.work == RowWork::CopyNamed { &named[..] } else { &[FROM] };
         let copies_all = self.work == RowWork::Copy && !options.dry_run;
         let is_whole = copies_all && options.selection.rules.is_empty() && options.backup.is_none();
-        let outcome = stage.copy_all(way, (sources, TO), options);
+        let outcome = stage.copy_all(way, sources, TO, options);
         let report = &outcome.report;
         let RoundTrips { listing, data, .. } = report.round_trips.expect("there are two hosts");
         // Requests that are under way beside each other are counted with the one that takes longer.

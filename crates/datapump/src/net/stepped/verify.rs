@@ -33,7 +33,7 @@ fn write_holed(path: &Path, bytes: usize) {
 }
 
 /// The same in two folders: what comes ahead, what does not.
-fn twins(stage: &TwoHosts, (folders, files): (usize, usize)) {
+fn twins(stage: &TwoHosts, folders: usize, files: usize) {
     for root in ["from", "to"] {
         for folder in 0..folders {
             let folder = stage.path(root).join(format!("folder-{folder}"));
@@ -53,7 +53,7 @@ fn twins(stage: &TwoHosts, (folders, files): (usize, usize)) {
 fn round_trips_do_not_grow_with_files_and_folders() {
     for (folders, files) in [(1, 10), (1, 700), (40, 10)] {
         let stage = comparing();
-        twins(&stage, (folders, files));
+        twins(&stage, folders, files);
         let before = stage.net.sent_bytes();
         for backwards in [false, true] {
             let outcome = verify(&stage, backwards, stage.options());
@@ -158,7 +158,7 @@ fn a_byte_that_differs_is_found_at_its_place() {
 #[test]
 fn what_only_one_tree_has_is_found() {
     let mut stage = comparing();
-    twins(&stage, (2, 3));
+    twins(&stage, 2, 3);
     fs::create_dir(stage.path("from/folder-0/only here")).expect("room");
     fs::write(stage.path("from/folder-0/only here/below"), "x").expect("room");
     fs::write(stage.path("to/folder-1/only there"), "x").expect("room");

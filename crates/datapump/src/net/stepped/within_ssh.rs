@@ -77,12 +77,12 @@ impl PipeEnd {
                 went = true;
                 let room = &mut bytes[..stream.flow.may_send() as usize];
                 let Ok(len @ 1..) = user.receive(room, Until::Now) else {
-                    put(&mut self.pipe, (StreamKind::End, *number), &[]);
+                    put(&mut self.pipe, StreamKind::End, *number, &[]);
                     stream.user = None;
                     break;
                 };
                 stream.flow.send(len as u32);
-                put(&mut self.pipe, (StreamKind::Data(len as u32), *number), &bytes[..len]);
+                put(&mut self.pipe, StreamKind::Data(len as u32), *number, &bytes[..len]);
             }
         }
         went | self.receive()
@@ -101,7 +101,7 @@ impl PipeEnd {
                     // A user who is gone has no use for it.
                     stream.user.iter_mut().for_each(|user| drop(user.send(&[IoSlice::new(&body)])));
                     if let Some(credit) = stream.flow.take(len) {
-                        put(&mut self.pipe, (StreamKind::Credit(credit), number), &[]);
+                        put(&mut self.pipe, StreamKind::Credit(credit), number, &[]);
                     }
                 }
                 StreamKind::Credit(bytes) => drop(stream.flow.handle_credit(bytes)),
@@ -124,7 +124,7 @@ impl PipeEnd {
     }
 }
 
-fn put(pipe: &mut Link, (kind, stream): (StreamKind, u32), bytes: &[u8]) {
+fn put(pipe: &mut Link, kind: StreamKind, stream: u32, bytes: &[u8]) {
     // A pipe that is gone is seen by whoever reads from it.
     let _ = pipe.send(&[IoSlice::new(&StreamHead { kind, stream }.encode()), IoSlice::new(bytes)]);
 }

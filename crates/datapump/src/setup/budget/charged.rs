@@ -160,7 +160,8 @@ impl ChargedRoom {
     /// nothing where nobody else brought the entries.
     pub(crate) fn make<E>(
         &mut self,
-        (len, more): (usize, usize),
+        len: usize,
+        more: usize,
         entry_bytes: usize,
         charge: impl FnOnce(usize) -> Result<Option<Charge>, E>,
     ) -> Result<(), E> {
@@ -209,7 +210,7 @@ mod tests {
         let _free = share.charge(1 << 20, 0).expect("it is free");
         let (mut room, mut calls) = (ChargedRoom::default(), 0);
         let mut make = |len, more| {
-            let made = room.make((len, more), 24, |bytes| {
+            let made = room.make(len, more, 24, |bytes| {
                 calls += 1;
                 share.charge(bytes, 0).map(Some)
             });

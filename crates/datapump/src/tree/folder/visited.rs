@@ -157,7 +157,7 @@ impl Visited {
         }
         let mut states = self.states();
         let FolderStates { of, room, .. } = &mut *states;
-        room.make((of.len(), 1), FOLDER_BYTES + source.name.len(), |bytes| source.charge_there(bytes))
+        room.make(of.len(), 1, FOLDER_BYTES + source.name.len(), |bytes| source.charge_there(bytes))
     }
 
     /// The folder `name` in another is about to be listed, for the first time or again, and was this when it was opened.

@@ -23,7 +23,8 @@ impl RemoteCopy {
     pub(super) fn wishes_behind(
         &self,
         last: &LastSession,
-        (way, remote): (Direction, &Remote),
+        way: Direction,
+        remote: &Remote,
         lane_range: Option<LaneRange>,
     ) -> Begin {
         let before = last.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|it| it.number);

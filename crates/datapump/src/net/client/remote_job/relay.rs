@@ -57,8 +57,10 @@ impl RemoteCopy {
     /// The one host writes, and what it requests of the other goes through this side.
     pub(super) fn relay(
         mut self,
-        (from, to): (&Remote, &Remote),
-        (last, last_read): (&LastSession, &LastSession),
+        from: &Remote,
+        to: &Remote,
+        last: &LastSession,
+        last_read: &LastSession,
         events: Events<'_>,
     ) -> Result<Report, Problem> {
         let cpu = cpu_now();
@@ -85,11 +87,11 @@ impl RemoteCopy {
             tell_notices(scope, notices, (events, from.to_string()));
             // It is heard while the other one begins, which may take a password.
             let (came, comes) = mpsc::channel();
-            let dialled = reading.dial(scope, (came, Arc::clone(&source.is_over)));
+            let dialled = reading.dial(scope, came, Arc::clone(&source.is_over));
             source.start(scope, &mut reading, (&self.stop, &self.watch, self.options.durability.verify));
             let writing = self.begin(Direction::Push, to, last, (events, opening));
             let mut writing = writing.inspect_err(|_| source.end())?;
-            let (report, talked) = self.written(&mut writing, (&source, comes), (events, to), &share);
+            let (report, talked) = self.written(&mut writing, &source, comes, events, to, &share);
             let gave = source.gave();
             // Nobody makes connections to that host any more.
             source.cancel.cut();
@@ -115,8 +117,10 @@ impl RemoteCopy {
     fn written(
         &self,
         writing: &mut ClientSession,
-        (source, from_comes): (&SourceSide<'_>, Receiver<(Purpose, Channel)>),
-        (events, to): (Events<'_>, &Remote),
+        source: &SourceSide<'_>,
+        from_comes: Receiver<(Purpose, Channel)>,
+        events: Events<'_>,
+        to: &Remote,
         share: &Arc<Share>,
     ) -> (Option<Report>, Result<(), NetFault>) {
         let own = Watch::default();
@@ -132,7 +136,7 @@ impl RemoteCopy {
             let notices = (writing.notices.take(), writing.cancel.clone());
             tell_notices(scope, notices, (events, to.to_string()));
             let (came, comes) = mpsc::channel();
-            let dialled = writing.dial(scope, (came, Arc::clone(&source.is_over)));
+            let dialled = writing.dial(scope, came, Arc::clone(&source.is_over));
             scope.spawn(move || {
                 // Both dial names and blocks in the same order (`SessionPools::dial`), and nothing ahead.
                 for ((_, reader), (_, writer)) in from_comes.iter().zip(comes) {
@@ -141,7 +145,7 @@ impl RemoteCopy {
                     drop(std::thread::Builder::new().spawn_scoped(scope, work));
                 }
             });
-            let mut answer = |message| match self.heard(message, (&host, &tell), &own) {
+            let mut answer = |message| match self.heard(message, &host, &tell, &own) {
                 Some(report) => {
                     text.replace(Some(report));
                     Follows::Agree

@@ -144,8 +144,14 @@ mod tests {
             let home = tempfile::tempdir().expect("room");
             let path = home.path().join("log");
             fs::write(&path, LINE).expect("room");
-            let places = (vec![HandlePlace::Path(home.path().into())], FollowLinks::Never);
-            let table = HandleTable::of(places, Arc::default(), Budget::of_client(None).share(), None);
+            let places = vec![HandlePlace::Path(home.path().into())];
+            let table = HandleTable::new(
+                places,
+                FollowLinks::Never,
+                Arc::default(),
+                Budget::of_client(None).share(),
+                None,
+            );
             table.answer(PeerRequest::Root { folder: 1, place: 0 }, &mut |_| Ok(())).expect("a folder");
             let (answer, _, given) =
                 table.fetch(1, b"log", (3, 100)).unwrap_or_else(|fault| panic!("{fault:?}"));
@@ -165,8 +171,14 @@ mod tests {
     fn a_file_of_another_length_is_sent_if_it_is_not_too_long() {
         let home = tempfile::tempdir().expect("room");
         fs::write(home.path().join("file"), [7; 50]).expect("room");
-        let places = (vec![HandlePlace::Path(home.path().into())], FollowLinks::Never);
-        let table = HandleTable::of(places, Arc::default(), Budget::of_client(None).share(), None);
+        let places = vec![HandlePlace::Path(home.path().into())];
+        let table = HandleTable::new(
+            places,
+            FollowLinks::Never,
+            Arc::default(),
+            Budget::of_client(None).share(),
+            None,
+        );
         table.answer(PeerRequest::Root { folder: 1, place: 0 }, &mut |_| Ok(())).expect("a folder");
         // The last two are older peers, which expect what was listed.
         for (lens, is_given, block_len) in [

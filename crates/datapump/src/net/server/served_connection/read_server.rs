@@ -92,7 +92,7 @@ impl ServedStreams {
         while let Some((ask, number)) = lane.next()? {
             let found = match ask {
                 PeerRequest::Read { file, at: FileSize(at), len, sum } => {
-                    self.read(run, lane, file, (at, len)).map(|found| summed(found, sum))
+                    self.read(run, lane, file, at, len).map(|found| summed(found, sum))
                 }
                 PeerRequest::Fetch { above, name, len: 0, .. } => {
                     let found = lane.handles().fetch_empty(above, &name);
@@ -100,7 +100,7 @@ impl ServedStreams {
                 }
                 PeerRequest::Fetch { above, name, len, sum, len_max } => {
                     let len_max = len_max.map_or(len, |most| most.min(run.settings.shape.request_bytes));
-                    let found = fetched(run, lane.handles(), (above, &name), (len, len_max));
+                    let found = fetched(run, lane.handles(), above, &name, (len, len_max));
                     found.map(|found| summed(found, sum))
                 }
                 ask => {
@@ -120,16 +120,10 @@ impl ServedStreams {
     }
 
     /// A block of what the other host has open.
-    fn read(
-        &mut self,
-        run: &MoverRun<'_>,
-        lane: &mut SendLane,
-        file: u64,
-        (at, len): (u64, u32),
-    ) -> FoundBlock {
+    fn read(&mut self, run: &MoverRun<'_>, lane: &mut SendLane, file: u64, at: u64, len: u32) -> FoundBlock {
         match lane.handles().file(file) {
-            Ok(Taken::File(given)) => block(run, &given, (at, len)),
-            Ok(Taken::Flow(flow)) => self.read_on(run, lane, (file, &flow), (at, len)),
+            Ok(Taken::File(given)) => block(run, &given, at, len),
+            Ok(Taken::Flow(flow)) => self.read_on(run, lane, file, &flow, at, len),
             Err(fault) => Err(Box::new(Answer::Fault(fault))),
         }
     }
@@ -139,10 +133,12 @@ impl ServedStreams {
         &mut self,
         run: &MoverRun<'_>,
         lane: &mut SendLane,
-        (file, flow): (u64, &Flow),
-        (at, len): (u64, u32),
+        file: u64,
+        flow: &Flow,
+        at: u64,
+        len: u32,
     ) -> FoundBlock {
-        let task = self.stream(run, lane, (file, flow))?;
+        let task = self.stream(run, lane, file, flow)?;
         let len = len.min(run.settings.shape.request_bytes);
         if let Some(ended) = lane.ended(task.number) {
             return Err(Box::new(ended.clone()));
@@ -165,7 +161,8 @@ impl ServedStreams {
         &mut self,
         run: &MoverRun<'_>,
         lane: &mut SendLane,
-        (file, flow): (u64, &Flow),
+        file: u64,
+        flow: &Flow,
     ) -> Result<Arc<Task>, Box<Answer>> {
         if let Some(stream) = self.streams.iter().find(|stream| stream.file == file) {
             return Ok(Arc::clone(&stream.task));
@@ -181,7 +178,7 @@ impl ServedStreams {
 }
 
 /// A block of a file.
-fn block(run: &MoverRun<'_>, given: &GivenFile, (at, len): (u64, u32)) -> FoundBlock {
+fn block(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> FoundBlock {
     if len > run.settings.shape.request_bytes || !is_wanted(at, len, given.meta.size_bytes) {
         return Err(unwanted());
     }
@@ -195,7 +192,8 @@ fn block(run: &MoverRun<'_>, given: &GivenFile, (at, len): (u64, u32)) -> FoundB
 fn fetched(
     run: &MoverRun<'_>,
     handles: &HandleTable,
-    (above, name): (u64, &[u8]),
+    above: u64,
+    name: &[u8],
     lens: (u32, u32),
 ) -> FoundBlock {
     let found = handles.fetch(above, name, lens).map_err(|fault| Box::new(Answer::Fault(fault)))?;
@@ -206,7 +204,7 @@ fn fetched(
         let answer = handles.still_empty(&given, answer);
         return Err(Box::new(answer.unwrap_or_else(|| Answer::Fault(changed()))));
     }
-    let (task, extent, reading) = block(run, &given, (0, given.meta.size_bytes as u32))?;
+    let (task, extent, reading) = block(run, &given, 0, given.meta.size_bytes as u32)?;
     let small = Some(Arc::new(given));
     Ok((task, extent, Reading { head: Some(Box::new(answer)), small, _charge, ..reading }))
 }

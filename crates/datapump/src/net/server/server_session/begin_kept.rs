@@ -60,7 +60,8 @@ impl Weight for BeginKept {
 /// What patterns among the places stand for is kept, too.
 pub(super) fn charge_places(
     held: &mut Charge,
-    (places, way): (&[ByteVec], Direction),
+    places: &[ByteVec],
+    way: Direction,
     shown: &Path,
 ) -> Result<(), Problem> {
     held.grow(of_places(places, way)).map_err(|over| refused(shown, over.words()))

@@ -23,7 +23,8 @@ use datapump_files::disk::{FileKind, folder_of, names};
 pub(super) fn which_are_links(
     root: &ServedRoot,
     begin: &Begin,
-    (typed, sources): (&[ByteVec], &[PathBuf]),
+    typed: &[ByteVec],
+    sources: &[PathBuf],
 ) -> Vec<bool> {
     if begin.keeps_links != Some(true) || begin.way != Direction::Pull {
         return Vec::new();

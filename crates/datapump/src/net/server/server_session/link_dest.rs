@@ -21,9 +21,10 @@ const LINK_DEST_MAX: usize = 64;
 pub(super) fn found_here(
     root: &ServedRoot,
     options: Options,
-    (way, shown): (Direction, &Path),
+    way: Direction,
+    shown: &Path,
 ) -> Result<Options, Problem> {
-    refuse_to_follow(root, &options, (way, shown))?;
+    refuse_to_follow(root, &options, way, shown)?;
     let paths = options.links.link_dest.iter();
     let link_dest = match (root, way) {
         _ if options.links.link_dest.is_empty() => Vec::new(),
@@ -50,7 +51,8 @@ pub(super) fn found_here(
 fn refuse_to_follow(
     root: &ServedRoot,
     options: &Options,
-    (way, shown): (Direction, &Path),
+    way: Direction,
+    shown: &Path,
 ) -> Result<(), Problem> {
     match (way, root, options.links.follow) {
         (_, _, FollowLinks::Never) | (_, ServedRoot::User(_), _) | (Direction::Push, ..) => Ok(()),

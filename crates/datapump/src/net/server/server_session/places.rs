@@ -52,7 +52,8 @@ pub(super) fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
 /// it are confined. What is pulled has its backups at the client.
 pub(super) fn refuse_backups_elsewhere(
     root: &ServedRoot,
-    (options, way): (&Options, Direction),
+    options: &Options,
+    way: Direction,
     shown: &Path,
 ) -> Result<(), Problem> {
     let folder = options.backup.as_ref().and_then(|backup| backup.folder.as_ref());
@@ -75,7 +76,8 @@ pub(super) fn refuse_backups_elsewhere(
 /// The folders above what is written, where those that are missing are to be made.
 pub(super) fn above(
     root: &ServedRoot,
-    (options, way): (&Options, Direction),
+    options: &Options,
+    way: Direction,
     shown: &Path,
 ) -> Result<Option<PathAbove>, Problem> {
     if !options.place.make_path || way != Direction::Push {
@@ -92,7 +94,8 @@ pub(super) fn above(
 /// To a client that may not learn what stands there a name that cannot be opened is a name, as all others.
 pub(super) fn target(
     root: &ServedRoot,
-    (above, reads): (Option<&PathAbove>, bool),
+    above: Option<&PathAbove>,
+    reads: bool,
     shown: &Path,
 ) -> Result<Option<PathAt>, Problem> {
     let promised = above.map_or(Ok(None), PathAbove::promised);

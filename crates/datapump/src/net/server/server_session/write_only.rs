@@ -28,7 +28,8 @@ use datapump_files::commit::reserved::LIST_NAME;
 /// Refuses what compares with what stands there, or tells of it.
 pub(super) fn check(
     server: &ServeOptions,
-    (options, way): (&Options, Direction),
+    options: &Options,
+    way: Direction,
     shown: &Path,
 ) -> Result<(), Problem> {
     if server.reads || way == Direction::Pull {

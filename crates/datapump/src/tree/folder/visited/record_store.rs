@@ -60,7 +60,7 @@ impl RecordStore {
     fn make_room(&mut self, count: usize, besides: Besides) -> Result<(), Problem> {
         let Some(room) = &self.room else { return Ok(()) };
         let taken_bytes = self.names_room.entries() * NAME_BYTES;
-        self.names_room.make((self.names, count), NAME_BYTES, |bytes| match besides {
+        self.names_room.make(self.names, count, NAME_BYTES, |bytes| match besides {
             Besides::AsMuch => room.charge(bytes, taken_bytes + bytes),
             Besides::Nothing => room.charge(bytes, 0),
         })
@@ -74,7 +74,7 @@ impl RecordStore {
     /// Names in all that moved are so many.
     pub(super) fn make_room_for_met(&mut self, count: usize) -> Result<(), Problem> {
         let Some(room) = &self.room else { return Ok(()) };
-        self.met_room.make((count, 0), MET_BYTES, |bytes| room.charge(bytes, 0))
+        self.met_room.make(count, 0, MET_BYTES, |bytes| room.charge(bytes, 0))
     }
 
     /// A whole record gives its memory to others.

@@ -43,7 +43,7 @@ impl Twins {
     ) -> Result<Option<bool>, Problem> {
         let mut table = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let TwinTable { of, room } = &mut *table;
-        room.make((of.len(), 1), TWINS_BYTES, |bytes| source.charge_there(bytes))?;
+        room.make(of.len(), 1, TWINS_BYTES, |bytes| source.charge_there(bytes))?;
         Ok(match of.entry(one) {
             Entry::Occupied(known) => Some(*known.get() == other),
             Entry::Vacant(new) => {

@@ -69,7 +69,8 @@ impl RemoteBlocks for RemoteFile {
     fn before_block(
         &self,
         looked_bytes: u64,
-        (answer, charge): (Answer, Option<Charge>),
+        answer: Answer,
+        charge: Option<Charge>,
         len: u32,
     ) -> Result<BeforeBlock, NetFault> {
         match (answer, self) {
@@ -91,7 +92,7 @@ impl RemoteBlocks for RemoteFile {
                         return Err(WireError::Unexpected("a block that was not requested").into());
                     }
                 };
-                Ok(BeforeBlock::Block(len, keep(small, (from_wire(&meta), attributes), charge).err()))
+                Ok(BeforeBlock::Block(len, keep(small, from_wire(&meta), attributes, charge).err()))
             }
             _ => Err(WireError::Unexpected("another answer than was asked for").into()),
         }
@@ -110,7 +111,8 @@ impl RemoteBlocks for RemoteFile {
 /// and it is another file by now.
 fn keep(
     small: &SmallFile,
-    (meta, attributes): (Meta, Vec<Attribute>),
+    meta: Meta,
+    attributes: Vec<Attribute>,
     charge: Option<Charge>,
 ) -> Result<(), Trouble> {
     let state = |meta: &Meta| (id(meta), meta.size_bytes, meta.mtime_ns);

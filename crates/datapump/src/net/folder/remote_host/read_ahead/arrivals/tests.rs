@@ -48,13 +48,14 @@ fn names(numbers: std::ops::Range<u64>, (kind, size_bytes): (FileKind, u64)) -> 
 }
 
 fn come(state: &mut AheadState, share: &Arc<Share>, (number, answer): (u64, Answer)) -> Result<(), NotTaken> {
-    come_with(state, share, (number, answer), None)
+    come_with(state, share, number, answer, None)
 }
 
 fn come_with(
     state: &mut AheadState,
     share: &Arc<Share>,
-    (number, answer): (u64, Answer),
+    number: u64,
+    answer: Answer,
     block: Option<Vec<u8>>,
 ) -> Result<(), NotTaken> {
     let frames_bytes = state.credit.handle_frame(100)?;
@@ -117,7 +118,7 @@ fn blocks_beyond_the_window_are_requested() {
         Answer::file(meta, Vec::new(), None)
     };
     for number in 3..20 {
-        let came = come_with(&mut state, &share, (number, file()), Some(vec![0; 1000]));
+        let came = come_with(&mut state, &share, number, file(), Some(vec![0; 1000]));
         assert!(came.is_ok(), "{number}");
     }
     let taken = (3..20).map(|number| state.take(number).expect("it came").is_some());
