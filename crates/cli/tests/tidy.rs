@@ -386,7 +386,7 @@ fn dependencies_against_the_arrows_are_found() {
         ("crates/core/Cargo.toml", "[dev-dependencies]\nproptest.workspace = true\n", 0),
         ("crates/engine/Cargo.toml", "[dependencies]\ndatapump-core.workspace = true\n", 1),
         ("crates/datapump/Cargo.toml", "[dependencies]\ndatapump-lab = { path = \"../lab\" }\n", 1),
-        ("crates/lab/Cargo.toml", "[dependencies]\ndatapump-engine.workspace = true\n", 1),
+        ("crates/lab/Cargo.toml", "[dependencies]\ndatapump-core.workspace = true\n", 1),
         ("crates/lab/Cargo.toml", "[dependencies]\ndatapump-netlab.workspace = true\n", 0),
         ("crates/netlab/Cargo.toml", "[dependencies]\ndatapump-lab.workspace = true\n", 1),
     ] {

@@ -15,7 +15,6 @@ pub mod model;
 pub mod name;
 pub mod problem;
 mod pump;
-pub mod selection;
 pub mod units;
 pub mod verdict;
 pub mod walked;
@@ -27,7 +26,7 @@ pub use file_life::{
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use marks::{journal, resume};
 pub use name::entry::{FileKind, Meta};
-pub use name::wildcard;
+pub use name::{selection, wildcard};
 pub use pump::Pump;
 pub use pump::block::{Block, BlockRoute, Extent, Length};
 pub use pump::connection_growth::{ConnectionGrowth, GrowthLook, GrowthState};

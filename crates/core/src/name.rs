@@ -12,6 +12,7 @@ pub(crate) mod entry;
 mod facts;
 mod machine;
 mod options;
+pub mod selection;
 mod table;
 mod times;
 mod unverified;

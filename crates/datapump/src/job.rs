@@ -49,10 +49,10 @@ use crate::setup::platform::Platform;
 use crate::target::{self, Hosts, Item, NamedWork};
 use crate::tree::folder::origin::remote_facts::AheadRequest;
 use crate::tree::folder::origin::source_host::SourceHost;
-use crate::tree::list::memory::Memory;
+use crate::tree::list::memory::RunMemory;
 use crate::tree::names::backup;
 use crate::tree::{self, NamedFacts, Shared, Trees, Work, count_ahead};
-use datapump_files::control_groups::CpuQuota;
+use datapump_files::devices::control_groups::CpuQuota;
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
 /// The kind of a job.
@@ -320,7 +320,7 @@ impl Job {
         let shape = self.shape(&items, reads);
         trees.guard_sources(&items, &self.options, self.remote_host.as_deref());
         let sources_sum = self.sources_sum.unwrap_or_else(|| backup::sum_of(&self.sources));
-        trees.memory = Memory::new(&trees.flags, backup::put_names(sources_sum, &self.options));
+        trees.memory = RunMemory::new(&trees.flags, backup::put_names(sources_sum, &self.options));
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let mut shared = self.shared(items, shape, trees, events);
         shared.run.settings.meters = meters.as_ref();

@@ -2,6 +2,8 @@
 //!
 //! Must not know: what is copied to them, and how.
 
+pub mod control_groups;
+
 use std::path::Path;
 
 use datapump_engine::{Errno, Handle};

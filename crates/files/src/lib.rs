@@ -11,7 +11,6 @@
 
 pub mod attributes;
 pub mod commit;
-pub mod control_groups;
 pub mod devices;
 pub mod disk;
 pub mod followed;

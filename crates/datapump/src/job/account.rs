@@ -20,7 +20,7 @@ use crate::report::{AskedAndGot, Network, Report, RoundTrips, version};
 use crate::run::ledger::Tally;
 use crate::tree::Shared;
 use crate::units::bytes_words;
-use datapump_files::control_groups::{DiskAccess, DiskLimit, block_device};
+use datapump_files::devices::control_groups::{DiskAccess, DiskLimit, block_device};
 
 /// What was done before the lanes began and behind their end, while all of them would have waited for it.
 #[derive(Clone, Copy, Debug, Default)]

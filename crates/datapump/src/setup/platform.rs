@@ -15,7 +15,7 @@ use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
 use crate::setup::options::{EngineChoice, WaitChoice};
 use crate::units::bytes_words;
-use datapump_files::control_groups::ControlGroups;
+use datapump_files::devices::control_groups::ControlGroups;
 use datapump_files::disk::Disk;
 
 /// Monotonic time in nanoseconds from an arbitrary start.

@@ -27,7 +27,7 @@ use crate::tree::folder::directory::{Batch, Directory, NamedFolder};
 use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use crate::tree::links::Links;
-use crate::tree::list::memory::Memory;
+use crate::tree::list::memory::RunMemory;
 use crate::tree::names::backup::like_backups::{LikeBackups, LikeBackupsOfFolders};
 use crate::tree::root::Root;
 use crate::tree::rules::name_flags;
@@ -87,7 +87,7 @@ pub(crate) struct Trees {
     /// Folders of the targets that were closed to this user, their owner.
     pub(crate) opened_folders: Arc<OpenedFolders>,
     /// What this command knows of its own copies.
-    pub(crate) memory: Memory,
+    pub(crate) memory: RunMemory,
     /// Of folders of the source, for targets that take two names for one.
     pub(crate) like_backups: LikeBackupsOfFolders,
     /// Names that wait for a folder in their place to be removed.
@@ -162,7 +162,7 @@ impl Trees {
             devices: Mutex::default(),
             backup_folders: BackupFolders::default(),
             opened_folders: Arc::new(OpenedFolders::of_run(options.dry_run)),
-            memory: Memory::default(),
+            memory: RunMemory::default(),
             like_backups: LikeBackupsOfFolders::default(),
             waiting: Mutex::default(),
             awaiting_trees: Mutex::default(),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use datapump::{Class, Operation, Problem};
-use datapump_files::control_groups::{ControlGroups, CpuQuota};
+use datapump_files::devices::control_groups::{ControlGroups, CpuQuota};
 
 mod advice;
 mod connections;

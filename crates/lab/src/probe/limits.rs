@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use datapump_files::control_groups::{GROUPS, group_folders, group_in};
+use datapump_files::devices::control_groups::{GROUPS, group_folders, group_in};
 
 /// Nanoseconds in a tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still
 /// supports.

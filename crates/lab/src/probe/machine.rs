@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use datapump_files::control_groups::GROUPS;
+use datapump_files::devices::control_groups::GROUPS;
 
 use super::limits::{TICK_NS, own_group};
 

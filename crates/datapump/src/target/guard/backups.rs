@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -15,7 +15,6 @@ use super::targets::place_of;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Backup, Options};
 use crate::target::Item;
-use crate::target::items::foreign_link::behind;
 use datapump_files::disk::{FileKind, Outcome, PathAt, file_meta, names, origin, project_of_files, way_up};
 use datapump_files::followed::FollowLinks;
 use datapump_files::identity::{FileId, id};
@@ -208,4 +207,19 @@ fn open(base: &Arc<File>, path: &Path, is_confined: bool) -> Outcome<Arc<File>> 
 
 fn problem(path: &Path, words: &str) -> Problem {
     Problem::new(Class::Usage, Operation::BackUp, path, format!("--backup-dir {words}"))
+}
+
+/// The path from an existing folder, behind folders that will be made in it: in these is no link yet, and `..` takes
+/// back a name.
+pub(crate) fn behind(missing: &[OsString], path: &Path) -> PathBuf {
+    let (mut way, mut parts) = (missing.to_vec(), path.components());
+    while !way.is_empty() && path.is_relative() {
+        match parts.next() {
+            Some(Component::Normal(name)) => way.push(name.to_owned()),
+            Some(Component::ParentDir) => drop(way.pop()),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    way.iter().collect::<PathBuf>().join(parts.as_path())
 }

@@ -3,12 +3,10 @@
 //!
 //! Must not know: what has a backup, how the folder is opened.
 
-use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
-
 use super::{Item, Target};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Backup, Options};
+use crate::target::guard::backups::behind;
 use datapump_files::disk::{FileKind, file_meta};
 use datapump_files::followed::behind::places_on;
 use datapump_files::identity::id;
@@ -43,19 +41,4 @@ pub(super) fn refuse(items: &[Item], options: &Options) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-/// The path from a folder that stands, behind folders that will be made in it: in these is no link yet, and `..` takes
-/// back a name.
-pub(crate) fn behind(missing: &[OsString], path: &Path) -> PathBuf {
-    let (mut way, mut parts) = (missing.to_vec(), path.components());
-    while !way.is_empty() && path.is_relative() {
-        match parts.next() {
-            Some(Component::Normal(name)) => way.push(name.to_owned()),
-            Some(Component::ParentDir) => drop(way.pop()),
-            Some(_) => {}
-            None => break,
-        }
-    }
-    way.iter().collect::<PathBuf>().join(parts.as_path())
 }

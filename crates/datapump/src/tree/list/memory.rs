@@ -31,7 +31,7 @@ const ABOVE_MAX: u32 = 2048;
 
 /// What a command knows of its own copies.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct RunMemory {
     /// Existing entries may be left alone for what they look like.
     leaves_some: bool,
     /// `--ignore-existing`
@@ -65,11 +65,11 @@ fn locked<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Memory {
+impl RunMemory {
     /// Of a command with these flags. `put_names`: where backups are made.
-    pub(crate) fn new(flags: &NameOptions, put_names: Option<PutNames>) -> Memory {
+    pub(crate) fn new(flags: &NameOptions, put_names: Option<PutNames>) -> RunMemory {
         let leaves_some = flags.leaves_some() && !flags.compares();
-        Memory { leaves_some, leaves_all: flags.ignore_existing, put_names, ..Memory::default() }
+        RunMemory { leaves_some, leaves_all: flags.ignore_existing, put_names, ..RunMemory::default() }
     }
 
     /// Whether the existing file of a name is this command's. The source is asked for only where it may be.
@@ -112,7 +112,7 @@ impl Memory {
             || is_leftover()
     }
 
-    /// What is unverified in the root of a tree: by its own list, or, where something is left alone for what it looks
+    /// Names that are unverified in the root of a tree: by its own list, or, where something is left alone for what it looks
     /// like, by any in it or above.
     pub(crate) fn of_root(
         &self,

@@ -351,22 +351,8 @@ impl NameWork<'_> {
             }
             NameAction::CountMissing => self.count_missing().and(ENDED),
             NameAction::Verify => cursor.compare(shared, waits, name).map(Done::Ended),
-            NameAction::CompareExisting if cursor.source.is_read_once() => {
-                self.machine.facts.content = Content::Other;
-                Ok(Done::GoesOn)
-            }
-            NameAction::CompareOlder if cursor.source.is_read_once() => {
-                self.machine.facts.older_content = Content::Other;
-                Ok(Done::GoesOn)
-            }
-            NameAction::CompareExisting => {
-                let existing = cursor.open_there(&name.name)?;
-                cursor.check(shared, waits, name, (existing, Against::Target)).map(Done::Ended)
-            }
-            NameAction::CompareOlder => {
-                let older = self.older.take().expect("it was found to be read");
-                cursor.check(shared, waits, name, (older, Against::Older)).map(Done::Ended)
-            }
+            NameAction::CompareExisting => self.compare_existing(waits),
+            NameAction::CompareOlder => self.compare_older(waits),
             NameAction::Prepare => self.prepare(),
             NameAction::RemoveFolder => self.remove_folder(),
             NameAction::MeetLinks => self.meet_links(),
@@ -401,6 +387,25 @@ impl NameWork<'_> {
 }
 
 impl NameWork<'_> {
+    /// A source that can be read once is not compared: it counts as other content.
+    fn compare_existing(&mut self, waits: &mut Waits) -> Result<Done, Problem> {
+        if self.cursor.source.is_read_once() {
+            self.machine.facts.content = Content::Other;
+            return Ok(Done::GoesOn);
+        }
+        let existing = self.cursor.open_there(&self.name.name)?;
+        self.cursor.check(self.shared, waits, self.name, (existing, Against::Target)).map(Done::Ended)
+    }
+
+    fn compare_older(&mut self, waits: &mut Waits) -> Result<Done, Problem> {
+        if self.cursor.source.is_read_once() {
+            self.machine.facts.older_content = Content::Other;
+            return Ok(Done::GoesOn);
+        }
+        let older = self.older.take().expect("it was found to be read");
+        self.cursor.check(self.shared, waits, self.name, (older, Against::Older)).map(Done::Ended)
+    }
+
     /// A dry run removes nothing, and goes on as if it had.
     fn remove_folder(&mut self) -> Result<Done, Problem> {
         let is_dry = self.shared.settings.options.dry_run;

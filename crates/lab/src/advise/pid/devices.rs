@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use datapump_files::control_groups::{ControlGroups, DiskAccess};
+use datapump_files::devices::control_groups::{ControlGroups, DiskAccess};
 
 use super::parse::{self, DiskCounters};
 use super::watched::WatchedDevice;

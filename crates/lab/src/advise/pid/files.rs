@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-use datapump_files::control_groups::block_device;
+use datapump_files::devices::control_groups::block_device;
 use rustix::fs::{major, minor};
 
 use super::parse;

@@ -6,6 +6,7 @@ mod below;
 mod filter;
 mod names;
 mod pattern;
+mod rule_text;
 mod select;
 mod selection_option;
 mod unmatched;

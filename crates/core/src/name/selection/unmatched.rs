@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::filter::beginning;
+use super::rule_text::beginning;
 use crate::problem::shown_path;
 use crate::wildcard::has_wildcards;
 

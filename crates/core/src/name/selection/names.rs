@@ -2,7 +2,7 @@
 //!
 //! Must not know: rules, folders, files, where a list was read from.
 
-use super::filter::{beginning, entries};
+use super::rule_text::{beginning, entries};
 
 /// A name of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -47,11 +47,8 @@
 //! Must not know: folders, files, who walks the tree, where a list was read from.
 
 use super::pattern::Pattern;
+use super::rule_text::{beginning, entries};
 use super::unmatched::AnchoredPattern;
-use crate::problem::shown;
-
-/// How much of a text an error shows: a file that is no list may be one line of gigabytes.
-const SHOWN_BYTES_MAX: usize = 200;
 
 /// What becomes of a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -264,26 +261,6 @@ pub(crate) fn read_lines(
     entries(content, zero_terminated).map(rule).collect()
 }
 
-/// For errors.
-pub(crate) fn beginning(text: &[u8]) -> String {
-    let short = shown(&text[..text.len().min(SHOWN_BYTES_MAX)]);
-    if text.len() > SHOWN_BYTES_MAX { short + "…" } else { short }
-}
-
-/// The entries that say something, each with its place for errors.
-pub(crate) fn entries(content: &[u8], zero_terminated: bool) -> impl Iterator<Item = (String, &[u8])> {
-    let end = if zero_terminated { 0 } else { b'\n' };
-    let what = if zero_terminated { "entry" } else { "line" };
-    let is_comment = move |text: &[u8]| !zero_terminated && matches!(text, [b'#' | b';', ..]);
-    let parts = move |(index, line): (usize, _)| {
-        <[u8]>::split(line, move |&byte| byte == b'\r' && !zero_terminated).map(move |text| (index + 1, text))
-    };
-    let lines = content.split(move |&byte| byte == end).enumerate().flat_map(parts);
-    lines
-        .filter(move |(_, text)| !text.is_empty() && !is_comment(text))
-        .map(move |(number, text)| (format!("{what} {number}"), text))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -466,7 +443,7 @@ mod tests {
             bytes.clear();
             (0..6)
                 .for_each(|place| bytes.push(b"a/*?[]\\!-:^\0\xff."[(number >> (place * 3)) as usize % 14]));
-            let _ = crate::selection::names::parse_names(&bytes, number % 2 == 0);
+            let _ = crate::name::selection::names::parse_names(&bytes, number % 2 == 0);
             if let Ok(rule) = Rule::exclude(&bytes) {
                 Filter::new(vec![rule]).includes(&bytes, number % 3 == 0);
             }
