@@ -4,14 +4,17 @@
 use std::process::Command;
 
 /// What a program is made of. Documents and tests are not.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 11] = [
     "crates/cli/src",
     "crates/core/src",
     "crates/datapump/src",
     "crates/engine/src",
+    "crates/files/src",
     "crates/lab/src",
     "crates/lab/studies",
+    "crates/mover/src",
     "crates/netlab/src",
+    "crates/transport/src",
     "Cargo.lock",
 ];
 

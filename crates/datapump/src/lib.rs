@@ -24,16 +24,8 @@
 
 #![forbid(unsafe_code)]
 
-mod end;
-mod file;
 mod job;
-mod lane;
 mod net;
-mod open;
-mod place;
-mod report;
-mod run;
-mod setup;
 mod target;
 mod tree;
 
@@ -65,6 +57,7 @@ pub mod datagrams {
 }
 
 pub(crate) use datapump_core::problem;
+pub(crate) use datapump_mover::{end, file, lane, open, place, report, run, setup};
 
 pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Why};
 pub use file::block_hook::BlockHook;

@@ -73,7 +73,7 @@ const CORE_MODULES: [&str; 7] = ["time", "fs", "net", "io", "process", "env", "o
 const CORE_VALUES: [(&str, &str); 2] = [("problem.rs", "io"), ("units.rs", "time")];
 
 /// Which of our crates, and which libraries that perform, a crate may not depend on.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     (
         "core",
         &[
@@ -81,6 +81,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "datapump-engine",
             "datapump-files",
             "datapump-lab",
+            "datapump-mover",
             "datapump-netlab",
             "datapump-transport",
             "pump",
@@ -94,15 +95,26 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "datapump-core",
             "datapump-files",
             "datapump-lab",
+            "datapump-mover",
             "datapump-netlab",
             "datapump-transport",
             "pump",
         ],
     ),
-    ("files", &["datapump", "datapump-lab", "datapump-netlab", "datapump-transport", "pump"]),
-    ("transport", &["datapump", "datapump-files", "datapump-lab", "datapump-netlab", "pump"]),
+    (
+        "files",
+        &["datapump", "datapump-lab", "datapump-mover", "datapump-netlab", "datapump-transport", "pump"],
+    ),
+    (
+        "transport",
+        &["datapump", "datapump-files", "datapump-lab", "datapump-mover", "datapump-netlab", "pump"],
+    ),
+    ("mover", &["datapump", "datapump-lab", "datapump-netlab", "pump"]),
     ("datapump", &["datapump-lab", "datapump-netlab", "pump"]),
-    ("netlab", &["datapump", "datapump-files", "datapump-lab", "datapump-transport", "pump"]),
+    (
+        "netlab",
+        &["datapump", "datapump-files", "datapump-lab", "datapump-mover", "datapump-transport", "pump"],
+    ),
     ("lab", &["datapump-core", "pump"]),
 ];
 
@@ -383,7 +395,7 @@ const NAMES_OPEN_FILES: &str = "crates/files/src/disk/proc.rs";
 const NAME_OF_OPEN_FILE: &str = "path_of_open_file(";
 
 fn is_mover(file: &File) -> bool {
-    let crates = ["crates/datapump/", "crates/files/", "crates/transport/"];
+    let crates = ["crates/datapump/", "crates/files/", "crates/mover/", "crates/transport/"];
     is_product(file) && crates.iter().any(|path| file.path.starts_with(path))
 }
 

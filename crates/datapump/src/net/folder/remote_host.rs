@@ -31,6 +31,7 @@ use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, N
 use crate::end::ArrivedItem;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::owners::Mapping;
+use crate::net::folder::weight;
 use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::report::latency::round_trips::{TripCounter, TripPhase, TripStamp};
@@ -364,7 +365,8 @@ impl RemoteHost {
         let _one = self.one_reads(body);
         let answer = self.decoded(body)?;
         let more = has_more(&answer);
-        Ok(ChargedValue::new(answer, &self.share).map_err(|over| Unheld { over, more }))
+        let bytes = weight::of_answer(&answer);
+        Ok(ChargedValue::new(answer, bytes, &self.share).map_err(|over| Unheld { over, more }))
     }
 
     /// Reads an answer of which nothing is kept, or little for each request that is under way.

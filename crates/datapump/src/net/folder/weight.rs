@@ -8,7 +8,7 @@ use datapump_core::wire::attributes::{Attribute, Entry, OwnerName};
 use datapump_core::wire::peer_request::{Answer, Fault, Range};
 use minicbor::bytes::ByteVec;
 
-use crate::setup::budget::charged::{ALLOCATED_BYTES, Weight, allocated};
+use crate::setup::budget::charged::{ALLOCATED_BYTES, allocated};
 use crate::target::listed::{ListedEntry, Name};
 
 /// What stands for an open folder besides its attributes: its two sides in the tree, and what is counted of it.
@@ -16,29 +16,27 @@ const FOLDER_BYTES: usize = 1 << 10;
 /// What stands for any answer, and for an open file.
 const ANSWER_BYTES: usize = size_of::<Answer>() + 4 * ALLOCATED_BYTES;
 
-impl Weight for Answer {
-    /// Memory of an answer, and of what is made of it.
-    fn bytes(&self) -> usize {
-        let content = match self {
-            Answer::Folder { attributes, owners, .. } => {
-                FOLDER_BYTES + of_attributes(attributes) + of_owners(owners.as_ref())
-            }
-            Answer::File { attributes, ranges, owners, .. } => {
-                let ranges = ranges.as_ref().map_or(0, |ranges| ranges.capacity() * size_of::<Range>());
-                allocated(ranges) + of_attributes(attributes) + of_owners(owners.as_ref())
-            }
-            Answer::Names { entries, owners, .. } => {
-                let spare = entries.capacity() - entries.len();
-                let entries: usize = entries.iter().map(of_entry).sum();
-                // A list of such answers may have twice the room that it needs.
-                ANSWER_BYTES + entries + spare * size_of::<Entry>() + of_owners(owners.as_ref())
-            }
-            Answer::Meta { owners, .. } => of_owners(owners.as_ref()),
-            Answer::Fault(fault) => of_fault(fault),
-            Answer::Done | Answer::Stream { .. } | Answer::End | Answer::Sum(_) => 0,
-        };
-        ANSWER_BYTES + content
-    }
+/// Memory of an answer, and of what is made of it.
+pub(crate) fn of_answer(answer: &Answer) -> usize {
+    let content = match answer {
+        Answer::Folder { attributes, owners, .. } => {
+            FOLDER_BYTES + of_attributes(attributes) + of_owners(owners.as_ref())
+        }
+        Answer::File { attributes, ranges, owners, .. } => {
+            let ranges = ranges.as_ref().map_or(0, |ranges| ranges.capacity() * size_of::<Range>());
+            allocated(ranges) + of_attributes(attributes) + of_owners(owners.as_ref())
+        }
+        Answer::Names { entries, owners, .. } => {
+            let spare = entries.capacity() - entries.len();
+            let entries: usize = entries.iter().map(of_entry).sum();
+            // A list of such answers may have twice the room that it needs.
+            ANSWER_BYTES + entries + spare * size_of::<Entry>() + of_owners(owners.as_ref())
+        }
+        Answer::Meta { owners, .. } => of_owners(owners.as_ref()),
+        Answer::Fault(fault) => of_fault(fault),
+        Answer::Done | Answer::Stream { .. } | Answer::End | Answer::Sum(_) => 0,
+    };
+    ANSWER_BYTES + content
 }
 
 /// Memory of a name with all that was told of it: as it came, or as it is worked on, whichever is more.
@@ -96,12 +94,12 @@ mod tests {
         assert!(of_entry(&entry(1000)) > 80_000);
         let names = |entries| Answer::Names { entries, cookie: 0, more: false, owners: None };
         let two = names(vec![entry(0), entry(0)]);
-        assert_eq!(two.bytes(), 2 * ANSWER_BYTES + 2 * of_entry(&entry(0)));
+        assert_eq!(of_answer(&two), 2 * ANSWER_BYTES + 2 * of_entry(&entry(0)));
         let roomy = names(Vec::with_capacity(1000));
-        assert!(roomy.bytes() > 1000 * size_of::<Entry>(), "room counts, not length");
+        assert!(of_answer(&roomy) > 1000 * size_of::<Entry>(), "room counts, not length");
         let fault = |words: String| {
             Answer::Fault(Fault { operation: String::new(), errno: None, words: Some(words), class: None })
         };
-        assert!(fault("w".repeat(100_000)).bytes() > 100_000);
+        assert!(of_answer(&fault("w".repeat(100_000))) > 100_000);
     }
 }

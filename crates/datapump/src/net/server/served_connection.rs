@@ -21,7 +21,7 @@ use datapump_engine::{CpuStage, WAIT_MAX};
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
 
 use self::read_server::ReadServer;
-use self::send_lane::SendLane;
+use self::send_lane::{SendLane, SharedLane};
 use crate::lane::{Lane, Stepped};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
@@ -113,7 +113,7 @@ impl<'run> ServedConnection<'run> {
                 let lane = Lane::sending(
                     shared,
                     index,
-                    (Box::new(Rc::clone(&lane)), Box::new(ReadServer::new(shared, lane))),
+                    (Box::new(SharedLane(Rc::clone(&lane))), Box::new(ReadServer::new(shared, lane))),
                 );
                 lane.ok().map(Box::new).map(ServedConnection::Blocks)
             }

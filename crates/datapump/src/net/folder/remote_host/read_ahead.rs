@@ -25,6 +25,7 @@ use self::arrivals::AheadState;
 use self::arrived::{Arrival, NotTaken};
 use super::RemoteHost;
 use crate::end::ArrivedItem;
+use crate::net::folder::weight;
 use crate::setup::budget::Charge;
 use crate::setup::budget::charged::ChargedValue;
 use crate::target::listed::Coming;
@@ -363,7 +364,7 @@ fn window_of(host: &RemoteHost) -> Option<(u64, Charge)> {
 
 /// What stands for the answer of a block that comes alone.
 fn done(host: &RemoteHost) -> Result<ChargedValue<Answer>, NotTaken> {
-    Ok(ChargedValue::new(Answer::Done, host.share())?)
+    Ok(ChargedValue::new(Answer::Done, weight::of_answer(&Answer::Done), host.share())?)
 }
 
 /// Something that is on its way to this side.

@@ -417,37 +417,39 @@ impl SendLane {
 }
 
 /// The connection as the lane has it that sends over it; the work of that lane has it, too.
-impl BlockSender for Rc<RefCell<SendLane>> {
+pub(super) struct SharedLane(pub(super) Rc<RefCell<SendLane>>);
+
+impl BlockSender for SharedLane {
     fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
-        self.borrow_mut().send(task, bytes, digest)
+        self.0.borrow_mut().send(task, bytes, digest)
     }
 
     fn end(&mut self, task: u32) -> Result<(), NetFault> {
-        self.borrow_mut().end(task)
+        self.0.borrow_mut().end(task)
     }
 
     fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
-        self.borrow_mut().fail(task, fault)
+        self.0.borrow_mut().fail(task, fault)
     }
 
     fn flush(&mut self) -> Result<(), NetFault> {
-        self.borrow_mut().channel.flush()
+        self.0.borrow_mut().channel.flush()
     }
 
     fn hang_up(&mut self) {
-        self.borrow_mut().hang_up();
+        self.0.borrow_mut().hang_up();
     }
 
     fn is_cut(&self) -> bool {
-        self.borrow().channel.line_check().is_err()
+        self.0.borrow().channel.line_check().is_err()
     }
 
     fn waited_ns(&self) -> u64 {
-        self.borrow().channel.waited_ns()
+        self.0.borrow().channel.waited_ns()
     }
 
     fn stats(&self) -> ConnectionStats {
-        self.borrow().channel.connection_stats()
+        self.0.borrow().channel.connection_stats()
     }
 }
 

@@ -12,7 +12,7 @@ use minicbor::bytes::ByteVec;
 
 use super::{options_error, refused};
 use crate::problem::Problem;
-use crate::setup::budget::charged::{ChargedValue, Weight, allocated};
+use crate::setup::budget::charged::{ChargedValue, allocated};
 use crate::setup::budget::{Charge, Share};
 use crate::setup::options::Options;
 use datapump_core::selection::selection_bytes;
@@ -40,11 +40,12 @@ impl BeginKept {
         let shown = shown(&begin);
         let options = Options::from_wire(&begin.options)
             .map_err(|error| refused(&shown, &options_error(&error.to_string())))?;
-        ChargedValue::new(BeginKept { begin, options }, share).map_err(|over| refused(&shown, over.words()))
+        let kept = BeginKept { begin, options };
+        let bytes = kept.bytes();
+        ChargedValue::new(kept, bytes, share).map_err(|over| refused(&shown, over.words()))
     }
-}
 
-impl Weight for BeginKept {
+    /// Memory of it, and of what is made of it.
     fn bytes(&self) -> usize {
         let BeginKept { begin, options } = self;
         let link_dest =

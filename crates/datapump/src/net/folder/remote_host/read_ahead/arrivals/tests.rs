@@ -59,7 +59,8 @@ fn come_with(
     block: Option<Vec<u8>>,
 ) -> Result<(), NotTaken> {
     let frames_bytes = state.credit.handle_frame(100)?;
-    let answer = ChargedValue::new(answer, share)?;
+    let bytes = crate::net::folder::weight::of_answer(&answer);
+    let answer = ChargedValue::new(answer, bytes, share)?;
     state.handle(Arrival { number, answer, block: block.map(|bytes| ([0; 32], bytes)), frames_bytes })
 }
 

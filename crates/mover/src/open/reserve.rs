@@ -1,0 +1,144 @@
+//! Decides whether room for a target is reserved before its first byte is written.
+//!
+//! Must not know: how room is reserved (`commit`).
+
+use crate::open::copy_method::How;
+use crate::open::opened::Opened;
+use crate::open::stripe::target::OpenStripe;
+use crate::problem::{Class, Operation, Problem};
+use crate::run::MoverRun;
+use crate::setup::options::{Choice, Sync};
+use datapump_files::commit::StagedFile;
+use datapump_files::commit::compressed::Compression;
+use datapump_files::commit::shortage::{Rooms, room_words};
+use datapump_files::disk::{FileCalls, Meta};
+use datapump_files::holes::ByteRanges;
+
+/// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
+const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
+
+/// The ranges, of a rehearsal as far as so many bytes of them.
+pub fn rehearsed(run: &MoverRun<'_>, ranges: Option<ByteRanges>) -> Option<ByteRanges> {
+    match run.settings.options.measuring.rehearsal_bytes {
+        Some(most) => ranges.map(|ranges| first_bytes(&ranges, most)),
+        None => ranges,
+    }
+}
+
+fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
+    let mut left = most;
+    let mut first = |&(start, end): &(u64, u64)| {
+        let len = left.min(end - start);
+        left -= len;
+        (start, start + len)
+    };
+    ranges.iter().map(&mut first).filter(|(start, end)| end > start).collect()
+}
+
+/// Whether a new file is compressed as it is written. Where neither a reservation nor direct I/O concerns it that is
+/// not asked.
+pub fn compression(run: &MoverRun<'_>, staged: &StagedFile, opened: &Opened, how: How) -> Compression {
+    let request_bytes = u64::from(run.settings.shape.request_bytes);
+    let total = opened.ranges.as_deref().map(total_bytes);
+    let is_sparse = || opened.original.as_ref().is_some_and(|it| Some(it.meta.size_bytes) != total);
+    let is_small = total.is_some_and(|bytes| bytes <= request_bytes) && !is_sparse();
+    if staged.is_in_order() || is_small && !how.sink_direct {
+        Compression::Never
+    } else {
+        run.compressions.of(&staged.handle)
+    }
+}
+
+/// Direct writes are not compressed, unless the user asks for direct I/O.
+pub fn compressible(run: &MoverRun<'_>, how: How, compression: Compression) -> How {
+    let is_direct = how.sink_direct && run.settings.options.tuning.direct != Choice::Always;
+    if is_direct && compression == Compression::Cached {
+        How { sink_direct: false, why: "the file system compresses: written through the page cache", ..how }
+    } else {
+        how
+    }
+}
+
+/// Reserves the target's room where a reservation tells more than the first write would, and defeats no compression.
+/// The time is the sink's.
+pub fn reserve(
+    run: &MoverRun<'_>,
+    staged: &StagedFile,
+    ranges: &[(u64, u64)],
+    (meta, skips_zeros): (Option<&Meta>, bool),
+    compression: Compression,
+) -> Result<(), Problem> {
+    if staged.is_in_order() {
+        return Ok(());
+    }
+    if skips_zeros {
+        // No room for what may be holes. A later run goes on in a file that is as long as it is told to be.
+        return meta.map_or(Ok(()), |meta| staged.reserve(&[], meta.size_bytes).map(drop));
+    }
+    let total = total_bytes(ranges);
+    let length = meta.map_or(total, |meta| meta.size_bytes);
+    let (is_sparse, is_compressed) = (total != length, compression != Compression::Never);
+    let options = run.settings.options;
+    if options.measuring.rehearsal_bytes.is_some() {
+        staged.has_room_to_rehearse(total)?;
+    } else if total <= u64::from(run.settings.shape.request_bytes) && !is_sparse {
+        return Ok(());
+    }
+    let is_small = options.durability.sync == Sync::None && total <= RESERVE_UNSYNCED_MIN_BYTES;
+    let reserve = |ranges: &[(u64, u64)], length| {
+        run.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(drop)
+    };
+    match options.measuring.rehearsal_bytes {
+        Some(_) if !is_compressed => reserve(ranges, ranges.last().map_or(0, |range| range.1)),
+        None if !is_compressed && !options.tuning.no_reserve && (is_sparse || !is_small) => {
+            reserve(ranges, length)
+        }
+        // A file with holes gets its length this way.
+        None if is_sparse => reserve(&[], length),
+        _ => {
+            let rooms = staged.rooms_of_folder();
+            rooms.check_length(staged.path(), length)?;
+            if is_compressed { judge_scarce(run, staged, &rooms, total) } else { Ok(()) }
+        }
+    }
+}
+
+fn total_bytes(ranges: &[(u64, u64)]) -> u64 {
+    ranges.iter().map(|(start, end)| end - start).sum()
+}
+
+/// How much it takes nobody knows before it is written. In place the old content is gone by then.
+fn judge_scarce(run: &MoverRun<'_>, staged: &StagedFile, rooms: &Rooms, bytes: u64) -> Result<(), Problem> {
+    let Some(free_bytes) = rooms.free_bytes().filter(|free| bytes > *free) else { return Ok(()) };
+    let words = room_words(Some(bytes), free_bytes);
+    let held_bytes = staged.handle.meta().map_or(0, |held| held.size_bytes);
+    if staged.is_in_place() && held_bytes > 0 && bytes > free_bytes + held_bytes {
+        let words =
+            format!("{words}, and what it holds would be lost: copy it without --inplace, or make room");
+        return Err(Problem::new(Class::NoSpace, Operation::Reserve, staged.path(), words));
+    }
+    let words = format!("{words}; it is copied all the same, since the file system may compress it");
+    run.ledger.report_scarce(staged.path(), &words);
+    Ok(())
+}
+
+/// The same of the members of a stripe, whose lengths say from here on that it is not whole.
+pub fn of_stripe(
+    run: &MoverRun<'_>,
+    stripe: &OpenStripe,
+    ranges: Option<&[(u64, u64)]>,
+) -> Result<(), Problem> {
+    let options = run.settings.options;
+    let Some(&(_, end)) = ranges.and_then(|ranges| ranges.last()) else { return Ok(()) };
+    let is_reserved = !options.tuning.no_reserve
+        && (options.durability.sync != Sync::None || end > RESERVE_UNSYNCED_MIN_BYTES);
+    run.aside(
+        |waits| &mut waits.reserving,
+        || {
+            if is_reserved {
+                stripe.reserve(end, &run.compressions)?;
+            }
+            stripe.mark_unfinished(end)
+        },
+    )
+}

@@ -1,0 +1,201 @@
+//! The platform of a job: a file system, engines, a clock, a seed. Real, or simulated for tests.
+//!
+//! Must not know: jobs, plans, what is copied.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use datapump_engine::os::linux::{thread_delayed_ns, thread_ns};
+use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
+use datapump_engine::{Arena, Engine, EngineKind, Refused, Sim, WAIT_MAX, Wait};
+
+use crate::problem::{Class, Operation, Problem};
+use crate::report::AskedAndGot;
+use crate::report::charges::ThreadTime;
+use crate::setup::options::{EngineChoice, WaitChoice};
+use crate::units::bytes_words;
+use datapump_files::devices::control_groups::ControlGroups;
+use datapump_files::disk::Disk;
+
+/// Monotonic time in nanoseconds from an arbitrary start.
+#[derive(Clone, Debug)]
+pub enum Clock {
+    System(Instant),
+    Sim(SimClock),
+}
+
+impl Clock {
+    #[inline]
+    pub fn now_ns(&self) -> u64 {
+        match self {
+            Clock::System(start) => start.elapsed().as_nanos() as u64,
+            Clock::Sim(clock) => clock.now_ns(),
+        }
+    }
+
+    /// Sleeps until `ns`, or until `stopped` says so.
+    pub fn sleep_until(&self, ns: u64, stopped: &dyn Fn() -> bool) {
+        if let Clock::Sim(clock) = self {
+            return clock.advance_to(ns * 1000);
+        }
+        while !stopped() {
+            let left = Duration::from_nanos(ns.saturating_sub(self.now_ns()));
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(WAIT_MAX));
+        }
+    }
+}
+
+/// A simulated world: devices by a model, seeded faults, a file system in memory.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// The file system.
+    pub disk: Arc<SimDisk>,
+    /// The clock: virtual, or real for paced ends.
+    pub clock: SimClock,
+    /// The device behind every read.
+    pub source: Device,
+    /// The device behind every write.
+    pub sink: Device,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Decides everything random.
+    pub seed: u64,
+    /// Counts requests in flight.
+    pub peaks: Peaks,
+}
+
+/// Where jobs run.
+#[derive(Clone, Debug)]
+pub struct Platform {
+    pub disk: Disk,
+    pub clock: Clock,
+    simulation: Option<Simulation>,
+    /// Decides the noise of null sources.
+    pub seed: u64,
+}
+
+impl Platform {
+    /// What the calling thread did until now. On a virtual clock nothing computes.
+    pub fn thread_time(&self) -> ThreadTime {
+        let elapsed_ns = self.clock.now_ns();
+        if self.is_simulated() {
+            ThreadTime { elapsed_ns, ..ThreadTime::default() }
+        } else {
+            ThreadTime { elapsed_ns, cpu_ns: thread_ns(), delayed_ns: thread_delayed_ns() }
+        }
+    }
+
+    /// This host.
+    pub fn real() -> Platform {
+        Platform { disk: Disk::Os, clock: Clock::System(Instant::now()), simulation: None, seed: 1 }
+    }
+
+    /// This host's files, on a virtual clock: for both sides of a session in one thread.
+    pub fn stepped(clock: SimClock) -> Platform {
+        Platform { clock: Clock::Sim(clock), ..Platform::real() }
+    }
+
+    /// A simulated one.
+    pub fn simulated(simulation: Simulation) -> Platform {
+        Platform {
+            disk: Disk::Sim(Arc::clone(&simulation.disk)),
+            clock: Clock::Sim(simulation.clock.clone()),
+            seed: simulation.seed,
+            simulation: Some(simulation),
+        }
+    }
+
+    pub fn is_simulated(&self) -> bool {
+        self.simulation.is_some()
+    }
+
+    /// Those that limit this process. In a simulated world there are none, and nothing outside of it is read.
+    pub fn control_groups(&self) -> ControlGroups {
+        if self.is_simulated() { ControlGroups::default() } else { ControlGroups::of_this_process() }
+    }
+
+    /// The engine for one lane: the one asked for or the next that works, and what became of the wish.
+    pub fn engine(
+        &self,
+        need: &EngineNeed,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(Engine, AskedAndGot), Problem> {
+        let arena = || Arena::try_new(need.slots, need.slot_bytes).ok_or_else(|| no_memory(need));
+        if let Some(sim) = &self.simulation {
+            let engine = Sim::new(sim.clock.clone(), sim.source, sim.sink, sim.faults, sim.seed);
+            let engine = engine.watched_by(sim.peaks.clone());
+            let asked = asked(need.choice, EngineKind::Sim, "simulated world".into());
+            return Ok((Engine::sim(arena()?, engine), asked));
+        }
+        let (order, mut why) = preference(need);
+        for kind in order {
+            match make(kind, arena()?, need, stop) {
+                Ok(engine) => return Ok((engine, asked(need.choice, kind, why))),
+                Err(refused) => {
+                    why = format!("{}: {}", refused.call, crate::problem::system_words(refused.errno.0));
+                }
+            }
+        }
+        Ok((Engine::inline(arena()?, Arc::clone(stop)), asked(need.choice, EngineKind::Inline, why)))
+    }
+}
+
+fn no_memory(need: &EngineNeed) -> Problem {
+    let bytes = u64::from(need.slots) * u64::from(need.slot_bytes);
+    let message = format!(
+        "there is no memory for {} of slots (both depths x request size, for each lane); ask for less",
+        bytes_words(bytes)
+    );
+    Problem::of(Class::Io, Operation::Allocate, message)
+}
+
+/// What a lane asks of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineNeed {
+    pub choice: EngineChoice,
+    pub wait: WaitChoice,
+    pub slots: u32,
+    pub slot_bytes: u32,
+    pub requests: u32,
+    /// At most one request will be in flight at a time, so that a queue would only add system calls.
+    pub nothing_overlaps: bool,
+}
+
+/// Engines in the order in which they are tried, and why this order.
+fn preference(need: &EngineNeed) -> (Vec<EngineKind>, String) {
+    match need.choice {
+        EngineChoice::Auto if need.nothing_overlaps => {
+            (vec![EngineKind::Inline], "nothing to overlap".into())
+        }
+        EngineChoice::Auto => (vec![EngineKind::Uring, EngineKind::Threads], "first that works".into()),
+        EngineChoice::Uring => (vec![EngineKind::Uring, EngineKind::Threads], String::new()),
+        EngineChoice::Threads => (vec![EngineKind::Threads], String::new()),
+        EngineChoice::Inline => (vec![EngineKind::Inline], String::new()),
+    }
+}
+
+fn make(
+    kind: EngineKind,
+    arena: Arena,
+    need: &EngineNeed,
+    stop: &Arc<AtomicBool>,
+) -> Result<Engine, Refused> {
+    let wait = match need.wait {
+        WaitChoice::Kernel => Wait::Kernel,
+        WaitChoice::Spin => Wait::Spin,
+        WaitChoice::Eventfd => Wait::Eventfd,
+    };
+    match kind {
+        EngineKind::Uring => Engine::uring(arena, need.requests, Arc::clone(stop), wait),
+        EngineKind::Threads => Engine::threads(arena, need.requests, Arc::clone(stop), wait),
+        EngineKind::Inline | EngineKind::Sim => Ok(Engine::inline(arena, Arc::clone(stop))),
+    }
+}
+
+fn asked(choice: EngineChoice, got: EngineKind, why: String) -> AskedAndGot {
+    AskedAndGot { asked: choice.to_string(), got: got.to_string(), why }
+}
