@@ -3,16 +3,19 @@
 //! Must not know: messages, which side asks.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use datapump_files::commit::aside::Backup;
-use serde::Deserialize;
-use serde::de::{Error, IgnoredAny};
-use serde_json::{Map, Value, from_str};
+use serde::de::value::MapDeserializer;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Error, Map, Value, from_str};
 
 use crate::setup::options::{Options, told_bytes};
 
 /// Options outside of groups.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 struct Ungrouped {
     backup: Option<Backup>,
@@ -28,38 +31,85 @@ impl Options {
         told_bytes::json(Value::Object(changed.collect()))
     }
 
-    /// Options as another host sent them. Each group reads its own fields from the text, so that a long list of names
-    /// is never held as values.
-    pub fn from_wire(text: &str) -> Result<Options, serde_json::Error> {
-        let known = Options::default().fields();
-        let sent: BTreeMap<String, IgnoredAny> = from_str(text)?;
-        if let Some(name) = sent.keys().find(|&name| !known.contains_key(name)) {
-            return Err(Error::custom(format!("unknown field `{name}`")));
-        }
-        let Ungrouped { backup, dry_run } = from_str(text)?;
-        Ok(Options {
-            selection: from_str(text)?,
-            comparison: from_str(text)?,
-            deletion: from_str(text)?,
-            attributes: from_str(text)?,
-            durability: from_str(text)?,
-            links: from_str(text)?,
-            place: from_str(text)?,
-            network: from_str(text)?,
-            tuning: from_str(text)?,
-            reporting: from_str(text)?,
-            measuring: from_str(text)?,
-            limits: from_str(text)?,
-            backup,
-            dry_run,
-        })
+    /// Options as another host sent them. The text is read once, and each group takes its own fields from it, so that a
+    /// long list of names is never held as values.
+    pub fn from_wire(text: &str) -> Result<Options, Error> {
+        let mut sent: SentFields<'_> = from_str(text)?;
+        let options = Options {
+            selection: sent.take_group()?,
+            comparison: sent.take_group()?,
+            deletion: sent.take_group()?,
+            attributes: sent.take_group()?,
+            durability: sent.take_group()?,
+            links: sent.take_group()?,
+            place: sent.take_group()?,
+            network: sent.take_group()?,
+            tuning: sent.take_group()?,
+            reporting: sent.take_group()?,
+            measuring: sent.take_group()?,
+            limits: sent.take_group()?,
+            ..sent.take_group::<Ungrouped>()?.into()
+        };
+        sent.check_all_taken().map(|()| options)
     }
 
     fn fields(&self) -> Map<String, Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(fields)) => fields,
-            _ => Map::new(),
+        fields_of(self)
+    }
+}
+
+fn fields_of(group: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(group) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+impl From<Ungrouped> for Options {
+    fn from(Ungrouped { backup, dry_run }: Ungrouped) -> Options {
+        Options { backup, dry_run, ..Options::default() }
+    }
+}
+
+/// Fields that were sent and that no group has taken, each as its text.
+struct SentFields<'text>(BTreeMap<String, &'text RawValue>);
+
+impl<'text> SentFields<'text> {
+    fn take_group<T: Default + Serialize + Deserialize<'text>>(&mut self) -> Result<T, Error> {
+        let own = fields_of(&T::default()).into_iter().filter_map(|(name, _)| self.0.remove_entry(&name));
+        T::deserialize(MapDeserializer::new(own.collect::<Vec<_>>().into_iter()))
+    }
+
+    fn check_all_taken(&self) -> Result<(), Error> {
+        let unknown = |name: &String| Err(Error::custom(format!("unknown field `{name}`")));
+        self.0.keys().next().map_or(Ok(()), unknown)
+    }
+}
+
+impl<'text> Deserialize<'text> for SentFields<'text> {
+    fn deserialize<D: Deserializer<'text>>(from: D) -> Result<SentFields<'text>, D::Error> {
+        from.deserialize_map(SentVisitor)
+    }
+}
+
+struct SentVisitor;
+
+impl<'text> Visitor<'text> for SentVisitor {
+    type Value = SentFields<'text>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("options")
+    }
+
+    fn visit_map<A: MapAccess<'text>>(self, mut from: A) -> Result<SentFields<'text>, A::Error> {
+        let mut fields = BTreeMap::new();
+        while let Some((name, value)) = from.next_entry::<String, &RawValue>()? {
+            if fields.contains_key(&name) {
+                return Err(A::Error::custom(format!("duplicate field `{name}`")));
+            }
+            fields.insert(name, value);
         }
+        Ok(SentFields(fields))
     }
 }
 
