@@ -354,9 +354,10 @@ fn resolve(
     }
 }
 
-/// Whether a folder in the place of a source is replaced, if nothing is in it: by a file of this host.
+/// Whether a folder in the place of a source is replaced, if nothing is in it: by a file of this host or another.
 fn replaces_folder(source: &Place, meta: Option<&Meta>, at: &PathAt, options: &Options) -> bool {
-    let is_file = source.local_path().is_some() && meta.is_some_and(|meta| meta.kind == FileKind::Regular);
+    let is_on_host = source.local_path().is_some() || matches!(source, Place::Remote(_));
+    let is_file = is_on_host && meta.is_some_and(|meta| meta.kind == FileKind::Regular);
     let is_place = options.durability.inplace || options.measuring.rehearsal_bytes.is_some();
     is_file && !is_place && at.name().is_some() && !at.is_symlink()
 }

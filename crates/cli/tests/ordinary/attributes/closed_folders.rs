@@ -51,6 +51,27 @@ fn is_as_asked(home: &Home, bits: u32, names: &[&str], row: &str) {
     folders.iter().rev().for_each(|name| set_mode(&home.path(name), bits));
 }
 
+/// The mode of a folder that files are named into is no part of the copy: it is refused, as with cp and rsync.
+#[test]
+fn a_folder_that_files_are_named_into_keeps_its_mode() {
+    let home = places();
+    let made = as_ordinary_user(&home, &["copy", "--chmod=D0500,F644", "from/", "open/to"]);
+    let Some(made) = made else { return eprintln!("skipped: only root can become another user") };
+    expect(&made, 0, &[], "the folder");
+    for words in [
+        &["copy", "from/a/f", "open/to/"][..],
+        &["copy", "from/a/f", "from/a/in/g", "open/to/"],
+        &["copy", "from/a/f", "open/to/new"],
+        &["copy", "--remove-source-files", "from/a/f", "open/to/"],
+    ] {
+        let run = as_ordinary_user(&home, words).expect("root");
+        assert!([1, 23].contains(&run.status) && run.err.contains("Permission denied"), "{words:?}: {run:?}");
+        assert_eq!(mode(&home.path("open/to")), 0o500, "{words:?}");
+        assert!(home.path("from/a/f").exists(), "{words:?}");
+        assert_eq!(fs::read_dir(home.path("open/to")).expect("it is there").count(), 1, "{words:?}");
+    }
+}
+
 #[test]
 fn closed_folders_are_opened_up_while_they_are_worked_in() {
     for bits in MODES {

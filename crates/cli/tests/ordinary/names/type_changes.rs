@@ -165,6 +165,24 @@ fn a_file_that_is_named_replaces_an_empty_folder_and_no_other() {
 }
 
 #[test]
+fn a_file_of_another_host_replaces_an_empty_folder_and_no_other() {
+    for way in Way::ALL {
+        let home = Home::new();
+        let hosts = TwoHosts::new(&home, way);
+        make_folder(&home, &hosts.target("to"));
+        make_folder(&home, &hosts.target("to/f"));
+        noise_file(&home, &hosts.target("to/f/in it"), 10, 1);
+        ["f", "g"].iter().for_each(|name| drop(noise_file(&home, &hosts.source(name), 10, 2)));
+        let run = hosts.pump(&["copy"], &["f", "g"], "to/");
+        assert!(run.status == 23 && run.err.contains("is a folder that is not empty"), "{way:?}: {run:?}");
+        assert!(home.path(hosts.target("to/g")).is_file(), "{way:?}");
+        fs::remove_file(home.path(hosts.target("to/f/in it"))).expect("it stayed");
+        expect(&hosts.pump(&["copy"], &["f", "g"], "to/"), 0, &[], &format!("{way:?}"));
+        assert!(home.path(hosts.target("to/f")).is_file(), "{way:?}");
+    }
+}
+
+#[test]
 fn a_dry_run_of_a_named_link_ends_as_the_run_does() {
     let home = Home::new();
     for name in ["v1", "to", "to/latest"] {

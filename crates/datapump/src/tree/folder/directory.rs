@@ -165,9 +165,10 @@ impl Directory {
         }
     }
 
-    /// Lets this user change what the target folder holds: [`PumpSide::open_up`].
+    /// Lets this user change what the target folder holds: [`PumpSide::open_up`]. The mode of a folder that named files go
+    /// to is no part of the copy, and stays.
     pub(crate) fn open_up(&self) -> bool {
-        self.target.as_ref().is_some_and(|target| target.open_up())
+        !self.root.is_named() && self.target.as_ref().is_some_and(|target| target.open_up())
     }
 
     /// Takes an entry of the target that a name found, or that was just made under it. False if it belongs to another
