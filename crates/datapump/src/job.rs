@@ -385,7 +385,8 @@ impl Job {
         }
         // Of files, and of trees that were cut.
         backup::finish_folders(shared);
-        if is_complete && !shared.is_stopping() && shared.ledger.tally().is_all_there() {
+        // As status 0 is decided: what was done is whole, whoever asked for a stop since.
+        if shared.plan.is_exhausted() && shared.ledger.tally().is_all_there() {
             shared.trees.memory.finish();
         }
         tree::finish::close_folders(shared);

@@ -118,6 +118,10 @@ pub(crate) fn delete_rest(
     trees_done: &[Arc<Directory>],
     ways: Option<&FoldersInTheWay>,
 ) {
+    if shared.stop.load(Ordering::Relaxed) {
+        // What would be removed may not be known yet.
+        return shared.plan.cut();
+    }
     if delete::has_none(shared) {
         return;
     }

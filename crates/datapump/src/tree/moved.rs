@@ -41,7 +41,7 @@ type BothSides = (Arc<FolderSide>, Arc<FolderSide>);
 /// Removes the files and links that were named, each with its copy, and those of trees.
 pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
     if shared.is_stopping() {
-        return;
+        return shared.plan.cut();
     }
     if !shared.ledger.tally().problems.is_empty() {
         let words =
@@ -58,6 +58,9 @@ pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
     named.chain(folders).for_each(|removed| {
         let _ = removed.map_err(|problem| shared.ledger.report(problem));
     });
+    if shared.is_stopping() {
+        shared.plan.cut();
+    }
 }
 
 /// What a source and its copy look like beside each other.
