@@ -314,3 +314,42 @@ fn delete_spares_the_folder_of_backups_and_every_name_of_a_file_has_its_backup()
         assert!(fs::metadata(home.path("old/x")).is_err() && fs::metadata(home.path("old/y")).is_err());
     }
 }
+
+/// A link of the source that took the name of the folder of backups would lead them into what it leads to.
+#[test]
+fn no_name_of_the_source_takes_the_place_of_the_folder_of_backups() {
+    for (existing, flags) in
+        [(false, &["copy"][..]), (true, &["copy"]), (false, &["copy", "-n"]), (true, &["copy", "-n"])]
+    {
+        let home = Home::new();
+        make_folder(&home, "to");
+        for folder in 0..8 {
+            for side in ["from", "to"] {
+                fs::create_dir_all(home.path(format!("{side}/y{folder}/y"))).expect("room");
+                fs::write(home.path(format!("{side}/y{folder}/y/f")), format!("of {side}")).expect("room");
+            }
+        }
+        if existing {
+            make_folder(&home, "to/a");
+        }
+        make_symlink(&home, "../from", "from/a");
+        let run = home.pump(
+            &[flags, &["--update=differs", "--checksum", "--backup", "--backup-dir=a", "from/", "to"]]
+                .concat(),
+        );
+        assert!(
+            run.status == 23 && run.err.contains("is where the folder of backups is"),
+            "{flags:?}: {run:?}"
+        );
+        for folder in 0..8 {
+            let content = |name: String| fs::read_to_string(home.path(name)).ok();
+            let old = if flags.contains(&"-n") {
+                format!("to/y{folder}/y/f")
+            } else {
+                format!("to/a/y{folder}/y/f")
+            };
+            assert_eq!(content(format!("from/y{folder}/y/f")).as_deref(), Some("of from"), "{flags:?}");
+            assert_eq!(content(old).as_deref(), Some("of to"), "{flags:?}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what has a backup, how backups are called.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,9 @@ use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::backup_folders::{BackupFolders, Originals};
 use datapump_files::commit::final_name;
 use datapump_files::disk::names::NameAt;
-use datapump_files::disk::{Folder, Outcome, PathAt, file_meta, names, path_of, project_of_files};
+use datapump_files::disk::{
+    Folder, Meta, Outcome, PathAt, UpStep, file_meta, names, path_of, project_of_files, way_up,
+};
 use datapump_files::identity::{FileId, id};
 
 /// Where the backups of a tree go, if they do not lie beside their files.
@@ -30,6 +32,46 @@ pub(crate) struct BackupPlace {
     making: Mutex<()>,
     /// The project (quota) that is handed down to what is made in it.
     project: Option<u32>,
+    way_down: WayDown,
+}
+
+/// How the folder of backups is reached, as it was when the tree was started: its folders, each by its name in the one
+/// above, and the names of those that are to be made. A source that took one of these names would lead backups to
+/// where it leads.
+#[derive(Debug, Default)]
+struct WayDown {
+    folders: Vec<UpStep>,
+    missing: Vec<OsString>,
+}
+
+impl WayDown {
+    fn find(backup: &Backup, base: &File, is_confined: bool) -> WayDown {
+        let Some(folder) = &backup.folder else { return WayDown::default() };
+        let found = folder.ancestors().find_map(|above| {
+            // An absolute path stays what it is.
+            let part = Backup { folder: Some(Path::new(".").join(above)), ..backup.clone() };
+            Some((above, Arc::new(part.open(base, false, is_confined).ok()??)))
+        });
+        let Some((above, existing)) = found else { return WayDown::default() };
+        let missing = folder.strip_prefix(above).into_iter().flat_map(Path::iter);
+        let missing = missing.map(OsStr::to_owned).collect();
+        WayDown { folders: way_up(&existing), missing }
+    }
+
+    /// Whether a name of this folder is on the way, or the existing entry that it finds.
+    fn has(&self, (folder, name): (FileId, &OsStr), existing: Option<FileId>) -> bool {
+        let is = |step: &UpStep, id: FileId| step.id == id;
+        let steps = self.folders.iter().zip(self.folders.iter().skip(1));
+        let mut named = steps.map(|(step, above)| is(above, folder) && step.name.as_deref() == Some(name));
+        named.any(|is_named| is_named)
+            || existing.is_some_and(|existing| self.folders.iter().any(|step| is(step, existing)))
+            || self.is_first_missing(folder, name)
+    }
+
+    fn is_first_missing(&self, folder: FileId, name: &OsStr) -> bool {
+        let last = self.folders.first().is_some_and(|step| step.id == folder);
+        last && self.missing.first().is_some_and(|first| first == name)
+    }
 }
 
 impl BackupPlace {
@@ -43,7 +85,13 @@ impl BackupPlace {
         let Ok(Folder::Os(base)) = at.folder() else { return Ok(BackupPlace::default()) };
         let base = (Arc::clone(base), PathBuf::from(at.name().unwrap_or_default()));
         let project = project_below(&base.0, folder);
-        let place = BackupPlace { base: Some(base), project, ..BackupPlace::default() };
+        let way_down = settings
+            .options
+            .backup
+            .as_ref()
+            .map(|backup| WayDown::find(backup, &base.0, settings.is_confined));
+        let way_down = way_down.unwrap_or_default();
+        let place = BackupPlace { base: Some(base), project, way_down, ..BackupPlace::default() };
         place.found(settings).map_err(|errno| not_kept(settings, folder, errno))?;
         Ok(place)
     }
@@ -68,6 +116,30 @@ impl BackupPlace {
         let shown = shown_path(&target.relative()).to_string();
         let words = format!("is the folder of backups: '{shown}' of the source is left out");
         Err(Problem::new(Class::Refused, Operation::BackUp, &target.path(), words))
+    }
+
+    /// Refuses a name of the source that would take the place of the folder of backups, or of one on the way to it.
+    /// A folder may be one on the way.
+    pub(crate) fn check_name(
+        &self,
+        target: &FolderSide,
+        name: &OsStr,
+        (existing, is_folder): (Option<&Meta>, bool),
+    ) -> Result<(), Problem> {
+        let folder = id(&target.meta);
+        let is_taken = if is_folder {
+            self.way_down.missing.len() == 1 && self.way_down.is_first_missing(folder, name)
+        } else {
+            self.way_down.has((folder, name), existing.map(id))
+        };
+        if !is_taken {
+            return Ok(());
+        }
+        let shown = shown_path(&target.relative().join(name)).to_string();
+        let what =
+            if is_folder { "the folder of backups" } else { "where the folder of backups is, or will be" };
+        let words = format!("is {what}: '{shown}' of the source is left out");
+        Err(Problem::new(Class::Refused, Operation::BackUp, &target.path_of(name), words))
     }
 
     /// The folder of backups, if it is there.

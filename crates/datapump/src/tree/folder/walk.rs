@@ -315,6 +315,9 @@ fn target_of(
     let folder = existing.filter(|existing| existing.kind == FileKind::Folder);
     folder.map_or(Ok(()), |folder| shared.trees.guard.enter(folder, || path.clone()))?;
     let fresh = folder.is_none();
+    if let Some(existing) = existing.filter(|_| fresh) {
+        cursor.check_replaced(shared, name, &source.meta, existing)?;
+    }
     let change = tell_folder(shared, cursor, name, &source.meta, folder);
     let Some(target) =
         cursor.directory.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))

@@ -327,6 +327,9 @@ impl NameWork<'_> {
 
     fn perform(&mut self, waits: &mut Waits, action: NameAction) -> Result<Done, Problem> {
         let (shared, cursor, name, kind) = (self.shared, self.cursor, self.name, self.machine.facts.kind);
+        if action.writes() || matches!(action, NameAction::RemoveFolder | NameAction::Prepare) {
+            self.check_backups()?;
+        }
         if action.writes() {
             cursor.note_written(shared, name);
         }
@@ -387,6 +390,14 @@ impl NameWork<'_> {
 }
 
 impl NameWork<'_> {
+    fn check_backups(&self) -> Result<(), Problem> {
+        let (directory, facts) = (&self.cursor.directory, &self.machine.facts);
+        let Some(target) = &directory.target else { return Ok(()) };
+        let existing = facts.existing.flatten();
+        let entry = (existing.as_ref(), facts.kind == Some(FileKind::Folder));
+        directory.root.backups.check_name(target, &self.name.name, entry)
+    }
+
     /// A source that can be read once is not compared: it counts as other content.
     fn compare_existing(&mut self, waits: &mut Waits) -> Result<Done, Problem> {
         if self.cursor.source.is_read_once() {
