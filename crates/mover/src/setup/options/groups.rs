@@ -189,13 +189,14 @@ pub struct TuningOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReportingOptions {
-    /// Tell what was decided about each file: [`crate::Event::Note`].
+    /// Tell what was decided about each file: [`crate::report::event::Event::Note`].
     pub notes: bool,
-    /// Tell each change when it is made, copied files and the letters of rsync included: [`crate::Event::Change`].
+    /// Tell each change when it is made, copied files and the letters of rsync included:
+    /// [`crate::report::event::Event::Change`].
     pub changes: bool,
     /// Keep histograms of how long requests took: the clock is read twice more for each.
     pub latencies: bool,
-    /// CPU time is told by stage: [`crate::Report::bill`].
+    /// CPU time is told by stage: [`crate::report::Report::bill`].
     pub bill: bool,
 }
 
@@ -206,7 +207,7 @@ pub struct MeasuringOptions {
     /// Each write is complete when it is on stable storage (`RWF_DSYNC`): of studies.
     pub dsync: bool,
     /// So many bytes of the source are written and synced in the target's folder as a file without a name, which goes
-    /// again: for measuring. At most [`Options::REHEARSAL_BYTES_MAX`], and one in twenty of the bytes that are free.
+    /// again: for measuring. At most [`super::Options::REHEARSAL_BYTES_MAX`], and one in twenty of the bytes that are free.
     pub rehearsal_bytes: Option<u64>,
     /// The place on the other host is null: as a source it has so many bytes. Only measurements ask for it.
     pub far_null_bytes: Option<u64>,
@@ -224,7 +225,7 @@ pub struct LimitOptions {
     #[serde(skip)]
     pub source_depth_max: Option<u32>,
     /// Slots of all lanes take no more bytes: there are fewer requests in flight at the source where their number is not
-    /// asked. Not told to another host. Default: [`Options::POOL_BYTES_MAX`].
+    /// asked. Not told to another host. Default: [`super::Options::POOL_BYTES_MAX`].
     #[serde(skip)]
     pub pool_bytes_max: Option<u64>,
     /// To so many the lanes of one file or several may grow where the path from another host is long and `lanes` is
