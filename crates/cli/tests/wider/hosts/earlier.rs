@@ -105,6 +105,12 @@ fn files_that_are_named_are_copied() {
         let expected = ["", "b", "b again", "b~", "e", "link", "sparse"].map(PathBuf::from);
         assert_eq!(found, expected, "{row}");
         for (name, copy) in names.iter().zip(["b", "b again", "link", "sparse", "e"]) {
+            // The link is kept, and leads nowhere beside files of other folders.
+            if copy == "link" {
+                let link = |path| fs::read_link(home.path(path)).expect("a link");
+                assert_eq!(link(hosts.target("into/link")), link(hosts.source(name)), "{row}");
+                continue;
+            }
             let content = fs::read(home.path(hosts.source(name))).expect("it was made");
             has_content(&home.path(hosts.target("into")).join(copy), &content, row);
         }
