@@ -353,3 +353,31 @@ fn no_name_of_the_source_takes_the_place_of_the_folder_of_backups() {
         }
     }
 }
+
+/// A link that leads to the folder of backups is on the way to it: what replaced it would lead the next tree elsewhere.
+#[test]
+fn no_name_of_the_source_replaces_a_link_to_the_folder_of_backups() {
+    for sources in [&["one/", "two/"][..], &["two/", "one/"], &["one/"]] {
+        let home = Home::new();
+        for name in ["to", "kept", "one", "two"] {
+            make_folder(&home, name);
+        }
+        for side in ["one", "two", "to"] {
+            for folder in 0..8 {
+                let name = if side == "to" { "one" } else { side };
+                fs::create_dir_all(home.path(format!("{side}/{name}{folder}"))).expect("room");
+                fs::write(home.path(format!("{side}/{name}{folder}/f")), format!("of {side}")).expect("room");
+            }
+        }
+        make_symlink(&home, "../kept", "to/a");
+        make_symlink(&home, "../one", "one/a");
+        let flags = &["copy", "--checksum", "--update=differs", "--backup", "--backup-dir=a"][..];
+        let run = home.pump(&[flags, sources, &["to"]].concat());
+        assert!(run.status == 23 && run.err.contains("is where the folder of backups is"), "{run:?}");
+        for folder in 0..8 {
+            let content = |name: &str| fs::read_to_string(home.path(format!("{name}/one{folder}/f"))).ok();
+            assert_eq!(content("one").as_deref(), Some("of one"), "{sources:?}");
+            assert_eq!(content("kept").as_deref(), Some("of to"), "{sources:?}");
+        }
+    }
+}

@@ -17,7 +17,7 @@ use datapump_files::commit::backup_folders::{BackupFolders, Originals};
 use datapump_files::commit::final_name;
 use datapump_files::disk::names::NameAt;
 use datapump_files::disk::{
-    Folder, Meta, Outcome, PathAt, UpStep, file_meta, names, path_of, project_of_files, way_up,
+    FileKind, Folder, Meta, Outcome, PathAt, file_meta, names, path_of, project_of_files, way_up,
 };
 use datapump_files::identity::{FileId, id};
 
@@ -35,42 +35,50 @@ pub(crate) struct BackupPlace {
     way_down: WayDown,
 }
 
-/// How the folder of backups is reached, as it was when the tree was started: its folders, each by its name in the one
-/// above, and the names of those that are to be made. A source that took one of these names would lead backups to
-/// where it leads.
+/// How the folder of backups is reached, as it was when the tree was started. A source that took one of these names would
+/// lead backups to where it leads.
 #[derive(Debug, Default)]
 struct WayDown {
-    folders: Vec<UpStep>,
-    missing: Vec<OsString>,
+    /// Each folder, or link to one, by its name in the one above; the first is that of the folder of backups, as far as
+    /// the folders above it exist.
+    names: Vec<(FileId, OsString)>,
+    /// The folders that exist.
+    folders: Vec<FileId>,
+    /// The folder of backups may be made by one more name.
+    has_whole_way: bool,
 }
 
 impl WayDown {
-    fn find(backup: &Backup, base: &File, is_confined: bool) -> WayDown {
-        let Some(folder) = &backup.folder else { return WayDown::default() };
-        let found = folder.ancestors().find_map(|above| {
+    fn find(backup: &Backup, folder: &Path, base: &File, is_confined: bool) -> WayDown {
+        let open = |part: &Path| {
             // An absolute path stays what it is.
-            let part = Backup { folder: Some(Path::new(".").join(above)), ..backup.clone() };
-            Some((above, Arc::new(part.open(base, false, is_confined).ok()??)))
-        });
-        let Some((above, existing)) = found else { return WayDown::default() };
-        let missing = folder.strip_prefix(above).into_iter().flat_map(Path::iter);
-        let missing = missing.map(OsStr::to_owned).collect();
-        WayDown { folders: way_up(&existing), missing }
+            let part = Backup { folder: Some(Path::new(".").join(part)), ..backup.clone() };
+            part.open(base, false, is_confined).ok().flatten().map(Arc::new)
+        };
+        let place = |part: &Path| {
+            let (above, name) = (open(part.parent()?)?, part.file_name()?.to_owned());
+            Some((id(&file_meta(&above).ok()?), name))
+        };
+        let has_whole_way = place(folder).is_some();
+        let existing = folder.ancestors().find_map(open);
+        let steps = existing.map(|existing| way_up(&existing)).unwrap_or_default();
+        let above = steps.iter().skip(1).map(|step| step.id);
+        let real = steps.iter().zip(above).filter_map(|(step, above)| Some((above, step.name.clone()?)));
+        let names = folder.ancestors().filter_map(place).chain(real).collect();
+        WayDown { names, folders: steps.iter().map(|step| step.id).collect(), has_whole_way }
     }
 
-    /// Whether a name of this folder is on the way, or the existing entry that it finds.
-    fn has(&self, (folder, name): (FileId, &OsStr), existing: Option<FileId>) -> bool {
-        let is = |step: &UpStep, id: FileId| step.id == id;
-        let steps = self.folders.iter().zip(self.folders.iter().skip(1));
-        let mut named = steps.map(|(step, above)| is(above, folder) && step.name.as_deref() == Some(name));
-        named.any(|is_named| is_named)
-            || existing.is_some_and(|existing| self.folders.iter().any(|step| is(step, existing)))
-            || self.is_first_missing(folder, name)
-    }
-
-    fn is_first_missing(&self, folder: FileId, name: &OsStr) -> bool {
-        let last = self.folders.first().is_some_and(|step| step.id == folder);
-        last && self.missing.first().is_some_and(|first| first == name)
+    /// Whether a name of a folder may be given to an entry of the source, seen from backups. A folder may be one on the
+    /// way, unless it comes in the place of a link.
+    fn spares(&self, place: (FileId, &OsStr), existing: Option<&Meta>, is_folder: bool) -> bool {
+        let is = |named: &(FileId, OsString)| (named.0, &*named.1) == place;
+        let is_named = self.names.iter().any(is);
+        if !is_folder {
+            return !is_named && existing.is_none_or(|existing| !self.folders.contains(&id(existing)));
+        }
+        let is_last = self.has_whole_way && self.names.first().is_some_and(is);
+        let replaces = existing.is_some_and(|existing| existing.kind != FileKind::Folder);
+        !is_last && !(is_named && replaces)
     }
 }
 
@@ -79,18 +87,13 @@ impl BackupPlace {
     ///
     /// Errors: the folder of backups cannot be opened.
     pub(crate) fn new(settings: &Settings<'_>, at: &PathAt) -> Result<BackupPlace, Problem> {
-        let Some(Backup { folder: Some(folder), .. }) = &settings.options.backup else {
+        let Some(backup @ Backup { folder: Some(folder), .. }) = &settings.options.backup else {
             return Ok(BackupPlace::default());
         };
         let Ok(Folder::Os(base)) = at.folder() else { return Ok(BackupPlace::default()) };
         let base = (Arc::clone(base), PathBuf::from(at.name().unwrap_or_default()));
         let project = project_below(&base.0, folder);
-        let way_down = settings
-            .options
-            .backup
-            .as_ref()
-            .map(|backup| WayDown::find(backup, &base.0, settings.is_confined));
-        let way_down = way_down.unwrap_or_default();
+        let way_down = WayDown::find(backup, folder, &base.0, settings.is_confined);
         let place = BackupPlace { base: Some(base), project, way_down, ..BackupPlace::default() };
         place.found(settings).map_err(|errno| not_kept(settings, folder, errno))?;
         Ok(place)
@@ -119,20 +122,13 @@ impl BackupPlace {
     }
 
     /// Refuses a name of the source that would take the place of the folder of backups, or of one on the way to it.
-    /// A folder may be one on the way.
     pub(crate) fn check_name(
         &self,
         target: &FolderSide,
         name: &OsStr,
         (existing, is_folder): (Option<&Meta>, bool),
     ) -> Result<(), Problem> {
-        let folder = id(&target.meta);
-        let is_taken = if is_folder {
-            self.way_down.missing.len() == 1 && self.way_down.is_first_missing(folder, name)
-        } else {
-            self.way_down.has((folder, name), existing.map(id))
-        };
-        if !is_taken {
+        if self.way_down.spares((id(&target.meta), name), existing, is_folder) {
             return Ok(());
         }
         let shown = shown_path(&target.relative().join(name)).to_string();
