@@ -78,7 +78,7 @@ impl WayDown {
         }
         let is_last = self.has_whole_way && self.names.first().is_some_and(is);
         let replaces = existing.is_some_and(|existing| existing.kind != FileKind::Folder);
-        !is_last && !(is_named && replaces)
+        !(is_last || (is_named && replaces))
     }
 }
 
