@@ -266,11 +266,18 @@ impl KnownFacts {
         self.existing.as_ref().map(Option::as_ref).ok_or(NameFact::Existing)
     }
 
+    /// Whether a regular file has the name of one. Asks for less than [`KnownFacts::two_files`].
+    pub(super) fn are_files(&self) -> Result<bool, NameFact> {
+        let is_file = self.existing()?.is_some_and(|existing| existing.kind == FileKind::Regular);
+        Ok(is_file && self.kind()? == FileKind::Regular)
+    }
+
     /// Metadata of both, where both are regular files.
     pub(super) fn two_files(&self) -> Result<Option<TwoFiles<'_>>, NameFact> {
-        let Some(existing) = self.existing()? else { return Ok(None) };
-        let are_files = self.kind()? == FileKind::Regular && existing.kind == FileKind::Regular;
-        if are_files { Ok(Some(TwoFiles { source: self.source()?, existing })) } else { Ok(None) }
+        match self.existing()? {
+            Some(existing) if self.are_files()? => Ok(Some(TwoFiles { source: self.source()?, existing })),
+            _ => Ok(None),
+        }
     }
 }
 

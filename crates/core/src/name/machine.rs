@@ -7,6 +7,8 @@ use super::facts::{Form, KnownFacts, NameFact};
 use super::options::NameOptions;
 use super::table::{RuleTurn, TABLE, TableRule};
 
+use crate::FileKind;
+
 /// The next step with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameStep {
@@ -22,28 +24,36 @@ pub struct NameMachine<'flags> {
     flags: &'flags NameOptions,
     /// Facts found so far. The caller adds to them.
     pub facts: KnownFacts,
+    /// The rule that asked for a fact, and the kind by which the rules before it answered.
+    asking: usize,
+    kind: Option<FileKind>,
 }
 
 impl<'flags> NameMachine<'flags> {
     /// A name of which nothing is known but its form.
     pub fn new(flags: &'flags NameOptions, form: Form) -> NameMachine<'flags> {
-        NameMachine { flags, facts: KnownFacts { form, ..KnownFacts::default() } }
+        NameMachine::with_facts(flags, KnownFacts { form, ..KnownFacts::default() })
     }
 
     /// A name of which these facts are known.
     pub fn with_facts(flags: &'flags NameOptions, facts: KnownFacts) -> NameMachine<'flags> {
-        NameMachine { flags, facts }
+        NameMachine { flags, facts, asking: flags.purpose.first_rule(), kind: None }
     }
 
-    /// Asks the rules in their order.
-    pub fn poll(&self) -> NameStep {
-        self.decided_by().step
+    /// Asks the rules in their order. A fact that was asked for changes no answer of an earlier rule, unless the source
+    /// is of another kind than it seemed: so the rule that asked is the next. After an action all are asked again.
+    pub fn poll(&mut self) -> NameStep {
+        let first = self.flags.purpose.first_rule();
+        let Decided { at, step } = self.decided_from(if self.kind == self.facts.kind { self.asking } else { first });
+        self.asking = if matches!(step, NameStep::Find(_)) { at } else { first };
+        self.kind = self.facts.kind;
+        step
     }
 
-    pub(super) fn decided_by(&self) -> Decided {
-        let mut at = self.flags.purpose.first_rule();
+    pub(super) fn decided_from(&self, first: usize) -> Decided {
+        let mut at = first;
         loop {
-            let TableRule { number, decide, .. } = TABLE[at];
+            let TableRule { decide, .. } = TABLE[at];
             let step = match decide(self.flags, &self.facts) {
                 Err(fact) => NameStep::Find(fact),
                 Ok(RuleTurn::Do(action)) => NameStep::Perform(action),
@@ -57,14 +67,14 @@ impl<'flags> NameMachine<'flags> {
                     continue;
                 }
             };
-            return Decided { number, step };
+            return Decided { at, step };
         }
     }
 }
 
-/// A step, and the number of the rule that asks for it.
+/// A step, and the place of the rule that asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decided {
-    pub(super) number: u8,
+    pub(super) at: usize,
     pub(super) step: NameStep,
 }

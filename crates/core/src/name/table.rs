@@ -256,7 +256,7 @@ fn are_folders(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
 /// **Leave**, counted as copied before.
 fn was_committed(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     match facts.content {
-        Content::Unread if facts.two_files()?.is_some() && ours(facts)? == Ours::Earlier => {
+        Content::Unread if facts.are_files()? && ours(facts)? == Ours::Earlier => {
             leave(LeaveReason::Ours)
         }
         _ => NEXT,
@@ -312,7 +312,7 @@ fn is_newer(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
 
 /// It is written (28): its size, time and even its content in the cache say nothing.
 fn is_unverified(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
-    if facts.two_files()?.is_none() || ours(facts)? == Ours::No { NEXT } else { Ok(RuleTurn::To(WRITE)) }
+    if !facts.are_files()? || ours(facts)? == Ours::No { NEXT } else { Ok(RuleTurn::To(WRITE)) }
 }
 
 /// Different: it is made anew (28). The same: its attributes are compared (26). rsync: the same.
