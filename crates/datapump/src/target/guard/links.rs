@@ -200,6 +200,9 @@ impl FollowedLinks {
         followed: &FollowedName<'_>,
         path: impl FnOnce() -> PathBuf,
     ) -> Result<(), Problem> {
+        if !self.are_followed() {
+            return Ok(());
+        }
         let problem = |words: String| {
             Err(Problem::new(Class::Io, Operation::Copy, &path(), format!("{words}: {ORDER}")))
         };
@@ -221,11 +224,11 @@ impl FollowedLinks {
 
     /// Whether a link that was followed to below a target leads to it.
     pub(super) fn read(&self, existing: FileId) -> bool {
-        self.state().read.contains(&existing)
+        self.are_followed() && self.state().read.contains(&existing)
     }
 
     pub(super) fn read_some(&self) -> bool {
-        !self.state().read.is_empty()
+        self.are_followed() && !self.state().read.is_empty()
     }
 }
 

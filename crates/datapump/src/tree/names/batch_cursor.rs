@@ -102,11 +102,11 @@ impl BatchCursor {
     }
 
     pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
-        self.paths.source(&self.directory).join(self.directory.source.own(name))
+        joined(self.paths.source(&self.directory), &self.directory.source.own(name))
     }
 
     pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {
-        self.paths.target(&self.directory).join(name)
+        joined(self.paths.target(&self.directory), name)
     }
 
     pub(crate) fn entry(&self, name: &OsStr) -> TreeEntry {
@@ -169,4 +169,12 @@ impl BatchCursor {
 pub(crate) fn was_replaced(path: &Path) -> Problem {
     let words = "was replaced while it was copied; copy again";
     Problem::new(Class::Changed, Operation::Open, path, words)
+}
+
+/// [`Path::join`] with one allocation instead of two: each small file has two paths.
+fn joined(folder: &Path, name: &OsStr) -> PathBuf {
+    let mut path = PathBuf::with_capacity(folder.as_os_str().len() + 1 + name.len());
+    path.push(folder);
+    path.push(name);
+    path
 }

@@ -87,12 +87,15 @@ impl<'run> TreeWorker<'run> {
 
     /// Goes on with this lane's own names.
     fn next(&mut self, waits: &mut Waits) -> Option<Ready> {
-        let mut cursor = self.cursor.take()?;
+        // In place: a cursor is some hundred bytes, and every small file comes by here.
+        let cursor = self.cursor.as_mut()?;
         let ready = cursor.next(self.shared, waits);
-        match cursor.left() {
-            0 => put_down(self.shared, &cursor.directory, cursor.walks),
-            _ if self.shared.is_stopping() => self.shared.plan.cut(),
-            _ => self.cursor = Some(cursor),
+        if cursor.left() > 0 && !self.shared.is_stopping() {
+            return ready;
+        }
+        match self.cursor.take() {
+            Some(cursor) if cursor.left() == 0 => put_down(self.shared, &cursor.directory, cursor.walks),
+            _ => self.shared.plan.cut(),
         }
         ready
     }
