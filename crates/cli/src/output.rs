@@ -160,15 +160,19 @@ impl Output {
 
     /// A line on standard output.
     pub fn result(&self, line: &str) {
-        self.bytes(format!("{line}\n").as_bytes());
+        self.write([line.as_bytes(), b"\n"].concat());
     }
 
     /// Bytes on standard output.
     pub fn bytes(&self, bytes: &[u8]) {
+        self.write(bytes.to_vec());
+    }
+
+    fn write(&self, bytes: Vec<u8>) {
         if datapump_engine::os::linux::was_closed(1) {
             self.printer.fail(io::Error::from_raw_os_error(EBADF));
         } else {
-            self.printer.write(OutputStream::Out, bytes.to_vec());
+            self.printer.write(OutputStream::Out, bytes);
         }
     }
 

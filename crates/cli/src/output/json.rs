@@ -22,11 +22,22 @@ use crate::output::version;
 /// Version of the forms. Fields are added under the same version; a changed meaning would need another.
 pub const VERSION: u32 = 1;
 
+/// What most lines have room in.
+const LINE_BYTES: usize = 240;
+
 /// `{"v":1,"event":NAME,…}`.
 pub fn line(event: &EventLine<'_>) -> String {
+    // Written once, into one buffer: a tree has a line for each small file.
+    let mut line = format!("{{\"v\":{VERSION}").into_bytes();
+    let begins_at = line.len();
+    line.reserve(LINE_BYTES);
     // Strings, numbers and maps with string keys always have a JSON form.
-    let body = serde_json::to_string(event).unwrap_or_else(|_| "{\"event\":null}".into());
-    format!("{{\"v\":{VERSION},{}", &body[1..])
+    if serde_json::to_writer(&mut line, event).is_err() {
+        line.truncate(begins_at);
+        line.extend_from_slice(b"{\"event\":null}");
+    }
+    line[begins_at] = b',';
+    String::from_utf8(line).unwrap_or_default()
 }
 
 /// Behind the rest, when it was written to a log.
