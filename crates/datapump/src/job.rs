@@ -345,7 +345,7 @@ impl Job {
         shared.run.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
         let (lanes_began, before_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let counted = (&self.sources[..], &self.options);
-        let results = count_ahead::beside(&self.watch, counted, || lane::run_all(&shared, (lanes, most)));
+        let results = count_ahead::beside(&self.watch, counted, || lane::run_all(&shared, lanes, most));
         let (lanes_ended, until_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let opened = |state: GrowthState| format!("{} connections: {}", results.len(), state.words());
         shared.gate.why().into_iter().for_each(|state| shared.ledger.note(|| opened(state)));

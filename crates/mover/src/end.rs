@@ -22,7 +22,7 @@ mod zeros;
 pub use block_sender::BlockSender;
 pub use copy::{copied, copy};
 pub use file::FileEnd;
-pub use performer::{Answered, Completed, Connection, Performer, Posted, QueuedNulls};
+pub use performer::{Connection, Performer, Posted, QueuedNulls};
 pub use receive_lane::{ReceiveLane, TRIES_MAX};
 pub use remote_blocks::{ArrivedItem, BeforeBlock, RemoteBlocks, RemoteKind, Trouble};
 pub use sink::Sink;

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use claim_ahead::reads_on;
-use datapump_core::{Claimed, Pump, Shape, Step};
+use datapump_core::{Claimed, Extent, Pump, Shape, Step};
 use datapump_engine::{
     CpuStage, Engine, WAIT_MAX,
     meter::{add_workers, within},
@@ -112,37 +112,39 @@ impl<'run> Lane<'run> {
                 let is_hashed = !run.settings.options.network.unhashed;
                 run.gate.watch(channel.probe());
                 let mut lane = ReceiveLane::new(channel, is_hashed, Arc::clone(host.trips()));
-                let path = (host.round_trip_ns(), reads_on(run));
-                lane.follow(path, run.settings.shape.request_bytes);
+                lane.follow(host.round_trip_ns(), reads_on(run), run.settings.shape.request_bytes);
                 Connection::Receive(Box::new(lane))
             }
             None => Connection::None,
         };
         let worker = owner.worker(index < run.settings.lanes_for_pieces);
-        Lane::with(owner, index, (connection, worker))
+        Lane::with(owner, index, connection, worker)
     }
 
     /// A lane that sends another host the blocks that it requests.
     pub fn sending(
         owner: &'run dyn FileOwner<'run>,
         index: usize,
-        (sender, worker): (Box<dyn BlockSender>, Box<dyn Worker + 'run>),
+        sender: Box<dyn BlockSender>,
+        worker: Box<dyn Worker + 'run>,
     ) -> Result<Lane<'run>, Problem> {
-        Lane::with(owner, index, (Connection::Send(sender), worker))
+        Lane::with(owner, index, Connection::Send(sender), worker)
     }
 
     fn with(
         owner: &'run dyn FileOwner<'run>,
         index: usize,
-        (connection, worker): (Connection, Box<dyn Worker + 'run>),
+        connection: Connection,
+        worker: Box<dyn Worker + 'run>,
     ) -> Result<Lane<'run>, Problem> {
         let run = owner.run();
         let settings = &run.settings;
         let (mut pump, (mut engine, asked)) = pump_with_slots(run)?;
         let slots = pump.slots();
         settings.fill_null_slots(&mut engine, slots, index);
-        let way = (&settings.platform.clock, settings.queued_nulls, settings.meters.is_some());
-        let mut performer = Performer::new(engine, slots, connection, way);
+        let (clock, is_metered) = (&settings.platform.clock, settings.meters.is_some());
+        let nulls = settings.queued_nulls;
+        let mut performer = Performer::new(engine, slots, connection, clock, nulls, is_metered);
         pump.raise_source_depth(performer.path_depth());
         performer.latencies = settings.options.reporting.latencies.then(|| LaneLatencies::new(slots));
         Ok(Lane {
@@ -224,7 +226,7 @@ impl<'run> Lane<'run> {
         let claimed = match claim {
             Claim::Never => Some(Claimed::Never),
             Claim::NotYet => Some(Claimed::NotYet),
-            Claim::Piece(task, extent) => Some(self.begin((task, extent))),
+            Claim::Piece(task, extent) => Some(self.begin(task, extent)),
             Claim::Own | Claim::Work(()) => self.timed(|lane| lane.worker.work(&mut lane.performer.waits)),
         };
         match claimed {
@@ -239,7 +241,7 @@ impl<'run> Lane<'run> {
         self.run.ledger.watch.charge(self.index, self.performer.waits);
     }
 
-    fn begin(&mut self, (task, extent): Ready) -> Claimed {
+    fn begin(&mut self, task: Arc<Task>, extent: Extent) -> Claimed {
         self.take_up(Some(task));
         Claimed::Extent(extent)
     }
@@ -254,7 +256,7 @@ impl<'run> Lane<'run> {
         let waits = &mut self.performer.waits;
         let charged = waits.total() - before.total();
         waits.metadata += (now_ns - start_ns).saturating_sub(charged);
-        ready.map(|ready| self.begin(ready))
+        ready.map(|(task, extent)| self.begin(task, extent))
     }
 
     /// Nothing is in flight here; another lane may open or finish something, or another host may request something.
@@ -304,7 +306,8 @@ impl Drop for ClaimGuard<'_> {
 /// lanes, and the report counts them. Those from the first to `most` wait until the path needs them, if ever.
 pub fn run_all<'run>(
     owner: &'run dyn FileOwner<'run>,
-    (first, most): (u32, u32),
+    first: u32,
+    most: u32,
 ) -> Vec<Result<LaneResult, Problem>> {
     let answers = owner.block_host.as_ref().and_then(|host| host.names_waited());
     owner.ledger.watch.begin(first, owner.settings.reads_the_web, answers);

@@ -46,7 +46,8 @@ use datapump_files::holes::ByteRanges;
 pub fn file_hash(
     run: &MoverRun<'_>,
     finish: &Finish,
-    (sink, original): (&Sink, Option<&Original>),
+    sink: &Sink,
+    original: Option<&Original>,
 ) -> Option<FileHash> {
     if run.hashes_files() {
         return Some(if run.settings.options.durability.verify {
@@ -64,7 +65,7 @@ pub fn file_hash(
 pub fn task(run: &MoverRun<'_>, names: (PathBuf, PathBuf), ends: Ends, finish: Finish, owned: Owned) -> Task {
     let Ends { source, sink, original, ranges } = ends;
     let copies = !matches!(finish, Finish::Nothing | Finish::Checked);
-    let hash = file_hash(run, &finish, (&sink, original.as_ref()));
+    let hash = file_hash(run, &finish, &sink, original.as_ref());
     Task::new(Parts {
         number: run.next_number(),
         names,
@@ -83,7 +84,8 @@ pub fn task(run: &MoverRun<'_>, names: (PathBuf, PathBuf), ends: Ends, finish: F
 /// The two ends: the target shares the source's blocks, or they are made to be copied.
 pub fn ends(
     run: &MoverRun<'_>,
-    names: (&Path, &Path),
+    source_name: &Path,
+    name: &Path,
     opened: Opened,
     how: How,
     landing: &mut OpenTarget,
@@ -100,7 +102,7 @@ pub fn ends(
         return Ok(Ends { source: Source::Null, sink: Sink::Null, original, ranges });
     }
     run.ledger.tally().in_kernel |= how.in_kernel;
-    complete(run, names, opened, how, landing).inspect_err(|_| {
+    complete(run, source_name, name, opened, how, landing).inspect_err(|_| {
         // Best effort on the way out: a copy that did not begin leaves the file as it was, or closed.
         let _ = closed.map(|closed| closed.undo());
     })
@@ -187,7 +189,8 @@ pub struct Ends {
 /// Makes the two ends: direct or not, reserved.
 fn complete(
     run: &MoverRun<'_>,
-    (source_name, name): (&Path, &Path),
+    source_name: &Path,
+    name: &Path,
     opened: Opened,
     how: How,
     landing: &mut OpenTarget,
@@ -236,9 +239,9 @@ fn complete(
     };
     let (mut original, mut ranges) = (opened.original, rehearsed(run, opened.ranges));
     if let (OpenTarget::StagedFile(staged), Some(ranges)) = (landing, &mut ranges) {
-        resumed::go_on(run, (staged, name), original.as_mut(), ranges);
+        resumed::go_on(run, staged, name, original.as_mut(), ranges);
         let meta = original.as_ref().map(|original| &original.meta);
-        reserve(run, staged, ranges, (meta, sink.skips_zeros()), compression)?;
+        reserve(run, staged, ranges, meta, sink.skips_zeros(), compression)?;
         if let Some(wish) = resumed::wish(run, original.as_ref(), How { sink_direct, ..how }) {
             staged.keep_journal(&wish);
         }

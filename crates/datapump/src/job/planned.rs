@@ -89,7 +89,7 @@ impl Job {
         self.target_disk = TargetDisk::of(items.iter().filter_map(|item| item.target.new_name()));
         let Some(takes) = self.target_disk.in_order else { return Ok(()) };
         self.options.tuning.ignore_holes = true;
-        in_order_target::check(takes, (&self.options, self.pieces.is_some()), &self.target.to_string())
+        in_order_target::check(takes, &self.options, self.pieces.is_some(), &self.target.to_string())
     }
 
     /// Reports once what cannot be kept there.

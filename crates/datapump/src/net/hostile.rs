@@ -431,8 +431,7 @@ fn signs_of_life_are_no_beginning() {
     };
     let (_outbox, inbox) = boxes().expect("room");
     let budget = Budget::new(1 << 20);
-    let mut control =
-        Control::new(channel(here), Session::called(), (inbox, WAIT_MAX), Platform::real().clock);
+    let mut control = Control::new(channel(here), Session::called(), inbox, WAIT_MAX, Platform::real().clock);
     let mut other = channel(there);
     let speaker = std::thread::spawn(move || {
         // Until nobody listens any more.

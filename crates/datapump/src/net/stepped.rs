@@ -139,7 +139,7 @@ impl TwoHosts {
             Box::leak(Box::new(served_connection.served(&handles).expect("nothing is asked of it")));
         let session = if is_caller { Session::caller() } else { Session::called() };
         let (_, inbox) = boxes()?;
-        let mut control = Control::new(control, session, (inbox, WAIT_MAX), self.platform().clock);
+        let mut control = Control::new(control, session, inbox, WAIT_MAX, self.platform().clock);
         if is_caller {
             control.say(Message::Begin(begin(Direction::Push, sources.len())))?;
         }
@@ -149,7 +149,7 @@ impl TwoHosts {
         let dial = move |purpose: Purpose| {
             let [one, other] = connections()?;
             let index = count.fetch_add(1, Ordering::Relaxed);
-            let mut served = ServedConnection::new(shared, (purpose, index), other, Arc::clone(&handles));
+            let mut served = ServedConnection::new(shared, purpose, index, other, Arc::clone(&handles));
             go_on_meanwhile(move || gives(&mut served));
             Ok(one)
         };
@@ -205,7 +205,7 @@ impl TwoHosts {
         let pools = self.reading_side(&sources, connections, other, way == Direction::Push)?;
         let (outbox, inbox) = boxes()?;
         let session = if way == Direction::Pull { Session::caller() } else { Session::called() };
-        let mut control = Control::new(own, session, (inbox, WAIT_MAX), self.platform().clock);
+        let mut control = Control::new(own, session, inbox, WAIT_MAX, self.platform().clock);
         match way {
             Direction::Pull => {
                 control.say(Message::Begin(begin(way, sources.len())))?;

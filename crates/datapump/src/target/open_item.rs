@@ -67,10 +67,10 @@ fn prepare(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> Res
     let how = decide(&facts(shared, item, &opened), shared.settings.options);
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
-    let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
+    let ends = ends(shared, &names.0, &names.1, opened, how, &mut landing);
     let Ends { source, sink, original, ranges } = ends.inspect_err(|why| landing.give_up(shared, why))?;
     let finish = landing.into_finish();
-    let hash = file_hash(shared, &finish, (&sink, original.as_ref()));
+    let hash = file_hash(shared, &finish, &sink, original.as_ref());
     let task = Task::new(Parts {
         number: shared.next_number(),
         names,
@@ -139,8 +139,8 @@ fn open_elsewhere(
     report_opened(run, &*held);
     let told = held.told().map(|(meta, _)| *meta);
     let original = |meta: Meta| {
-        let found = (Held::There(Arc::clone(&held)), meta, TimeLook::elsewhere());
-        Original { watched: !held.is_read_once(), ..Original::new(path.to_path_buf(), found) }
+        let (there, look) = (Held::There(Arc::clone(&held)), TimeLook::elsewhere());
+        Original { watched: !held.is_read_once(), ..Original::new(path.to_path_buf(), there, meta, look) }
     };
     let Some(meta) = told.filter(|_| !held.is_read_once()) else {
         let ranges = held.stream_bytes().map(|bytes| vec![(0, bytes)]);
@@ -192,7 +192,7 @@ fn open_path(run: &MoverRun<'_>, path: &Path, target: &Target) -> Result<Opened,
     let watched = meta.kind == FileKind::Regular && !made_up;
     let held = Held::Here(Arc::clone(&handle));
     let look = TimeLook::new(now_ns, magic, &meta);
-    let original = Original { watched, ..Original::new(path.to_path_buf(), (held, meta, look)) };
+    let original = Original { watched, ..Original::new(path.to_path_buf(), held, meta, look) };
     let ordinary = watched && ranges.is_some();
     Ok(Opened {
         handle: Some(handle),
@@ -285,7 +285,7 @@ fn open_file(
     let takes = confidential::in_order_at(run, || at.folder_device().ok(), || at.metadata().is_ok());
     if let Some(takes) = takes {
         let name = FinalName::of_path(at)?;
-        return confidential::in_order(run, name, (Before::Anything, takes), original, siblings);
+        return confidential::in_order(run, name, Before::Anything, takes, original, siblings);
     }
     if run.settings.options.durability.inplace {
         return confidential::in_place(run, FinalName::of_path(at)?, original, siblings);

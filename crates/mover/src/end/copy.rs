@@ -15,12 +15,7 @@ use super::{Sink, Source, rest, settled};
 const UNABLE: [Errno; 4] = [Errno::EXDEV, Errno::EINVAL, Errno::ENOSYS, Errno::EOPNOTSUPP];
 
 /// Posts the request that copies a block.
-pub fn copy(
-    by: &mut Performer<'_>,
-    (source, sink): (&Source, &Sink),
-    request: Request,
-    inline: bool,
-) -> Posted {
+pub fn copy(by: &mut Performer<'_>, source: &Source, sink: &Sink, request: Request, inline: bool) -> Posted {
     let performed = by.perform(request, op(source, sink, request), inline);
     performed.settled(|result| copied(by, request, result))
 }

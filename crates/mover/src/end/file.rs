@@ -31,11 +31,12 @@ pub struct FileEnd {
 
 impl FileEnd {
     pub fn read(&self, slot: u32, block: Block, done: u32) -> Op {
-        self.read_at((slot, done), rest(block, done))
+        let (at, len) = rest(block, done);
+        self.read_at(slot, done, at, len)
     }
 
     /// Reads so many bytes of the file into the slot, from `start` of the slot on.
-    pub(super) fn read_at(&self, (slot, start): (u32, u32), (at, len): (u64, u32)) -> Op {
+    pub(super) fn read_at(&self, slot: u32, start: u32, at: u64, len: u32) -> Op {
         let span = Span { slot: Slot(slot), start, len: len.next_multiple_of(self.align_bytes) };
         Op::Read { file: Arc::clone(&self.handle), place: TransferPlace::At(at), span, flags: self.flags }
     }
@@ -48,12 +49,13 @@ impl FileEnd {
 
     pub fn write(&self, slot: u32, block: Block, done: u32) -> Op {
         let has_tail = !block.len.is_multiple_of(self.align_bytes);
-        self.write_at((slot, done), rest(block, done), has_tail)
+        let (at, len) = rest(block, done);
+        self.write_at(slot, done, at, len, has_tail)
     }
 
     /// Writes so many bytes of the slot, from `start` of the slot on. `has_tail`: they belong to a part of the file
     /// that ends inside of a unit.
-    pub(super) fn write_at(&self, (slot, start): (u32, u32), (at, len): (u64, u32), has_tail: bool) -> Op {
+    pub(super) fn write_at(&self, slot: u32, start: u32, at: u64, len: u32, has_tail: bool) -> Op {
         let (file, len) = match &self.buffered {
             Some(buffered) if has_tail => (buffered, len),
             _ => (&self.handle, len.next_multiple_of(self.align_bytes)),

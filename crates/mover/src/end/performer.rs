@@ -88,7 +88,9 @@ impl<'run> Performer<'run> {
         engine: Engine,
         slots: u32,
         connection: Connection,
-        (clock, queued, is_metered): (&'run Clock, QueuedNulls, bool),
+        clock: &'run Clock,
+        queued: QueuedNulls,
+        is_metered: bool,
     ) -> Performer<'run> {
         let is_remote = !matches!(connection, Connection::None);
         let block = Block { file: 0, at: 0, len: 0 };
@@ -294,7 +296,7 @@ impl<'run> Performer<'run> {
 
     /// Requests a block of another host's file, unless it comes without.
     pub(super) fn request(&mut self, request: Request, file: &Arc<dyn RemoteBlocks>, is_sum: bool) -> Posted {
-        match self.take_ahead(request, (file, is_sum)) {
+        match self.take_ahead(request, file, is_sum) {
             Ok(None) => {}
             Ok(Some(settled)) => return Posted::Performed(settled),
             Err(fault) => return Posted::lost(fault),
@@ -302,7 +304,7 @@ impl<'run> Performer<'run> {
         let Connection::Receive(lane) = &mut self.connection else {
             unreachable!("its source lies at another host")
         };
-        lane.request(request, (file, is_sum), (1, self.clock.now_ns()))
+        lane.request(request, file, is_sum, 1, self.clock.now_ns())
             .map_or_else(Posted::lost, |()| Posted::Later)
     }
 
@@ -310,7 +312,8 @@ impl<'run> Performer<'run> {
     fn take_ahead(
         &mut self,
         request: Request,
-        (file, is_sum): (&Arc<dyn RemoteBlocks>, bool),
+        file: &Arc<dyn RemoteBlocks>,
+        is_sum: bool,
     ) -> Result<Option<Settled>, NetFault> {
         let Request { block, slot, done: 0, .. } = request else { return Ok(None) };
         let start_ns = self.now_ns();
@@ -320,7 +323,7 @@ impl<'run> Performer<'run> {
         self.charge(PumpSide::Source, arrived_ns - start_ns);
         let Connection::Receive(lane) = &mut self.connection else { return Ok(None) };
         let bytes = self.engine.bytes_mut(Slot(slot));
-        let taken = lane.take_ahead(arrived, &request, (file, is_sum), bytes);
+        let taken = lane.take_ahead(arrived, &request, file, is_sum, bytes);
         self.waits.hashing += self.clock.now_ns() - arrived_ns;
         Ok(taken.map(|taken| match taken {
             TakenAhead::Block(hash, len) => {
@@ -353,7 +356,7 @@ impl<'run> Performer<'run> {
     /// The path to another host, as far as it is known by now.
     pub fn follow(&mut self, round_trip_ns: u64, request_bytes: u32) {
         if let Connection::Receive(lane) = &mut self.connection {
-            lane.follow((round_trip_ns, true), request_bytes);
+            lane.follow(round_trip_ns, true, request_bytes);
         }
     }
 
@@ -366,11 +369,13 @@ impl<'run> Performer<'run> {
     pub(super) fn announce(
         &mut self,
         extent: Extent,
-        file: (&Arc<dyn RemoteBlocks>, u32, bool),
+        file: &Arc<dyn RemoteBlocks>,
+        block_len: u32,
+        is_sum: bool,
     ) -> Result<bool, NetFault> {
         let now_ns = self.clock.now_ns();
         match &mut self.connection {
-            Connection::Receive(lane) => lane.announce(extent, file, now_ns),
+            Connection::Receive(lane) => lane.announce(extent, file, block_len, is_sum, now_ns),
             Connection::None | Connection::Send(_) => Ok(false),
         }
     }

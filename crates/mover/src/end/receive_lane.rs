@@ -113,7 +113,7 @@ impl ReceiveLane {
 
     /// A path with this round trip, by what was asked over other connections, is filled from the start.
     /// `announces`: requests of large files need no slots for that.
-    pub fn follow(&mut self, (round_trip_ns, announces): (u64, bool), request_bytes: u32) {
+    pub fn follow(&mut self, round_trip_ns: u64, announces: bool, request_bytes: u32) {
         self.announces = announces;
         self.window.begin(round_trip_ns, request_bytes);
     }
@@ -153,7 +153,9 @@ impl ReceiveLane {
     pub(super) fn announce(
         &mut self,
         extent: Extent,
-        (file, block_len, is_sum): (&Arc<dyn RemoteBlocks>, u32, bool),
+        file: &Arc<dyn RemoteBlocks>,
+        block_len: u32,
+        is_sum: bool,
         now_ns: u64,
     ) -> Result<bool, NetFault> {
         let (Length::Bytes(bytes), Some(number)) = (extent.length, file.number()) else {
@@ -221,8 +223,10 @@ impl ReceiveLane {
     pub(super) fn request(
         &mut self,
         request: Request,
-        (file, is_sum): (&Arc<dyn RemoteBlocks>, bool),
-        (tries, now_ns): (u32, u64),
+        file: &Arc<dyn RemoteBlocks>,
+        is_sum: bool,
+        tries: u32,
+        now_ns: u64,
     ) -> Result<(), NetFault> {
         let Request { block, done, .. } = request;
         let is_first = (tries, done) == (1, 0);
@@ -235,7 +239,7 @@ impl ReceiveLane {
             Some(ask) => (ask, u64::from(block.len)),
             _ => {
                 file.doubt_looks();
-                (file.request((block.at + u64::from(done), block.len - done), is_sum), 0)
+                (file.request(block.at + u64::from(done), block.len - done, is_sum), 0)
             }
         };
         let (stamp, turn) = (self.trips.sent(), BlockTurn::Posted(request));
@@ -254,7 +258,8 @@ impl ReceiveLane {
         &mut self,
         arrived: ArrivedItem,
         request: &Request,
-        (file, is_sum): (&Arc<dyn RemoteBlocks>, bool),
+        file: &Arc<dyn RemoteBlocks>,
+        is_sum: bool,
         bytes: &mut [u8],
     ) -> Option<TakenAhead> {
         let (digest, block) = arrived.block?;
@@ -332,7 +337,7 @@ impl ReceiveLane {
             head = self.answer()?;
         }
         if is_sum {
-            return self.sum_of(request, head, (&*file, trouble));
+            return self.sum_of(request, head, &*file, trouble);
         }
         let (hash, digest) =
             self.block(engine, head, &Request { block: Block { len, ..block }, ..request }, &*file)?;
@@ -347,7 +352,7 @@ impl ReceiveLane {
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
         if tries < TRIES_MAX && file.kind() != RemoteKind::Stream {
-            self.request(request, (&file, false), (tries + 1, replied_ns)).map(|()| Came::Again)
+            self.request(request, &file, false, tries + 1, replied_ns).map(|()| Came::Again)
         } else {
             Ok(Came::Failed(request, Trouble::Damaged))
         }
@@ -357,7 +362,8 @@ impl ReceiveLane {
         &mut self,
         request: Request,
         head: Head,
-        (file, trouble): (&dyn RemoteBlocks, Option<Trouble>),
+        file: &dyn RemoteBlocks,
+        trouble: Option<Trouble>,
     ) -> Result<Came, NetFault> {
         let digest = self.sum(head, file)?;
         self.handle_end();

@@ -27,8 +27,8 @@ pub enum RemoteKind {
 /// A file of another host.
 pub trait RemoteBlocks: Debug + Send + Sync {
     fn kind(&self) -> RemoteKind;
-    /// How a block is requested: where it begins, and its length.
-    fn request(&self, at: (u64, u32), is_sum: bool) -> PeerRequest;
+    /// How a block is requested.
+    fn request(&self, at: u64, len: u32, is_sum: bool) -> PeerRequest;
     /// How a block is requested so that its file is looked at behind it, where that spares a round trip.
     fn request_looked(&self, block: Block, is_sum: bool) -> Option<PeerRequest>;
     /// Its number there, of a file of which blocks may be requested together.

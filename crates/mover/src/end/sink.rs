@@ -139,7 +139,7 @@ fn compared(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settled {
     let Request { slot, done, block, .. } = request;
     let _stage = within(CpuStage::Hash);
     match by.sums.get(slot as usize).copied().flatten() {
-        None => bytes_compared(&by.engine, (slot, by.twin(slot)), done, bytes),
+        None => bytes_compared(&by.engine, slot, by.twin(slot), done, bytes),
         Some(_) if done + bytes < block.len => Settled::Moved(bytes),
         Some(sum) => {
             by.sums[slot as usize] = None;
@@ -154,7 +154,7 @@ fn compared(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settled {
     }
 }
 
-fn bytes_compared(engine: &Engine, (slot, twin): (u32, u32), done: u32, bytes: u32) -> Settled {
+fn bytes_compared(engine: &Engine, slot: u32, twin: u32, done: u32, bytes: u32) -> Settled {
     let range = done as usize..(done + bytes) as usize;
     let (one, other) = (&engine.bytes(Slot(slot))[range.clone()], &engine.bytes(Slot(twin))[range]);
     if one == other {

@@ -57,8 +57,8 @@ impl Source {
         request_bytes: u32,
     ) -> Result<bool, NetFault> {
         match self {
-            Source::RemoteHost(file) => by.announce(extent, (file, request_bytes, false)),
-            Source::RemoteSums(file) => by.announce(extent, (file, request_bytes, true)),
+            Source::RemoteHost(file) => by.announce(extent, file, request_bytes, false),
+            Source::RemoteSums(file) => by.announce(extent, file, request_bytes, true),
             Source::Null | Source::File(_) | Source::Stripe(_) | Source::Stream(_) | Source::Web(_) => {
                 Ok(false)
             }

@@ -43,14 +43,14 @@ impl StripeEnd {
 
     pub(super) fn read(&self, slot: u32, block: Block, done: u32) -> Op {
         let part = self.part(block, done);
-        part.member.read_at((slot, done), (part.at, part.len))
+        part.member.read_at(slot, done, part.at, part.len)
     }
 
     pub(super) fn write(&self, slot: u32, block: Block, done: u32) -> Op {
         let part = self.part(block, done);
         // Only the last part of a stripe ends inside of a unit: chunks and requests are pages.
         let has_tail = !(part.at + u64::from(part.len)).is_multiple_of(part.member.align_bytes.into());
-        part.member.write_at((slot, done), (part.at, part.len), has_tail)
+        part.member.write_at(slot, done, part.at, part.len, has_tail)
     }
 
     pub(super) fn settle(&self, block: Block, done: u32, result: Result<u32, Errno>) -> Settled {

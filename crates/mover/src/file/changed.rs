@@ -88,7 +88,7 @@ pub fn read_again(owner: &dyn FileOwner<'_>, task: &Task) -> Result<bool, Proble
             Ok(true)
         }
         Err(SourceChange::Grew(words)) => match &task.finish {
-            Finish::Commit(staged) => growth::accept(owner, task, (original, staged), &words).map(|()| true),
+            Finish::Commit(staged) => growth::accept(owner, task, original, staged, &words).map(|()| true),
             _ => Err(changed(&original.path, &words, task.target_is_kept())),
         },
         Err(SourceChange::Other(words)) => Err(changed(&original.path, &words, task.target_is_kept())),

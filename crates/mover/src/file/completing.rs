@@ -63,7 +63,7 @@ fn source_is_whole_or_longer(
             Ok(SourceCheck::Unverified)
         }
         Some(SourceChange::Grew(words)) => {
-            growth::accept(owner, task, (original, staged), &words).map(|()| SourceCheck::Unchanged)
+            growth::accept(owner, task, original, staged, &words).map(|()| SourceCheck::Unchanged)
         }
         Some(SourceChange::Other(words)) => Err(changed(&original.path, &words, task.target_is_kept())),
     }
@@ -162,7 +162,7 @@ pub fn keep_attributes(run: &MoverRun<'_>, task: &Task, staged: &StagedFile) -> 
     let original = task.original.as_ref().filter(|original| original.has_attributes());
     let keep = if original.is_some() { run.settings.options.attributes.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
-    let new = new(run, (task, staged), keep, replaced.as_ref());
+    let new = new(run, task, staged, keep, replaced.as_ref());
     let kept = match original {
         Some(original) => copy_attributes(original, staged, keep, new),
         None => attributes_of_new(staged, new, run.settings.options.attributes.keep.given),
@@ -201,7 +201,8 @@ fn attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome
 
 fn new<'open>(
     run: &MoverRun<'_>,
-    (task, staged): (&Task, &StagedFile),
+    task: &Task,
+    staged: &StagedFile,
     keep: Keep,
     replaced: Option<&'open HeldName>,
 ) -> New<'open> {

@@ -36,17 +36,17 @@ pub fn problem_of(run: &MoverRun<'_>, task: &Task, fault: PumpFault) -> Problem 
         (PumpSide::Sink, _, Sink::Compare(_)) => (Operation::Read, &task.target_name),
         (PumpSide::Sink, _, _) => (Operation::Write, &task.target_name),
     };
-    let (name, fault) = of_member(task, (name.as_path(), fault));
+    let (name, fault) = of_member(task, name.as_path(), fault);
     match (fault.kind, task.source.fault()) {
         (FaultKind::Errno(_), Some(said)) if fault.side == PumpSide::Source => {
             Problem::new(said.class, operation, name, said.words).at(fault.at)
         }
-        _ => of_kind(run, task, (operation, name), fault),
+        _ => of_kind(run, task, operation, name, fault),
     }
 }
 
 /// Of a stripe the member is told that the bytes lie on, and where on it.
-fn of_member<'task>(task: &'task Task, (name, fault): (&'task Path, PumpFault)) -> (&'task Path, PumpFault) {
+fn of_member<'task>(task: &'task Task, name: &'task Path, fault: PumpFault) -> (&'task Path, PumpFault) {
     let stripe = match (fault.side, &task.source, &task.sink) {
         (PumpSide::Source, Source::Stripe(stripe), _) | (PumpSide::Sink, _, Sink::Stripe(stripe)) => stripe,
         _ => return (name, fault),
@@ -55,12 +55,7 @@ fn of_member<'task>(task: &'task Task, (name, fault): (&'task Path, PumpFault)) 
     (name, PumpFault { at, ..fault })
 }
 
-fn of_kind(
-    run: &MoverRun<'_>,
-    task: &Task,
-    (operation, name): (Operation, &Path),
-    fault: PumpFault,
-) -> Problem {
+fn of_kind(run: &MoverRun<'_>, task: &Task, operation: Operation, name: &Path, fault: PumpFault) -> Problem {
     // What was read back is no source.
     let source_name = if task.reads_back() { task.source_name.as_path() } else { name };
     match fault.kind {

@@ -26,7 +26,8 @@ const REWRITTEN: &str = "was rewritten, and became longer,";
 pub fn accept(
     owner: &dyn FileOwner<'_>,
     task: &Task,
-    (original, staged): (&Original, &StagedFile),
+    original: &Original,
+    staged: &StagedFile,
     words: &str,
 ) -> Result<(), Problem> {
     let change = |words: &str| Err(changed(&original.path, words, task.target_is_kept()));

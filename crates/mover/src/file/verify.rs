@@ -49,7 +49,7 @@ pub fn read_back(
         skips_zeros: false,
     });
     let finish = Finish::ReadBack(Arc::clone(written));
-    Ok(put_up(owner, written, (source, Sink::Null), finish, pass.ranges_to_read_back()))
+    Ok(put_up(owner, written, source, Sink::Null, finish, pass.ranges_to_read_back()))
 }
 
 /// Compares what a further pass moved with what was written first.
@@ -80,14 +80,15 @@ pub fn repair(owner: &dyn FileOwner<'_>, written: &Arc<Task>, pass: &Task) -> Op
          device and its cables (dmesg)"
     ));
     let finish = Finish::Repair(Arc::clone(written));
-    put_up(owner, written, (written.source.clone(), written.sink.writing_zeros()), finish, ranges)
+    put_up(owner, written, written.source.clone(), written.sink.writing_zeros(), finish, ranges)
 }
 
 /// Another pass over a file that was written, for the plan. Gives it back if it has no blocks.
 fn put_up(
     owner: &dyn FileOwner<'_>,
     written: &Task,
-    (source, sink): (Source, Sink),
+    source: Source,
+    sink: Sink,
     finish: Finish,
     ranges: VerifyRanges,
 ) -> Option<Arc<Task>> {

@@ -9,7 +9,7 @@ use datapump_engine::Errno;
 use datapump_transport::NetFault;
 
 use super::Lane;
-use crate::end::{self, Answered, Completed, Posted};
+use crate::end::{self, Posted, Trouble};
 use crate::file::task::Task;
 use crate::problem::{Class, Operation, Problem};
 
@@ -39,7 +39,7 @@ impl Lane<'_> {
                 self.posted(slot, posted);
             }
             Transfer::Copy => {
-                let posted = end::copy(performer, (&task.source, &task.sink), request, is_small());
+                let posted = end::copy(performer, &task.source, &task.sink, request, is_small());
                 self.posted(slot, posted);
             }
         }
@@ -67,13 +67,13 @@ impl Lane<'_> {
 
     /// Takes a request that has ended, or waits for one.
     pub(super) fn reap(&mut self, side: PumpSide) -> Result<(), Problem> {
-        if let Some(completed) = self.performer.take() {
-            self.completed(completed);
+        if let Some((request, result)) = self.performer.take() {
+            self.completed(request, result);
             return Ok(());
         }
         match self.performer.take_or_flush() {
-            Ok(Some(completed)) => {
-                self.completed(completed);
+            Ok(Some((request, result))) => {
+                self.completed(request, result);
                 return Ok(());
             }
             Ok(None) => {}
@@ -99,18 +99,19 @@ impl Lane<'_> {
 
     fn receive(&mut self) {
         match self.performer.receive() {
-            Ok(answered) => answered.into_iter().for_each(|answered| self.answered(answered)),
+            Ok(Some((request, settled, trouble))) => self.answered(request, settled, trouble),
+            Ok(None) => {}
             Err(fault) => self.lose(&fault, ()),
         }
     }
 
-    fn answered(&mut self, (request, settled, trouble): Answered) {
+    fn answered(&mut self, request: Request, settled: Settled, trouble: Option<Trouble>) {
         trouble.into_iter().for_each(|trouble| self.trouble(request, trouble));
         self.settle(request.slot, settled);
     }
 
     #[inline]
-    fn completed(&mut self, (request, result): Completed) {
+    fn completed(&mut self, request: Request, result: Result<u32, Errno>) {
         let settled = self.settled(request, result);
         self.settle(request.slot, settled);
     }

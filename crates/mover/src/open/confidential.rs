@@ -74,7 +74,8 @@ pub fn in_order_at(
 pub fn in_order(
     run: &MoverRun<'_>,
     at: FinalName,
-    (before, takes): (Before, InOrder),
+    before: Before,
+    takes: InOrder,
     original: Option<&Original>,
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
@@ -90,7 +91,7 @@ pub fn in_place(
     original: Option<&Original>,
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
-    resumed::forget(run, || Some(at.folder.clone()), (&at.name, &at.path));
+    resumed::forget(run, || Some(at.folder.clone()), &at.name, &at.path);
     let staged = StagedFile::in_place(at.clone(), siblings)?;
     let keep = run.settings.options.attributes.keep;
     if run.settings.pieces.is_none() && stays_open(&staged, original, keep) {

@@ -49,7 +49,7 @@ pub struct ReadAgain {
 
 impl Original {
     /// A source that was looked at, and is watched from then on.
-    pub fn new(path: PathBuf, (held, meta, look): (Held, Meta, TimeLook)) -> Original {
+    pub fn new(path: PathBuf, held: Held, meta: Meta, look: TimeLook) -> Original {
         Original { path, held, meta, look, folder: None, watched: true, again: OnceLock::new() }
     }
 

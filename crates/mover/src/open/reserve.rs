@@ -65,7 +65,8 @@ pub fn reserve(
     run: &MoverRun<'_>,
     staged: &StagedFile,
     ranges: &[(u64, u64)],
-    (meta, skips_zeros): (Option<&Meta>, bool),
+    meta: Option<&Meta>,
+    skips_zeros: bool,
     compression: Compression,
 ) -> Result<(), Problem> {
     if staged.is_in_order() {

@@ -63,7 +63,7 @@ pub fn wish(run: &MoverRun<'_>, original: Option<&Original>, how: How) -> Option
 }
 
 /// With `--no-resume` nothing is left of an earlier copy of the file, also where this one takes no name beside it.
-pub fn forget(run: &MoverRun<'_>, folder: impl FnOnce() -> Option<Folder>, (name, path): (&OsStr, &Path)) {
+pub fn forget(run: &MoverRun<'_>, folder: impl FnOnce() -> Option<Folder>, name: &OsStr, path: &Path) {
     if !run.settings.options.durability.no_resume || !run.settings.writes {
         return;
     }
@@ -76,7 +76,8 @@ pub fn forget(run: &MoverRun<'_>, folder: impl FnOnce() -> Option<Folder>, (name
 /// one: the copy is compared with it before it counts.
 pub fn go_on(
     run: &MoverRun<'_>,
-    (staged, name): (&StagedFile, &Path),
+    staged: &StagedFile,
+    name: &Path,
     original: Option<&mut Original>,
     ranges: &mut Vec<(u64, u64)>,
 ) {

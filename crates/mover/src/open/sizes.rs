@@ -17,7 +17,8 @@ use datapump_files::holes::sizes::goes_on;
 /// such files itself.
 pub fn ranges(
     run: &MoverRun<'_>,
-    (held, meta): (&Held, &Meta),
+    held: &Held,
+    meta: &Meta,
     magic: u64,
     path: &Path,
 ) -> Result<Option<ByteRanges>, Problem> {

@@ -49,7 +49,7 @@ pub(super) fn open(
     }
     let (meta, bytes) = (source.meta(), source.bytes);
     let members = source.members.paths.iter().map(PathBuf::as_path).zip(handles.iter().map(Arc::as_ref));
-    mark::check((source.members.map, bytes), members)?;
+    mark::check(source.members.map, bytes, members)?;
     let (disk, attributes) = (disk.clone(), Vec::new());
     let name = stripe.to_string();
     Ok(Arc::new(HeldStripe { name, disk, source, handles, looks, meta, attributes }))

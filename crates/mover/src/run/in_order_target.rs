@@ -60,7 +60,7 @@ pub fn refuse_below(folder: &File, path: &Path) -> Result<(), Problem> {
 }
 
 /// Refuses what such a file system cannot do at all.
-pub fn check(takes: InOrder, (options, has_pieces): (&Options, bool), target: &str) -> Result<(), Problem> {
+pub fn check(takes: InOrder, options: &Options, has_pieces: bool, target: &str) -> Result<(), Problem> {
     let refused = |words: &str| Err(Problem::usage(format!("'{target}' {words}")));
     if has_pieces {
         refused("takes each file in order and once: no pieces of a file are written there")

@@ -86,7 +86,8 @@ impl RemoteCopy {
         way: Direction,
         remote: &Remote,
         last: &LastSession,
-        (events, opening): (Events<'_>, SessionStart),
+        events: Events<'_>,
+        opening: SessionStart,
     ) -> Result<ClientSession, Problem> {
         self.options.network.sockets.check().map_err(Problem::usage)?;
         if self.options.deletion.remove_sources {
@@ -216,7 +217,7 @@ impl RemoteCopy {
         let ((outbox, inbox), clock) = (boxes()?, Platform::real().clock);
         // Streams through one connection of ssh are no more of them.
         let has_own_connections = channel.probe().is_some();
-        let mut control = Control::new(channel, Session::caller(), (inbox, patience), clock);
+        let mut control = Control::new(channel, Session::caller(), inbox, patience, clock);
         let is_far = self.reads_ahead(round_trip_ns);
         let round_trip_ns = round_trip_ns.or(self.is_forced_far().then_some(0)).map(|ns| self.taken_for(ns));
         connections.decide(is_far);

@@ -209,7 +209,7 @@ impl DatagramClient {
         let address = address.ok_or_else(|| NetFault::Refused("has no address for datagrams".into()))?;
         let (outbox, inbox) = boxes()?;
         let clock = Platform::real().clock;
-        let mut control = Control::new(reached.channel, Session::caller(), (inbox, PEER_TIMEOUT), clock);
+        let mut control = Control::new(reached.channel, Session::caller(), inbox, PEER_TIMEOUT, clock);
         control.say(Message::Begin(begin(request)))?;
         let answer = control.hear()?;
         control.join(cancel);

@@ -142,7 +142,7 @@ impl RemoteCopy {
     fn looked(&self, remote: &Remote, facts: &mut PathFacts, events: Events<'_>) -> Result<(), Problem> {
         let last = Mutex::default();
         let mut session =
-            self.begin(Direction::Pull, remote, &last, (events, SessionStart::of_this_side(None)))?;
+            self.begin(Direction::Pull, remote, &last, events, SessionStart::of_this_side(None))?;
         facts.begin(&session);
         let lanes = session.lanes;
         let probe = |pools: &Pools| path_probe::run(pools, lanes, &self.stop);

@@ -76,8 +76,8 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Opti
     let done: Vec<ProbeLane> = std::thread::scope(|scope| {
         let started: Vec<_> = (0..lanes)
             .map(|lane| {
-                let range = (lane * share, (lane + 1) * share);
-                scope.spawn(move || probe_lane(pools, range, start, stop))
+                let (first, end) = (lane * share, (lane + 1) * share);
+                scope.spawn(move || probe_lane(pools, first, end, start, stop))
             })
             .collect();
         started.into_iter().filter_map(|lane| lane.join().ok()).collect()
@@ -115,11 +115,11 @@ fn asked(names: &mut Channel, request: &PeerRequest) -> Result<Answer, NetFault>
     Ok(decode(&body)?)
 }
 
-fn probe_lane(pools: &Pools, range: (u64, u64), start: Instant, stop: &AtomicBool) -> ProbeLane {
+fn probe_lane(pools: &Pools, first: u64, end: u64, start: Instant, stop: &AtomicBool) -> ProbeLane {
     let mut lane = ProbeLane::default();
     match pools.blocks.take(Purpose::Blocks) {
         Ok(mut channel) => {
-            let received = lane.receive(&mut channel, range, (start, stop));
+            let received = lane.receive(&mut channel, first, end, start, stop);
             // A wait that ended with the time is how a slow path ends.
             lane.fault = received.err().filter(|_| start.elapsed() < lane.time_max());
             lane.socket = channel.socket_facts();
@@ -160,8 +160,10 @@ impl ProbeLane {
     fn receive(
         &mut self,
         channel: &mut Channel,
-        (first, end): (u64, u64),
-        (start, stop): (Instant, &AtomicBool),
+        first: u64,
+        end: u64,
+        start: Instant,
+        stop: &AtomicBool,
     ) -> Result<(), NetFault> {
         let mut requests = Requests { next: first, end, under_way: 0, came: 0 };
         let mut block = vec![0; BLOCK_BYTES as usize];

@@ -221,7 +221,7 @@ impl RemoteCopy {
             None,
         ));
         let mut session =
-            self.begin(Direction::Push, remote, last, (events, SessionStart::of_this_side(None)))?;
+            self.begin(Direction::Push, remote, last, events, SessionStart::of_this_side(None))?;
         // The side that writes holds itself to the rate. Blocks that are sent ahead have slots of their own here.
         let lanes = session.lane_range.map_or(session.lanes, |range| range.most) + u32::from(session.ahead);
         let options = self.options.clone().with(|it| {
@@ -244,8 +244,7 @@ impl RemoteCopy {
             scope.spawn(|| teller.run(events));
             let _closing = teller.closing();
             let tell = |event| teller.tell(event);
-            let notices = (session.notices.take(), session.cancel.clone());
-            tell_notices(scope, notices, (events, remote.to_string()));
+            tell_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
             let mut ending = ServedEnd::of(scope.spawn(|| read_server.give(&handles, receiver)));
             let mut answer = |message| match self.heard(message, &host, &tell, &reader) {
                 Some(text) => {
@@ -301,7 +300,7 @@ impl RemoteCopy {
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let (is_name, wish) = (is_name_of(last), self.ahead_wish());
         let opening = SessionStart::of_this_side(Some(wish.request()));
-        let mut session = self.begin(Direction::Pull, remote, last, (events, opening))?;
+        let mut session = self.begin(Direction::Pull, remote, last, events, opening)?;
         let (pools, share) =
             (session.connections.pools(session.ahead), Budget::of_client(self.memory_bytes).share());
         let owners = Mapping::new(self.options.attributes.keep.numeric_ids);
@@ -329,8 +328,7 @@ impl RemoteCopy {
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave = SenderStats::default();
         let (report, talked) = std::thread::scope(|scope| {
-            let notices = (session.notices.take(), session.cancel.clone());
-            tell_notices(scope, notices, (events, remote.to_string()));
+            tell_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
             let writer = scope.spawn(|| {
                 let report = job.run_reported(events);
                 connections.close();

@@ -93,7 +93,7 @@ impl RemoteCopy {
         let (_, remote) = self.way()?;
         let last = Mutex::default();
         let mut session =
-            self.begin(Direction::Pull, &remote, &last, (events, SessionStart::of_this_side(None)))?;
+            self.begin(Direction::Pull, &remote, &last, events, SessionStart::of_this_side(None))?;
         let request = |pools: &Pools| request_all(pools, series, &self.stop);
         let SessionWork { outcome, talked, .. } = self.work_in(&mut session, request);
         outcome.map_err(|fault| talked.err().unwrap_or(fault).problem(&remote.to_string()))

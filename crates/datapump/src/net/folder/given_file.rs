@@ -57,7 +57,8 @@ impl GivenFile {
     pub(crate) fn new(
         handle: Arc<Handle>,
         meta: Meta,
-        (magic, look): (u64, TimeLook),
+        magic: u64,
+        look: TimeLook,
         above: Option<(Arc<FolderSide>, OsString)>,
     ) -> GivenFile {
         GivenFile { handle, meta, align_bytes: 1, buffered: None, group: None, above, magic, look }
@@ -158,7 +159,7 @@ impl GivenFile {
     }
 
     /// The digest of a part that is read once more, after a further change would show.
-    pub(crate) fn sum(&self, (at, len): (u64, u32), stop: &AtomicBool) -> Outcome<Digest> {
+    pub(crate) fn sum(&self, at: u64, len: u32, stop: &AtomicBool) -> Outcome<Digest> {
         if self.look.is_young {
             tick::wait_until_settled(self.magic, &self.meta, stop);
         }

@@ -26,7 +26,7 @@ use self::open_places::{KeptFile, KeptFiles};
 use crate::net::folder::convert::{Tell, attributes_of, fault, refuse_more, to_wire};
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
-use crate::net::folder::listing::{self, Listed, fitting};
+use crate::net::folder::listing::{self, fitting};
 use crate::net::folder::owners::OwnNames;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::net::folder::weight;
@@ -38,6 +38,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
 use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_with_identity};
+use datapump_files::followed::OriginFolder;
 use datapump_files::holes;
 use datapump_files::holes::mapped;
 use datapump_files::holes::sizes::Magics;
@@ -141,7 +142,9 @@ impl HandleTable {
     pub(crate) fn answer(&self, ask: PeerRequest, tell: Tell<'_>) -> Result<(), NetFault> {
         let one = match ask {
             PeerRequest::List { folder, cookie, with_attributes } => match self.listed(folder, cookie) {
-                Ok(listed) => return listing::tell_names(listed, with_attributes == Some(true), tell),
+                Ok((folder, names, cookie)) => {
+                    return listing::tell_names(&folder, names, cookie, with_attributes == Some(true), tell);
+                }
                 Err(fault) => Err(fault),
             },
             PeerRequest::Look(place) => self.look(place),
@@ -162,7 +165,7 @@ impl HandleTable {
                 self.files().remove(file);
                 Ok(Answer::Done)
             }
-            PeerRequest::Read { file, at, len, sum: Some(true) } => self.sum(file, (at.0, len)),
+            PeerRequest::Read { file, at, len, sum: Some(true) } => self.sum(file, at.0, len),
             PeerRequest::Fetch { above, name, len: 0, .. } => self.fetch_empty(above, &name),
             PeerRequest::Fetch { .. } | PeerRequest::Read { .. } | PeerRequest::ReadOn { .. } => {
                 Err(fault(Operation::Read, EINVAL))
@@ -206,8 +209,8 @@ impl HandleTable {
 
     /// A place that was closed meanwhile. It is the file that was told of, whatever its name leads to by now.
     fn opened_again(&self, number: u64) -> ShelfOutcome<Taken> {
-        let (place, meta, look) = match self.files().get(number) {
-            Some(KeptFile::Closed(closed)) => (closed.place, closed.meta, closed.look),
+        let (place, meta, magic, look) = match self.files().get(number) {
+            Some(KeptFile::Closed(closed)) => (closed.place, closed.meta, closed.magic, closed.look),
             Some(KeptFile::Open(taken, _)) => return Ok(taken.clone()),
             None => return Err(fault(Operation::Read, EBADF)),
         };
@@ -217,7 +220,7 @@ impl HandleTable {
         if (now.device, now.inode) != (meta.device, meta.inode) {
             return Err(Fault { words: Some(REPLACED.into()), ..fault(Operation::OpenAgain, EBADF) });
         }
-        let given = GivenFile::new(handle, meta, look, None).joined(self.shared_reads.as_deref());
+        let given = GivenFile::new(handle, meta, magic, look, None).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
         let kept = KeptFile::Open(taken.clone(), charges);
         self.files().insert_place(number, place, kept, self.open_places);
@@ -309,7 +312,8 @@ impl HandleTable {
         Ok(answer)
     }
 
-    fn listed(&self, number: u64, cookie: u64) -> ShelfOutcome<Listed> {
+    /// An open folder, names in it, and where those behind them begin.
+    fn listed(&self, number: u64, cookie: u64) -> ShelfOutcome<(OriginFolder, Vec<Name>, u64)> {
         let folder = self.folder(number)?.origin_folder().map_err(problem)?;
         let _one =
             self.listing[number as usize % LISTING_LOCKS].lock().unwrap_or_else(PoisonError::into_inner);
@@ -361,7 +365,7 @@ impl HandleTable {
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
         let answer = to_wire(&open_with_identity(meta, &handle));
         let look = TimeLook::new(now_ns, magic, &meta);
-        let given = GivenFile::new(handle, meta, (magic, look), above).joined(self.shared_reads.as_deref());
+        let given = GivenFile::new(handle, meta, magic, look, above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));
         let is_young = Some(look.is_young);
         Ok((
@@ -410,7 +414,8 @@ impl HandleTable {
         &self,
         above: u64,
         name: &[u8],
-        (len, len_max): (u32, u32),
+        len: u32,
+        len_max: u32,
     ) -> ShelfOutcome<(Answer, Option<Charge>, Option<GivenFile>)> {
         let now_ns = tick::now_ns();
         let (handle, side, name) = self.opened(above, name)?;
@@ -427,14 +432,14 @@ impl HandleTable {
         let charge = (bytes > UNCHARGED_BYTES).then(|| self.charge(bytes, 0)).transpose()?;
         let block_len = (is_it && !is_as_listed).then_some(meta.size_bytes as u32);
         let answer = Answer::file(to_wire(&meta), attributes, block_len);
-        let given = GivenFile::new(handle, meta, (magic, TimeLook::new(now_ns, magic, &meta)), above);
+        let given = GivenFile::new(handle, meta, magic, TimeLook::new(now_ns, magic, &meta), above);
         Ok((answer, charge, is_it.then_some(given)))
     }
 
     /// An empty file, which stood still meanwhile. One that is not empty, or of which only its end tells, is a fault: it
     /// is opened.
     pub(crate) fn fetch_empty(&self, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
-        let (answer, _charge, given) = self.fetch(above, name, (0, 0))?;
+        let (answer, _charge, given) = self.fetch(above, name, 0, 0)?;
         given.and_then(|given| self.still_empty(&given, answer)).ok_or_else(|| fault(Operation::Read, ESTALE))
     }
 

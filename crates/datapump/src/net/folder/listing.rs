@@ -29,22 +29,21 @@ const E2BIG: Errno = Errno(7);
 /// "Link has been severed": a link that is followed leads to nothing. The name itself has not vanished.
 const ENOLINK: Errno = Errno(67);
 
-/// An open folder, names in it, and where those behind them begin.
-pub(crate) type Listed = (OriginFolder, Vec<Name>, u64);
-
 /// Tells names, in as many messages as that takes.
 pub(crate) fn tell_names(
-    (folder, names, cookie): Listed,
+    folder: &OriginFolder,
+    names: Vec<Name>,
+    cookie: u64,
     with_attributes: bool,
     tell: Tell<'_>,
 ) -> Result<(), NetFault> {
     let (mut entries, mut bytes) = (Vec::new(), 0);
     let mut room = LISTED_ATTRIBUTES_BYTES;
     for name in names {
-        let mut entry = entry(&folder, name);
+        let mut entry = entry(folder, name);
         if with_attributes {
             // What cannot be told here is requested alone, and its error told then.
-            room -= add_attributes(&folder, &mut entry, room.min(ATTRIBUTES_BYTES_MAX)).unwrap_or(0);
+            room -= add_attributes(folder, &mut entry, room.min(ATTRIBUTES_BYTES_MAX)).unwrap_or(0);
         }
         bytes += length(&entry);
         entries.push(entry);

@@ -168,7 +168,7 @@ impl RemoteHost {
             channel.within(HANDSHAKE_MAX, Channel::receive_reply)?;
             let was_requested = self.requested.is_some();
             let wish = if wish.sums && !self.tells_sums() { wish.of_names() } else { wish };
-            ReadAhead::begin(self, channel, places as u32, (self.requested.unwrap_or(wish), was_requested))
+            ReadAhead::begin(self, channel, places as u32, self.requested.unwrap_or(wish), was_requested)
         });
         if let Ok(Some(ahead)) = begun {
             let _ = self.ahead.set(ahead);

@@ -164,7 +164,8 @@ impl Control {
     pub(crate) fn new(
         channel: Channel,
         session: Session,
-        (inbox, patience): (Inbox, Duration),
+        inbox: Inbox,
+        patience: Duration,
         clock: Clock,
     ) -> Control {
         Control {
@@ -436,7 +437,7 @@ mod tests {
             let (_outbox, inbox) = boxes().expect("room");
             let channel = Channel::new(Socket::Unix(here), Seal::Open, CancelToken::default(), WAIT_MAX);
             let (channel, clock) = (channel.expect("open"), Platform::real().clock);
-            let mut control = Control::new(channel, Session::called(), (inbox, WAIT_MAX), clock);
+            let mut control = Control::new(channel, Session::called(), inbox, WAIT_MAX, clock);
             let speaker = std::thread::spawn(move || {
                 let body = vec![b'x'; BYTES];
                 let head = Head::message(&body, 0).expect("it is short enough").encode();

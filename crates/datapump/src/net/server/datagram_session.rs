@@ -211,7 +211,7 @@ impl<'session> Receiver<'session> {
 
     /// Until nothing more comes. `None` if the session ends before, or lasts too long.
     fn run(mut self, cancel: &CancelToken) -> Option<DatagramCounts> {
-        let (mut buffers, cpu) = (DatagramBuffers::default(), thread_cpu_ns());
+        let (mut buffers, (user_ns, system_ns)) = (DatagramBuffers::default(), thread_cpu_ns());
         let lasts_max = Duration::from_nanos(self.request.lasts_ns) + HANDSHAKE_MAX * 2;
         let socket = self.socket;
         while self.start.elapsed() < lasts_max && !cancel.is_cut() {
@@ -224,7 +224,9 @@ impl<'session> Receiver<'session> {
             // What the system reports here concerns a datagram that was sent back.
             self.wake_ups += u64::from(came.unwrap_or(false));
             match self.sent.get() {
-                Some(sent) if self.is_silent(*sent, now_ns) => return Some(self.counts(*sent, cpu)),
+                Some(sent) if self.is_silent(*sent, now_ns) => {
+                    return Some(self.counts(*sent, user_ns, system_ns));
+                }
                 Some(_) => {}
                 // Silence counts from when it was told.
                 None => self.last_ns = self.last_ns.max(now_ns),
@@ -289,7 +291,7 @@ impl<'session> Receiver<'session> {
         let _ = self.socket.send(payload, None, to, from);
     }
 
-    fn counts(self, sent: u64, (user_ns, system_ns): (u64, u64)) -> DatagramCounts {
+    fn counts(self, sent: u64, user_ns: u64, system_ns: u64) -> DatagramCounts {
         let now = thread_cpu_ns();
         let Receiver { above_rate, foreign, wake_ups, .. } = self;
         DatagramCounts {

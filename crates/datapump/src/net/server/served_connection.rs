@@ -49,7 +49,7 @@ pub(crate) fn give(
             let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let _meter =
                     shared.settings.metered(if is_blocks { CpuStage::Loop } else { CpuStage::Metadata });
-                let gave = ServedConnection::new(shared, (purpose, index), channel, handles)
+                let gave = ServedConnection::new(shared, purpose, index, channel, handles)
                     .and_then(ServedConnection::run);
                 given.lock().unwrap_or_else(PoisonError::into_inner).extend(gave);
             });
@@ -99,7 +99,8 @@ impl<'run> ServedConnection<'run> {
     /// `None` where there is no memory for its slots: the other side goes on without it.
     pub(crate) fn new(
         shared: &'run Shared<'run>,
-        (purpose, index): (Purpose, usize),
+        purpose: Purpose,
+        index: usize,
         channel: Channel,
         handles: Arc<HandleTable>,
     ) -> Option<ServedConnection<'run>> {
@@ -113,7 +114,8 @@ impl<'run> ServedConnection<'run> {
                 let lane = Lane::sending(
                     shared,
                     index,
-                    (Box::new(SharedLane(Rc::clone(&lane))), Box::new(ReadServer::new(shared, lane))),
+                    Box::new(SharedLane(Rc::clone(&lane))),
+                    Box::new(ReadServer::new(shared, lane)),
                 );
                 lane.ok().map(Box::new).map(ServedConnection::Blocks)
             }

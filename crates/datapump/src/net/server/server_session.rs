@@ -78,7 +78,7 @@ pub(crate) fn session(state: &ServerState, channel: Channel, session: NewSession
 fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<(), NetFault> {
     let NewSession { number, cancel, acceptor, boxes: (outbox, inbox), left } = session;
     let mut control =
-        Control::new(channel, Session::called(), (inbox, state.options.peer_timeout), Platform::real().clock);
+        Control::new(channel, Session::called(), inbox, state.options.peer_timeout, Platform::real().clock);
     // Nothing is under way yet: a stop ends it at once, and who wants nothing has no place for long.
     control.join(&cancel.heeding(&state.stop));
     let (message, one) = control.hear_first(HANDSHAKE_MAX, &state.budget)?;
@@ -128,8 +128,8 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             })?;
             control.join(&cancel);
             let done = match way {
-                Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
-                Direction::Pull => give(state, control, (cancel, acceptor), outbox, wanted),
+                Direction::Push => write(state, control, cancel, acceptor, outbox, wanted),
+                Direction::Pull => give(state, control, cancel, acceptor, outbox, wanted),
             };
             drop(memory);
             done
@@ -332,9 +332,6 @@ impl Wanted {
     }
 }
 
-/// The session's connections: whether they go on, and those that join.
-type Joined = (CancelToken, Receiver<(Purpose, Channel)>);
-
 /// Connections that came, with the patience of the session and what was wished of their sockets. That was tried before;
 /// one that cannot have it is closed.
 fn tuned(
@@ -394,7 +391,8 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
 fn write(
     state: &ServerState,
     mut control: Control,
-    (cancel, acceptor): Joined,
+    cancel: CancelToken,
+    acceptor: Receiver<(Purpose, Channel)>,
     outbox: Outbox,
     mut wanted: Wanted,
 ) -> Result<(), NetFault> {
@@ -459,24 +457,27 @@ fn write(
 fn give(
     state: &ServerState,
     control: Control,
-    joined: Joined,
+    cancel: CancelToken,
+    acceptor: Receiver<(Purpose, Channel)>,
     outbox: Outbox,
     wanted: Wanted,
 ) -> Result<(), NetFault> {
     let charge = || wanted.share.charge(count_ahead::COUNT_BYTES, 0).ok();
     let Some(_held) = wanted.counts_ahead.then(charge).flatten() else {
-        return read(state, control, joined, wanted);
+        return read(state, control, cancel, acceptor, wanted);
     };
     let (root, sources, options) = (wanted.root.clone(), wanted.countable_sources(), wanted.options.clone());
     let tell = |counts| outbox.say(event_codec::counted(counts));
-    count_ahead::beside_served((&root, &sources, &options), tell, || read(state, control, joined, wanted))
+    let read = || read(state, control, cancel, acceptor, wanted);
+    count_ahead::beside_served((&root, &sources, &options), tell, read)
 }
 
 /// The caller writes, and this side gives it what it asks for.
 fn read(
     state: &ServerState,
     mut control: Control,
-    (cancel, acceptor): Joined,
+    cancel: CancelToken,
+    acceptor: Receiver<(Purpose, Channel)>,
     wanted: Wanted,
 ) -> Result<(), NetFault> {
     let (stop, share) = (Arc::clone(&state.stop), Arc::clone(&wanted.share));

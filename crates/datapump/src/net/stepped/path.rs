@@ -61,8 +61,7 @@ impl SteppedPath {
             return Ok([one, other]);
         }
         let [onward, last] = pair()?;
-        let mut forwarding =
-            Some(Forwarding::new((other, onward), (1 << 30, &Budget::of_client(None).share()))?);
+        let mut forwarding = Some(Forwarding::new(other, onward, 1 << 30, &Budget::of_client(None).share())?);
         go_on_meanwhile(move || match forwarding.as_mut().map(Forwarding::step) {
             Some(Ok(went)) => went,
             Some(Err(_)) => forwarding.take().is_some(),

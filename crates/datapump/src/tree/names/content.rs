@@ -86,9 +86,9 @@ impl BatchCursor {
         let how = copy_method::decide(&facts, shared.settings.options);
         let watched = !traits.made_up && !one.is_read_once();
         let folder = self.source().folder_of(&name.name);
-        let original = Original { folder, watched, ..Original::new(path.clone(), (one, meta, look)) };
+        let original = Original { folder, watched, ..Original::new(path.clone(), one, meta, look) };
         let opened = Opened::file(original, ranges);
-        let ends = open::ends(shared, (&path, &other_path), opened, how, &mut OpenTarget::Compare(other))?;
+        let ends = open::ends(shared, &path, &other_path, opened, how, &mut OpenTarget::Compare(other))?;
         let entry = self.entry(&name.name);
         let tree_file = TreeFile { is_other_name, against, ..TreeFile::new(entry) };
         let task = open::task(shared, (path, other_path), ends, finish, tree_file.into_owned());

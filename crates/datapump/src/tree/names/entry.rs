@@ -143,7 +143,7 @@ impl BatchCursor {
         let ranges = if traits.made_up {
             None
         } else {
-            sizes::ranges(shared, (&held, &meta), traits.source_magic, &source_path)?
+            sizes::ranges(shared, &held, &meta, traits.source_magic, &source_path)?
         };
         let ranges = match shared.settings.pieces {
             Some(pieces) => Some(pieces.to_vec()),
@@ -153,15 +153,15 @@ impl BatchCursor {
         let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
         let how = copy_method::decide(&facts, shared.settings.options);
         let watched = !traits.made_up && !held.is_read_once();
-        let (folder, found) = (self.source.folder_of(&name.name), (held, meta, look));
-        let original = Original::new(source_path.clone(), found).with_lasting_time();
+        let folder = self.source.folder_of(&name.name);
+        let original = Original::new(source_path.clone(), held, meta, look).with_lasting_time();
         let original = Original { folder, watched, ..original };
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
         self.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
         if small && !traits.fresh {
             let folder = || self.target.clone().map(Folder::Os);
-            resumed::forget(shared, folder, (&name.name, &target_path));
+            resumed::forget(shared, folder, &name.name, &target_path);
         }
         let staged = self.stage(shared, (&name.name, &target_path), &original, way)?;
         let mut landing = OpenTarget::StagedFile(staged);
@@ -169,7 +169,7 @@ impl BatchCursor {
         // One call copies a small file of a tree, and shares its blocks where the file system can.
         let shares = !small || self.directory.root.is_named();
         let how = How { try_reflink: how.try_reflink && shares, ..how };
-        let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);
+        let ends = open::ends(shared, &source_path, &target_path, opened, how, &mut landing);
         let ends = ends.inspect_err(|problem| landing.give_up(shared, problem))?;
         let (finish, owned) = (landing.into_finish(), tree_file.into_owned());
         let task = open::task(shared, (source_path, target_path), ends, finish, owned);
@@ -269,7 +269,7 @@ impl BatchCursor {
         let exists = || names::metadata(target, name).is_ok();
         if let Some(takes) = confidential::in_order_at(shared, device, exists) {
             let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
-            return confidential::in_order(shared, at, (before, takes), Some(original), &siblings);
+            return confidential::in_order(shared, at, before, takes, Some(original), &siblings);
         }
         // Another pump that copies to the name that the user gave finds the temporary file and leaves it alone; what
         // takes the name meanwhile is replaced.

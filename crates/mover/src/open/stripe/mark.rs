@@ -61,7 +61,8 @@ impl StripeMark {
 
 /// Errors: a member was written for another stripe, for another place in it, or cut otherwise.
 pub fn check<'open>(
-    (map, total_bytes): (StripeMap, u64),
+    map: StripeMap,
+    total_bytes: u64,
     members: impl Iterator<Item = (&'open Path, &'open Handle)>,
 ) -> Result<(), Problem> {
     let mut first = None;

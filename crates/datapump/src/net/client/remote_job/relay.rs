@@ -72,7 +72,7 @@ impl RemoteCopy {
         }
         self.connections = Some(self.lanes());
         let mut reading =
-            self.begin(Direction::Pull, from, last_read, (events, SessionStart::of_this_side(None)))?;
+            self.begin(Direction::Pull, from, last_read, events, SessionStart::of_this_side(None))?;
         let share = Budget::of_client(self.memory_bytes).share();
         let _places = charged_places(reading.sources.as_deref(), &share)?;
         self.sources = reading.sources.take().unwrap_or(self.sources);
@@ -83,13 +83,12 @@ impl RemoteCopy {
         let events: Events<'_> = &|event| events(of_host(event, &from_host));
         let (report, talked) = std::thread::scope(|scope| {
             let source = SourceSide::of(&reading);
-            let notices = (reading.notices.take(), reading.cancel.clone());
-            tell_notices(scope, notices, (events, from.to_string()));
+            tell_notices(scope, reading.notices.take(), reading.cancel.clone(), events, from.to_string());
             // It is heard while the other one begins, which may take a password.
             let (came, comes) = mpsc::channel();
             let dialled = reading.dial(scope, came, Arc::clone(&source.is_over));
-            source.start(scope, &mut reading, (&self.stop, &self.watch, self.options.durability.verify));
-            let writing = self.begin(Direction::Push, to, last, (events, opening));
+            source.start(scope, &mut reading, &self.stop, &self.watch, self.options.durability.verify);
+            let writing = self.begin(Direction::Push, to, last, events, opening);
             let mut writing = writing.inspect_err(|_| source.end())?;
             let (report, talked) = self.written(&mut writing, &source, comes, events, to, &share);
             let gave = source.gave();
@@ -133,15 +132,14 @@ impl RemoteCopy {
             scope.spawn(|| teller.run(events));
             let _closing = teller.closing();
             let tell = |event| teller.tell(event);
-            let notices = (writing.notices.take(), writing.cancel.clone());
-            tell_notices(scope, notices, (events, to.to_string()));
+            tell_notices(scope, writing.notices.take(), writing.cancel.clone(), events, to.to_string());
             let (came, comes) = mpsc::channel();
             let dialled = writing.dial(scope, came, Arc::clone(&source.is_over));
             scope.spawn(move || {
                 // Both dial names and blocks in the same order (`SessionPools::dial`), and nothing ahead.
                 for ((_, reader), (_, writer)) in from_comes.iter().zip(comes) {
                     // Where the system gives no more threads the two are closed, and the hosts go on without.
-                    let work = move || forward(writer, reader, (most, share)).unwrap_or_default();
+                    let work = move || forward(writer, reader, most, share).unwrap_or_default();
                     drop(std::thread::Builder::new().spawn_scoped(scope, work));
                 }
             });
@@ -202,12 +200,14 @@ impl<'scope> SourceSide<'scope> {
         &self,
         scope: &'scope Scope<'scope, '_>,
         session: &'scope mut ClientSession,
-        watched: (&'scope AtomicBool, &'scope Watch, bool),
+        stop: &'scope AtomicBool,
+        watch: &'scope Watch,
+        verifies: bool,
     ) {
         let (is_over, is_lost, ends) =
             (Arc::clone(&self.is_over), Arc::clone(&self.is_lost), Arc::clone(&self.ends));
         let thread = scope.spawn(move || {
-            source_session(session, watched).inspect_err(|_| {
+            source_session(session, stop, watch, verifies).inspect_err(|_| {
                 if !is_over.load(Ordering::Relaxed) {
                     is_lost.store(true, Ordering::Relaxed);
                     ends.get().into_iter().for_each(CancelToken::cut);
@@ -279,7 +279,9 @@ impl<'scope> SourceSide<'scope> {
 /// The session with the host that reads, until it has agreed; what it gave.
 fn source_session(
     session: &mut ClientSession,
-    (stop, watch, verifies): (&AtomicBool, &Watch, bool),
+    stop: &AtomicBool,
+    watch: &Watch,
+    verifies: bool,
 ) -> Result<SenderStats, NetFault> {
     let mut gave = SenderStats::default();
     let mut answer = |message| {
@@ -298,8 +300,8 @@ fn source_session(
 }
 
 /// Forwards frames between two connections, until one side hangs up; then the other is hung up on, too.
-fn forward(writer: Channel, reader: Channel, bound: (u32, &Arc<Share>)) -> Result<(), NetFault> {
-    let mut forwarding = Forwarding::new((writer, reader), bound)?;
+fn forward(writer: Channel, reader: Channel, most: u32, share: &Arc<Share>) -> Result<(), NetFault> {
+    let mut forwarding = Forwarding::new(writer, reader, most, share)?;
     loop {
         if !forwarding.step()? {
             forwarding.wait()?;
@@ -316,8 +318,10 @@ pub(crate) struct Forwarding {
 
 impl Forwarding {
     pub(crate) fn new(
-        (writer, reader): (Channel, Channel),
-        (most, share): (u32, &Arc<Share>),
+        writer: Channel,
+        reader: Channel,
+        most: u32,
+        share: &Arc<Share>,
     ) -> Result<Forwarding, NetFault> {
         let block = BlockRoom { bytes: Vec::new(), most, charge: share.charge(0, 0).map_err(over)? };
         for channel in [&writer, &reader] {

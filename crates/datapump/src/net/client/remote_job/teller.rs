@@ -102,8 +102,10 @@ impl Teller {
 /// Tells aside why connections of a session are made otherwise than the first, until it is over.
 pub(crate) fn tell_notices<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    (notices, cancel): (Option<Receiver<String>>, CancelToken),
-    (events, place): (Events<'scope>, String),
+    notices: Option<Receiver<String>>,
+    cancel: CancelToken,
+    events: Events<'scope>,
+    place: String,
 ) {
     let Some(notices) = notices else { return };
     let tell = move |words: String| events(Event::Notice(words_about(&place, &words)));

@@ -12,6 +12,7 @@ use datapump_files::disk::Meta;
 use datapump_files::identity::tick::TimeLook;
 
 use super::Taken;
+use crate::net::folder::given_file::GivenFile;
 use crate::setup::budget::Charge;
 
 /// A file, a stream, or what is known of a file that was closed.
@@ -29,7 +30,8 @@ pub(super) struct ClosedFile {
     pub(super) place: u32,
     pub(super) meta: Meta,
     /// What its times could tell when it was opened first.
-    pub(super) look: (u64, TimeLook),
+    pub(super) magic: u64,
+    pub(super) look: TimeLook,
     _charge: Charge,
 }
 
@@ -88,8 +90,8 @@ impl KeptFiles {
     fn close(&mut self, number: u64, place: u32) -> bool {
         match self.files.remove(&number) {
             Some(KeptFile::Open(Taken::File(given), [memory, _])) if Arc::strong_count(&given) == 1 => {
-                let closed =
-                    ClosedFile { place, meta: given.meta, look: (given.magic, given.look), _charge: memory };
+                let GivenFile { meta, magic, look, .. } = *given;
+                let closed = ClosedFile { place, meta, magic, look, _charge: memory };
                 self.files.insert(number, KeptFile::Closed(closed));
                 true
             }

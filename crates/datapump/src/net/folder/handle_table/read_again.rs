@@ -52,13 +52,13 @@ impl HandleTable {
     }
 
     /// The digest of a part of a file that is read once more, and not sent: the other side has it.
-    pub(super) fn sum(&self, number: u64, (at, len): (u64, u32)) -> ShelfOutcome<Answer> {
+    pub(super) fn sum(&self, number: u64, at: u64, len: u32) -> ShelfOutcome<Answer> {
         let Taken::File(given) = self.file(number)? else { return Err(fault(Operation::Read, EINVAL)) };
         if u64::from(len) > GROUP_BYTES || !is_wanted(at, len, given.meta.size_bytes) {
             return Err(fault(Operation::Read, EINVAL));
         }
         let _charge = self.charge(len as usize, 0)?;
-        let sum = given.sum((at, len), &self.stop).map_err(|errno| fault(Operation::Read, errno))?;
+        let sum = given.sum(at, len, &self.stop).map_err(|errno| fault(Operation::Read, errno))?;
         Ok(Answer::Sum(sum))
     }
 
@@ -154,7 +154,7 @@ mod tests {
             );
             table.answer(PeerRequest::Root { folder: 1, place: 0 }, &mut |_| Ok(())).expect("a folder");
             let (answer, _, given) =
-                table.fetch(1, b"log", (3, 100)).unwrap_or_else(|fault| panic!("{fault:?}"));
+                table.fetch(1, b"log", 3, 100).unwrap_or_else(|fault| panic!("{fault:?}"));
             assert_eq!(answer.block_len(), Some(LINE.len() as u32), "{change}");
             act(&path);
             let given = given.expect("it is not too long");
@@ -181,7 +181,7 @@ mod tests {
         );
         table.answer(PeerRequest::Root { folder: 1, place: 0 }, &mut |_| Ok(())).expect("a folder");
         // The last two are older peers, which expect what was listed.
-        for (lens, is_given, block_len) in [
+        for ((len, len_max), is_given, block_len) in [
             ((3, 50), true, Some(50)),
             ((50, 100), true, None),
             ((3, 49), false, None),
@@ -189,8 +189,8 @@ mod tests {
             ((50, 50), true, None),
         ] {
             let (answer, _, given) =
-                table.fetch(1, b"file", lens).unwrap_or_else(|fault| panic!("{fault:?}"));
-            assert_eq!((given.is_some(), answer.block_len()), (is_given, block_len), "{lens:?}");
+                table.fetch(1, b"file", len, len_max).unwrap_or_else(|fault| panic!("{fault:?}"));
+            assert_eq!((given.is_some(), answer.block_len()), (is_given, block_len), "{len} {len_max}");
         }
     }
 }

@@ -144,7 +144,7 @@ impl RemoteOrigin for PlacesByName {
             });
             self.host.ask_together(&mut asks, &mut |(place, number), answer| {
                 let Ok((answer @ Answer::File { .. }, charge)) = answer else { return };
-                if let Ok(file) = self.host.file(number, (answer, charge), OpenedAs::Place(place)) {
+                if let Ok(file) = self.host.file(number, answer, charge, OpenedAs::Place(place)) {
                     numbers.push(place);
                     self.open().insert(place, file);
                 }

@@ -85,12 +85,13 @@ impl ReadAhead {
         host: &RemoteHost,
         mut channel: Channel,
         places: u32,
-        (wish, was_requested): (AheadRequest, bool),
+        wish: AheadRequest,
+        was_requested: bool,
     ) -> Result<Option<ReadAhead>, NetFault> {
         // What was requested is what it may send.
         let fits = |window: &(u64, Charge)| !was_requested || window.0 == WINDOW_BYTES;
-        let Some(window) = window_of(host).filter(fits) else { return Ok(None) };
-        let Ok(mut state) = AheadState::new(places, wish.file_bytes_max, window, host.share()) else {
+        let Some((window, charge)) = window_of(host).filter(fits) else { return Ok(None) };
+        let Ok(mut state) = AheadState::new(places, wish.file_bytes_max, window, charge, host.share()) else {
             return Ok(None);
         };
         if !was_requested {

@@ -56,14 +56,21 @@ struct ReadStream {
 }
 
 /// A block to be read.
-type BlockTask = (Arc<Task>, Extent, Reading);
+struct BlockTask {
+    task: Arc<Task>,
+    extent: Extent,
+    reading: Reading,
+}
+
 /// Or what is answered instead.
 type FoundBlock = Result<BlockTask, Box<Answer>>;
 
-/// Of a file its digest may be wanted instead; a stream is read on for its bytes.
-fn summed((task, extent, reading): BlockTask, sum: Option<bool>) -> BlockTask {
-    let is_sum = sum == Some(true) && matches!(extent.length, Length::Bytes(_));
-    (task, extent, Reading { is_sum, ..reading })
+impl BlockTask {
+    /// Of a file its digest may be wanted instead; a stream is read on for its bytes.
+    fn summed(mut self, sum: Option<bool>) -> BlockTask {
+        self.reading.is_sum = sum == Some(true) && matches!(self.extent.length, Length::Bytes(_));
+        self
+    }
 }
 
 impl<'run> ReadServer<'run> {
@@ -92,7 +99,7 @@ impl ServedStreams {
         while let Some((ask, number)) = lane.next()? {
             let found = match ask {
                 PeerRequest::Read { file, at: FileSize(at), len, sum } => {
-                    self.read(run, lane, file, at, len).map(|found| summed(found, sum))
+                    self.read(run, lane, file, at, len).map(|found| found.summed(sum))
                 }
                 PeerRequest::Fetch { above, name, len: 0, .. } => {
                     let found = lane.handles().fetch_empty(above, &name);
@@ -100,8 +107,8 @@ impl ServedStreams {
                 }
                 PeerRequest::Fetch { above, name, len, sum, len_max } => {
                     let len_max = len_max.map_or(len, |most| most.min(run.settings.shape.request_bytes));
-                    let found = fetched(run, lane.handles(), above, &name, (len, len_max));
-                    found.map(|found| summed(found, sum))
+                    let found = fetched(run, lane.handles(), above, &name, len, len_max);
+                    found.map(|found| found.summed(sum))
                 }
                 ask => {
                     lane.look_up(number, ask)?;
@@ -109,7 +116,7 @@ impl ServedStreams {
                 }
             };
             match found {
-                Ok((task, extent, reading)) => {
+                Ok(BlockTask { task, extent, reading }) => {
                     lane.read(number, reading);
                     return Ok(Claim::Piece(task, extent));
                 }
@@ -153,7 +160,7 @@ impl ServedStreams {
         let reading =
             Reading { task: task.number, len, head: None, is_sum: false, small: None, _charge: None };
         let extent = Extent { file: task.number, at, length, way: BlockRoute::Slots };
-        Ok((task, extent, reading))
+        Ok(BlockTask { task, extent, reading })
     }
 
     /// The task that reads a stream; made with the first request of it.
@@ -185,7 +192,7 @@ fn block(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> FoundBlock
     let task = task(run, given, at, len);
     let reading = Reading { task: task.number, len, head: None, is_sum: false, small: None, _charge: None };
     let extent = Extent { file: task.number, at, length: Length::Bytes(len.into()), way: BlockRoute::Slots };
-    Ok((task, extent, reading))
+    Ok(BlockTask { task, extent, reading })
 }
 
 /// A small file: its attributes, and the one block that it has, if it has one.
@@ -194,9 +201,10 @@ fn fetched(
     handles: &HandleTable,
     above: u64,
     name: &[u8],
-    lens: (u32, u32),
+    len: u32,
+    len_max: u32,
 ) -> FoundBlock {
-    let found = handles.fetch(above, name, lens).map_err(|fault| Box::new(Answer::Fault(fault)))?;
+    let found = handles.fetch(above, name, len, len_max).map_err(|fault| Box::new(Answer::Fault(fault)))?;
     let (answer, _charge, given) = found;
     let Some(given) = given else { return Err(Box::new(answer)) };
     // It was not empty when it was listed.
@@ -204,9 +212,10 @@ fn fetched(
         let answer = handles.still_empty(&given, answer);
         return Err(Box::new(answer.unwrap_or_else(|| Answer::Fault(changed()))));
     }
-    let (task, extent, reading) = block(run, &given, 0, given.meta.size_bytes as u32)?;
+    let mut found = block(run, &given, 0, given.meta.size_bytes as u32)?;
     let small = Some(Arc::new(given));
-    Ok((task, extent, Reading { head: Some(Box::new(answer)), small, _charge, ..reading }))
+    found.reading = Reading { head: Some(Box::new(answer)), small, _charge, ..found.reading };
+    Ok(found)
 }
 
 fn unwanted() -> Box<Answer> {

@@ -80,8 +80,10 @@ impl ReadRun {
     fn new(
         number: u64,
         file: u64,
-        (at, len): (u64, u64),
-        (block_len, sum): (u32, Option<bool>),
+        at: u64,
+        len: u64,
+        block_len: u32,
+        sum: Option<bool>,
     ) -> Result<ReadRun, WireError> {
         let blocks = len.div_ceil(block_len.max(1).into());
         match at.checked_add(len) {
@@ -147,7 +149,7 @@ impl SendLane {
                     let (body, number) = received?;
                     match self.unless_of_walk(decode(&body)?)? {
                         Some(PeerRequest::ReadOn { file, at, len, block_len, sum }) => {
-                            self.run = Some(ReadRun::new(number, file, (at.0, len.0), (block_len, sum))?);
+                            self.run = Some(ReadRun::new(number, file, at.0, len.0, block_len, sum)?);
                         }
                         Some(ask) => return Ok(Some((ask, number))),
                         None => {}

@@ -64,7 +64,8 @@ impl AheadState {
     pub(super) fn new(
         places: u32,
         file_bytes_max: u32,
-        (window, mut charge): (u64, Charge),
+        window: u64,
+        mut charge: Charge,
         share: &Arc<Share>,
     ) -> Result<AheadState, OverBudget> {
         let (mut items, lists) = (ChargedMap::new(share, UNWANTED_BYTES)?, ChargedMap::new(share, 0)?);

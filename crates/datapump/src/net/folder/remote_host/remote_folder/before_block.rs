@@ -33,8 +33,8 @@ impl RemoteBlocks for RemoteFile {
         }
     }
 
-    fn request(&self, at: (u64, u32), is_sum: bool) -> PeerRequest {
-        RemoteFile::request(self, at, is_sum)
+    fn request(&self, at: u64, len: u32, is_sum: bool) -> PeerRequest {
+        RemoteFile::request(self, at, len, is_sum)
     }
 
     fn request_looked(&self, block: Block, is_sum: bool) -> Option<PeerRequest> {
@@ -75,7 +75,8 @@ impl RemoteBlocks for RemoteFile {
     ) -> Result<BeforeBlock, NetFault> {
         match (answer, self) {
             (Answer::Meta { meta, named, is_young, .. }, RemoteFile::Open(open)) if looked_bytes > 0 => {
-                open.handle_look((&meta, named.as_ref(), is_young), looked_bytes);
+                let named = named.as_ref().map(from_wire);
+                open.handle_look(from_wire(&meta), named, is_young == Some(true), looked_bytes);
                 Ok(BeforeBlock::Block(len, None))
             }
             (Answer::Fault(fault), _) => Ok(BeforeBlock::Nothing(fault)),

@@ -100,11 +100,13 @@ impl RemoteFolder {
     fn looked(&self, opened: &mut HashMap<u64, Arc<RemoteFolder>>, what: LookRequest<'_>, answer: OneAnswer) {
         let host = &self.remote_host;
         let (number, (above, name), found) = match (what, answer) {
-            (LookRequest::Own(name), Ok(answer)) => {
-                name.told = self.entry_of(answer);
+            (LookRequest::Own(name), Ok((answer, charge))) => {
+                name.told = self.entry_of(answer, charge);
                 return;
             }
-            (LookRequest::Below(place), Ok(answer)) => (None, place, self.entry_of(answer).map(Err)),
+            (LookRequest::Below(place), Ok((answer, charge))) => {
+                (None, place, self.entry_of(answer, charge).map(Err))
+            }
             (
                 LookRequest::Folder(number, place),
                 Ok((Answer::Folder { meta, attributes, made_up, is_young, .. }, charge)),
@@ -134,7 +136,7 @@ impl RemoteFolder {
     }
 
     /// The entry of a name, as far as it can be kept.
-    fn entry_of(&self, (answer, charge): (Answer, Charge)) -> Option<Box<ListedEntry>> {
+    fn entry_of(&self, answer: Answer, charge: Charge) -> Option<Box<ListedEntry>> {
         let Answer::Names { mut entries, .. } = answer else { return None };
         let told = self.name_of(entries.pop()?, &Arc::new(charge)).told?;
         (told.meta.is_ok() || told.meta == Err(Errno::ENOENT)).then_some(told)

@@ -77,7 +77,7 @@ impl RemoteFolder {
             let found = match (number, &answer) {
                 (Some(number), Answer::File { .. }) => {
                     let opened_as = OpenedAs::Name(Arc::clone(self), name.clone());
-                    host.file(number, (answer, charge), opened_as).ok().map(EarlyFile::Open)
+                    host.file(number, answer, charge, opened_as).ok().map(EarlyFile::Open)
                 }
                 (Some(_), _) => None,
                 (None, _) => self.empty_of(answer, charge).map(EarlyFile::Empty),

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use datapump_core::Block;
-use datapump_core::wire::attributes::WireMeta;
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::walk_ahead::number_of_root;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
@@ -70,13 +69,6 @@ pub(in crate::net::folder::remote_host) enum OpenedAs {
 
 /// What a file is, and what its name means. Whether its times, as they were when it was opened, could hide a change.
 type Look = (Meta, Option<Meta>, bool);
-/// A look as it arrives.
-type WireLook<'answer> = (&'answer WireMeta, Option<&'answer WireMeta>, Option<bool>);
-
-fn look_of((meta, named, is_young): WireLook<'_>) -> Look {
-    (from_wire(meta), named.map(from_wire), is_young == Some(true))
-}
-
 /// What was seen of a file behind its blocks, so that it need not be asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
@@ -116,7 +108,8 @@ impl RemoteFolder {
         let file = self.remote_host.number();
         let ask = PeerRequest::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
         let opened_as = OpenedAs::Name(Arc::clone(self), name.to_owned());
-        self.remote_host.file(file, self.remote_host.ask(&ask, path)?, opened_as)
+        let (answer, charge) = self.remote_host.ask(&ask, path)?;
+        self.remote_host.file(file, answer, charge, opened_as)
     }
 }
 
@@ -130,7 +123,7 @@ impl RemoteHost {
                 Ok(RemoteFile::Stream(StreamFile { number, bytes }))
             }
             (number, answer, charge) => {
-                self.file(number, (answer, charge), OpenedAs::Place(place)).map(RemoteFile::Open)
+                self.file(number, answer, charge, OpenedAs::Place(place)).map(RemoteFile::Open)
             }
         }
     }
@@ -138,7 +131,8 @@ impl RemoteHost {
     pub(in crate::net::folder::remote_host) fn file(
         self: &Arc<RemoteHost>,
         number: u64,
-        (answer, _charge): (Answer, Charge),
+        answer: Answer,
+        _charge: Charge,
         opened_as: OpenedAs,
     ) -> Result<OpenFile, Problem> {
         match answer {
@@ -174,8 +168,8 @@ impl RemoteHost {
         path: &Path,
     ) -> Result<OpenFile, Problem> {
         let file = self.number();
-        let answered = self.ask(&PeerRequest::OpenPlace { file, place }, path)?;
-        self.file(file, answered, OpenedAs::Place(place))
+        let (answer, charge) = self.ask(&PeerRequest::OpenPlace { file, place }, path)?;
+        self.file(file, answer, charge, OpenedAs::Place(place))
     }
 }
 
@@ -215,9 +209,8 @@ impl OpenFile {
     }
 
     /// What it was when these bytes were read, and what its name meant.
-    pub(crate) fn handle_look(&self, look: WireLook<'_>, bytes: u64) {
+    pub(crate) fn handle_look(&self, meta: Meta, named: Option<Meta>, is_young: bool, bytes: u64) {
         let at_rest = |meta: Meta| Meta { atime_ns: 0, ..meta };
-        let (meta, named, is_young) = look_of(look);
         let (look, mut looks) = ((at_rest(meta), named.map(at_rest), is_young), self.looks());
         looks.open_bytes = looks.open_bytes.saturating_sub(bytes);
         looks.is_doubtful |= looks.last.as_deref().is_some_and(|last| *last != look);
@@ -231,7 +224,9 @@ impl OpenFile {
             return Ok(look);
         }
         match self.remote_host.ask(&PeerRequest::LookAgain(self.number), path)?.0 {
-            Answer::Meta { meta, named, is_young, .. } => Ok(look_of((&meta, named.as_ref(), is_young))),
+            Answer::Meta { meta, named, is_young, .. } => {
+                Ok((from_wire(&meta), named.as_ref().map(from_wire), is_young == Some(true)))
+            }
             _ => Err(self.remote_host.unexpected()),
         }
     }
@@ -309,7 +304,7 @@ impl RemoteFile {
     }
 
     /// How its block is asked for.
-    pub(crate) fn request(&self, (at, len): (u64, u32), is_sum: bool) -> PeerRequest {
+    pub(crate) fn request(&self, at: u64, len: u32, is_sum: bool) -> PeerRequest {
         let sum = is_sum.then_some(true);
         match self {
             RemoteFile::Open(OpenFile { number, .. }) | RemoteFile::Stream(StreamFile { number, .. }) => {

@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 fn state(budget: &Arc<Budget>, window: u64) -> (AheadState, Arc<Share>) {
     let share = budget.share();
     let charge = share.charge(window as usize, 0).expect("there is room");
-    let mut state = AheadState::new(1, 1000, (window, charge), &share).expect("there is room");
+    let mut state = AheadState::new(1, 1000, window, charge, &share).expect("there is room");
     let looked = Answer::meta(meta(FileKind::Folder, 0));
     come(&mut state, &share, (1, looked)).unwrap_or_else(|_| panic!("it was expected"));
     come(&mut state, &share, (2, folder())).unwrap_or_else(|_| panic!("it was expected"));
