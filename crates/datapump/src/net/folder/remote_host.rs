@@ -6,7 +6,6 @@
 //! Must not know: how blocks are received, what is done with names.
 
 mod ask_together;
-mod look_below;
 mod named_places;
 mod place_looks;
 mod pools;
@@ -22,11 +21,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use datapump_core::wire::attributes::Attribute;
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::peer_request::walk_ahead::{AHEAD, number_of_root};
+use datapump_core::wire::peer_request::walk_ahead::AHEAD;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault, Pool, is_far};
+use datapump_transport::{CancelToken, Channel, NetFault, Pool, is_far};
 
 use crate::end::ArrivedItem;
 use crate::net::folder::convert::from_wire;
@@ -35,6 +34,7 @@ use crate::net::folder::weight;
 use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::report::latency::round_trips::{TripCounter, TripPhase, TripStamp};
+use crate::run::block_host::BlockHost;
 use crate::setup::budget::charged::ChargedValue;
 use crate::setup::budget::{Charge, OverBudget, Share};
 use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
@@ -43,8 +43,7 @@ use place_looks::PlaceLooks;
 pub(crate) use pools::{Pools, PurposePools};
 use read_ahead::ReadAhead;
 pub(crate) use remote_folder::RemoteFolder;
-use remote_folder::opened_early::OpenedEarly;
-pub(crate) use remote_folder::remote_file::{OpenFile, RemoteFile, SmallFile};
+pub(crate) use remote_folder::remote_file::{OpenFile, RemoteFile};
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
 const ANSWERS_MAX: usize = 64;
@@ -158,23 +157,6 @@ impl RemoteHost {
         })
     }
 
-    /// The other side begins to send what a walk of the session's places meets. Where it is too old for that, or this
-    /// side has no room, everything is requested.
-    pub(crate) fn read_ahead(&self, places: usize, wish: AheadRequest) {
-        self.set_places(places);
-        let Some(pool) = &self.ahead_pool else { return };
-        let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX).and_then(|mut channel| {
-            // Where it is refused everything is requested.
-            channel.within(HANDSHAKE_MAX, Channel::receive_reply)?;
-            let was_requested = self.requested.is_some();
-            let wish = if wish.sums && !self.tells_sums() { wish.of_names() } else { wish };
-            ReadAhead::begin(self, channel, places as u32, self.requested.unwrap_or(wish), was_requested)
-        });
-        if let Ok(Some(ahead)) = begun {
-            let _ = self.ahead.set(ahead);
-        }
-    }
-
     /// Whether its places come without a request.
     pub(crate) fn brings_places(&self) -> bool {
         self.ahead().is_some_and(ReadAhead::comes)
@@ -184,29 +166,9 @@ impl RemoteHost {
         self.ahead.get()
     }
 
-    /// Bytes that came without a request, and that nobody wanted.
-    pub(crate) fn dropped_bytes(&self) -> u64 {
-        self.ahead().map_or(0, ReadAhead::dropped_bytes)
-    }
-
-    /// What the connection did over which that comes.
-    pub(crate) fn ahead_stats(&self) -> Option<ConnectionStats> {
-        self.ahead().map(ReadAhead::connection_stats)
-    }
-
     /// What comes under a number without a request: a file's bytes, or not. `None` where it is to be requested.
     fn take_ahead(&self, number: u64, is_block: bool) -> Result<Option<ArrivedItem>, NetFault> {
         self.ahead().map_or(Ok(None), |ahead| ahead.take(self, number, is_block))
-    }
-
-    /// Over a long path: how long was waited for names and what they are, which is the path's time.
-    pub(crate) fn names_waited_ns(&self) -> u64 {
-        self.names_waited().map_or(0, |ns| ns.load(Ordering::Relaxed))
-    }
-
-    /// Its counter, for who shows how far a job is.
-    pub(crate) fn names_waited(&self) -> Option<Arc<AtomicU64>> {
-        self.is_long().then(|| Arc::clone(&self.names_waited_ns))
     }
 
     /// Whether the path is long: what is requested one by one takes its time.
@@ -238,39 +200,10 @@ impl RemoteHost {
         Ok((number, answer, charge))
     }
 
-    /// A connection for the blocks of a lane that can be done without; none where the other side agreed to fewer.
-    pub(crate) fn spare_blocks(&self, is_over: &dyn Fn() -> bool) -> Option<Channel> {
-        self.blocks.dial_spares(Purpose::Blocks, 1);
-        self.blocks.take_spare(is_over)
-    }
-
-    /// A connection for the blocks of one lane.
-    pub(crate) fn blocks(&self) -> Result<Channel, Problem> {
-        self.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))
-    }
-
     /// Something was answered after so long: what is known of a path of which nothing was.
     fn learn_round_trip(&self, elapsed_ns: u64) {
         let (known, relaxed) = (&self.round_trip_ns, Ordering::Relaxed);
         let _ = known.compare_exchange(u64::MAX, elapsed_ns, relaxed, relaxed);
-    }
-
-    /// Whether it tells digests instead of blocks: as old as that is `ReadOn`.
-    pub(crate) fn tells_sums(&self) -> bool {
-        self.knows_read_on
-    }
-
-    /// Whether the path is so long that blocks are requested before they have slots.
-    pub(crate) fn reads_on(&self) -> bool {
-        self.knows_read_on && self.is_long()
-    }
-
-    /// The shortest wait for an answer so far; 0 when nothing was asked.
-    pub(crate) fn round_trip_ns(&self) -> u64 {
-        match self.round_trip_ns.load(Ordering::Relaxed) {
-            u64::MAX => 0,
-            ns => ns,
-        }
     }
 
     /// The session is of no more use.
@@ -390,14 +323,6 @@ impl RemoteHost {
         &self.share
     }
 
-    /// Something besides answers that this side holds for the other.
-    pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, OverBudget> {
-        match self.share.charge(bytes, 0) {
-            Err(_) if self.give_up_ahead() => self.share.charge(bytes, 0),
-            charged => charged,
-        }
-    }
-
     /// Memory is for what is needed now: what was sent without a request is not held any more, and is requested. False
     /// where nothing is sent.
     fn give_up_ahead(&self) -> bool {
@@ -413,15 +338,6 @@ impl RemoteHost {
 
     fn unexpected(&self) -> Problem {
         self.lost(&WireError::Unexpected("another answer than was asked for").into())
-    }
-
-    /// Opens the folder of a place.
-    pub(crate) fn root(
-        self: &Arc<RemoteHost>,
-        place: u32,
-        path: &Path,
-    ) -> Result<Arc<RemoteFolder>, Problem> {
-        self.folder(Some(number_of_root(place)), |folder| PeerRequest::Root { folder, place }, path)
     }
 
     fn folder(

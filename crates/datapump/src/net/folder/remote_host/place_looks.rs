@@ -82,12 +82,4 @@ impl RemoteHost {
             _ => Err(self.unexpected()),
         }
     }
-
-    /// Whether a place is a temporary file that a pump uses or can resume.
-    pub(crate) fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
-        match self.ask(&PeerRequest::Look(place), path)?.0 {
-            Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
-            _ => Ok(false),
-        }
-    }
 }

@@ -1,4 +1,5 @@
-//! A folder of the other side that is open: its names, and what is opened in it. And a link that is asked for alone.
+//! A folder of the other side that is open, as an origin of trees: its names, and what is opened in it. And a link that
+//! is asked for alone.
 //!
 //! Must not know: how requests are sent, what is done with names.
 
@@ -11,7 +12,7 @@ pub(super) mod remote_file;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,14 +24,19 @@ use datapump_engine::Errno;
 use super::read_ahead::{Follow, ReadAhead};
 use super::{ChargedAnswers, RemoteHost, named};
 use crate::net::folder::convert::from_wire;
-use crate::open::held::Attributes;
+use crate::open::held::{Attributes, Held};
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::budget::Charge;
 use crate::target::listed::{ListedEntry, Name};
+use crate::tree::folder::origin::SmallRead;
 use crate::tree::folder::origin::remote_facts::RemoteFacts;
+use crate::tree::folder::origin::source_host::{EarlyFiles, RemoteOrigin, SourceHost};
+use crate::tree::folder::visited::{FolderKey, FolderStep};
+use datapump_core::selection::ListStep;
 use datapump_files::disk::{FileKind, Meta};
 use looked_early::LookedEarly;
 use opened_early::EarlyFile;
+use remote_file::{RemoteFile, SmallFile};
 
 /// A folder that was opened at the other side.
 #[derive(Debug)]
@@ -80,58 +86,6 @@ impl RemoteFolder {
         remote_host.folder(None, |folder| PeerRequest::Root { folder, place }, path)
     }
 
-    /// The first names, which the next listing from the start gives again.
-    pub(crate) fn peek(&self, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
-        let listed = self.list(0, false, path)?;
-        if self.comes_ahead.load(Ordering::Relaxed) {
-            *self.first_names.lock().unwrap_or_else(PoisonError::into_inner) = Some(listed.clone());
-        }
-        Ok(listed)
-    }
-
-    /// Opens a folder in this one.
-    pub(crate) fn enter(&self, name: &Name, path: &Path) -> Result<Arc<RemoteFolder>, Problem> {
-        if let Some(entered) = self.take_entered(&name.name) {
-            return Ok(entered);
-        }
-        let (above, bytes) = (self.number, name.name.as_bytes().to_vec().into());
-        let ask = |folder| PeerRequest::Enter { folder, above, name: bytes };
-        self.remote_host.folder(name.follows().map(|follow| follow.number()), ask, path)
-    }
-
-    /// The next names, and where those behind them begin; none at the end.
-    pub(crate) fn list(
-        &self,
-        cookie: u64,
-        with_attributes: bool,
-        path: &Path,
-    ) -> Result<(Vec<Name>, u64), Problem> {
-        let first = self.first_names.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(first) = first.filter(|_| cookie == 0) {
-            return Ok(first);
-        }
-        let with_attributes = with_attributes.then_some(true);
-        let ask = PeerRequest::List { folder: self.number, cookie, with_attributes };
-        let answers = match self.names_ahead(cookie)? {
-            Some(came) => came,
-            None => self.remote_host.ask_all(&ask, path)?,
-        };
-        let (mut names, mut next) = (Vec::new(), cookie);
-        for answer in answers {
-            let (answer, charge) = answer.into_parts();
-            match answer {
-                Answer::Names { entries, cookie, .. } if entries.iter().all(Entry::is_plain) => {
-                    let charge = Arc::new(charge);
-                    names.extend(entries.into_iter().map(|entry| self.name_of(entry, &charge)));
-                    next = cookie;
-                }
-                Answer::Fault(fault) => return Err(fault.problem(path).on(&self.remote_host.place)),
-                _ => return Err(self.remote_host.unexpected()),
-            }
-        }
-        Ok((names, next))
-    }
-
     /// Names that came before they were requested. Once some did not, all others are requested.
     fn names_ahead(&self, cookie: u64) -> Result<Option<ChargedAnswers>, Problem> {
         let host = &self.remote_host;
@@ -144,35 +98,6 @@ impl RemoteFolder {
             self.comes_ahead.store(false, Ordering::Relaxed);
         }
         Ok(came)
-    }
-
-    /// What the folder is now, and whether its times could hide a name that is made right after this look.
-    pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem> {
-        let ask = PeerRequest::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
-        match self.remote_host.ask(&ask, path)?.0 {
-            Answer::Meta { meta, is_young, .. } => Ok((from_wire(&meta), is_young == Some(true))),
-            _ => Err(self.remote_host.unexpected()),
-        }
-    }
-
-    /// What a name is, links not followed.
-    pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
-        self.look_closely(name, None, path)
-    }
-
-    /// The attributes of a name with which no listing told them; `None` if the other side is too old to tell. A link,
-    /// pipe or device tells them with whatever is said of it.
-    pub(crate) fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
-        if self.remote_host.tells_no_attributes.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let told = self.look_closely(name, Some(true), path)?;
-        let meta = told.meta.map_err(|errno| Problem::system(Operation::LookAt, path, errno.0))?;
-        if meta.kind != FileKind::Regular && told.attributes.is_none() {
-            return Err(Problem::new(Class::Changed, Operation::LookAt, path, "is no file any more"));
-        }
-        self.remote_host.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
-        Ok(told.attributes)
     }
 
     fn look_closely(
@@ -216,26 +141,182 @@ impl RemoteFolder {
     }
 }
 
-impl RemoteHost {
-    /// Device and inode of what a place leads to that is a link and stays one, where both sides are one host.
-    pub(crate) fn link_target_id(&self, place: u32, path: &Path) -> Result<Option<(u64, u64)>, Problem> {
-        if !self.is_here {
-            return Ok(None);
+impl RemoteOrigin for RemoteFolder {
+    fn facts(&self) -> &RemoteFacts {
+        &self.facts
+    }
+
+    fn host(&self) -> Option<&dyn SourceHost> {
+        Some(&*self.remote_host)
+    }
+
+    fn list(&self, cookie: u64, with_attributes: bool, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+        let first = self.first_names.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(first) = first.filter(|_| cookie == 0) {
+            return Ok(first);
         }
-        match self.ask(&PeerRequest::Look(place), path)?.0 {
-            Answer::Meta { named, .. } => Ok(named.map(|named| (named.device, named.inode))),
-            _ => Err(self.unexpected()),
+        let with_attributes = with_attributes.then_some(true);
+        let ask = PeerRequest::List { folder: self.number, cookie, with_attributes };
+        let answers = match self.names_ahead(cookie)? {
+            Some(came) => came,
+            None => self.remote_host.ask_all(&ask, path)?,
+        };
+        let (mut names, mut next) = (Vec::new(), cookie);
+        for answer in answers {
+            let (answer, charge) = answer.into_parts();
+            match answer {
+                Answer::Names { entries, cookie, .. } if entries.iter().all(Entry::is_plain) => {
+                    let charge = Arc::new(charge);
+                    names.extend(entries.into_iter().map(|entry| self.name_of(entry, &charge)));
+                    next = cookie;
+                }
+                Answer::Fault(fault) => return Err(fault.problem(path).on(&self.remote_host.place)),
+                _ => return Err(self.remote_host.unexpected()),
+            }
+        }
+        Ok((names, next))
+    }
+
+    fn peek(&self, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+        let listed = self.list(0, false, path)?;
+        if self.comes_ahead.load(Ordering::Relaxed) {
+            *self.first_names.lock().unwrap_or_else(PoisonError::into_inner) = Some(listed.clone());
+        }
+        Ok(listed)
+    }
+
+    fn enter(&self, name: &Name, path: &Path) -> Result<Arc<dyn RemoteOrigin>, Problem> {
+        if let Some(entered) = self.looked_early().folders.remove(&name.name) {
+            return Ok(entered);
+        }
+        let (above, bytes) = (self.number, name.name.as_bytes().to_vec().into());
+        let ask = |folder| PeerRequest::Enter { folder, above, name: bytes };
+        Ok(self.remote_host.folder(name.follows().map(|follow| follow.number()), ask, path)?)
+    }
+
+    fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem> {
+        let ask = PeerRequest::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
+        match self.remote_host.ask(&ask, path)?.0 {
+            Answer::Meta { meta, is_young, .. } => Ok((from_wire(&meta), is_young == Some(true))),
+            _ => Err(self.remote_host.unexpected()),
         }
     }
 
-    /// The path that stands in such a link; `None` if it is no link any more.
-    pub(crate) fn link_target(
-        self: &Arc<RemoteHost>,
-        place: u32,
+    fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
+        self.look_closely(name, None, path)
+    }
+
+    fn look_at_all(
+        &self,
+        names: Vec<Name>,
+        below: &[ListStep],
+        with_attributes: bool,
+    ) -> Result<Vec<Name>, Problem> {
+        RemoteFolder::look_at_all(self, names, below, with_attributes)
+    }
+
+    fn has_entered(&self, name: &OsStr) -> bool {
+        self.looked_early().folders.contains_key(name)
+    }
+
+    /// The side that asks gives a folder its number, so that what lies in it can be requested before it is known to be
+    /// open: the other side answers in order, and what lies in a folder that could not be opened is a fault, too.
+    fn look_below(
+        &self,
+        way: &mut dyn Iterator<Item = FolderStep>,
+        path: &dyn Fn(FolderKey) -> PathBuf,
+        tell: &mut dyn FnMut(FolderKey, Result<Meta, Problem>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let host = &self.remote_host;
+        let (mut open, mut told) = (vec![self.number], Ok(()));
+        let mut asks = way.map(|step| host.request_of(step, &mut open));
+        host.ask_together(&mut asks, &mut |folder, answer| {
+            let Some(folder) = folder else { return };
+            let look = match answer {
+                Ok((Answer::Folder { meta, .. }, _)) => Ok(from_wire(&meta)),
+                Ok((Answer::Fault(fault), _)) => Err(fault.problem(&path(folder)).on(&host.place)),
+                Ok(_) => Err(host.unexpected()),
+                Err(over) => Err(over.problem(&path(folder))),
+            };
+            if told.is_ok() {
+                told = tell(folder, look);
+            }
+        })?;
+        told
+    }
+
+    fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
+        if self.remote_host.tells_no_attributes.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let told = self.look_closely(name, Some(true), path)?;
+        let meta = told.meta.map_err(|errno| Problem::system(Operation::LookAt, path, errno.0))?;
+        if meta.kind != FileKind::Regular && told.attributes.is_none() {
+            return Err(Problem::new(Class::Changed, Operation::LookAt, path, "is no file any more"));
+        }
+        self.remote_host.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
+        Ok(told.attributes)
+    }
+
+    fn attributes_of_file(self: Arc<RemoteFolder>, name: &OsStr, path: &Path) -> Result<Attributes, Problem> {
+        let mut file = self.open(name, path)?;
+        Ok(std::mem::take(&mut file.attributes))
+    }
+
+    fn open_file(
+        self: Arc<RemoteFolder>,
+        name: &Name,
+        listed: &Meta,
         path: &Path,
-    ) -> Result<Option<OsString>, Problem> {
-        let folder = RemoteFolder::of_link(self, place, path)?;
-        Ok(folder.look_at(path.file_name().unwrap_or_default(), path)?.points_to)
+        small: SmallRead,
+    ) -> Result<(Held, Meta), Problem> {
+        let is_empty = listed.kind == FileKind::Regular && listed.size_bytes == 0 && !self.facts.made_up;
+        if is_empty && let Some((file, meta)) = self.empty_file(name, listed)? {
+            return Ok((Held::There(Arc::new(file)), meta));
+        }
+        // Holes are told only of a file that is opened.
+        let is_small = (1..=u64::from(small.bytes_max)).contains(&listed.size_bytes);
+        let is_whole = small.is_whole || listed.allocated_bytes >= listed.size_bytes;
+        let len_max = if small.any_length { small.bytes_max } else { 0 };
+        if listed.kind == FileKind::Regular && is_small && is_whole {
+            let (follows, name) = (name.follows().cloned(), name.name.clone());
+            let (told, charge) = Default::default();
+            let small = SmallFile { folder: self, name, follows, len_max, told, charge };
+            return Ok((Held::There(Arc::new(RemoteFile::Small(small))), *listed));
+        }
+        let file = self.open(&name.name, path)?;
+        let meta = file.meta;
+        Ok((Held::There(Arc::new(RemoteFile::Open(file))), meta))
+    }
+
+    fn opens_each(&self) -> bool {
+        false
+    }
+
+    fn open_early(
+        self: Arc<RemoteFolder>,
+        files: Vec<(OsString, bool)>,
+    ) -> Result<Box<dyn EarlyFiles>, Problem> {
+        Ok(Box::new(RemoteFolder::open_early(&self, files)?))
+    }
+}
+
+impl RemoteHost {
+    /// The request of a step on a way below an open folder. `open`: the folders that are open on it, by their numbers.
+    fn request_of(&self, step: FolderStep, open: &mut Vec<u64>) -> (Option<FolderKey>, PeerRequest) {
+        match step {
+            FolderStep::Down(key, name) => {
+                let (number, above) = (self.number(), *open.last().expect("the root stays open"));
+                open.push(number);
+                (
+                    Some(key),
+                    PeerRequest::Enter { folder: number, above, name: name.as_bytes().to_vec().into() },
+                )
+            }
+            FolderStep::Up => {
+                (None, PeerRequest::Leave(open.pop().expect("a way goes up where it went down")))
+            }
+        }
     }
 }
 

@@ -1,29 +1,28 @@
-//! The other side of a session as the host that sources lie on, and its folders as origins of trees.
+//! The other side of a session as the host that blocks come from, and that sources lie on.
 //!
 //! Must not know: how requests are sent, what is done with the answers.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use datapump_transport::{CancelToken, Channel, ConnectionStats, NetFault};
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::peer_request::walk_ahead::number_of_root;
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
+use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault};
 
 use super::named_places::PlacesByName;
-use super::{OpenedEarly, RemoteFile, RemoteFolder, RemoteHost, SmallFile, TripCounter};
-use crate::open::held::Attributes;
-use crate::open::held::{Elsewhere, Held};
+use super::read_ahead::ReadAhead;
+use super::{RemoteFolder, RemoteHost, TripCounter};
+use crate::open::held::Elsewhere;
 use crate::problem::Problem;
 use crate::run::block_host::BlockHost;
 use crate::setup::budget::{Charge, OverBudget};
-use crate::target::listed::{ListedEntry, Name};
-use crate::tree::folder::origin::SmallRead;
-use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
-use crate::tree::folder::origin::source_host::{EarlyFiles, NamedPlace, RemoteOrigin, SourceHost};
-use crate::tree::folder::visited::{FolderKey, FolderStep};
-use datapump_core::selection::ListStep;
-use datapump_files::disk::{FileKind, Meta};
+use crate::tree::folder::origin::remote_facts::AheadRequest;
+use crate::tree::folder::origin::source_host::{NamedPlace, RemoteOrigin, SourceHost};
+use datapump_files::disk::Meta;
 
 impl BlockHost for RemoteHost {
     fn place(&self) -> &str {
@@ -39,19 +38,22 @@ impl BlockHost for RemoteHost {
     }
 
     fn round_trip_ns(&self) -> u64 {
-        RemoteHost::round_trip_ns(self)
+        match self.round_trip_ns.load(Ordering::Relaxed) {
+            u64::MAX => 0,
+            ns => ns,
+        }
     }
 
     fn names_waited(&self) -> Option<Arc<AtomicU64>> {
-        RemoteHost::names_waited(self)
+        self.is_long().then(|| Arc::clone(&self.names_waited_ns))
     }
 
     fn tells_sums(&self) -> bool {
-        RemoteHost::tells_sums(self)
+        self.knows_read_on
     }
 
     fn reads_on(&self) -> bool {
-        RemoteHost::reads_on(self)
+        self.knows_read_on && self.is_long()
     }
 
     fn lost(&self, fault: &NetFault) -> Problem {
@@ -59,11 +61,12 @@ impl BlockHost for RemoteHost {
     }
 
     fn blocks(&self) -> Result<Channel, Problem> {
-        RemoteHost::blocks(self)
+        self.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))
     }
 
     fn spare_blocks(&self, is_over: &dyn Fn() -> bool) -> Option<Channel> {
-        RemoteHost::spare_blocks(self, is_over)
+        self.blocks.dial_spares(Purpose::Blocks, 1);
+        self.blocks.take_spare(is_over)
     }
 }
 
@@ -77,23 +80,37 @@ impl SourceHost for RemoteHost {
     }
 
     fn names_waited_ns(&self) -> u64 {
-        RemoteHost::names_waited_ns(self)
+        self.names_waited().map_or(0, |ns| ns.load(Ordering::Relaxed))
     }
 
     fn ahead_stats(&self) -> Option<ConnectionStats> {
-        RemoteHost::ahead_stats(self)
+        self.ahead().map(ReadAhead::connection_stats)
     }
 
     fn dropped_bytes(&self) -> u64 {
-        RemoteHost::dropped_bytes(self)
+        self.ahead().map_or(0, ReadAhead::dropped_bytes)
     }
 
-    fn read_ahead(&self, places: usize, request: AheadRequest) {
-        RemoteHost::read_ahead(self, places, request);
+    fn read_ahead(&self, places: usize, wish: AheadRequest) {
+        self.set_places(places);
+        let Some(pool) = &self.ahead_pool else { return };
+        let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX).and_then(|mut channel| {
+            // Where it is refused everything is requested.
+            channel.within(HANDSHAKE_MAX, Channel::receive_reply)?;
+            let was_requested = self.requested.is_some();
+            let wish = if wish.sums && !self.tells_sums() { wish.of_names() } else { wish };
+            ReadAhead::begin(self, channel, places as u32, self.requested.unwrap_or(wish), was_requested)
+        });
+        if let Ok(Some(ahead)) = begun {
+            let _ = self.ahead.set(ahead);
+        }
     }
 
     fn charge(&self, bytes: usize) -> Result<Charge, OverBudget> {
-        RemoteHost::charge(self, bytes)
+        match self.share.charge(bytes, 0) {
+            Err(_) if self.give_up_ahead() => self.share.charge(bytes, 0),
+            charged => charged,
+        }
     }
 
     fn charge_beside(&self, bytes: usize, besides: usize) -> Result<Charge, OverBudget> {
@@ -105,19 +122,30 @@ impl SourceHost for RemoteHost {
     }
 
     fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
-        RemoteHost::is_partial(self, place, path)
+        match self.ask(&PeerRequest::Look(place), path)?.0 {
+            Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
+            _ => Ok(false),
+        }
     }
 
     fn link_target(self: Arc<RemoteHost>, place: u32, path: &Path) -> Result<Option<OsString>, Problem> {
-        RemoteHost::link_target(&self, place, path)
+        let folder = RemoteFolder::of_link(&self, place, path)?;
+        Ok(folder.look_at(path.file_name().unwrap_or_default(), path)?.points_to)
     }
 
     fn link_target_id(&self, place: u32, path: &Path) -> Result<Option<(u64, u64)>, Problem> {
-        RemoteHost::link_target_id(self, place, path)
+        if !self.is_here {
+            return Ok(None);
+        }
+        match self.ask(&PeerRequest::Look(place), path)?.0 {
+            Answer::Meta { named, .. } => Ok(named.map(|named| (named.device, named.inode))),
+            _ => Err(self.unexpected()),
+        }
     }
 
     fn root(self: Arc<RemoteHost>, place: u32, path: &Path) -> Result<Arc<dyn RemoteOrigin>, Problem> {
-        Ok(RemoteHost::root(&self, place, path)?)
+        let ask = |folder| PeerRequest::Root { folder, place };
+        Ok(self.folder(Some(number_of_root(place)), ask, path)?)
     }
 
     fn named_places(self: Arc<RemoteHost>, places: HashMap<OsString, NamedPlace>) -> Arc<dyn RemoteOrigin> {
@@ -126,105 +154,5 @@ impl SourceHost for RemoteHost {
 
     fn open_place(self: Arc<RemoteHost>, place: u32, path: &Path) -> Result<Arc<dyn Elsewhere>, Problem> {
         Ok(Arc::new(RemoteHost::open_place(&self, place, path)?))
-    }
-}
-
-impl EarlyFiles for OpenedEarly {}
-
-impl RemoteOrigin for RemoteFolder {
-    fn facts(&self) -> &RemoteFacts {
-        &self.facts
-    }
-
-    fn host(&self) -> Option<&dyn SourceHost> {
-        Some(&*self.remote_host)
-    }
-
-    fn list(&self, cookie: u64, with_attributes: bool, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
-        RemoteFolder::list(self, cookie, with_attributes, path)
-    }
-
-    fn peek(&self, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
-        RemoteFolder::peek(self, path)
-    }
-
-    fn enter(&self, name: &Name, path: &Path) -> Result<Arc<dyn RemoteOrigin>, Problem> {
-        Ok(RemoteFolder::enter(self, name, path)?)
-    }
-
-    fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem> {
-        RemoteFolder::look_again(self, path)
-    }
-
-    fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
-        RemoteFolder::look_at(self, name, path)
-    }
-
-    fn look_at_all(
-        &self,
-        names: Vec<Name>,
-        below: &[ListStep],
-        with_attributes: bool,
-    ) -> Result<Vec<Name>, Problem> {
-        RemoteFolder::look_at_all(self, names, below, with_attributes)
-    }
-
-    fn has_entered(&self, name: &OsStr) -> bool {
-        RemoteFolder::has_entered(self, name)
-    }
-
-    fn look_below(
-        &self,
-        way: &mut dyn Iterator<Item = FolderStep>,
-        path: &dyn Fn(FolderKey) -> PathBuf,
-        tell: &mut dyn FnMut(FolderKey, Result<Meta, Problem>) -> Result<(), Problem>,
-    ) -> Result<(), Problem> {
-        self.remote_host.look_below(self, way, path, tell)
-    }
-
-    fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
-        RemoteFolder::attributes_of(self, name, path)
-    }
-
-    fn attributes_of_file(self: Arc<RemoteFolder>, name: &OsStr, path: &Path) -> Result<Attributes, Problem> {
-        let mut file = self.open(name, path)?;
-        Ok(std::mem::take(&mut file.attributes))
-    }
-
-    fn open_file(
-        self: Arc<RemoteFolder>,
-        name: &Name,
-        listed: &Meta,
-        path: &Path,
-        small: SmallRead,
-    ) -> Result<(Held, Meta), Problem> {
-        let is_empty = listed.kind == FileKind::Regular && listed.size_bytes == 0 && !self.facts.made_up;
-        if is_empty && let Some((file, meta)) = self.empty_file(name, listed)? {
-            return Ok((Held::There(Arc::new(file)), meta));
-        }
-        // Holes are told only of a file that is opened.
-        let is_small = (1..=u64::from(small.bytes_max)).contains(&listed.size_bytes);
-        let is_whole = small.is_whole || listed.allocated_bytes >= listed.size_bytes;
-        let len_max = if small.any_length { small.bytes_max } else { 0 };
-        if listed.kind == FileKind::Regular && is_small && is_whole {
-            let (follows, name) = (name.follows().cloned(), name.name.clone());
-            let (told, charge) = Default::default();
-            let small = SmallFile { folder: self, name, follows, len_max, told, charge };
-            return Ok((Held::There(Arc::new(RemoteFile::Small(small))), *listed));
-        }
-        let file = self.open(&name.name, path)?;
-        let meta = file.meta;
-        Ok((Held::There(Arc::new(RemoteFile::Open(file))), meta))
-    }
-
-    fn opens_each(&self) -> bool {
-        false
-    }
-
-    fn open_early(
-        self: Arc<RemoteFolder>,
-        files: Vec<(OsString, bool)>,
-    ) -> Result<Box<dyn EarlyFiles>, Problem> {
-        Ok(Box::new(RemoteFolder::open_early(&self, files)?))
     }
 }

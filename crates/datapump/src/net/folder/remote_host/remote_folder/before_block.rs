@@ -2,10 +2,12 @@
 //!
 //! Must not know: connections, names.
 
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use datapump_core::Block;
 use datapump_core::wire::attributes::Attribute;
+use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 use datapump_core::wire::{WireError, decode};
 use datapump_transport::NetFault;
@@ -13,13 +15,15 @@ use datapump_transport::NetFault;
 use datapump_files::disk::Meta;
 use datapump_files::identity::id;
 
-use super::remote_file::{RemoteFile, SmallFile};
+use super::remote_file::{OpenFile, RemoteFile, SmallFile, StreamFile};
 use crate::end::{ArrivedItem, BeforeBlock, RemoteBlocks, RemoteKind, Trouble};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{LONG_BYTES, named};
 use crate::net::folder::weight;
 use crate::problem::Operation;
+use crate::run::block_host::BlockHost;
 use crate::setup::budget::Charge;
+use crate::tree::folder::origin::source_host::SourceHost;
 
 /// Attributes of a small file that its slot outweighs.
 const UNCHARGED_BYTES: usize = 4 << 10;
@@ -34,11 +38,31 @@ impl RemoteBlocks for RemoteFile {
     }
 
     fn request(&self, at: u64, len: u32, is_sum: bool) -> PeerRequest {
-        RemoteFile::request(self, at, len, is_sum)
+        let sum = is_sum.then_some(true);
+        match self {
+            RemoteFile::Open(OpenFile { number, .. }) | RemoteFile::Stream(StreamFile { number, .. }) => {
+                PeerRequest::Read { file: *number, at: FileSize(at), len, sum }
+            }
+            RemoteFile::Small(file) => PeerRequest::Fetch {
+                above: file.folder.number,
+                name: file.name.as_bytes().to_vec().into(),
+                len,
+                sum,
+                len_max: Some(file.len_max).filter(|most| *most > 0 && !is_sum),
+            },
+        }
     }
 
     fn request_looked(&self, block: Block, is_sum: bool) -> Option<PeerRequest> {
-        RemoteFile::request_looked(self, block, is_sum)
+        let RemoteFile::Open(open) = self else { return None };
+        if !(open.remote_host.reads_on() || open.remote_host.knows_read_on && open.is_all_in(block)) {
+            return None;
+        }
+        let Block { at, len, .. } = block;
+        open.expect_look(len.into());
+        let (file, sum) = (open.number, is_sum.then_some(true));
+        let (at, block_len, len) = (FileSize(at), len, FileSize(len.into()));
+        Some(PeerRequest::ReadOn { file, at, len, block_len, sum })
     }
 
     fn number(&self) -> Option<u64> {
@@ -55,7 +79,9 @@ impl RemoteBlocks for RemoteFile {
     }
 
     fn doubt_looks(&self) {
-        RemoteFile::doubt_looks(self);
+        if let RemoteFile::Open(file) = self {
+            file.looks().is_doubtful = true;
+        }
     }
 
     fn read(&self, body: &[u8]) -> Result<Answer, WireError> {
@@ -100,11 +126,21 @@ impl RemoteBlocks for RemoteFile {
     }
 
     fn take_ahead(&self, at: u64, len: u32) -> Result<Option<ArrivedItem>, NetFault> {
-        RemoteFile::take_ahead(self, at, len)
+        let (host, follows) = match self {
+            RemoteFile::Open(file) if at == 0 && file.meta.size_bytes == u64::from(len) => {
+                (&file.remote_host, &file.follows)
+            }
+            RemoteFile::Small(file) => (&file.folder.remote_host, &file.follows),
+            RemoteFile::Open(_) | RemoteFile::Stream(_) => return Ok(None),
+        };
+        follows.as_ref().map_or(Ok(None), |follows| host.take_ahead(follows.number(), true))
     }
 
     fn once_more(self: Arc<RemoteFile>) -> Arc<dyn RemoteBlocks> {
-        RemoteFile::once_more(&self)
+        let RemoteFile::Small(file) = &*self else { return self };
+        let (folder, name) = (Arc::clone(&file.folder), file.name.clone());
+        let (told, charge) = Default::default();
+        Arc::new(RemoteFile::Small(SmallFile { folder, name, follows: None, len_max: 0, told, charge }))
     }
 }
 

@@ -31,11 +31,19 @@ impl Elsewhere for RemoteFile {
     }
 
     fn told(&self) -> Option<(&Meta, &Attributes)> {
-        RemoteFile::told(self)
+        match self {
+            RemoteFile::Open(file) => Some((&file.meta, &file.attributes)),
+            RemoteFile::Small(file) => file.told.get().map(|(meta, attributes)| (meta, attributes)),
+            RemoteFile::Stream(_) => None,
+        }
     }
 
     fn ranges(&self, meta: &Meta, ignore_holes: bool) -> ByteRanges {
-        RemoteFile::ranges(self, meta, ignore_holes)
+        match self {
+            RemoteFile::Open(OpenFile { ranges: Some(ranges), .. }) if !ignore_holes => ranges.clone(),
+            RemoteFile::Small(_) if meta.size_bytes == 0 => Vec::new(),
+            _ => vec![(0, meta.size_bytes)],
+        }
     }
 
     /// A small one was looked at there before and after it was read, and read again where that left it unverified: its

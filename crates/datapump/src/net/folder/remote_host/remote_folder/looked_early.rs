@@ -29,7 +29,7 @@ const STEP_BYTES: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub(super) struct LookedEarly {
     told: HashMap<OsString, Box<ListedEntry>>,
-    folders: HashMap<OsString, Arc<RemoteFolder>>,
+    pub(super) folders: HashMap<OsString, Arc<RemoteFolder>>,
 }
 
 /// The purpose of a request.
@@ -142,7 +142,7 @@ impl RemoteFolder {
         (told.meta.is_ok() || told.meta == Err(Errno::ENOENT)).then_some(told)
     }
 
-    fn looked_early(&self) -> MutexGuard<'_, LookedEarly> {
+    pub(super) fn looked_early(&self) -> MutexGuard<'_, LookedEarly> {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -154,15 +154,5 @@ impl RemoteFolder {
                 name.told = looked.told.remove(&name.name);
             }
         }
-    }
-
-    /// Whether the folder of this name was opened early.
-    pub(crate) fn has_entered(&self, name: &OsStr) -> bool {
-        self.looked_early().folders.contains_key(name)
-    }
-
-    /// A folder that was opened early.
-    pub(super) fn take_entered(&self, name: &OsStr) -> Option<Arc<RemoteFolder>> {
-        self.looked_early().folders.remove(name)
     }
 }

@@ -20,6 +20,7 @@ use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
 use crate::target::listed::Name;
+use crate::tree::folder::origin::source_host::EarlyFiles;
 use datapump_files::disk::Meta;
 
 /// What an older version says to a request for an empty file.
@@ -41,6 +42,8 @@ pub(crate) struct OpenedEarly {
     folder: Arc<RemoteFolder>,
     names: Vec<OsString>,
 }
+
+impl EarlyFiles for OpenedEarly {}
 
 impl Drop for OpenedEarly {
     fn drop(&mut self) {

@@ -8,19 +8,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use datapump_core::Block;
-use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::walk_ahead::number_of_root;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_files::disk::Meta;
-use datapump_transport::NetFault;
 
 use super::RemoteFolder;
-use crate::end::ArrivedItem;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::read_ahead::Follow;
 use crate::net::folder::remote_host::{RemoteHost, named};
 use crate::open::held::Attributes;
 use crate::problem::Problem;
+use crate::run::block_host::BlockHost;
 use crate::setup::budget::Charge;
 use crate::target::listed::Coming;
 
@@ -76,7 +74,7 @@ pub(crate) struct Looks {
     open_bytes: u64,
     last: Option<Box<Look>>,
     /// Two looks told different things, or blocks come with no look behind them.
-    is_doubtful: bool,
+    pub(super) is_doubtful: bool,
 }
 
 impl Looks {
@@ -188,13 +186,13 @@ impl OpenFile {
     }
 
     /// Whether all that it holds is in this block.
-    fn is_all_in(&self, Block { at, len, .. }: Block) -> bool {
+    pub(super) fn is_all_in(&self, Block { at, len, .. }: Block) -> bool {
         let end = at + u64::from(len);
         let is_in = |ranges: &[(u64, u64)]| ranges.iter().all(|range| at <= range.0 && range.1 <= end);
         (at == 0 && end == self.meta.size_bytes) || self.ranges.as_deref().is_some_and(is_in)
     }
 
-    fn looks(&self) -> MutexGuard<'_, Looks> {
+    pub(super) fn looks(&self) -> MutexGuard<'_, Looks> {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -235,88 +233,5 @@ impl OpenFile {
 impl Drop for OpenFile {
     fn drop(&mut self) {
         self.remote_host.give_back(PeerRequest::Close(self.number));
-    }
-}
-
-impl RemoteFile {
-    /// Blocks come that are not followed by a look.
-    pub(crate) fn doubt_looks(&self) {
-        if let RemoteFile::Open(file) = self {
-            file.looks().is_doubtful = true;
-        }
-    }
-
-    /// What it is, as far as is known.
-    pub(crate) fn told(&self) -> Option<(&Meta, &Attributes)> {
-        match self {
-            RemoteFile::Open(file) => Some((&file.meta, &file.attributes)),
-            RemoteFile::Small(file) => file.told.get().map(|(meta, attributes)| (meta, attributes)),
-            RemoteFile::Stream(_) => None,
-        }
-    }
-
-    /// The same file, to be read by requests alone.
-    pub(crate) fn once_more(self: &Arc<RemoteFile>) -> Arc<RemoteFile> {
-        match &**self {
-            RemoteFile::Small(file) => {
-                let (folder, name) = (Arc::clone(&file.folder), file.name.clone());
-                let (told, charge) = Default::default();
-                let (follows, len_max) = (None, 0);
-                Arc::new(RemoteFile::Small(SmallFile { folder, name, follows, len_max, told, charge }))
-            }
-            RemoteFile::Open(_) | RemoteFile::Stream(_) => Arc::clone(self),
-        }
-    }
-
-    /// The ranges that hold data.
-    pub(crate) fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Vec<(u64, u64)> {
-        match self {
-            RemoteFile::Open(OpenFile { ranges: Some(ranges), .. }) if !ignore_holes => ranges.clone(),
-            RemoteFile::Small(_) if meta.size_bytes == 0 => Vec::new(),
-            _ => vec![(0, meta.size_bytes)],
-        }
-    }
-
-    /// All of it in one block, where that comes without a request. `None` where it is to be requested.
-    pub(crate) fn take_ahead(&self, at: u64, len: u32) -> Result<Option<ArrivedItem>, NetFault> {
-        let (host, follows) = match self {
-            RemoteFile::Open(file) if at == 0 && file.meta.size_bytes == u64::from(len) => {
-                (&file.remote_host, &file.follows)
-            }
-            RemoteFile::Small(file) => (&file.folder.remote_host, &file.follows),
-            RemoteFile::Open(_) | RemoteFile::Stream(_) => return Ok(None),
-        };
-        follows.as_ref().map_or(Ok(None), |follows| host.take_ahead(follows.number(), true))
-    }
-
-    /// How a block is requested so that its file is looked at behind it, which spares a round trip: over a long path, and
-    /// everywhere where it is all that the file holds.
-    pub(crate) fn request_looked(&self, block: Block, is_sum: bool) -> Option<PeerRequest> {
-        let RemoteFile::Open(open) = self else { return None };
-        if !(open.remote_host.reads_on() || open.remote_host.knows_read_on && open.is_all_in(block)) {
-            return None;
-        }
-        let Block { at, len, .. } = block;
-        open.expect_look(len.into());
-        let (file, sum) = (open.number, is_sum.then_some(true));
-        let (at, block_len, len) = (FileSize(at), len, FileSize(len.into()));
-        Some(PeerRequest::ReadOn { file, at, len, block_len, sum })
-    }
-
-    /// How its block is asked for.
-    pub(crate) fn request(&self, at: u64, len: u32, is_sum: bool) -> PeerRequest {
-        let sum = is_sum.then_some(true);
-        match self {
-            RemoteFile::Open(OpenFile { number, .. }) | RemoteFile::Stream(StreamFile { number, .. }) => {
-                PeerRequest::Read { file: *number, at: FileSize(at), len, sum }
-            }
-            RemoteFile::Small(file) => PeerRequest::Fetch {
-                above: file.folder.number,
-                name: file.name.as_bytes().to_vec().into(),
-                len,
-                sum,
-                len_max: Some(file.len_max).filter(|most| *most > 0 && !is_sum),
-            },
-        }
     }
 }
