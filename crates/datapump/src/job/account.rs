@@ -183,7 +183,7 @@ impl Account<'_> {
             reads_the_web: self.shared.settings.reads_the_web,
             in_kernel: *in_kernel,
             // To wait for answers about names is something.
-            did_something: self.tally.files > 0
+            did_something: self.tally.done.files > 0
                 || self.sum(|counts| counts.bytes) > 0
                 || self.answers_ns() > 0,
         }
@@ -203,32 +203,10 @@ impl Account<'_> {
         self.shared.settings.meters.map(of)
     }
 
-    /// What was done to names, and left, besides copying files.
-    fn names(&self) -> Report {
-        Report {
-            files_before: self.tally.files_before,
-            skipped: self.tally.skipped,
-            deleted: self.tally.deleted,
-            hard_links: self.tally.hard_links,
-            specials: self.tally.specials,
-            backups: self.tally.backups,
-            sources_removed: self.tally.sources_removed,
-            bytes_before: self.tally.bytes_before,
-            files_unchanged: self.tally.files_unchanged,
-            files_newer: self.tally.files_newer,
-            files_existing: self.tally.files_existing,
-            links: self.tally.links,
-            links_unchanged: self.tally.links_unchanged,
-            adjusted: self.tally.adjusted,
-            folders_made: self.tally.folders_made,
-            ..Report::default()
-        }
-    }
-
     /// The report, all but the exit status.
     pub(crate) fn into_report(self) -> Report {
         let (limited_by, limited_detail) = self.verdict();
-        let (measured, names) = (self.measured(), self.names());
+        let measured = self.measured();
         let elapsed_ns = self.elapsed_ns();
         let done = || self.lanes.iter().map(|lane| lane.done_ns.saturating_sub(self.start_ns));
         let shape = self.shared.settings.shape;
@@ -237,17 +215,14 @@ impl Account<'_> {
             version: version(),
             exit_status: 0,
             targets: self.shared.settings.targets.clone(),
-            bytes: self.tally.bytes,
             bytes_moved: self.sum(|counts| counts.bytes),
             bytes_moved_twice: self.tally.doubt_bytes.min(self.sum(|counts| counts.bytes))
                 + self.connection_stats().again_bytes,
-            bytes_resumed: self.tally.resumed_bytes,
-            files: self.tally.files,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,
             first_done_ns: done().min().unwrap_or(elapsed_ns),
             last_done_ns: done().max().unwrap_or(elapsed_ns),
-            synced_ns: (self.syncs && self.tally.files > 0).then_some(elapsed_ns),
+            synced_ns: (self.syncs && self.tally.done.files > 0).then_some(elapsed_ns),
             requests: self.sum(|counts| counts.sink_requests),
             partial_returns: self.sum(|counts| counts.source_partial + counts.sink_partial),
             engine: self.lanes.first().map(|lane| lane.engine.clone()).unwrap_or_default(),
@@ -268,10 +243,7 @@ impl Account<'_> {
             round_trips: self.shared.remote_host.as_ref().map(|host| round_trips(host.trips())),
             bytes_dropped: self.shared.remote_host.as_ref().map_or(0, |host| host.dropped_bytes()),
             bill: None,
-            direct: self.tally.direct,
-            reflink: self.tally.reflink,
-            blake3: self.tally.blake3,
-            ..names
+            ..self.tally.done
         };
         let bill = measured.map(|measured| Bill::of(BillHost::Local, &measured, report.moved()));
         Report { bill, ..report }

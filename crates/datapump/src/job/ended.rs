@@ -79,7 +79,8 @@ impl Job {
             why: String::new(),
         };
         let reflink = AskedAndGot { got: "never".into(), ..asked(self.options.tuning.reflink) };
-        Tally { direct: asked(self.options.tuning.direct), reflink, ..Tally::default() }
+        let done = Report { direct: asked(self.options.tuning.direct), reflink, ..Report::default() };
+        Tally { done, ..Tally::default() }
     }
 
     /// The report of a job that was run.
@@ -115,7 +116,7 @@ impl Job {
     /// What a copy that was cut leaves at its target. Where files that stand there are left alone, those count.
     fn cut_leaves(&self, tally: &Tally, shared: &Shared<'_>, status: Status) -> Option<CutLeaves> {
         let is_cut = shared.settings.writes && matches!(status, Status::Interrupted | Status::Lost);
-        let makes_files = tally.files > 0 && self.target.local_path().is_some();
+        let makes_files = tally.done.files > 0 && self.target.local_path().is_some();
         let files = if shared.trees.flags.leaves_some() { CutLeaves::Resumable } else { CutLeaves::Files };
         is_cut.then(|| if makes_files { tally.cut_leaves.max(files) } else { tally.cut_leaves })
     }
@@ -147,7 +148,7 @@ impl Job {
         if shared.settings.has_trees || shared.settings.names_wanted > 0 {
             shared.plan.is_exhausted()
         } else {
-            (tally.files + tally.files_left + tally.skipped) as usize >= shared.settings.files_wanted
+            (tally.done.files + tally.files_left + tally.done.skipped) as usize >= shared.settings.files_wanted
         }
     }
 
@@ -173,7 +174,7 @@ impl Job {
         }
         let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
         let is_partial = (self.sources.len() > 1 || shared.settings.has_trees)
-            && tally.files + tally.files_left + tally.files_unchanged > 0;
+            && tally.done.files + tally.files_left + tally.done.files_unchanged > 0;
         if failed_whole {
             Status::Failed
         } else if problems.is_empty() {

@@ -290,7 +290,7 @@ impl SourceRemoval<'_> {
     fn remove(&self, (folder, name): (&File, &OsStr), meta: &Meta, path: &Path) -> Result<(), Problem> {
         let removed = names::remove(folder, name, false);
         removed.map_err(|errno| Problem::system(Operation::Remove, path, errno.0))?;
-        self.shared.ledger.tally().sources_removed += 1;
+        self.shared.ledger.tally().done.sources_removed += 1;
         self.shared.trees.links.name_is_gone(meta);
         let is_told = self.shared.settings.tells_changes();
         let change = is_told.then(|| Box::new(removed_from_source(path.to_path_buf(), meta.kind)));

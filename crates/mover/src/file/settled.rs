@@ -16,11 +16,11 @@ pub fn done(owner: &dyn FileOwner<'_>, task: &Task) {
     let blake3 = root.map(|root| root.to_hex().to_string());
     let mut tally = owner.ledger.tally();
     if task.owned.tree.is_some_and(|tree| tree.is_other_name) {
-        tally.hard_links += 1;
+        tally.done.hard_links += 1;
     } else {
-        (tally.files, tally.bytes) = (tally.files + 1, tally.bytes + bytes);
+        (tally.done.files, tally.done.bytes) = (tally.done.files + 1, tally.done.bytes + bytes);
     }
-    tally.blake3.clone_from(&blake3);
+    tally.done.blake3.clone_from(&blake3);
     drop(tally);
     owner.ledger.watch.file_done();
     if is_told {

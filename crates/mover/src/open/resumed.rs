@@ -91,7 +91,7 @@ pub fn go_on(
     *ranges = earlier.missing(ranges);
     let resumed_bytes = all_bytes - total(ranges);
     let mut tally = run.ledger.tally();
-    tally.resumed_bytes += resumed_bytes;
+    tally.done.bytes_resumed += resumed_bytes;
     tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
     drop(tally);
     if run.settings.has_trees {

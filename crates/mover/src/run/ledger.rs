@@ -11,7 +11,7 @@ use datapump_core::verdict::Waits;
 use datapump_engine::{Errno, Handle};
 
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem, shown_path};
-use crate::report::AskedAndGot;
+use crate::report::Report;
 use crate::report::change::Change;
 use crate::report::cut_leaves::CutLeaves;
 use crate::report::event::Event;
@@ -41,39 +41,11 @@ pub struct Tally {
     pub files_grown: u64,
     /// Problems with names that no walk copied, because they changed or vanished: what others have too much is removed.
     pub walked_again: u64,
-    pub files: u64,
-    pub bytes: u64,
     /// Files that the user named and that nothing was to be done about.
     pub files_left: u64,
-    /// Files that stay as they are at the target.
-    pub files_unchanged: u64,
-    /// Those of them that are newer than the source, and those that stay whatever they are.
-    pub files_newer: u64,
-    pub files_existing: u64,
-    /// Symbolic links that were made, and those that stay as they are at the target.
-    pub links: u64,
-    pub links_unchanged: u64,
-    /// Names that stood at the target and got other attributes, and folders that were made.
-    pub adjusted: u64,
-    pub folders_made: u64,
-    /// Files that an earlier run committed, and their bytes.
-    pub files_before: u64,
-    pub bytes_before: u64,
-    /// Names that were left out for what they are.
-    pub skipped: u64,
-    /// Names that were removed, because the source does not have them.
-    pub deleted: u64,
-    /// Names that were made hard links, and pipes and devices that were made.
-    pub hard_links: u64,
-    pub specials: u64,
-    /// Backups of what stood at the target, and names that were removed from the source.
-    pub backups: u64,
-    pub sources_removed: u64,
-    pub direct: AskedAndGot,
-    pub reflink: AskedAndGot,
-    pub blake3: Option<String>,
-    /// Bytes of earlier runs that count, and of those that came and do not.
-    pub resumed_bytes: u64,
+    /// What was done to files and names, and left, as it is reported.
+    pub done: Report,
+    /// Bytes of earlier runs that arrived and do not count.
     pub doubt_bytes: u64,
     /// Devices of sources and targets.
     pub source_devices: BTreeSet<u64>,
@@ -212,13 +184,13 @@ impl Ledger<'_> {
 
     /// Something is left out for what it is: reported and counted.
     pub fn leave_out(&self, words: &str) {
-        self.tally().skipped += 1;
+        self.tally().done.skipped += 1;
         self.warn(words.into());
     }
 
     /// A socket has no content: nobody expects a copy. The first is reported, unless `--quiet` is set, and all are counted.
     pub fn leave_out_socket(&self, path: &Path) {
-        self.tally().skipped += 1;
+        self.tally().done.skipped += 1;
         if self.is_first_of("sockets") {
             let words = "is a socket: it has no content and is left out, as is each further one";
             self.notice(format!("'{}' {words}", shown_path(path)));
@@ -351,21 +323,21 @@ impl Ledger<'_> {
             (false, false) => "none",
         };
         let mut tally = self.tally();
-        if (tally.direct.got.as_str(), tally.direct.why.as_str()) != (got, why) {
-            (tally.direct.got, tally.direct.why) = (got.into(), why.into());
+        if (tally.done.direct.got.as_str(), tally.done.direct.why.as_str()) != (got, why) {
+            (tally.done.direct.got, tally.done.direct.why) = (got.into(), why.into());
         }
     }
 
     pub fn note_reflink(&self, got: &str, why: &str) {
         let mut tally = self.tally();
-        (tally.reflink.got, tally.reflink.why) = (got.into(), why.into());
+        (tally.done.reflink.got, tally.done.reflink.why) = (got.into(), why.into());
     }
 
     /// An earlier run of the same command committed a file.
     pub fn committed_before(&self, bytes: u64) {
         let mut tally = self.tally();
-        tally.files_before += 1;
-        tally.bytes_before += bytes;
+        tally.done.files_before += 1;
+        tally.done.bytes_before += bytes;
         drop(tally);
         self.watch.add_present(1, bytes);
     }
@@ -373,12 +345,12 @@ impl Ledger<'_> {
     /// A file that stays is not as the source: it is newer, or nothing that exists is touched.
     pub fn count_kept(&self, is_newer: bool) {
         let mut tally = self.tally();
-        if is_newer { tally.files_newer += 1 } else { tally.files_existing += 1 }
+        if is_newer { tally.done.files_newer += 1 } else { tally.done.files_existing += 1 }
     }
 
     /// A file of a tree stays as it is at the target.
     pub fn unchanged(&self, bytes: u64) {
-        self.tally().files_unchanged += 1;
+        self.tally().done.files_unchanged += 1;
         self.watch.add_present(1, bytes);
     }
 }

@@ -372,7 +372,7 @@ impl<'run> DeletePass<'run> {
     }
 
     pub(super) fn count_deleted(&self) {
-        self.shared.ledger.tally().deleted += 1;
+        self.shared.ledger.tally().done.deleted += 1;
         self.shared.ledger.watch.has_deleted();
     }
 

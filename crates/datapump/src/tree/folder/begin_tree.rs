@@ -413,7 +413,7 @@ fn make_plainly(
 ) -> Result<Made, Problem> {
     let (_, folder) = root_under(&parent, name, path)?;
     made::check_root(&parent, &folder, path)?;
-    shared.ledger.tally().folders_made += 1;
+    shared.ledger.tally().done.folders_made += 1;
     Ok((parent, folder, None))
 }
 
@@ -461,7 +461,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     let rename = || if is_named { Ok(()) } else { parent.rename_new(&temporary, name) };
     match synced.and_then(|()| rename()) {
         Ok(()) => {
-            shared.ledger.tally().folders_made += 1;
+            shared.ledger.tally().done.folders_made += 1;
             Ok(Some((parent_folder, folder, journal)))
         }
         Err(errno) => {

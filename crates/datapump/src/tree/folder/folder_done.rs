@@ -39,7 +39,7 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
             return shared.trees.trees_done().push(done);
         };
         if is_empty_for_lack_of_room(shared, &done) {
-            shared.ledger.tally().folders_made -= 1;
+            shared.ledger.tally().done.folders_made -= 1;
             shared.ledger.leave_missing(0);
             done.root.fail();
             done = parent;
@@ -100,7 +100,7 @@ fn holds_plan(shared: &Shared<'_>) -> bool {
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
     let differed = put_attributes(shared, directory)?;
-    shared.ledger.tally().adjusted += u64::from(differed);
+    shared.ledger.tally().done.adjusted += u64::from(differed);
     Ok(())
 }
 

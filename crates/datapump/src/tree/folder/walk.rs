@@ -359,7 +359,7 @@ fn target_of(
     if fresh && !cursor.directory.claim(&side.meta, &name.name) {
         return Err(datapump_files::commit::taken(&path));
     }
-    shared.ledger.tally().folders_made += u64::from(fresh);
+    shared.ledger.tally().done.folders_made += u64::from(fresh);
     shared.ledger.tell(change);
     Ok(Some((Some(side), fresh)))
 }

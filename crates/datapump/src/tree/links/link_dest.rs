@@ -30,7 +30,7 @@ pub(crate) fn link_unchanged(
     let Some((_, held, there)) = unchanged(shared, entry, (name, meta))? else { return Ok(None) };
     if let Some(target) = entry.directory.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
         match link_into(shared, entry, &held, &target.file()?.0) {
-            Ok(is_new) => shared.ledger.tally().hard_links += u64::from(is_new),
+            Ok(is_new) => shared.ledger.tally().done.hard_links += u64::from(is_new),
             // Another file system, or too many names: it is copied.
             Err(Errno::EMLINK) => return Ok(None),
             Err(errno) if names::is_unlinkable(errno) => {

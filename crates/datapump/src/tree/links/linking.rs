@@ -162,7 +162,7 @@ fn link_to_same(shared: &Shared<'_>, entry: &TreeEntry, same: &Copied) -> Result
     {
         journal.know(&linked);
     }
-    shared.ledger.tally().hard_links += 1;
+    shared.ledger.tally().done.hard_links += 1;
     Ok(())
 }
 
@@ -256,7 +256,7 @@ fn linked(
         Ok(false) => {}
         Ok(true) => {
             list_again(shared, there, meta, &from);
-            shared.ledger.tally().hard_links += 1;
+            shared.ledger.tally().done.hard_links += 1;
             shared.ledger.tell(change);
         }
         Err(errno) => return Ok(Err(errno)),

@@ -309,7 +309,7 @@ fn tell(
     ((target, below), backup): ((&Path, &Path), &OsStr),
     kind: FileKind,
 ) {
-    shared.ledger.tally().backups += 1;
+    shared.ledger.tally().done.backups += 1;
     if shared.settings.tells_changes() {
         let all = shared.settings.options.backup.as_ref().and_then(|backup| backup.folder.as_deref());
         let folder = target.join(all.unwrap_or(Path::new(""))).join(below);

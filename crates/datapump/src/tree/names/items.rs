@@ -129,7 +129,7 @@ fn leave(shared: &Shared<'_>, item: &Item, at: &PathAt, action: NameAction) {
             if let (Ok(Folder::Os(folder)), Some(name)) = (at.folder(), at.name()) {
                 shared.trees.memory.note_right(folder, name);
             }
-            shared.ledger.tally().files_unchanged += 1;
+            shared.ledger.tally().done.files_unchanged += 1;
             if matches!(reason, LeaveReason::Exists | LeaveReason::Newer) {
                 shared.ledger.count_kept(shared.trees.flags.newer_by_ns().is_some());
             }

@@ -50,7 +50,7 @@ pub(crate) fn make(
 
 fn count_made(shared: &Shared<'_>, kind: FileKind) {
     let mut tally = shared.ledger.tally();
-    let count = if kind == FileKind::Symlink { &mut tally.links } else { &mut tally.specials };
+    let count = if kind == FileKind::Symlink { &mut tally.done.links } else { &mut tally.done.specials };
     *count += u64::from(shared.settings.writes);
 }
 

@@ -77,7 +77,7 @@ fn count(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
             shared.skip_named(root, meta);
         }
         FileKind::Regular => shared.ledger.unchanged(meta.size_bytes),
-        FileKind::Symlink => shared.ledger.tally().links_unchanged += 1,
+        FileKind::Symlink => shared.ledger.tally().done.links_unchanged += 1,
         _ => {}
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn adjust(
     }
     // What was not kept whole is told as that.
     if set_attributes(shared, (entry, name), meta, there)? {
-        shared.ledger.tally().adjusted += 1;
+        shared.ledger.tally().done.adjusted += 1;
         shared.ledger.tell(change);
     }
     stays(shared, entry, (meta, there))
