@@ -23,14 +23,11 @@ pub fn copy(by: &mut Performer<'_>, source: &Source, sink: &Sink, request: Reque
 /// What its completion means for the block.
 pub fn copied(by: &mut Performer<'_>, request: Request, result: Result<u32, Errno>) -> Settled {
     let result = by.completed(request, result, || unreachable!("files have no O_NONBLOCK"));
+    let is_unable = |errno| UNABLE.contains(&errno) || KernelCall::CopyFileRange.is_refused_by(errno);
     match result {
         Err(errno) if request.done == 0 && is_unable(errno) => Settled::Unable,
         result => settled(result, request.block.len - request.done),
     }
-}
-
-fn is_unable(errno: Errno) -> bool {
-    UNABLE.contains(&errno) || KernelCall::CopyFileRange.is_refused_by(errno)
 }
 
 fn op(source: &Source, sink: &Sink, request: Request) -> Op {

@@ -70,15 +70,7 @@ impl FileHash {
 
     /// Adds a block; its offset must be a multiple of 1 KiB, and so must its length unless it ends the file.
     pub fn add(&self, block: Block, bytes: &[u8]) {
-        let mut rest = &bytes[..block.len as usize];
-        for part in subtrees(block.at, u64::from(block.len), GROUP_BYTES) {
-            let (bytes, behind) = rest.split_at(part.bytes as usize);
-            rest = behind;
-            let (chaining, only_part) = hashed(part, bytes);
-            let mut state = self.0.lock().expect("no panic while hashing");
-            state.only_part = only_part.or(state.only_part);
-            state.insert(part, chaining);
-        }
+        self.insert(BlockHash::of(block, bytes));
     }
 
     /// Adds a block that was hashed before.

@@ -5,10 +5,7 @@
 
 use datapump_core::verdict::Waits;
 use datapump_core::{Block, Extent, PumpSide, Request, Settled, Transfer};
-use datapump_engine::{
-    Completion, CpuStage, Engine, EngineKind, Errno, Op, Slot, WAIT_MAX,
-    meter::{Within, within},
-};
+use datapump_engine::{Completion, CpuStage, Engine, EngineKind, Errno, Op, Slot, WAIT_MAX, meter::within};
 use datapump_transport::{ConnectionStats, Digest, NetFault};
 
 use super::receive_lane::{Came, ReceiveLane, TakenAhead};
@@ -141,7 +138,7 @@ impl<'run> Performer<'run> {
     }
 
     /// One request at a time costs less than a queue for small files (50,000 files: 1.06 s, by linked ring entries 1.79).
-    fn perform_inline(&mut self, slot: u32, op: Op, transfer: Transfer) -> Result<u32, Errno> {
+    pub(super) fn perform_inline(&mut self, slot: u32, op: Op, transfer: Transfer) -> Result<u32, Errno> {
         let _stage = within(stage_of(transfer));
         let start_ns = self.now_ns();
         let completion = self.engine.post_inline(slot, op);
@@ -198,22 +195,11 @@ impl<'run> Performer<'run> {
         }
     }
 
-    /// A request that completed is performed once more, by a call of this thread.
-    #[cold]
-    pub(super) fn perform_again(&mut self, request: Request, op: Op) -> Result<u32, Errno> {
-        self.perform_inline(request.slot, op, request.transfer)
-    }
-
     /// Hands posted requests to the system: before this thread does something else for a while.
     pub fn submit(&mut self) {
         let _stage = self.posted.take().map(within);
         // An error of the engine is reported by its next wait.
         let _ = self.engine.submit();
-    }
-
-    /// For a call that hands over what was posted, and waits.
-    fn handing_over(&mut self) -> Option<Within> {
-        self.is_metered.then(|| within(self.posted.take().unwrap_or(CpuStage::Waiting)))
     }
 
     /// A request that the engine has completed, without waiting.
@@ -239,10 +225,8 @@ impl<'run> Performer<'run> {
     /// Whether the next block is to be received now. While full blocks wait for the sink the thread takes what has
     /// come already, as opening and hashing it is work; but it waits for the sink, not for more to come.
     pub fn may_receive(&mut self, side: PumpSide) -> bool {
-        match &mut self.connection {
-            Connection::Receive(lane) => lane.is_waiting() && (side == PumpSide::Source || lane.has_come()),
-            Connection::None | Connection::Send(_) => false,
-        }
+        let Connection::Receive(lane) = &mut self.connection else { return false };
+        lane.is_waiting() && (side == PumpSide::Source || lane.has_come())
     }
 
     /// Waits for the next block, while the sink's device works on. The time is the source's, which is the network and
@@ -278,7 +262,8 @@ impl<'run> Performer<'run> {
     /// Waits for a completion of the engine; how long it did.
     pub fn wait(&mut self, side: PumpSide) -> Result<u64, Errno> {
         let start_ns = self.now_ns();
-        let stage = self.handing_over();
+        // The call hands over what was posted, and waits.
+        let stage = self.is_metered.then(|| within(self.posted.take().unwrap_or(CpuStage::Waiting)));
         let waited = self.engine.wait(WAIT_MAX);
         drop(stage);
         let waited_ns = self.now_ns() - start_ns;
@@ -374,26 +359,18 @@ impl<'run> Performer<'run> {
         is_sum: bool,
     ) -> Result<bool, NetFault> {
         let now_ns = self.clock.now_ns();
-        match &mut self.connection {
-            Connection::Receive(lane) => lane.announce(extent, file, block_len, is_sum, now_ns),
-            Connection::None | Connection::Send(_) => Ok(false),
-        }
+        let Connection::Receive(lane) = &mut self.connection else { return Ok(false) };
+        lane.announce(extent, file, block_len, is_sum, now_ns)
     }
 
     /// Requests that were under way at another host at most.
     pub fn depth(&self) -> u32 {
-        match &self.connection {
-            Connection::Receive(lane) => lane.depth(),
-            Connection::None | Connection::Send(_) => 0,
-        }
+        if let Connection::Receive(lane) = &self.connection { lane.depth() } else { 0 }
     }
 
     /// Requests that fill the path to another host, as far as is known.
     pub fn path_depth(&self) -> u32 {
-        match &self.connection {
-            Connection::Receive(lane) => lane.path_depth(),
-            Connection::None | Connection::Send(_) => 0,
-        }
+        if let Connection::Receive(lane) = &self.connection { lane.path_depth() } else { 0 }
     }
 
     /// Blocks go to another host.

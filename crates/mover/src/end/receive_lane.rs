@@ -94,20 +94,18 @@ pub(super) enum TakenAhead {
 
 impl ReceiveLane {
     pub fn new(channel: Channel, is_hashed: bool, trips: Arc<TripCounter>) -> ReceiveLane {
-        let (requested, window) = (RequestTurns::default(), PathWindow::default());
-        let (posted, announced, depth, unsent, again_bytes) = (0, 0, 0, 0, 0);
         ReceiveLane {
             channel,
             is_hashed,
-            requested,
-            posted,
-            announced,
+            requested: RequestTurns::default(),
+            posted: 0,
+            announced: 0,
             announces: false,
-            depth,
-            window,
+            depth: 0,
+            window: PathWindow::default(),
             trips,
-            unsent,
-            again_bytes,
+            unsent: 0,
+            again_bytes: 0,
         }
     }
 

@@ -104,7 +104,9 @@ impl Sink {
         let result = by.completed(request, result, || self.op(twin, request));
         // Behind the size that it tells, which may be 0, FUSE gives nothing to a queue, and its daemon's bytes to a call.
         let result = match (self, result) {
-            (Sink::Compare(_), Ok(0)) => by.perform_again(request, self.op(twin, request)),
+            (Sink::Compare(_), Ok(0)) => {
+                by.perform_inline(request.slot, self.op(twin, request), request.transfer)
+            }
             _ => result,
         };
         let Request { block, done, .. } = request;

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::SourceCheck;
 use datapump_core::verdict::Phase;
 use datapump_engine::{Errno, Handle};
 
@@ -21,30 +20,6 @@ use crate::run::owner::FileOwner;
 use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, open_cached};
 use datapump_files::holes::mapped;
 use datapump_files::identity::{self, OpenSource, SourceChange, changed, id, tick};
-
-/// Whether the source is unchanged since its attributes were taken from its open handle, or has to be read again. A
-/// problem of class `changed` when it was deleted, replaced, appended to, truncated or rewritten.
-pub fn check_unchanged(
-    run: &MoverRun<'_>,
-    original: &Original,
-    target_is_kept: bool,
-) -> Result<SourceCheck, Problem> {
-    match find_change(&run.settings.platform.disk, original)? {
-        None => Ok(SourceCheck::Unchanged),
-        Some(SourceChange::Unverified(what)) => {
-            note(run, original, what);
-            Ok(SourceCheck::Unverified)
-        }
-        Some(SourceChange::Grew(words) | SourceChange::Other(words)) => {
-            Err(changed(&original.path, &words, target_is_kept))
-        }
-    }
-}
-
-/// Tells why the source is read again.
-pub fn note(run: &MoverRun<'_>, original: &Original, what: &str) {
-    run.ledger.note(|| format!("'{}' {what}: it is read again and compared", shown_path(&original.path)));
-}
 
 /// What happened to it since, if something did.
 pub fn find_change(disk: &Disk, original: &Original) -> Result<Option<SourceChange>, Problem> {

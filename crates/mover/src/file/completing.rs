@@ -10,7 +10,7 @@ use datapump_core::SourceCheck;
 use datapump_engine::{Errno, Handle};
 
 use crate::end::Sink;
-use crate::file::changed::{check_unchanged, find_change, note};
+use crate::file::changed::find_change;
 use crate::file::completing::closing::{has_plain_disk, is_rehearsal};
 use crate::file::growth;
 use crate::file::task::{Finish, Task};
@@ -33,39 +33,30 @@ use datapump_files::holes::sizes;
 use datapump_files::identity::{SourceChange, changed};
 use datapump_files::resume::Journal;
 
-fn source_stood_still(run: &MoverRun<'_>, task: &Task) -> Result<SourceCheck, Problem> {
-    match &task.original {
-        Some(original) if original.watched => {
-            let check = check_unchanged(run, original, task.target_is_kept())?;
-            // Pieces are only measured.
-            Ok(if run.settings.pieces.is_some() { SourceCheck::Unchanged } else { check })
-        }
-        _ => Ok(SourceCheck::Unchanged),
-    }
-}
-
-/// A file that only grew is kept as it was when it was opened, and told: a log is never quiet.
-fn source_is_whole_or_longer(
+/// Whether a source that is watched is what it was when its copy began, or has to be read again. A file that only grew is
+/// kept as it was when it was opened, and reported: a log is never quiet.
+fn check_watched(
     owner: &dyn FileOwner<'_>,
     task: &Task,
-    staged: &StagedFile,
+    original: &Original,
 ) -> Result<SourceCheck, Problem> {
-    let watched = task.original.as_ref().filter(|original| original.watched);
-    let Some(original) = watched else { return Ok(SourceCheck::Unchanged) };
-    match find_change(&owner.settings.platform.disk, original)? {
-        None => Ok(SourceCheck::Unchanged),
+    let staged = if let Finish::Commit(staged) = &task.finish { Some(staged) } else { None };
+    let is_measured = owner.settings.pieces.is_some() || (staged.is_some() && is_rehearsal(owner));
+    match (find_change(&owner.settings.platform.disk, original)?, staged) {
+        (None, _) => Ok(SourceCheck::Unchanged),
         // Only a part of it is written, to be measured.
-        Some(SourceChange::Unverified(_)) if is_rehearsal(owner) || owner.settings.pieces.is_some() => {
-            Ok(SourceCheck::Unchanged)
-        }
-        Some(SourceChange::Unverified(what)) => {
-            note(owner, original, what);
+        (Some(SourceChange::Unverified(_)), _) if is_measured => Ok(SourceCheck::Unchanged),
+        (Some(SourceChange::Unverified(what)), _) => {
+            let path = shown_path(&original.path);
+            owner.ledger.note(|| format!("'{path}' {what}: it is read again and compared"));
             Ok(SourceCheck::Unverified)
         }
-        Some(SourceChange::Grew(words)) => {
+        (Some(SourceChange::Grew(words)), Some(staged)) => {
             growth::accept(owner, task, original, staged, &words).map(|()| SourceCheck::Unchanged)
         }
-        Some(SourceChange::Other(words)) => Err(changed(&original.path, &words, task.target_is_kept())),
+        (Some(SourceChange::Grew(words) | SourceChange::Other(words)), _) => {
+            Err(changed(&original.path, &words, task.target_is_kept()))
+        }
     }
 }
 
@@ -77,11 +68,12 @@ fn staged(task: &Task) -> &StagedFile {
 
 /// Looks whether the source is what it was, and, of a comparison, whether the other file ends where it does.
 pub fn check_source(owner: &dyn FileOwner<'_>, task: &Task) -> Result<SourceCheck, Problem> {
-    match &task.finish {
-        Finish::Commit(staged) => source_is_whole_or_longer(owner, task, staged),
-        Finish::Located => Err(locate::is_same_by_now(task)),
-        _ => source_stood_still(owner, task).and_then(|check| nothing_is_behind(task).map(|()| check)),
+    if matches!(task.finish, Finish::Located) {
+        return Err(locate::is_same_by_now(task));
     }
+    let watched = task.original.as_ref().filter(|original| original.watched);
+    let check = watched.map_or(Ok(SourceCheck::Unchanged), |it| check_watched(owner, task, it))?;
+    nothing_is_behind(task).map(|()| check)
 }
 
 /// Closes the journal and gives the file its length.

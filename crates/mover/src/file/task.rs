@@ -91,6 +91,25 @@ pub struct Parts {
     pub goal: FileGoal,
 }
 
+impl Parts {
+    /// The parts of a further pass, and of what has no attributes: nothing is made of it when the last block has landed.
+    pub fn bare(number: u32, names: (PathBuf, PathBuf), source: Source, sink: Sink, finish: Finish) -> Parts {
+        Parts {
+            number,
+            names,
+            source,
+            sink,
+            original: None,
+            finish,
+            hash: None,
+            verify: false,
+            ranges: None,
+            owned: Owned::default(),
+            goal: FileGoal::NOTHING,
+        }
+    }
+}
+
 impl Task {
     /// A task with nothing landed.
     pub fn new(parts: Parts) -> Task {

@@ -10,11 +10,10 @@ pub mod locate;
 
 use std::sync::Arc;
 
-use datapump_core::{BlockRoute, FileGoal, PassesCompared};
+use datapump_core::{BlockRoute, PassesCompared};
 
 use crate::end::hash::FileHash;
 use crate::end::{FileEnd, Sink, Source};
-use crate::file::owned::Owned;
 use crate::file::task::{Finish, Parts, Task};
 use crate::open::direct::direct;
 use crate::problem::{Class, Operation, Problem, shown_path};
@@ -92,18 +91,11 @@ fn put_up(
     finish: Finish,
     ranges: VerifyRanges,
 ) -> Option<Arc<Task>> {
+    let names = (written.source_name.clone(), written.target_name.clone());
     let task = Arc::new(Task::new(Parts {
-        number: owner.next_number(),
-        names: (written.source_name.clone(), written.target_name.clone()),
-        source,
-        sink,
-        original: None,
-        finish,
         hash: Some(FileHash::marked()),
-        verify: false,
         ranges: Some(ranges.clone()),
-        owned: Owned::default(),
-        goal: FileGoal::NOTHING,
+        ..Parts::bare(owner.next_number(), names, source, sink, finish)
     }));
     owner.begin(&task);
     let bytes = ranges.iter().map(|(start, end)| end - start).sum();

@@ -69,18 +69,12 @@ impl Original {
 
     /// Whether its times told all when it was opened: any change since would show in them.
     pub fn was_settled(&self) -> bool {
-        match &self.held {
-            Held::Here(_) => !self.look.is_young,
-            Held::There(file) => file.was_settled(),
-        }
+        self.held.elsewhere().map_or(!self.look.is_young, |file| file.was_settled())
     }
 
     /// Whether it can be read a second time, to be compared with what was copied.
     pub fn is_readable_again(&self) -> bool {
-        match &self.held {
-            Held::Here(_) => true,
-            Held::There(file) => file.is_readable_again(),
-        }
+        self.held.elsewhere().is_none_or(|file| file.is_readable_again())
     }
 
     /// The source as it was known to have the copied content last.
@@ -200,18 +194,12 @@ pub fn rewritten() -> SourceChange {
 impl Held {
     /// What was told of a file of another system.
     pub fn told(&self) -> Option<(&Meta, &Attributes)> {
-        match self {
-            Held::Here(_) => None,
-            Held::There(file) => file.told(),
-        }
+        self.elsewhere().and_then(|file| file.told())
     }
 
     /// Whether it has a mode, and a time of change that is known.
     pub fn has_mode_and_time(&self) -> (bool, bool) {
-        match self {
-            Held::Here(_) => (true, true),
-            Held::There(file) => file.has_mode_and_time(),
-        }
+        self.elsewhere().map_or((true, true), |file| file.has_mode_and_time())
     }
 
     /// The file that this host's system cannot open.

@@ -215,11 +215,7 @@ impl Watch {
 
     fn limited_by(&self) -> LimitedBy {
         let told = *self.told.lock().expect("no panic while it is set");
-        told.or_else(|| self.limit_of_writer()).unwrap_or_default()
-    }
-
-    fn limit_of_writer(&self) -> Option<LimitedBy> {
-        Some(self.limit_and_why()?.0)
+        told.or_else(|| Some(self.limit_and_why()?.0)).unwrap_or_default()
     }
 
     fn limit_and_why(&self) -> Option<(LimitedBy, Why)> {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use datapump_core::{BlockRoute, FileGoal};
+use datapump_core::BlockRoute;
 
 use crate::end::Source;
 use crate::file::settled;
@@ -20,18 +20,12 @@ pub fn locate(owner: &dyn FileOwner<'_>, task: &Arc<Task>, at: u64) -> bool {
         return true;
     }
     let ranges = vec![block_at(task, at, owner.settings.shape.request_bytes.into())];
+    let names = (task.source_name.clone(), task.target_name.clone());
+    let source = Source::RemoteHost(Arc::clone(file).once_more());
     let pass = Arc::new(Task::new(Parts {
-        number: owner.next_number(),
-        names: (task.source_name.clone(), task.target_name.clone()),
-        source: Source::RemoteHost(Arc::clone(file).once_more()),
-        sink: task.sink.clone(),
-        original: None,
-        finish: Finish::Located,
-        hash: None,
-        verify: false,
         ranges: Some(ranges.clone()),
         owned: owner.owned_again(task),
-        goal: FileGoal::NOTHING,
+        ..Parts::bare(owner.next_number(), names, source, task.sink.clone(), Finish::Located)
     }));
     owner.begin(&pass);
     owner.plan().enqueue(pass, Some(ranges), BlockRoute::Slots);

@@ -32,19 +32,6 @@ pub struct HeldStripe {
     pub(super) attributes: Attributes,
 }
 
-impl HeldStripe {
-    /// How much of it is in the page cache, as far as the system tells.
-    pub fn cached_fraction(&self) -> Option<f64> {
-        let cached = |(handle, meta): (&Arc<Handle>, &Meta)| match (meta.kind, meta.size_bytes) {
-            (FileKind::Regular, 0) => Some(0.0),
-            (FileKind::Regular, bytes) => Some(handle.cached_fraction(bytes)? * bytes as f64),
-            _ => None,
-        };
-        let bytes = self.handles.iter().zip(&self.source.metas).map(cached).sum::<Option<f64>>()?;
-        Some(bytes / self.source.bytes.max(1) as f64)
-    }
-}
-
 impl Elsewhere for HeldStripe {
     fn bytes_from(self: Arc<HeldStripe>) -> BytesFrom {
         let paths = self.source.members.paths.iter().cloned();
@@ -58,7 +45,13 @@ impl Elsewhere for HeldStripe {
     }
 
     fn cached_fraction(&self) -> Option<f64> {
-        HeldStripe::cached_fraction(self)
+        let cached = |(handle, meta): (&Arc<Handle>, &Meta)| match (meta.kind, meta.size_bytes) {
+            (FileKind::Regular, 0) => Some(0.0),
+            (FileKind::Regular, bytes) => Some(handle.cached_fraction(bytes)? * bytes as f64),
+            _ => None,
+        };
+        let bytes = self.handles.iter().zip(&self.source.metas).map(cached).sum::<Option<f64>>()?;
+        Some(bytes / self.source.bytes.max(1) as f64)
     }
 
     fn told(&self) -> Option<(&Meta, &Attributes)> {

@@ -26,8 +26,8 @@ impl Options {
     /// Options for another host, without those that have their default. A version that does not know one of them
     /// refuses it: it would copy otherwise than was asked.
     pub fn to_wire(&self) -> String {
-        let defaults = Options::default().fields();
-        let changed = self.fields().into_iter().filter(|(name, value)| defaults.get(name) != Some(value));
+        let defaults = fields_of(&Options::default());
+        let changed = fields_of(self).into_iter().filter(|(name, value)| defaults.get(name) != Some(value));
         told_bytes::json(Value::Object(changed.collect()))
     }
 
@@ -51,10 +51,6 @@ impl Options {
             ..sent.take_group::<Ungrouped>()?.into()
         };
         sent.check_all_taken().map(|()| options)
-    }
-
-    fn fields(&self) -> Map<String, Value> {
-        fields_of(self)
     }
 }
 
@@ -130,7 +126,7 @@ mod tests {
 
     #[test]
     fn options_have_the_names_on_the_wire_that_they_always_had() {
-        let fields = Options::default().fields();
+        let fields = fields_of(&Options::default());
         assert_eq!(
             fields.keys().map(String::as_str).collect::<Vec<_>>(),
             NAMES.split(' ').collect::<Vec<_>>()
