@@ -24,7 +24,7 @@ use crate::report::Report;
 use crate::report::version;
 use crate::run::gate::LaneRange;
 use crate::setup::defaults::Reads;
-use crate::setup::options::{Choice, MeasuringOptions, NetworkOptions, Options};
+use crate::setup::options::{Choice, Options};
 use datapump_files::disk::boot;
 
 /// How long the other side may take to tell what it counted: one that cannot send what was requested takes long.
@@ -122,19 +122,10 @@ impl RemoteCopy {
         let mut facts = PathFacts { local: host_settings(&version(), None), ..PathFacts::default() };
         self.target = Place::null();
         self.retry_for = Some(Duration::ZERO);
-        self.options = Options {
-            measuring: MeasuringOptions {
-                far_null_bytes: Some(path_probe::BYTES_MAX),
-                asks_host: true,
-                ..self.options.measuring
-            },
-            network: NetworkOptions {
-                // What comes without a request would be part of the transfer.
-                read_ahead: Choice::Never,
-                ..self.options.network
-            },
-            ..self.options
-        };
+        self.options.measuring.far_null_bytes = Some(path_probe::BYTES_MAX);
+        self.options.measuring.asks_host = true;
+        // What comes without a request would be part of the transfer.
+        self.options.network.read_ahead = Choice::Never;
         let looked = self.way().and_then(|(_, remote)| self.looked(&remote, &mut facts, events));
         (facts, looked.err())
     }

@@ -39,7 +39,7 @@ use crate::net::folder::remote_host::{PeerFacts, PurposePools, RemoteHost};
 use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::datagram_session;
-use crate::net::server::limits::{Limits, bounded_by_server, left_out};
+use crate::net::server::limits::{bounded_by_server, left_out};
 use crate::net::server::served_connection::ServedEnd;
 use crate::net::server::server_state::ServerState;
 use crate::place::{Fill, Place, Remote};
@@ -258,7 +258,8 @@ fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>
     }
     let connections = begin.connections.clamp(1, state.options.connections_max);
     let asked = options.clone();
-    let options = bounded_by_server(options, Limits::of(state, connections));
+    let is_own = matches!(state.root, ServedRoot::User(_));
+    let options = bounded_by_server(options, &state.options, is_own, connections);
     let left_out = left_out(&asked, &options);
     if options.network.unhashed && !state.options.unhashed {
         return Err(refused(

@@ -12,7 +12,7 @@ use super::{is_name_of, patterns};
 use crate::net::client::remote_copy::{LastSession, RemoteCopy};
 use crate::place::{Place, Remote};
 use crate::run::gate::LaneRange;
-use crate::setup::options::{Choice, Options, SelectionOptions};
+use crate::setup::options::{Choice, Options};
 use crate::tree::names::backup;
 
 /// Rules longer than this are not told for a percentage.
@@ -50,39 +50,28 @@ impl RemoteCopy {
         let (lanes_at_first, lanes_max) = lane_range.map(|it| (it.at_first, it.most)).unzip();
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
         let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
+        let given = &self.options;
         let options = match way {
-            Direction::Push => {
-                let target_is_name = self.options.place.target_is_name || is_name;
-                let options = self.options.clone().with(|it| {
-                    it.place.target_is_name = target_is_name;
-                    it.limits.lanes_at_first = lanes_at_first;
-                    it.limits.lanes_max = lanes_max;
-                });
-                options.to_wire()
-            }
-            Direction::Pull => self
-                .counted()
-                .unwrap_or_default()
-                .with(|it| {
-                    it.tuning.request_bytes = self.options.tuning.request_bytes;
-                    it.tuning.uncached = self.options.tuning.uncached;
-                    it.tuning.source_depth = self.options.tuning.source_depth;
-                    it.network.unhashed = self.options.network.unhashed;
-                    it.links.follow = self.options.links.follow;
-                    it.reporting.bill = self.options.reporting.bill;
-                    it.network.sockets = self.options.network.sockets.clone();
-                    it.measuring.far_null_bytes = self.options.measuring.far_null_bytes;
-                    it.limits.lanes_at_first = lanes_at_first;
-                    it.limits.lanes_max = lanes_max;
-                })
-                .to_wire(),
+            Direction::Push => given.clone().with(|it| it.place.target_is_name |= is_name),
+            Direction::Pull => self.counted().unwrap_or_default().with(|it| {
+                it.tuning.request_bytes = given.tuning.request_bytes;
+                it.tuning.uncached = given.tuning.uncached;
+                it.tuning.source_depth = given.tuning.source_depth;
+                it.network.unhashed = given.network.unhashed;
+                it.links.follow = given.links.follow;
+                it.reporting.bill = given.reporting.bill;
+                it.network.sockets = given.network.sockets.clone();
+                it.measuring.far_null_bytes = given.measuring.far_null_bytes;
+            }),
         };
+        let options =
+            options.with(|it| (it.limits.lanes_at_first, it.limits.lanes_max) = (lanes_at_first, lanes_max));
         let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
         let sources = self.sources.iter().map(path).collect();
         Begin {
             sources,
             target,
-            options,
+            options: options.to_wire(),
             connections: self.lanes(),
             tells_files: Some(self.tells_files),
             asks_host: self.options.measuring.asks_host.then_some(true),
@@ -101,16 +90,11 @@ impl RemoteCopy {
     /// What decides which of the other side's names count as all there is, where somebody watches.
     fn counted(&self) -> Option<Options> {
         let given = &self.options;
-        let mut counted = Options {
-            selection: SelectionOptions {
-                rules: given.selection.rules.clone(),
-                one_file_system: given.selection.one_file_system,
-                min_size_bytes: given.selection.min_size_bytes,
-                max_size_bytes: given.selection.max_size_bytes,
-                ..SelectionOptions::default()
-            },
-            ..Options::default()
-        };
+        let mut counted = Options::default();
+        counted.selection.rules.clone_from(&given.selection.rules);
+        counted.selection.one_file_system = given.selection.one_file_system;
+        counted.selection.min_size_bytes = given.selection.min_size_bytes;
+        counted.selection.max_size_bytes = given.selection.max_size_bytes;
         counted.attributes.keep.links = given.attributes.keep.links;
         let is_asked = self.watch.is_shown() && !self.compares;
         (is_asked && counted.to_wire().len() <= COUNTED_BYTES_MAX).then_some(counted)
