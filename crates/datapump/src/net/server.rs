@@ -71,7 +71,7 @@ pub struct Server {
     pub(crate) ticket: Ticket,
     pub(crate) state: Arc<ServerState>,
     /// Connections that came another way.
-    connection_stats: Mutex<Vec<Socket>>,
+    carried: Mutex<Vec<Socket>>,
     /// Wakes the accepting when there is an end to it, or when one was carried.
     woken: UnixStream,
 }
@@ -128,14 +128,7 @@ impl Server {
             shared_reads: listener.is_some().then(|| SharedReads::new(Platform::real().clock)),
         };
         let config = called_config(&maker);
-        Ok(Server {
-            listener,
-            config,
-            ticket,
-            state: Arc::new(state),
-            connection_stats: Mutex::default(),
-            woken,
-        })
+        Ok(Server { listener, config, ticket, state: Arc::new(state), carried: Mutex::default(), woken })
     }
 
     /// Where it listens.
@@ -181,7 +174,8 @@ impl Server {
             for handshake in waiting.advance(&ready) {
                 self.greet(scope, handshake);
             }
-            self.take_carried(&mut waiting);
+            let carried = std::mem::take(&mut *self.carried());
+            carried.into_iter().for_each(|socket| self.admit(&mut waiting, Caller::OWN, socket));
             if has_called {
                 self.take_callers(&mut waiting);
             }
@@ -191,7 +185,7 @@ impl Server {
 
     fn is_over(&self, waiting: &Waiting) -> bool {
         // In this order: who is carried waits, greets, and becomes a session.
-        let is_awaited = !self.connection_stats().is_empty() || waiting.has_speakers();
+        let is_awaited = !self.carried().is_empty() || waiting.has_speakers();
         self.state.is_over(is_awaited)
     }
 
@@ -226,19 +220,13 @@ impl Server {
         }
     }
 
-    /// Takes those that come another way.
-    fn take_carried(&self, waiting: &mut Waiting) {
-        let connection_stats = std::mem::take(&mut *self.connection_stats());
-        connection_stats.into_iter().for_each(|socket| self.admit(waiting, Caller::OWN, socket));
-    }
-
-    fn connection_stats(&self) -> MutexGuard<'_, Vec<Socket>> {
-        self.connection_stats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn carried(&self) -> MutexGuard<'_, Vec<Socket>> {
+        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection that comes another way: it is let in as those that call.
     pub(crate) fn carry(&self, socket: Socket) {
-        self.connection_stats().push(socket);
+        self.carried().push(socket);
         self.state.wake();
     }
 

@@ -13,7 +13,6 @@ use datapump_transport::NetFault;
 use crate::problem::{Class, Operation};
 use crate::run::cause::cause_words;
 use datapump_files::disk::{AttributeHolder, Meta};
-use datapump_files::holes::mapped;
 
 pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
     wire::WireMeta {
@@ -89,11 +88,15 @@ pub(crate) fn fault(operation: Operation, errno: Errno) -> Fault {
     }
 }
 
+/// The same, where no error number says why.
+pub(crate) fn fault_in_words(operation: Operation, words: String, class: Option<Class>) -> Fault {
+    let class = class.map(|class| class.name().into());
+    Fault { operation: operation.words().into(), errno: None, words: Some(words), class }
+}
+
 /// A source was changed while it was read.
-pub(crate) fn stored_to() -> Fault {
-    let words = format!("{}; copy again when the source is quiet", mapped::STORED_TO);
-    let class = Some(Class::Changed.name().into());
-    Fault { operation: Operation::Read.words().into(), errno: None, words: Some(words), class }
+pub(crate) fn changed(what: &str, class: Option<Class>) -> Fault {
+    fault_in_words(Operation::Read, format!("{what}; copy again when the source is quiet"), class)
 }
 
 /// What it holds behind its size would be cut.
@@ -107,8 +110,7 @@ pub(crate) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<()
     let words = format!(
         "holds more than the {bytes} bytes that its file system tells; copy it on its own host first"
     );
-    let class = Some(Class::Io.name().into());
-    Err(Fault { operation: Operation::Read.words().into(), errno: None, words: Some(words), class })
+    Err(fault_in_words(Operation::Read, words, Some(Class::Io)))
 }
 
 /// Takes one answer after the other; an error is one of the connection.

@@ -111,11 +111,8 @@ impl GivenFile {
     /// once a further change would show. A file whose name another one has by now counts as long as it is unchanged
     /// itself: it was copied before it was replaced. One whose name is gone has vanished.
     pub(crate) fn check(&self, block: &[u8], stop: &AtomicBool) -> Still {
-        match self.settle(block, stop) {
-            Ok(still) => still,
-            // It is gone, or cannot be read any more.
-            Err(_) => Still::Changed,
-        }
+        // Else it is gone, or cannot be read any more.
+        self.settle(block, stop).unwrap_or(Still::Changed)
     }
 
     fn settle(&self, block: &[u8], stop: &AtomicBool) -> Outcome<Still> {

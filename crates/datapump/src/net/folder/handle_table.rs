@@ -23,7 +23,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use self::open_places::{KeptFile, KeptFiles};
-use crate::net::folder::convert::{Tell, attributes_of, fault, refuse_more, to_wire};
+use crate::net::folder::convert::{Tell, attributes_of, fault, fault_in_words, refuse_more, to_wire};
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::listing::{self, fitting};
@@ -197,18 +197,9 @@ impl HandleTable {
         self.folders().get(&number).cloned().ok_or_else(|| fault(Operation::Open, EBADF))
     }
 
-    /// An open file, or what stands for one.
+    /// An open file, or what stands for one. A place that was closed meanwhile is opened again: it is the file that was
+    /// reported, whatever its name leads to by now.
     pub(crate) fn file(&self, number: u64) -> ShelfOutcome<Taken> {
-        match self.files().get(number) {
-            Some(KeptFile::Open(taken, _)) => return Ok(taken.clone()),
-            Some(KeptFile::Closed(_)) => {}
-            None => return Err(fault(Operation::Read, EBADF)),
-        }
-        self.opened_again(number)
-    }
-
-    /// A place that was closed meanwhile. It is the file that was told of, whatever its name leads to by now.
-    fn opened_again(&self, number: u64) -> ShelfOutcome<Taken> {
         let (place, meta, magic, look) = match self.files().get(number) {
             Some(KeptFile::Closed(closed)) => (closed.place, closed.meta, closed.magic, closed.look),
             Some(KeptFile::Open(taken, _)) => return Ok(taken.clone()),
@@ -287,12 +278,8 @@ impl HandleTable {
     }
 
     fn charge(&self, bytes: usize, files: u64) -> ShelfOutcome<Charge> {
-        self.share.charge(bytes, files).map_err(|over| Fault {
-            operation: Operation::Open.words().into(),
-            errno: None,
-            words: Some(over.words().into()),
-            class: Some(Class::Refused.name().into()),
-        })
+        let charged = self.share.charge(bytes, files);
+        charged.map_err(|over| fault_in_words(Operation::Open, over.words().into(), Some(Class::Refused)))
     }
 
     fn keep_folder(&self, number: u64, side: Arc<FolderSide>) -> ShelfOutcome<Answer> {
@@ -466,12 +453,7 @@ fn plain(name: &[u8]) -> ShelfOutcome<&OsStr> {
 
 /// What this side would tell its own user, without the path: the other side knows it.
 fn problem(problem: Problem) -> Fault {
-    Fault {
-        operation: problem.operation.words().into(),
-        errno: None,
-        words: Some(problem.message),
-        class: Some(problem.class.name().into()),
-    }
+    fault_in_words(problem.operation, problem.message, Some(problem.class))
 }
 
 fn regular(handle: &Handle, stop: &AtomicBool) -> ShelfOutcome<Meta> {
@@ -480,12 +462,7 @@ fn regular(handle: &Handle, stop: &AtomicBool) -> ShelfOutcome<Meta> {
         FileKind::Regular => {
             mapped::believed(handle, meta, stop).map_err(|errno| fault(Operation::LookAt, errno))
         }
-        _ => Err(Fault {
-            operation: Operation::Open.words().into(),
-            errno: None,
-            words: Some("is no file any more".into()),
-            class: None,
-        }),
+        _ => Err(fault_in_words(Operation::Open, "is no file any more".into(), None)),
     }
 }
 

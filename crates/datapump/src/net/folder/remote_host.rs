@@ -159,16 +159,12 @@ impl RemoteHost {
 
     /// Whether its places come without a request.
     pub(crate) fn brings_places(&self) -> bool {
-        self.ahead().is_some_and(ReadAhead::comes)
-    }
-
-    fn ahead(&self) -> Option<&ReadAhead> {
-        self.ahead.get()
+        self.ahead.get().is_some_and(ReadAhead::comes)
     }
 
     /// What comes under a number without a request: a file's bytes, or not. `None` where it is to be requested.
     fn take_ahead(&self, number: u64, is_block: bool) -> Result<Option<ArrivedItem>, NetFault> {
-        self.ahead().map_or(Ok(None), |ahead| ahead.take(self, number, is_block))
+        self.ahead.get().map_or(Ok(None), |ahead| ahead.take(self, number, is_block))
     }
 
     /// Whether the path is long: what is requested one by one takes its time.
@@ -326,7 +322,7 @@ impl RemoteHost {
     /// Memory is for what is needed now: what was sent without a request is not held any more, and is requested. False
     /// where nothing is sent.
     fn give_up_ahead(&self) -> bool {
-        self.ahead().is_some_and(ReadAhead::give_up)
+        self.ahead.get().is_some_and(ReadAhead::give_up)
     }
 
     /// Something that this side can do without: at most a quarter of what the session may still hold, which names and

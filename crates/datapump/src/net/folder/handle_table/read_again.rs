@@ -7,10 +7,10 @@ use datapump_core::wire::peer_request::{Answer, is_wanted};
 
 use super::{EINVAL, HandleTable, ShelfOutcome, Taken, named, problem};
 use crate::end::hash::GROUP_BYTES;
-use crate::net::folder::convert::{attributes_of, fault, stored_to, to_wire};
+use crate::net::folder::convert::{attributes_of, changed, fault, to_wire};
 use crate::net::folder::given_file::{GivenFile, Still};
 use crate::net::folder::listing::fitting;
-use crate::problem::Operation;
+use crate::problem::{Class, Operation};
 use datapump_files::disk::{AttributeHolder, FileCalls};
 use datapump_files::holes::mapped;
 
@@ -33,7 +33,7 @@ impl HandleTable {
         let (at, len) = blocks.filter(|_| meta.size_bytes > LOOKED_AT_WHOLE).unwrap_or((0, meta.size_bytes));
         let was_stored_to = || mapped::was_stored_within(&given.handle, &meta, at, len);
         if meta.size_bytes <= given.meta.size_bytes && was_stored_to() {
-            return Err(stored_to());
+            return Err(changed(mapped::STORED_TO, Some(Class::Changed)));
         }
         let named = match &given.above {
             Some((side, name)) => {

@@ -32,11 +32,6 @@ impl PlaceLooks {
 }
 
 impl RemoteHost {
-    /// The job has so many places.
-    pub(crate) fn set_places(&self, places: usize) {
-        self.places.store(u32::try_from(places).unwrap_or(u32::MAX), Ordering::Relaxed);
-    }
-
     /// The attributes of a place of the session, links followed unless kept; `None` for a pipe, or null. All that looks at
     /// one place before the walk is told the same, by one request.
     pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {

@@ -113,7 +113,7 @@ impl ReadAhead {
 
     /// Bytes that came and that nobody wanted.
     pub(crate) fn dropped_bytes(&self) -> u64 {
-        self.state().dropped_bytes()
+        self.state().dropped_bytes
     }
 
     fn waited_ns(&self) -> u64 {
@@ -144,7 +144,7 @@ impl ReadAhead {
 
     /// Whether anything comes still.
     pub(super) fn comes(&self) -> bool {
-        !self.state().is_given_up()
+        !self.state().is_given_up
     }
 
     /// Whether names of folders come.
@@ -177,13 +177,13 @@ impl ReadAhead {
     ) -> Result<Option<T>, NetFault> {
         let mut state = self.state();
         loop {
-            if state.is_given_up() {
+            if state.is_given_up {
                 return Ok(None);
             }
             if let Some(found) = is_there(&mut state) {
                 return Ok(Some(found));
             }
-            if state.is_stuck() && !state.widen(host) {
+            if state.credit.is_stuck() && !state.widen(host) {
                 return Ok(None);
             }
             host.cancel.check()?;
@@ -201,7 +201,7 @@ impl ReadAhead {
             learnt.inspect(|start| host.learn_round_trip(start.elapsed().as_nanos() as u64));
             state = self.state();
             state.is_receiving = false;
-            if state.is_given_up() {
+            if state.is_given_up {
                 drop(state);
                 self.close();
                 return Ok(None);
@@ -241,7 +241,7 @@ impl ReadAhead {
     /// it was given up before.
     pub(super) fn give_up(&self) -> bool {
         let mut state = self.state();
-        if state.is_given_up() {
+        if state.is_given_up {
             return false;
         }
         state.give_up();
@@ -311,7 +311,7 @@ impl ReadAhead {
     fn tell(&self, host: &RemoteHost, channel: &mut Channel) -> Result<(), NetFault> {
         let (grant, unwanted) = {
             let mut state = self.state();
-            if state.is_given_up() {
+            if state.is_given_up {
                 return Ok(());
             }
             let waits = state.credit.is_used_up();
@@ -344,7 +344,7 @@ impl ReadAhead {
 
     /// Nobody wants what has this number.
     pub(crate) fn unwanted(&self, number: u64) {
-        self.state().drop_item(number);
+        self.state().drop_all(vec![number]);
     }
 
     /// The names of a folder are not wanted any more; nor is anything else in it, where it is left. False where the
@@ -352,7 +352,7 @@ impl ReadAhead {
     pub(crate) fn forget_names(&self, folder: u64, is_left: bool) -> bool {
         let mut state = self.state();
         state.forget_names(folder, is_left);
-        !state.is_given_up()
+        !state.is_given_up
     }
 }
 
@@ -389,7 +389,7 @@ impl Coming for Follow {
 
 impl Drop for Follow {
     fn drop(&mut self) {
-        if let Some(ahead) = self.host.ahead() {
+        if let Some(ahead) = self.host.ahead.get() {
             ahead.unwanted(self.number);
         }
     }

@@ -62,7 +62,7 @@ impl RemoteFolder {
         facts: RemoteFacts,
         _charge: Charge,
     ) -> RemoteFolder {
-        let brings_names = remote_host.ahead().is_some_and(ReadAhead::brings_names);
+        let brings_names = remote_host.ahead.get().is_some_and(ReadAhead::brings_names);
         let comes_ahead = AtomicBool::new(number & AHEAD != 0 && brings_names);
         RemoteFolder {
             remote_host: Arc::clone(remote_host),
@@ -89,7 +89,7 @@ impl RemoteFolder {
     /// Names that came before they were requested. Once some did not, all others are requested.
     fn names_ahead(&self, cookie: u64) -> Result<Option<ChargedAnswers>, Problem> {
         let host = &self.remote_host;
-        let Some(ahead) = host.ahead().filter(|_| self.comes_ahead.load(Ordering::Relaxed)) else {
+        let Some(ahead) = host.ahead.get().filter(|_| self.comes_ahead.load(Ordering::Relaxed)) else {
             return Ok(None);
         };
         let came = ahead.take_names(host, self.number & !AHEAD, cookie);
@@ -279,9 +279,8 @@ impl RemoteOrigin for RemoteFolder {
         let is_whole = small.is_whole || listed.allocated_bytes >= listed.size_bytes;
         let len_max = if small.any_length { small.bytes_max } else { 0 };
         if listed.kind == FileKind::Regular && is_small && is_whole {
-            let (follows, name) = (name.follows().cloned(), name.name.clone());
-            let (told, charge) = Default::default();
-            let small = SmallFile { folder: self, name, follows, len_max, told, charge };
+            let follows = name.follows().cloned();
+            let small = SmallFile { follows, len_max, ..SmallFile::new(self, name.name.clone()) };
             return Ok((Held::There(Arc::new(RemoteFile::Small(small))), *listed));
         }
         let file = self.open(&name.name, path)?;
@@ -322,7 +321,7 @@ impl RemoteHost {
 
 impl Drop for RemoteFolder {
     fn drop(&mut self) {
-        let is_told = match self.remote_host.ahead() {
+        let is_told = match self.remote_host.ahead.get() {
             Some(ahead) if self.number & AHEAD != 0 => ahead.forget_names(self.number & !AHEAD, true),
             _ => false,
         };

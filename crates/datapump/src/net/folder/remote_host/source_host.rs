@@ -84,15 +84,15 @@ impl SourceHost for RemoteHost {
     }
 
     fn ahead_stats(&self) -> Option<ConnectionStats> {
-        self.ahead().map(ReadAhead::connection_stats)
+        self.ahead.get().map(ReadAhead::connection_stats)
     }
 
     fn dropped_bytes(&self) -> u64 {
-        self.ahead().map_or(0, ReadAhead::dropped_bytes)
+        self.ahead.get().map_or(0, ReadAhead::dropped_bytes)
     }
 
     fn read_ahead(&self, places: usize, wish: AheadRequest) {
-        self.set_places(places);
+        self.places.store(u32::try_from(places).unwrap_or(u32::MAX), Ordering::Relaxed);
         let Some(pool) = &self.ahead_pool else { return };
         let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX).and_then(|mut channel| {
             // Where it is refused everything is requested.

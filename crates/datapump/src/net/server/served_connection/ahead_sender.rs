@@ -17,8 +17,8 @@ const ROOM_LEFT_BYTES: usize = 128 << 10;
 
 /// The answers that are sent before they are requested.
 pub(super) struct AheadSender {
-    walk: WalkAhead,
-    credit: SendCredit,
+    pub(super) walk: WalkAhead,
+    pub(super) credit: SendCredit,
     /// What the names take that are to come.
     room: Charge,
     room_bytes: usize,
@@ -34,11 +34,6 @@ impl AheadSender {
         Some(AheadSender { walk, credit, room, room_bytes: ROOM_BYTES })
     }
 
-    /// There is room for so much more.
-    pub(super) fn handle_credit(&mut self, bytes: u64) {
-        self.credit.handle_grant(bytes);
-    }
-
     /// Whether something can be answered now, while so many bytes are to be sent already.
     pub(super) fn has_next(&self, under_way_bytes: u64) -> bool {
         self.credit.may_begin(under_way_bytes) && self.walk.has_next()
@@ -49,11 +44,6 @@ impl AheadSender {
         if self.credit.may_begin(under_way_bytes) { self.walk.poll() } else { None }
     }
 
-    /// See [`WalkAhead::looks`].
-    pub(super) fn looks(&self) -> bool {
-        self.walk.looks()
-    }
-
     /// An answer is about to be sent. Whether it opens a folder that nobody wants any more.
     pub(super) fn handle_answer(&mut self, number: u64, answer: &mut Answer) -> bool {
         let is_short = self.walk.room_left() < ROOM_LEFT_BYTES && matches!(answer, Answer::Names { .. });
@@ -62,15 +52,5 @@ impl AheadSender {
             self.walk.set_room(self.room_bytes);
         }
         self.walk.handle_answer(number, answer)
-    }
-
-    /// A frame is sent, with so many bytes behind its head.
-    pub(super) fn handle_frame(&mut self, bytes: usize) {
-        self.credit.handle_frame(bytes);
-    }
-
-    /// See [`WalkAhead::handle_unwanted`].
-    pub(super) fn handle_unwanted(&mut self, number: u64) -> Vec<u64> {
-        self.walk.handle_unwanted(number)
     }
 }

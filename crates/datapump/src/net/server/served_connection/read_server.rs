@@ -14,13 +14,13 @@ use std::time::Duration;
 use datapump_core::verdict::Waits;
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, is_wanted};
-use datapump_core::{BlockRoute, Extent, FileGoal, Length};
+use datapump_core::{BlockRoute, Extent, Length};
 use datapump_transport::NetFault;
 
-use super::send_lane::{Reading, SendLane, changed};
+use super::send_lane::{CHANGED, Reading, SendLane};
 use crate::end::{FileEnd, Sink, Source};
-use crate::file::owned::Owned;
 use crate::file::task::{Finish, Parts, Task};
+use crate::net::folder::convert::changed;
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::Flow;
 use crate::net::folder::handle_table::{HandleTable, Taken};
@@ -39,12 +39,7 @@ const STREAMS_MAX: usize = 256;
 pub(super) struct ReadServer<'run> {
     run: &'run MoverRun<'run>,
     lane: Rc<RefCell<SendLane>>,
-    served: ServedStreams,
-}
-
-/// Streams that are read on and on over one connection.
-#[derive(Default)]
-struct ServedStreams {
+    /// Those that are read on and on over this connection.
     streams: Vec<ReadStream>,
 }
 
@@ -66,6 +61,12 @@ struct BlockTask {
 type FoundBlock = Result<BlockTask, Box<Answer>>;
 
 impl BlockTask {
+    fn new(task: Arc<Task>, at: u64, length: Length, len: u32) -> BlockTask {
+        let file = task.number;
+        let reading = Reading { task: file, len, head: None, is_sum: false, small: None, _charge: None };
+        BlockTask { task, extent: Extent { file, at, length, way: BlockRoute::Slots }, reading }
+    }
+
     /// Of a file its digest may be wanted instead; a stream is read on for its bytes.
     fn summed(mut self, sum: Option<bool>) -> BlockTask {
         self.reading.is_sum = sum == Some(true) && matches!(self.extent.length, Length::Bytes(_));
@@ -75,39 +76,27 @@ impl BlockTask {
 
 impl<'run> ReadServer<'run> {
     pub(super) fn new(run: &'run MoverRun<'run>, lane: Rc<RefCell<SendLane>>) -> ReadServer<'run> {
-        ReadServer { run, lane, served: ServedStreams::default() }
+        ReadServer { run, lane, streams: Vec::new() }
     }
 }
 
 impl Worker for ReadServer<'_> {
-    fn claim(&mut self) -> Result<Claim<()>, NetFault> {
-        self.served.claim(self.run, &mut self.lane.borrow_mut())
-    }
-
-    fn work(&mut self, _waits: &mut Waits) -> Option<Ready> {
-        None
-    }
-
-    fn wait(&mut self, patience: Duration) -> Result<bool, NetFault> {
-        self.lane.borrow_mut().wait(patience)
-    }
-}
-
-impl ServedStreams {
     /// What was requested next, if something was.
-    fn claim(&mut self, run: &MoverRun<'_>, lane: &mut SendLane) -> Result<Claim<()>, NetFault> {
+    fn claim(&mut self) -> Result<Claim<()>, NetFault> {
+        let shared = Rc::clone(&self.lane);
+        let mut lane = shared.borrow_mut();
         while let Some((ask, number)) = lane.next()? {
             let found = match ask {
                 PeerRequest::Read { file, at: FileSize(at), len, sum } => {
-                    self.read(run, lane, file, at, len).map(|found| found.summed(sum))
+                    self.read(&mut lane, file, at, len).map(|found| found.summed(sum))
                 }
                 PeerRequest::Fetch { above, name, len: 0, .. } => {
-                    let found = lane.handles().fetch_empty(above, &name);
+                    let found = lane.handles.fetch_empty(above, &name);
                     Err(Box::new(found.unwrap_or_else(Answer::Fault)))
                 }
                 PeerRequest::Fetch { above, name, len, sum, len_max } => {
-                    let len_max = len_max.map_or(len, |most| most.min(run.settings.shape.request_bytes));
-                    let found = fetched(run, lane.handles(), above, &name, len, len_max);
+                    let len_max = len_max.map_or(len, |most| most.min(self.run.settings.shape.request_bytes));
+                    let found = fetched(self.run, &lane.handles, above, &name, len, len_max);
                     found.map(|found| found.summed(sum))
                 }
                 ask => {
@@ -123,30 +112,32 @@ impl ServedStreams {
                 Err(answer) => lane.reply(number, *answer)?,
             }
         }
-        Ok(if lane.is_over() { Claim::Never } else { Claim::NotYet })
+        Ok(if lane.is_over { Claim::Never } else { Claim::NotYet })
     }
 
+    fn work(&mut self, _waits: &mut Waits) -> Option<Ready> {
+        None
+    }
+
+    fn wait(&mut self, patience: Duration) -> Result<bool, NetFault> {
+        self.lane.borrow_mut().wait(patience)
+    }
+}
+
+impl ReadServer<'_> {
     /// A block of what the other host has open.
-    fn read(&mut self, run: &MoverRun<'_>, lane: &mut SendLane, file: u64, at: u64, len: u32) -> FoundBlock {
-        match lane.handles().file(file) {
-            Ok(Taken::File(given)) => block(run, &given, at, len),
-            Ok(Taken::Flow(flow)) => self.read_on(run, lane, file, &flow, at, len),
+    fn read(&mut self, lane: &mut SendLane, file: u64, at: u64, len: u32) -> FoundBlock {
+        match lane.handles.file(file) {
+            Ok(Taken::File(given)) => block(self.run, &given, at, len),
+            Ok(Taken::Flow(flow)) => self.read_on(lane, file, &flow, at, len),
             Err(fault) => Err(Box::new(Answer::Fault(fault))),
         }
     }
 
     /// The next bytes of a pipe, or of null; what is over is answered at once.
-    fn read_on(
-        &mut self,
-        run: &MoverRun<'_>,
-        lane: &mut SendLane,
-        file: u64,
-        flow: &Flow,
-        at: u64,
-        len: u32,
-    ) -> FoundBlock {
-        let task = self.stream(run, lane, file, flow)?;
-        let len = len.min(run.settings.shape.request_bytes);
+    fn read_on(&mut self, lane: &mut SendLane, file: u64, flow: &Flow, at: u64, len: u32) -> FoundBlock {
+        let task = self.stream(lane, file, flow)?;
+        let len = len.min(self.run.settings.shape.request_bytes);
         if let Some(ended) = lane.ended(task.number) {
             return Err(Box::new(ended.clone()));
         }
@@ -157,27 +148,18 @@ impl ServedStreams {
             Flow::Stream(_) => Length::UpTo(len.into()),
             Flow::Null { .. } => Length::Bytes(len.into()),
         };
-        let reading =
-            Reading { task: task.number, len, head: None, is_sum: false, small: None, _charge: None };
-        let extent = Extent { file: task.number, at, length, way: BlockRoute::Slots };
-        Ok(BlockTask { task, extent, reading })
+        Ok(BlockTask::new(task, at, length, len))
     }
 
     /// The task that reads a stream; made with the first request of it.
-    fn stream(
-        &mut self,
-        run: &MoverRun<'_>,
-        lane: &mut SendLane,
-        file: u64,
-        flow: &Flow,
-    ) -> Result<Arc<Task>, Box<Answer>> {
+    fn stream(&mut self, lane: &mut SendLane, file: u64, flow: &Flow) -> Result<Arc<Task>, Box<Answer>> {
         if let Some(stream) = self.streams.iter().find(|stream| stream.file == file) {
             return Ok(Arc::clone(&stream.task));
         }
         if self.streams.len() == STREAMS_MAX {
             return Err(Box::new(Answer::Fault(Fault { errno: Some(EMFILE), ..unwanted_fault() })));
         }
-        let task = stream_task(run, flow);
+        let task = stream_task(self.run, flow);
         lane.add_stream(task.number);
         self.streams.push(ReadStream { file, task: Arc::clone(&task) });
         Ok(task)
@@ -189,10 +171,7 @@ fn block(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> FoundBlock
     if len > run.settings.shape.request_bytes || !is_wanted(at, len, given.meta.size_bytes) {
         return Err(unwanted());
     }
-    let task = task(run, given, at, len);
-    let reading = Reading { task: task.number, len, head: None, is_sum: false, small: None, _charge: None };
-    let extent = Extent { file: task.number, at, length: Length::Bytes(len.into()), way: BlockRoute::Slots };
-    Ok(BlockTask { task, extent, reading })
+    Ok(BlockTask::new(task(run, given, at, len), at, Length::Bytes(len.into()), len))
 }
 
 /// A small file: its attributes, and the one block that it has, if it has one.
@@ -210,7 +189,7 @@ fn fetched(
     // It was not empty when it was listed.
     if given.meta.size_bytes == 0 {
         let answer = handles.still_empty(&given, answer);
-        return Err(Box::new(answer.unwrap_or_else(|| Answer::Fault(changed()))));
+        return Err(Box::new(answer.unwrap_or_else(|| Answer::Fault(changed(CHANGED, None)))));
     }
     let mut found = block(run, &given, 0, given.meta.size_bytes as u32)?;
     let small = Some(Arc::new(given));
@@ -247,17 +226,6 @@ fn task(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> {
 }
 
 fn parts(run: &MoverRun<'_>, name: PathBuf, source: Source, ranges: Option<ByteRanges>) -> Parts {
-    Parts {
-        number: run.next_number(),
-        names: (name.clone(), name),
-        source,
-        sink: Sink::RemoteHost,
-        original: None,
-        finish: Finish::Nothing,
-        hash: None,
-        verify: false,
-        ranges,
-        owned: Owned::default(),
-        goal: FileGoal::NOTHING,
-    }
+    let names = (name.clone(), name);
+    Parts { ranges, ..Parts::bare(run.next_number(), names, source, Sink::RemoteHost, Finish::Nothing) }
 }

@@ -5,7 +5,6 @@
 //!
 //! Must not know: which tasks read the blocks, who requests them, why.
 
-use crate::problem::Operation;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -22,6 +21,7 @@ use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
 use super::ahead_sender::AheadSender;
 use crate::end::BlockSender;
+use crate::net::folder::convert::changed;
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
@@ -34,7 +34,8 @@ const REQUESTED_MAX: usize = 64;
 /// The connection, and what was requested over it.
 pub(crate) struct SendLane {
     channel: Channel,
-    handles: Arc<HandleTable>,
+    /// What this side has open for the other.
+    pub(super) handles: Arc<HandleTable>,
     requested: ReplyTurns<RequestTurn>,
     owners: Telling,
     /// Streams by task; with what is answered to whoever requests more of one that has ended or failed.
@@ -48,7 +49,7 @@ pub(crate) struct SendLane {
     /// Bytes of the largest block that is read.
     request_bytes: u32,
     /// Nothing more will be requested.
-    is_over: bool,
+    pub(super) is_over: bool,
 }
 
 /// The last of blocks that were requested together, their file, and where in it they are.
@@ -184,7 +185,7 @@ impl SendLane {
         let ahead = self.ahead.as_mut()?;
         let (number, ask) = ahead.poll(under_way)?;
         if let PeerRequest::Read { file, at, len, .. } = &ask
-            && ahead.looks()
+            && ahead.walk.looks()
         {
             self.put_look((number, *file, (at.0, u64::from(*len))));
         }
@@ -233,7 +234,7 @@ impl SendLane {
                     None => self.hang_up(),
                 }
             }
-            (PeerRequest::Credit(bytes), Some(ahead)) => ahead.handle_credit(bytes),
+            (PeerRequest::Credit(bytes), Some(ahead)) => ahead.credit.handle_grant(bytes),
             (PeerRequest::Unwanted(numbers), Some(_)) => {
                 numbers.into_iter().try_for_each(|number| self.drop_ahead(number))?;
             }
@@ -249,7 +250,7 @@ impl SendLane {
 
     /// What has this number is not sent any more, and what does not come is told.
     fn drop_ahead(&mut self, number: u64) -> Result<(), NetFault> {
-        let done = self.ahead.as_mut().map(|ahead| ahead.handle_unwanted(number)).unwrap_or_default();
+        let done = self.ahead.as_mut().map(|ahead| ahead.walk.handle_unwanted(number)).unwrap_or_default();
         if done.contains(&number) {
             self.leave(number)?;
         }
@@ -259,16 +260,6 @@ impl SendLane {
     /// A folder that was opened ahead is not needed any more.
     fn leave(&self, number: u64) -> Result<(), NetFault> {
         self.handles.answer(PeerRequest::Leave(AHEAD | number), &mut |_| Ok(()))
-    }
-
-    /// Nothing more will be requested.
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    /// What this side has open for the other.
-    pub(super) fn handles(&self) -> &Arc<HandleTable> {
-        &self.handles
     }
 
     /// A request whose block is being read.
@@ -313,16 +304,6 @@ impl SendLane {
         self.streams.iter().find(|(stream, _)| *stream == task).and_then(|(_, ended)| ended.as_ref())
     }
 
-    /// A stream has ended: nothing is left for the first that was requested of it.
-    fn end(&mut self, task: u32) -> Result<(), NetFault> {
-        self.ready(task, Answer::End)
-    }
-
-    /// A block could not be read.
-    fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
-        self.ready(task, Answer::Fault(fault))
-    }
-
     /// Sends a block that was read, and whatever can be said behind it.
     fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
         self.answer_ready()?;
@@ -337,7 +318,7 @@ impl SendLane {
             None => Ok(head),
         };
         let Ok(head) = head else {
-            self.put(Answer::Fault(changed()), number)?;
+            self.put(Answer::Fault(changed(CHANGED, None)), number)?;
             return self.answer_ready();
         };
         head.map_or(Ok(()), |head| self.put(*head, number))?;
@@ -348,7 +329,7 @@ impl SendLane {
         }
         self.channel.put_block(bytes, digest, number)?;
         if let Some(ahead) = &mut self.ahead {
-            ahead.handle_frame(DIGEST_BYTES as usize + bytes.len());
+            ahead.credit.handle_frame(DIGEST_BYTES as usize + bytes.len());
         }
         if bytes.len() < len as usize {
             self.stream_is_over(task, &Answer::End);
@@ -374,6 +355,7 @@ impl SendLane {
         }
     }
 
+    /// A block cannot be sent: this is answered to the first request of it.
     fn ready(&mut self, task: u32, answer: Answer) -> Result<(), NetFault> {
         self.stream_is_over(task, &answer);
         let is_it =
@@ -406,7 +388,7 @@ impl SendLane {
         let is_unwanted = ahead.as_mut().is_some_and(|ahead| ahead.handle_answer(number, &mut answer));
         let put = &mut |answer| {
             let body = encode(&answer);
-            ahead.iter_mut().for_each(|ahead| ahead.handle_frame(body.len()));
+            ahead.iter_mut().for_each(|ahead| ahead.credit.handle_frame(body.len()));
             channel.put_message(&body, number)
         };
         owners.tell(answer, &handles.own_names, put)?;
@@ -427,11 +409,11 @@ impl BlockSender for SharedLane {
     }
 
     fn end(&mut self, task: u32) -> Result<(), NetFault> {
-        self.0.borrow_mut().end(task)
+        self.0.borrow_mut().ready(task, Answer::End)
     }
 
     fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
-        self.0.borrow_mut().fail(task, fault)
+        self.0.borrow_mut().ready(task, Answer::Fault(fault))
     }
 
     fn flush(&mut self) -> Result<(), NetFault> {
@@ -456,7 +438,4 @@ impl BlockSender for SharedLane {
 }
 
 /// A small file did not stand still while it was read.
-pub(crate) fn changed() -> Fault {
-    let words = Some("changed while it was read; copy again when the source is quiet".into());
-    Fault { operation: Operation::Read.words().into(), errno: None, words, class: None }
-}
+pub(super) const CHANGED: &str = "changed while it was read";

@@ -47,7 +47,7 @@ pub(super) struct AheadState {
     /// Bytes of blocks that are here.
     blocks_bytes: u64,
     /// Nothing comes ahead any more: everything is requested.
-    is_given_up: bool,
+    pub(super) is_given_up: bool,
     /// A lane receives.
     pub(super) is_receiving: bool,
     /// The numbers to tell as unwanted, and those that were told and are not answered.
@@ -56,7 +56,8 @@ pub(super) struct AheadState {
     file_bytes_max: u32,
     /// Of what the other side waits for, until something comes.
     waits_for: Option<TripStamp>,
-    dropped_bytes: u64,
+    /// Bytes that came and that nobody wanted.
+    pub(super) dropped_bytes: u64,
 }
 
 impl AheadState {
@@ -88,16 +89,6 @@ impl AheadState {
             waits_for: None,
             dropped_bytes: 0,
         })
-    }
-
-    /// Whether everything is requested.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.is_given_up
-    }
-
-    /// Bytes that came and that nobody wanted.
-    pub(super) fn dropped_bytes(&self) -> u64 {
-        self.dropped_bytes
     }
 
     /// What has this number: `None` while it is on its way, nothing where it will not come.
@@ -159,11 +150,6 @@ impl AheadState {
     /// The other side waits for something that is said now.
     pub(super) fn handle_waits(&mut self, stamp: TripStamp) {
         self.waits_for.get_or_insert(stamp);
-    }
-
-    /// Nothing is on its way, and nothing that was freed would change that.
-    pub(super) fn is_stuck(&self) -> bool {
-        self.credit.is_stuck()
     }
 
     /// The first that comes after the other side waited for something.
@@ -420,14 +406,9 @@ impl AheadState {
         self.charges.clear();
     }
 
-    /// Nobody wants what has this number.
-    pub(super) fn drop_item(&mut self, number: u64) {
-        self.drop_all(vec![number]);
-    }
-
     /// Drops these with all that lies below them. The other side nests as deep as it likes: what is yet to be dropped
     /// is in a list, not on the stack.
-    fn drop_all(&mut self, mut left: Vec<u64>) {
+    pub(super) fn drop_all(&mut self, mut left: Vec<u64>) {
         while let Some(number) = left.pop() {
             match self.items.remove(&number) {
                 Some(AheadItem::Came(item)) => {

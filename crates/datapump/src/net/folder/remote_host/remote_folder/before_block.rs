@@ -8,7 +8,7 @@ use std::sync::Arc;
 use datapump_core::Block;
 use datapump_core::wire::attributes::Attribute;
 use datapump_core::wire::bounds::FileSize;
-use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::{WireError, decode};
 use datapump_transport::NetFault;
 
@@ -17,10 +17,9 @@ use datapump_files::identity::id;
 
 use super::remote_file::{OpenFile, RemoteFile, SmallFile, StreamFile};
 use crate::end::{ArrivedItem, BeforeBlock, RemoteBlocks, RemoteKind, Trouble};
-use crate::net::folder::convert::from_wire;
+use crate::net::folder::convert::{changed, from_wire};
 use crate::net::folder::remote_host::{LONG_BYTES, named};
 use crate::net::folder::weight;
-use crate::problem::Operation;
 use crate::run::block_host::BlockHost;
 use crate::setup::budget::Charge;
 use crate::tree::folder::origin::source_host::SourceHost;
@@ -113,7 +112,10 @@ impl RemoteBlocks for RemoteFile {
                     Some(len) if size_bytes == u64::from(len) && len <= small.len_max => len,
                     // It became longer than a request, or its host is too old to send it.
                     None => {
-                        return Ok(BeforeBlock::Nothing(changed("changed its length after it was listed")));
+                        return Ok(BeforeBlock::Nothing(changed(
+                            "changed its length after it was listed",
+                            None,
+                        )));
                     }
                     Some(_) => {
                         return Err(WireError::Unexpected("a block that was not requested").into());
@@ -138,9 +140,7 @@ impl RemoteBlocks for RemoteFile {
 
     fn once_more(self: Arc<RemoteFile>) -> Arc<dyn RemoteBlocks> {
         let RemoteFile::Small(file) = &*self else { return self };
-        let (folder, name) = (Arc::clone(&file.folder), file.name.clone());
-        let (told, charge) = Default::default();
-        Arc::new(RemoteFile::Small(SmallFile { folder, name, follows: None, len_max: 0, told, charge }))
+        Arc::new(RemoteFile::Small(SmallFile::new(Arc::clone(&file.folder), file.name.clone())))
     }
 }
 
@@ -157,7 +157,7 @@ fn keep(
         return if state(before) == state(&meta) {
             Ok(())
         } else {
-            Err(Trouble::Fault(changed("changed while it was read")))
+            Err(Trouble::Fault(changed("changed while it was read", None)))
         };
     }
     let bytes = weight::of_attributes(&attributes);
@@ -169,9 +169,4 @@ fn keep(
     }
     let _ = small.told.set((meta, named(attributes)));
     Ok(())
-}
-
-fn changed(what: &str) -> Fault {
-    let words = Some(format!("{what}; copy again when the source is quiet"));
-    Fault { operation: Operation::Read.words().into(), errno: None, words, class: None }
 }

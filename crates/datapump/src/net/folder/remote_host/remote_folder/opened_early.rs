@@ -129,9 +129,8 @@ impl RemoteFolder {
             },
         };
         let Some((meta, attributes, charge)) = found else { return Ok(None) };
-        let (folder, name) = (Arc::clone(self), name.name.clone());
         let (told, charge) = (OnceLock::from((meta, attributes)), OnceLock::from(charge));
-        let small = SmallFile { folder, name, follows: None, len_max: 0, told, charge };
+        let small = SmallFile { told, charge, ..SmallFile::new(Arc::clone(self), name.name.clone()) };
         // Which of several names it is was reported with the listing.
         let Meta { generation, handle, .. } = *listed;
         Ok(Some((RemoteFile::Small(small), Meta { generation, handle, ..meta })))
@@ -155,7 +154,7 @@ impl RemoteFolder {
         PeerRequest::Fetch { above: self.number, name, len: 0, sum: None, len_max: None }
     }
 
-    fn open_request(&self, file: u64, name: &OsStr) -> PeerRequest {
+    pub(super) fn open_request(&self, file: u64, name: &OsStr) -> PeerRequest {
         PeerRequest::Open { file, above: self.number, name: name.as_bytes().to_vec().into() }
     }
 }

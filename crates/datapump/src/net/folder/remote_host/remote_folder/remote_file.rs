@@ -3,7 +3,6 @@
 //! Must not know: how requests are sent, what is done with names.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -84,6 +83,7 @@ impl Looks {
     }
 }
 
+/// See [`RemoteFile::Small`].
 #[derive(Debug)]
 pub(crate) struct SmallFile {
     pub(crate) folder: Arc<RemoteFolder>,
@@ -97,6 +97,13 @@ pub(crate) struct SmallFile {
     pub(crate) charge: OnceLock<Charge>,
 }
 
+impl SmallFile {
+    pub(super) fn new(folder: Arc<RemoteFolder>, name: OsString) -> SmallFile {
+        let (told, charge) = Default::default();
+        SmallFile { folder, name, follows: None, len_max: 0, told, charge }
+    }
+}
+
 impl RemoteFolder {
     /// Opens a file in this folder.
     pub(crate) fn open(self: &Arc<RemoteFolder>, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
@@ -104,9 +111,8 @@ impl RemoteFolder {
             return Ok(early);
         }
         let file = self.remote_host.number();
-        let ask = PeerRequest::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
         let opened_as = OpenedAs::Name(Arc::clone(self), name.to_owned());
-        let (answer, charge) = self.remote_host.ask(&ask, path)?;
+        let (answer, charge) = self.remote_host.ask(&self.open_request(file, name), path)?;
         self.remote_host.file(file, answer, charge, opened_as)
     }
 }
