@@ -24,7 +24,7 @@ use crate::net::client::client_session::local_name::{local_spelling, with_local_
 use crate::net::client::remote_copy::{
     Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionBefore, SessionStart,
 };
-use crate::net::client::session_pools::{SPARES_AFTER, SessionPools};
+use crate::net::client::session_pools::{LOOK_EACH, SPARES_AFTER, SessionPools, rest};
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::place::{Place, Remote};
@@ -102,7 +102,13 @@ impl RemoteCopy {
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
-            let words = match self.begin_now(way, remote, last, events, &opening)? {
+            let cancel = CancelToken::default();
+            let beginning = self.begin_until(cancel.clone(), way, remote, last, events, &opening);
+            if !matches!(beginning, Ok(Beginning::Begun(_))) {
+                // Connections that are made beside it have no session to join.
+                cancel.cut();
+            }
+            let words = match beginning? {
                 Beginning::Begun(session) => return Ok(*session),
                 Beginning::Busy(words) => crate::shown(words.as_bytes()),
             };
@@ -116,29 +122,12 @@ impl RemoteCopy {
                 let words = format!("{words}; trying again until there is room");
                 events(Event::Warning(words_about(&remote.to_string(), &words)));
             }
-            self.rest(jittered(pause).min(left));
+            rest(jittered(pause).min(left), PAUSE_MIN, || self.stop.load(Ordering::Relaxed));
             if self.stop.load(Ordering::Relaxed) {
                 return Err(NetFault::Stopped.problem(&remote.to_string()));
             }
             pause = (pause * 2).min(PAUSE_MAX);
         }
-    }
-
-    fn begin_now(
-        &self,
-        way: Direction,
-        remote: &Remote,
-        last: &LastSession,
-        events: Events<'_>,
-        opening: &SessionStart,
-    ) -> Result<Beginning, Problem> {
-        let cancel = CancelToken::default();
-        let beginning = self.begin_until(cancel.clone(), way, remote, last, events, opening);
-        if !matches!(beginning, Ok(Beginning::Begun(_))) {
-            // Connections that are made beside it have no session to join.
-            cancel.cut();
-        }
-        beginning
     }
 
     fn begin_until(
@@ -206,7 +195,7 @@ impl RemoteCopy {
         opening: &SessionStart,
     ) -> Result<(ClientSession, Message), NetFault> {
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
-        let source_bytes = if way == Direction::Push { self.grown_by_bytes() } else { None };
+        let source_bytes = if way == Direction::Push && self.may_grow() { self.pushed_bytes() } else { None };
         let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
         let beside =
             |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), opening.first.clone());
@@ -318,12 +307,7 @@ impl RemoteCopy {
         self.connections.is_none() && self.options.tuning.lanes.is_none()
     }
 
-    /// The bytes by which the number of connections is chosen, where it is not asked for.
-    fn grown_by_bytes(&self) -> Option<u64> {
-        if self.may_grow() { self.pushed_bytes() } else { None }
-    }
-
-    /// What files and null bytes come to that this side gives; of a folder or a pipe that is not known.
+    /// The bytes by which the number of connections is chosen: what files and null bytes come to that this side gives; of a folder or a pipe that is not known.
     fn pushed_bytes(&self) -> Option<u64> {
         let bytes_of = |place: &Place| match place {
             Place::Null { bytes, .. } => *bytes,
@@ -465,7 +449,7 @@ impl ClientSession {
             let Some(LaneRange { at_first, most }) = range else { return Ok(()) };
             let at_once = at_first.min(most).saturating_sub(lanes);
             connections.dial_spares(at_once, &sender, &is_over);
-            if most > lanes + at_once && connections.wait(SPARES_AFTER, &is_over) {
+            if most > lanes + at_once && rest(SPARES_AFTER, LOOK_EACH, &is_over) {
                 connections.dial_spares(most - lanes - at_once, &sender, &is_over);
             }
             Ok(())

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::ScopedJoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use datapump_core::verdict::Cpu;
 use datapump_core::wire::session::{Direction, Message, SenderStats};
@@ -21,6 +21,7 @@ use crate::job::request_plan;
 use crate::net::client::client_session::{ClientSession, is_name_of};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{billed, merged, with_peer};
+use crate::net::client::session_pools::rest;
 use crate::net::client::sessions::Sessions;
 use crate::net::folder::event_codec;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
@@ -35,15 +36,15 @@ use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::event::Event;
 use crate::report::failed::{self, JobFailed};
-use crate::report::watch::{TreeCounts, Watch};
+use crate::report::watch::Watch;
 use crate::setup::budget::{Budget, Charge, Share};
 use crate::setup::options::{Choice, FollowLinks, RETRY_FOR};
 use crate::target::NULL_WANTS_SIZE;
 use crate::tree::count_ahead;
-use crate::tree::folder::origin::remote_facts::AheadRequest;
 use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::followed::named_link;
 use datapump_files::stream;
+use relay::heard_of_reader;
 use session_problems::SessionProblems;
 use teller::{Teller, tell_notices};
 
@@ -137,7 +138,7 @@ impl RemoteCopy {
                     return report;
                 }
             }
-            self.rest(pause.min(left));
+            rest(pause.min(left), PAUSE_MIN, || self.stop.load(Ordering::Relaxed));
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
@@ -149,13 +150,6 @@ impl RemoteCopy {
         };
         let expanded = last.into_iter().find_map(of);
         RemoteCopy { sources: expanded.unwrap_or_else(|| self.sources.clone()), ..self.clone() }
-    }
-
-    pub(crate) fn rest(&self, pause: Duration) {
-        let end = Instant::now() + pause;
-        while Instant::now() < end && !self.stop.load(Ordering::Relaxed) {
-            std::thread::sleep(PAUSE_MIN.min(end - Instant::now()));
-        }
     }
 
     fn once(self, last: &LastSession, last_read: &LastSession, events: Events<'_>) -> Report {
@@ -290,15 +284,12 @@ impl RemoteCopy {
         }
     }
 
-    /// The read-ahead to request before the job begins.
-    fn ahead_wish(&self) -> AheadRequest {
-        let target = self.target.local_path().map(|path| PathAt::find(&Disk::Os, path));
-        request_plan::ahead(&self.options, self.compares, target.as_ref())
-    }
-
     /// This side writes.
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
-        let (is_name, wish) = (is_name_of(last), self.ahead_wish());
+        let target = self.target.local_path().map(|path| PathAt::find(&Disk::Os, path));
+        // The read-ahead to request before the job begins.
+        let wish = request_plan::ahead(&self.options, self.compares, target.as_ref());
+        let is_name = is_name_of(last);
         let opening = SessionStart::of_this_side(Some(wish.request()));
         let mut session = self.begin(Direction::Pull, remote, last, events, opening)?;
         let (pools, share) =
@@ -335,17 +326,7 @@ impl RemoteCopy {
                 outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
                 report
             });
-            let mut answer = |message| {
-                match message {
-                    Message::Agreed(given) => gave = *given,
-                    Message::Counted { files, bytes, names } => {
-                        let bytes = moved(bytes.0, verifies);
-                        self.watch.set_counted(TreeCounts { files, bytes, names });
-                    }
-                    _ => {}
-                }
-                Follows::Go
-            };
+            let mut answer = |message| heard_of_reader(message, &mut gave, &self.watch, verifies);
             let talked = session.talk_until(&self.stop, &mut answer);
             session.cancel.cut();
             (writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
@@ -360,11 +341,6 @@ impl RemoteCopy {
             _ => pulled(&session, report, &gave),
         })
     }
-}
-
-/// Bytes that move: what is read back moves a second time.
-fn moved(bytes: u64, verifies: bool) -> u64 {
-    bytes.saturating_mul(if verifies { 2 } else { 1 })
 }
 
 /// What the places take that the other host named: each with what is known of it and of its target.
@@ -389,7 +365,9 @@ fn why_lost(
 /// The report of this side, which wrote, with what the other one gave and paid.
 fn pulled(session: &ClientSession, report: Report, gave: &SenderStats) -> Report {
     let report = with_peer(merged(report, gave), "sender");
-    session.counted(Report { cpu_far: peer_cpu(gave), ..report })
+    let peer_cpu = gave.user_ns.zip(gave.system_ns);
+    let cpu_far = peer_cpu.map(|(user_ns, system_ns)| Cpu { user_ns, system_ns });
+    session.counted(Report { cpu_far, ..report })
 }
 
 /// The report of the side that writes, with what this one gave and paid, also before anything was requested.
@@ -407,10 +385,6 @@ fn with_places(report: Report, remote: &Remote) -> Report {
 
 fn was_cut_short(report: &Report) -> bool {
     [Status::Lost as i32, Status::Interrupted as i32].contains(&report.exit_status)
-}
-
-fn peer_cpu(gave: &SenderStats) -> Option<Cpu> {
-    Some(Cpu { user_ns: gave.user_ns?, system_ns: gave.system_ns? })
 }
 
 fn is_pipe(path: &Path) -> bool {

@@ -58,17 +58,10 @@ pub(crate) fn billed(report: &Report, given: &SenderStats) -> Option<Bill> {
 fn add(network: &mut Network, given: &SenderStats) {
     let path = given.path.unwrap_or_default();
     *network = Network {
-        connections: network.connections,
-        same_host: network.same_host,
-        opening_ns: network.opening_ns,
-        receiving_ns: network.receiving_ns,
-        received_parts: network.received_parts,
-        mean_part_bytes: network.mean_part_bytes,
         sealing_ns: given.sealing_ns.unwrap_or(0),
         sending_ns: given.network_wait_ns.unwrap_or(0),
         rtt_us: path.rtt_us,
         min_rtt_us: path.min_rtt_us,
-        answer_us: network.answer_us,
         filling_depth: 0,
         sent_segments: path.sent_segments,
         retransmitted_segments: path.retransmitted_segments,
@@ -76,6 +69,7 @@ fn add(network: &mut Network, given: &SenderStats) {
         busy_ns: path.busy_ns,
         receive_window_limited_ns: path.receive_window_limited_ns,
         send_buffer_limited_ns: path.send_buffer_limited_ns,
+        ..*network
     };
 }
 

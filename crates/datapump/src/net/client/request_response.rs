@@ -21,10 +21,11 @@ use datapump_transport::{Channel, NetFault, SocketFacts};
 use crate::net::client::path_look::SessionWork;
 use crate::net::client::path_probe;
 use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
+use crate::net::client::session_pools::rest;
 use crate::net::folder::remote_host::Pools;
 use crate::place::Place;
 use crate::problem::Problem;
-use crate::setup::options::{Choice, MeasuringOptions, NetworkOptions, Options, TuningOptions};
+use crate::setup::options::{Choice, Options};
 
 /// Longer than any answer takes that is worth being timed.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -74,22 +75,11 @@ impl RemoteCopy {
         self.target = Place::null();
         self.retry_for = Some(Duration::ZERO);
         self.connections = Some(1);
-        self.options = Options {
-            measuring: MeasuringOptions {
-                far_null_bytes: Some(u64::from(series.count) * APART_BYTES),
-                ..self.options.measuring
-            },
-            tuning: TuningOptions {
-                request_bytes: Some(series.answer_bytes.next_multiple_of(Options::REQUEST_BYTES_MIN)),
-                ..self.options.tuning
-            },
-            network: NetworkOptions {
-                // What comes without a request would share the path.
-                read_ahead: Choice::Never,
-                ..self.options.network
-            },
-            ..self.options
-        };
+        self.options.measuring.far_null_bytes = Some(u64::from(series.count) * APART_BYTES);
+        self.options.tuning.request_bytes =
+            Some(series.answer_bytes.next_multiple_of(Options::REQUEST_BYTES_MIN));
+        // What comes without a request would share the path.
+        self.options.network.read_ahead = Choice::Never;
         let (_, remote) = self.way()?;
         let last = Mutex::default();
         let mut session =
@@ -133,7 +123,7 @@ impl Requesting {
         let mut answer = vec![0; self.series.answer_bytes as usize];
         while self.answers_ns.len() < self.series.count as usize {
             if self.under_way.is_empty() && self.sent > 0 {
-                rest(self.series.idle, stop);
+                rest(self.series.idle, LOOK_EACH, || stop.load(Ordering::Relaxed));
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(NetFault::Stopped);
@@ -162,18 +152,6 @@ impl Requesting {
     fn request(&self, number: u32) -> PeerRequest {
         let at = FileSize(u64::from(number) * APART_BYTES);
         PeerRequest::Read { file: path_probe::FILE, at, len: self.series.answer_bytes, sum: None }
-    }
-}
-
-/// Nothing is requested for so long, or until this side shall end.
-fn rest(idle: Duration, stop: &AtomicBool) {
-    let end = Instant::now() + idle;
-    while !stop.load(Ordering::Relaxed) {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        std::thread::sleep(left.min(LOOK_EACH));
     }
 }
 

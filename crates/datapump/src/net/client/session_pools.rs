@@ -18,10 +18,23 @@ const NAMES: u32 = 2;
 /// A copy that takes no longer needs none of those that it may grow to.
 pub(crate) const SPARES_AFTER: Duration = Duration::from_secs(1);
 /// A session that ends meanwhile waits no longer than this.
-const LOOK_EACH: Duration = Duration::from_millis(5);
+pub(crate) const LOOK_EACH: Duration = Duration::from_millis(5);
 
 /// How a session's connections are made, once that is known.
 type KnownSession = Arc<OnceLock<(Dialer, [u8; 16])>>;
+
+/// Sleeps for so long, or until something is over, which is looked at so often. False if it was over before.
+pub(crate) fn rest(time: Duration, look_each: Duration, is_over: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + time;
+    while !is_over() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        std::thread::sleep(left.min(look_each));
+    }
+    false
+}
 
 /// Connections of a session, by what they are for.
 pub(crate) struct SessionPools {
@@ -114,15 +127,6 @@ impl SessionPools {
         come.for_each(|channel| drop(sender.send((Purpose::Blocks, channel))));
     }
 
-    /// False if the session was over before.
-    pub(crate) fn wait(&self, time: Duration, is_over: &dyn Fn() -> bool) -> bool {
-        let end = Instant::now() + time;
-        while Instant::now() < end && !is_over() {
-            std::thread::sleep(LOOK_EACH);
-        }
-        !is_over()
-    }
-
     /// Nobody asks any more: the other side waits for that.
     pub(crate) fn close(&self) {
         self.pools.close();
@@ -158,9 +162,7 @@ mod tests {
     /// A copy that is done sooner does not wait for connections that it may grow to: it would end an hour later here.
     #[test]
     fn spare_connections_are_not_waited_for_when_nobody_requests_any_more() {
-        let cancel = CancelToken::default();
-        let pools = SessionPools::new(&cancel);
-        assert!(pools.wait(Duration::ZERO, &|| false));
-        assert!(!pools.wait(Duration::from_secs(3600), &|| true));
+        assert!(rest(Duration::ZERO, LOOK_EACH, || false));
+        assert!(!rest(Duration::from_secs(3600), LOOK_EACH, || true));
     }
 }

@@ -19,7 +19,7 @@ use datapump_engine::WAIT_MAX;
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault};
 
 use super::teller::{Teller, tell_notices};
-use super::{charged_places, moved, why_lost, with_places};
+use super::{charged_places, why_lost, with_places};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{merged, with_peer};
@@ -284,19 +284,27 @@ fn source_session(
     verifies: bool,
 ) -> Result<SenderStats, NetFault> {
     let mut gave = SenderStats::default();
-    let mut answer = |message| {
-        match message {
-            Message::Agreed(given) => gave = *given,
-            Message::Counted { files, bytes, names } => {
-                let bytes = moved(bytes.0, verifies);
-                watch.set_counted(TreeCounts { files, bytes, names });
-            }
-            _ => {}
-        }
-        Follows::Go
-    };
+    let mut answer = |message| heard_of_reader(message, &mut gave, watch, verifies);
     session.talk_until(stop, &mut answer)?;
     Ok(gave)
+}
+
+/// Shows what a host that reads has counted, and keeps what it gave. Bytes that are read back move a second time.
+pub(super) fn heard_of_reader(
+    message: Message,
+    gave: &mut SenderStats,
+    watch: &Watch,
+    verifies: bool,
+) -> Follows {
+    match message {
+        Message::Agreed(given) => *gave = *given,
+        Message::Counted { files, bytes, names } => {
+            let bytes = bytes.0.saturating_mul(if verifies { 2 } else { 1 });
+            watch.set_counted(TreeCounts { files, bytes, names });
+        }
+        _ => {}
+    }
+    Follows::Go
 }
 
 /// Forwards frames between two connections, until one side hangs up; then the other is hung up on, too.
