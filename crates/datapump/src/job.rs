@@ -30,6 +30,8 @@ use crate::job::request_plan::SlotPool;
 use crate::lane;
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::server::served_connection;
+use crate::origin::remote_facts::AheadRequest;
+use crate::origin::source_host::SourceHost;
 use crate::place::{Fill, Place};
 use crate::problem::Problem;
 use crate::report::Report;
@@ -47,10 +49,9 @@ use crate::run::settings::Settings;
 use crate::setup::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::setup::platform::Platform;
 use crate::target::{self, Hosts, Item, NamedWork};
-use crate::tree::folder::origin::remote_facts::AheadRequest;
-use crate::tree::folder::origin::source_host::SourceHost;
-use crate::tree::list::memory::RunMemory;
+use crate::tree::memory::RunMemory;
 use crate::tree::names::backup;
+use crate::tree::names::backup::like_backups::LikeBackups;
 use crate::tree::{self, NamedFacts, Shared, Trees, Work, count_ahead};
 use datapump_files::devices::control_groups::CpuQuota;
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
@@ -441,7 +442,7 @@ impl Job {
     fn named_facts(&self, items: &[Item]) -> NamedFacts {
         NamedFacts {
             backup_names: target::called_as_backups(items, &self.options),
-            like_backups: target::like_backups(items, &self.options),
+            like_backups: LikeBackups::of_targets(items, &self.options),
             replaces_backups: target::guard::backups::may_replace(items, &self.options, self.is_confined),
             moved: if self.options.deletion.remove_sources { tree::moved::named(items) } else { Vec::new() },
         }

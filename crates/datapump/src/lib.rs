@@ -25,7 +25,10 @@
 #![forbid(unsafe_code)]
 
 mod job;
+mod list;
+mod listed;
 mod net;
+mod origin;
 mod target;
 mod tree;
 

@@ -8,9 +8,8 @@
 mod argument;
 pub(crate) mod guard;
 pub(crate) mod items;
-pub(crate) mod listed;
+pub(crate) mod name_claims;
 mod nesting;
-pub(crate) mod open_item;
 pub(crate) mod stripe_refusals;
 pub(crate) mod target_names;
 
@@ -22,6 +21,9 @@ use std::sync::atomic::AtomicBool;
 use datapump_engine::Errno;
 use datapump_transport::WebPatience;
 
+use crate::list::header::SourceRoot;
+use crate::list::list_file;
+use crate::origin::source_host::SourceHost;
 use crate::place::stripe::{LINK_TO_NOTHING, StripeTarget};
 use crate::place::web;
 use crate::place::{Place, stands_for_content};
@@ -29,14 +31,11 @@ use crate::problem::{Class, Operation, Problem};
 use crate::report::change::{Change, ChangeKind, Findings};
 use crate::report::event::Event;
 use crate::setup::options::Options;
-use crate::tree::folder::origin::source_host::SourceHost;
-use crate::tree::list::header::SourceRoot;
-use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use datapump_files::followed::named_link;
 
 pub(crate) use items::named_groups::{NamedGroup, NamedItem, NamedWork, gathered as named_groups, is_name};
-pub(crate) use items::{called_as_backups, check_target_folder, items, like_backups, names_of};
+pub(crate) use items::{called_as_backups, check_target_folder, items, names_of};
 /// The words about a link that `--safe-links` does not let through.
 pub(crate) const UNSAFE_LINK: &str =
     "is a symbolic link that leads out of its folder; leave out the link, or --safe-links";

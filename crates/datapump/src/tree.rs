@@ -13,7 +13,7 @@ pub(crate) mod file_owner;
 pub(crate) mod finish;
 pub(crate) mod folder;
 pub(crate) mod links;
-pub(crate) mod list;
+pub(crate) mod memory;
 pub(crate) mod moved;
 pub(crate) mod names;
 pub(crate) mod root;
@@ -26,11 +26,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::file::task::Task;
+use crate::origin::source_host::SourceHost;
 use crate::run::MoverRun;
 use crate::run::plan::Plan;
 use crate::target::{Item, NamedGroup};
 use crate::tree::folder::directory::{Batch, Directory};
-use crate::tree::folder::origin::source_host::SourceHost;
 use crate::tree::root::Root;
 use datapump_files::disk::{FileKind, Meta};
 

@@ -6,12 +6,12 @@ use std::ffi::OsStr;
 
 use datapump_core::{Shape, StripeMap};
 
+use crate::origin::remote_facts::AheadRequest;
 use crate::place::{Fill, Place};
 use crate::run::settings::Settings;
 use crate::setup::defaults::Reads;
 use crate::setup::options::{Options, Selection};
 use crate::target::{Item, Target};
-use crate::tree::folder::origin::remote_facts::AheadRequest;
 use crate::tree::rules::name_flags;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::PathAt;

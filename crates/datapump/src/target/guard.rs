@@ -22,12 +22,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::origin::source_host::SourceHost;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;
 use crate::target::Item;
-use crate::tree::folder::origin::source_host::SourceHost;
-use crate::tree::names::claims::Claims as NameOwners;
+use crate::target::name_claims::Claims as NameOwners;
 use claims::TargetClaims;
 use datapump_core::selection::Select;
 use datapump_files::disk::{

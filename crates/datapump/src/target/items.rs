@@ -22,7 +22,6 @@ use crate::target::guard::backups;
 use crate::target::guard::start::{CoveredSource, Start};
 use crate::target::stripe_refusals;
 use crate::target::target_names::TargetNames;
-use crate::tree::names::backup::like_backups::LikeBackups;
 use datapump_core::selection::Select;
 use datapump_files::commit::final_name;
 use datapump_files::disk::{FileKind, Folder, Meta, PathAt, folder_of};
@@ -132,13 +131,6 @@ pub(crate) fn called_as_backups(items: &[Item], options: &Options) -> HashSet<Os
     let Some(backup) = &options.backup else { return HashSet::new() };
     let names = items.iter().filter_map(|item| item.target.path()?.file_name());
     names.filter(|name| backup.is_beside(name)).map(OsStr::to_owned).collect()
-}
-
-/// The same, with names that some file system may take for such.
-pub(crate) fn like_backups(items: &[Item], options: &Options) -> LikeBackups {
-    let Some(backup) = &options.backup else { return LikeBackups::default() };
-    let names = items.iter().filter_map(|item| item.target.path()?.file_name());
-    LikeBackups::of(backup, names)
 }
 
 /// Why a source gives no item.

@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 
 use datapump_engine::os::linux::thread_ns;
 
+use crate::listed::Name;
+use crate::origin::Origin;
 use crate::place::{Place, stands_for_content};
 use crate::problem::Problem;
 use crate::report::watch::{TreeCounts, Watch};
 use crate::setup::options::Options;
-use crate::target::listed::Name;
 use crate::tree::count_ahead::served_root::ServedRoot;
-use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use datapump_core::selection::{Listing, Select};
 use datapump_files::disk::{Disk, FileKind, Meta, PathAt, names};

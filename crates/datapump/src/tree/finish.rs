@@ -3,6 +3,8 @@
 //!
 //! Must not know: how names are dealt with, how blocks are moved.
 
+mod unsettled;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -13,14 +15,13 @@ use datapump_core::units::counted;
 use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::{CpuStage, Errno, meter::within};
 
+use crate::list::journal::TreeJournal;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::setup::options::Sync;
 use crate::tree::Shared;
 use crate::tree::delete::in_the_way::FoldersInTheWay;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
-use crate::tree::list::journal::TreeJournal;
-use crate::tree::list::unsettled;
 use crate::tree::names::backup;
 use crate::tree::root::Root;
 use crate::tree::{delete, moved};

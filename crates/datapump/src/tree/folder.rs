@@ -9,7 +9,6 @@ pub(crate) mod directory;
 pub(crate) mod folder_done;
 mod lister;
 pub(crate) mod listing;
-pub(crate) mod origin;
 pub(crate) mod paths;
 pub(crate) mod side;
 pub(crate) mod visited;

@@ -15,9 +15,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::change::removed_from_source;
-use crate::target::listed::Name;
 use crate::target::{Item, Target};
 use crate::tree::Shared;
 use crate::tree::count_ahead::listed;

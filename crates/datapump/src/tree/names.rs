@@ -4,7 +4,6 @@
 
 pub(crate) mod backup;
 pub(crate) mod batch_cursor;
-pub(crate) mod claims;
 pub(crate) mod content;
 pub(crate) mod entry;
 pub(crate) mod folded;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::list::List;
+use crate::list::journal::TreeJournal;
 use crate::problem::Problem;
 use crate::run::ledger::Ledger;
 use crate::tree::folder::alive::Alive;
 use crate::tree::folder::backup_place::BackupPlace;
 use crate::tree::folder::visited::{FolderKey, Visited};
-use crate::tree::list::List;
-use crate::tree::list::journal::TreeJournal;
 use datapump_files::disk::Meta;
 
 /// A folder at the target in whose place a name of the source is to be copied.

@@ -30,6 +30,7 @@ use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, RemoteHost};
 use crate::net::server::control::Follows;
 use crate::net::server::served_connection::ServedEnd;
+use crate::origin::remote_facts::AheadRequest;
 use crate::place::{Place, Remote, stands_for_content};
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;

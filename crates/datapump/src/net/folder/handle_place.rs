@@ -12,11 +12,11 @@ use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::{Answer, Fault};
 use datapump_engine::{Errno, Handle};
 
+use crate::listed::Name;
 use crate::net::folder::convert::{fault, to_wire};
 use crate::net::folder::listing;
 use crate::place::Fill;
 use crate::problem::Operation;
-use crate::target::listed::Name;
 use crate::tree::folder::side::OpensRoot;
 use datapump_files::commit::partial;
 use datapump_files::commit::reserved;

@@ -12,8 +12,8 @@ use datapump_core::wire::peer_request::Answer;
 use datapump_engine::Errno;
 use datapump_transport::NetFault;
 
+use crate::listed::Name;
 use crate::net::folder::convert::{Tell, attributes_named, attributes_of, not_listed, to_wire};
-use crate::target::listed::Name;
 use datapump_files::attributes::xattrs::may_be_files_own;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, names, xattr_names_at};
 use datapump_files::followed::OriginFolder;

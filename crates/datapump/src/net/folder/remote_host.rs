@@ -32,12 +32,12 @@ use crate::net::folder::convert::from_wire;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::weight;
 use crate::open::held::Attributes;
+use crate::origin::remote_facts::{AheadRequest, RemoteFacts};
 use crate::problem::Problem;
 use crate::report::latency::round_trips::{TripCounter, TripPhase, TripStamp};
 use crate::run::block_host::BlockHost;
 use crate::setup::budget::charged::ChargedValue;
 use crate::setup::budget::{Charge, OverBudget, Share};
-use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
 
 use place_looks::PlaceLooks;
 pub(crate) use pools::{Pools, PurposePools};

@@ -8,8 +8,8 @@ use datapump_core::wire::attributes::{Attribute, Entry, OwnerName};
 use datapump_core::wire::peer_request::{Answer, Fault, Range};
 use minicbor::bytes::ByteVec;
 
+use crate::listed::{ListedEntry, Name};
 use crate::setup::budget::charged::{ALLOCATED_BYTES, allocated};
-use crate::target::listed::{ListedEntry, Name};
 
 /// What stands for an open folder besides its attributes: its two sides in the tree, and what is counted of it.
 const FOLDER_BYTES: usize = 1 << 10;

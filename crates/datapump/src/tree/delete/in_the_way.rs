@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use datapump_core::walked::FolderOfTree;
 
-use crate::target::listed::Name;
+use crate::listed::Name;
 use crate::tree::folder::directory::Directory;
 
 /// A name that waits, and the folder that it lies in.

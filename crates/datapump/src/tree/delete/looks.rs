@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 
 use datapump_core::walked::{FolderOfTree, LooksFound};
 
+use crate::listed::Name;
+use crate::origin::Origin;
 use crate::problem::{Class, Problem};
-use crate::target::listed::Name;
 use crate::tree::Shared;
 use crate::tree::folder::begin_tree;
 use crate::tree::folder::directory::Directory;
-use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{AsWalked, FolderKey, FolderStep, ROOT, Visited};
 use datapump_files::disk::Meta;

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use datapump_engine::os::linux::user_home;
 
+use crate::listed::Name;
+use crate::origin::Origin;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::Options;
-use crate::target::listed::Name;
 use crate::target::{Hosts, Item, Target};
 use crate::tree::Shared;
 use crate::tree::folder::begin_tree::open_root::{open_plain, open_target};
-use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, PathAt};

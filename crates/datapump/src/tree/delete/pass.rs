@@ -16,9 +16,9 @@ use datapump_engine::Errno;
 
 use super::in_the_way::FoldersInTheWay;
 use super::place::{DeletePlace, PlacedSource};
+use crate::listed::{self, Name};
 use crate::problem::{Class, Operation, Problem};
 use crate::report::change::deletion;
-use crate::target::listed::{self, Name};
 use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use datapump_core::name::Recorded;
 
+use crate::listed::Name;
 use crate::problem::Problem;
-use crate::target::listed::Name;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::FolderKey;
 use crate::tree::names::folded;

@@ -16,7 +16,7 @@ use datapump_engine::Errno;
 use super::in_the_way::{FoldersInTheWay, NameWaiting, tree_of};
 use super::pass::DeleteStep;
 use super::{has_too_restless, pass_by_looks, refuse};
-use crate::target::listed::Name;
+use crate::listed::Name;
 use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::root::{InTheWay, StayCause};

@@ -12,6 +12,10 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
+use crate::list::List;
+use crate::list::header::{SourceRoot, header};
+use crate::list::journal::{Kept, TreeJournal};
+use crate::list::list_file;
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::change::{Change, ChangeKind};
@@ -24,10 +28,6 @@ use crate::tree::folder::directory::{Directory, LinkDest, Traits};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{Keeps, TreeRoom, Visited};
 use crate::tree::folder::walk;
-use crate::tree::list::List;
-use crate::tree::list::header::{SourceRoot, header};
-use crate::tree::list::journal::{Kept, TreeJournal};
-use crate::tree::list::list_file;
 use crate::tree::root::Root;
 use crate::tree::rules::findings;
 use crate::tree::rules::verify::compare_attributes;

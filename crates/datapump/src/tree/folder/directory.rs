@@ -19,13 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::journal::PathSum;
 
+use crate::listed::Name;
 use crate::problem::{Operation, Problem};
-use crate::target::listed::Name;
+use crate::target::name_claims::Claims;
 use crate::tree::folder::lister::listed_early::ListedEarly;
 use crate::tree::folder::lister::names_once::NamesOnce;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
-use crate::tree::names::claims::Claims;
 use crate::tree::root::Root;
 use datapump_core::name::Unverified;
 use datapump_files::commit::reserved::LIST_NAME;

@@ -6,14 +6,14 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::list::journal::TreeJournal;
+use crate::list::sweep;
+use crate::listed::Name;
+use crate::origin::Origin;
 use crate::problem::{AttributeKind, Operation, Problem};
 use crate::setup::options::Sync;
-use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
-use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::list::journal::TreeJournal;
-use crate::tree::list::sweep;
 use crate::tree::{Shared, Work};
 use datapump_engine::{CpuStage, meter::within};
 use datapump_files::attributes;

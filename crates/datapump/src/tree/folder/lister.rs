@@ -8,7 +8,7 @@ pub(super) mod names_once;
 
 use std::collections::BTreeSet;
 
-use crate::target::listed::Name;
+use crate::listed::Name;
 use datapump_core::selection::Listing;
 use datapump_files::disk::FileKind;
 

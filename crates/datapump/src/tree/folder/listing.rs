@@ -4,8 +4,8 @@
 
 use std::ffi::OsStr;
 
+use crate::listed::Name;
 use crate::problem::Problem;
-use crate::target::listed::Name;
 use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use datapump_core::selection::Listing;

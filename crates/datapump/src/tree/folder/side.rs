@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use datapump_engine::Errno;
 
+use crate::listed::Name;
+use crate::origin::Origin;
+use crate::origin::source_host::{RemoteOrigin, SourceHost};
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::budget::Charge;
-use crate::target::listed::Name;
-use crate::tree::folder::origin::Origin;
-use crate::tree::folder::origin::source_host::{RemoteOrigin, SourceHost};
 use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{Meta, file_meta, magic, names};
 use datapump_files::followed::{FollowLinks, GivenNames, OriginFolder, own_name};

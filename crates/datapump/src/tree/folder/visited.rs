@@ -22,10 +22,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datapump_core::walked::{FolderNames, MovingNames, StoredNames, WalkedName};
 
+use crate::listed::Name;
+pub(crate) use crate::origin::folder_way::{FolderKey, FolderStep};
 use crate::problem::Problem;
 use crate::setup::budget::charged::ChargedRoom;
-use crate::target::listed::Name;
-pub(crate) use crate::tree::folder::origin::folder_way::{FolderKey, FolderStep};
 use crate::tree::folder::side::FolderSide;
 use datapump_files::disk::Meta;
 use datapump_files::identity::tick::SAME_TIME_NS;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
+use crate::listed::Name;
 use crate::problem::{Operation, Problem, system_words};
 use crate::report::change::ChangeKind;
 use crate::run::cause::cause_words;
-use crate::target::listed::Name;
 use crate::tree::Shared;
 use crate::tree::folder::directory::LinkDest;
 use crate::tree::links::TreeEntry;

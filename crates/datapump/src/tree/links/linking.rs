@@ -8,17 +8,17 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
+use crate::list::checkpoint::Written;
+use crate::list::journal;
+use crate::listed::Name;
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::report::change::{Change, ChangeKind};
 use crate::run::cause::cause_words;
-use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Looked};
 use crate::tree::folder::folder_done;
 use crate::tree::links::equal;
 use crate::tree::links::{self, Copied, FileState, Meeting, MetName, TreeEntry, WaitingName};
-use crate::tree::list::checkpoint::Written;
-use crate::tree::list::journal;
 use crate::tree::names::backup::{self, TakenName};
 use crate::tree::rules::findings;
 use crate::tree::{Shared, Work};

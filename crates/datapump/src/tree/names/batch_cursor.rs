@@ -10,13 +10,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::listed::Name;
 use crate::open::held::Held;
+use crate::origin::source_host::EarlyFiles;
+use crate::origin::{Origin, SmallRead};
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::Name;
 use crate::tree::Shared;
 use crate::tree::folder::directory::{Batch, Directory, Looked};
-use crate::tree::folder::origin::source_host::EarlyFiles;
-use crate::tree::folder::origin::{Origin, SmallRead};
 use crate::tree::folder::paths::Paths;
 use crate::tree::links::TreeEntry;
 use datapump_engine::Errno;

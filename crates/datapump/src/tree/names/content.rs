@@ -11,6 +11,7 @@ use datapump_core::verdict::Waits;
 use datapump_engine::Handle;
 
 use crate::file::task::Finish;
+use crate::listed::Name;
 use crate::open::copy_method::{self, Facts};
 use crate::open::held::Original;
 use crate::open::opened::Opened;
@@ -18,7 +19,6 @@ use crate::open::sizes;
 use crate::open::{self, OpenTarget};
 use crate::problem::{Operation, Problem};
 use crate::run::owner::Ready;
-use crate::target::listed::Name;
 use crate::tree::Shared;
 use crate::tree::folder::walk;
 use crate::tree::links::tree_file::{Against, TreeFile};

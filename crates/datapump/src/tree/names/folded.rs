@@ -14,9 +14,9 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
+use crate::listed::{self, Name};
+use crate::origin::Origin;
 use crate::problem::{Operation, Problem};
-use crate::target::listed::{self, Name};
-use crate::tree::folder::origin::Origin;
 use datapump_files::disk::names;
 use datapump_files::identity::{FileId, id};
 

@@ -2,13 +2,15 @@
 //!
 //! Must not know: how blocks are moved, command lines.
 
+mod open_item;
+
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use crate::problem::{Operation, Problem, shown_path};
 use crate::report::change::{Change, ChangeKind};
 use crate::target::guard::claims::ClaimedName;
-use crate::target::{Item, Target, check_target_folder, open_item};
+use crate::target::{Item, Target, check_target_folder};
 use crate::tree::Shared;
 use crate::tree::folder::begin_tree;
 use crate::tree::rules::{findings, update_existing};

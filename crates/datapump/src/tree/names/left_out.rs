@@ -8,8 +8,8 @@ use std::path::Path;
 
 use datapump_core::name::SkipReason;
 
+use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::target::listed::Name;
 use crate::tree::Shared;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;

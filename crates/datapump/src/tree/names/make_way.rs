@@ -21,8 +21,8 @@ use datapump_engine::Errno;
 
 use crate::file::settled::{let_plan_go, settle};
 use crate::file::task::{Finish, Task};
+use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::Name;
 use crate::tree::delete;
 use crate::tree::delete::in_the_way::{FoldersInTheWay, NameWaiting, Staged};
 use crate::tree::delete::ways;

@@ -11,16 +11,16 @@ use datapump_core::name::{
 };
 use datapump_core::verdict::Waits;
 
+use crate::listed::Name;
 use crate::open::held::Held;
+use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::report::change::ChangeKind;
 use crate::run::owner::Ready;
-use crate::target::listed::Name;
 use crate::tree::Shared;
 use crate::tree::delete::in_the_way::Staged;
 use crate::tree::folder::directory::{Looked, NotCopied};
 use crate::tree::folder::folder_done;
-use crate::tree::folder::origin::Origin;
 use crate::tree::folder::walk::{self, OpenedSource};
 use crate::tree::links::link_dest;
 use crate::tree::links::linking::{self, Met};

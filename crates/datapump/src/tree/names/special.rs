@@ -8,9 +8,9 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
+use crate::listed::Name;
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
 use crate::report::change::ChangeKind;
-use crate::target::listed::Name;
 use crate::tree::Shared;
 use crate::tree::links::own_attributes;
 use crate::tree::names::backup::{self, TakenName};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::file::settled;
 use crate::file::task::Task;
+use crate::listed::Name;
 use crate::open::held::Original;
 use crate::problem::Problem;
-use crate::target::listed::Name;
 use crate::tree::folder::directory::{Batch, Looked};
 use crate::tree::links::tree_file::{Against, TreeFile};
 use crate::tree::rules::update_existing;

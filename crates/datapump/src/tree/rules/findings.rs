@@ -5,14 +5,14 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use crate::listed::Name;
+use crate::origin::Origin;
 use crate::report::change::Findings;
 use crate::report::change::{Change, ChangeKind};
 use crate::setup::options::Keep;
-use crate::target::listed::Name;
 use crate::target::{Item, change_of};
 use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
-use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::name_flags::window_ns;
 use datapump_files::attributes;

@@ -7,11 +7,11 @@ use datapump_core::name::{
 };
 use datapump_engine::Errno;
 
+use crate::listed::{ListedEntry, Name};
 use crate::open::held::Original;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::report::change::ChangeKind;
 use crate::setup::options::Sync;
-use crate::target::listed::{ListedEntry, Name};
 use crate::tree::Shared;
 use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{self, Met};

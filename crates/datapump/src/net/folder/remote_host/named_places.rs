@@ -12,15 +12,15 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 
 use super::remote_folder::remote_file::OpenedAs;
 use super::{OpenFile, RemoteFile, RemoteFolder, RemoteHost};
+use crate::listed::{ListedEntry, Name};
 use crate::net::folder::convert::from_wire;
 use crate::open::elsewhere::MADE_UP;
 use crate::open::held::Attributes;
 use crate::open::held::Held;
+use crate::origin::SmallRead;
+use crate::origin::remote_facts::RemoteFacts;
+use crate::origin::source_host::{EarlyFiles, NamedPlace, RemoteOrigin, SourceHost, unlisted};
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::{ListedEntry, Name};
-use crate::tree::folder::origin::SmallRead;
-use crate::tree::folder::origin::remote_facts::RemoteFacts;
-use crate::tree::folder::origin::source_host::{EarlyFiles, NamedPlace, RemoteOrigin, SourceHost, unlisted};
 use datapump_files::disk::Meta;
 
 /// The places by the names that they get at the target.

@@ -25,11 +25,11 @@ use self::arrivals::AheadState;
 use self::arrived::{Arrival, NotTaken};
 use super::RemoteHost;
 use crate::end::ArrivedItem;
+use crate::listed::Coming;
 use crate::net::folder::weight;
+use crate::origin::remote_facts::AheadRequest;
 use crate::setup::budget::Charge;
 use crate::setup::budget::charged::ChargedValue;
-use crate::target::listed::Coming;
-use crate::tree::folder::origin::remote_facts::AheadRequest;
 
 /// What the other side may send at first: 64 MiB fill 180 ms at 3 Gbit/s.
 const WINDOW_BYTES: u64 = 64 << 20;

@@ -9,9 +9,9 @@ use std::ffi::OsStr;
 use datapump_core::walked::{NameNow, judge_missed};
 
 use super::Directory;
+use crate::listed::Name;
 use crate::problem::{Class, Problem};
 use crate::run::ledger::Ledger;
-use crate::target::listed::Name;
 use datapump_files::disk::{FileKind, Meta, names};
 use datapump_files::identity::{FileId, id};
 

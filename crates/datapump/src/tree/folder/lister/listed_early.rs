@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::target::listed::Name;
+use crate::listed::Name;
 
 /// So many names of one folder are kept: some 6 MB. Those behind them are listed when they are dealt with.
 const NAMES_MAX: usize = 1 << 14;

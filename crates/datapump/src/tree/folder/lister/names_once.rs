@@ -9,8 +9,8 @@
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::target::listed::Name;
-use crate::tree::folder::origin::Origin;
+use crate::listed::Name;
+use crate::origin::Origin;
 use datapump_files::disk::{self, kind};
 
 /// So many names of one folder: 10 MB.

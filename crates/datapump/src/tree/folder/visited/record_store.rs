@@ -226,8 +226,8 @@ mod tests {
     use datapump_core::walked::MissedName;
 
     use super::*;
+    use crate::listed::Name;
     use crate::setup::budget::{Budget, Charge, Share};
-    use crate::target::listed::Name;
     use crate::tree::folder::visited::{Keeps, ROOT, Visited};
     use datapump_files::disk::Meta;
 

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_engine::Errno;
 
+use crate::origin::Origin;
 use crate::problem::Problem;
-use crate::setup::options::Backup;
-use crate::tree::folder::origin::Origin;
+use crate::setup::options::{Backup, Options};
+use crate::target::Item;
 use crate::tree::folder::side::FolderSide;
 use datapump_files::disk::{Meta, may_fold_names, names};
 use datapump_files::followed::OriginFolder;
@@ -34,6 +35,13 @@ pub(crate) struct LikeBackups {
 }
 
 impl LikeBackups {
+    /// Those of the names of targets.
+    pub(crate) fn of_targets(items: &[Item], options: &Options) -> LikeBackups {
+        let Some(backup) = &options.backup else { return LikeBackups::default() };
+        let names = items.iter().filter_map(|item| item.target.path()?.file_name());
+        LikeBackups::of(backup, names)
+    }
+
     /// Those of some names.
     pub(crate) fn of<'names>(backup: &Backup, names: impl Iterator<Item = &'names OsStr>) -> LikeBackups {
         let mut found = LikeBackups::default();

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::target::listed::Name;
+use crate::listed::Name;
 use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use datapump_files::disk::names;

@@ -14,10 +14,10 @@ use std::sync::atomic::Ordering;
 use super::BatchCursor;
 use datapump_core::name::{KnownFacts, NameAction, NameFact, NameMachine, NameStep};
 
-use crate::target::listed::Name;
+use crate::listed::Name;
+use crate::origin::Origin;
 use crate::tree::Shared;
 use crate::tree::folder::directory::Looked;
-use crate::tree::folder::origin::Origin;
 use datapump_files::disk::{FileKind, Meta, names};
 
 /// Which files of a batch were opened before their turn.

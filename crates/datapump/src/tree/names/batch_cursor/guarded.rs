@@ -2,13 +2,13 @@
 //!
 //! Must not know: what the guard answers by, what is done with the name.
 
+use crate::listed::Name;
+use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::target::guard::claims::ClaimedName;
 use crate::target::guard::links::{self, FollowedName, LinkTarget};
 use crate::target::guard::{Destruction, ExistingEntry};
-use crate::target::listed::Name;
 use crate::tree::Shared;
-use crate::tree::folder::origin::Origin;
 use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::disk::{FileKind, Meta};
 use datapump_files::followed::behind::PlaceBehind;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::listed::Name;
 use crate::open::held::Held;
 use crate::open::sizes;
+use crate::origin::{Origin, SmallRead};
 use crate::problem::{Operation, Problem, shown_path};
 use crate::report::change;
-use crate::target::listed::Name;
 use crate::tree::Shared;
-use crate::tree::folder::origin::{Origin, SmallRead};
 use crate::tree::links::TreeEntry;
 use crate::tree::links::equal;
 use crate::tree::names::batch_cursor::BatchCursor;

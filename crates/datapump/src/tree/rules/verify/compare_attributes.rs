@@ -7,13 +7,13 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::listed::Name;
 use crate::open::held::Attributes;
 use crate::open::opened::Opened;
+use crate::origin::Origin;
+use crate::origin::source_host::RemoteOrigin;
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::target::listed::Name;
 use crate::tree::Shared;
-use crate::tree::folder::origin::Origin;
-use crate::tree::folder::origin::source_host::RemoteOrigin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_core::name::is_same_time;

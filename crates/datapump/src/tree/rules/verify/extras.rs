@@ -10,12 +10,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::listed::{self, Name};
+use crate::origin::Origin;
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::{self, Name};
 use crate::tree::Shared;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done;
-use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::left_out;

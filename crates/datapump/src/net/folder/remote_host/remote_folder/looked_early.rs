@@ -14,13 +14,13 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_engine::Errno;
 
 use super::RemoteFolder;
+use crate::listed::{ListedEntry, Name};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::ask_together::OneAnswer;
 use crate::net::folder::remote_host::named;
+use crate::origin::remote_facts::RemoteFacts;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
-use crate::target::listed::{ListedEntry, Name};
-use crate::tree::folder::origin::remote_facts::RemoteFacts;
 
 /// Memory that the answer to a step takes, about. Names below are looked at early where the session may hold that easily.
 const STEP_BYTES: usize = 1 << 10;

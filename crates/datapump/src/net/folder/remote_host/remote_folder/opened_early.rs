@@ -14,13 +14,14 @@ use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 
 use super::RemoteFolder;
 use super::remote_file::{OpenFile, OpenedAs, RemoteFile, SmallFile};
+use crate::listed::Name;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{RemoteHost, named};
 use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
-use crate::target::listed::Name;
-use crate::tree::folder::origin::source_host::EarlyFiles;
+use crate::listed::Name;
+use crate::origin::source_host::EarlyFiles;
 use datapump_files::disk::Meta;
 
 /// What an older version says to a request for an empty file.

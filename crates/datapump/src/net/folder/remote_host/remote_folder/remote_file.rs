@@ -12,6 +12,8 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_files::disk::Meta;
 
 use super::RemoteFolder;
+use crate::end::ArrivedItem;
+use crate::listed::Coming;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::read_ahead::Follow;
 use crate::net::folder::remote_host::{RemoteHost, named};
@@ -19,7 +21,6 @@ use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::run::block_host::BlockHost;
 use crate::setup::budget::Charge;
-use crate::target::listed::Coming;
 
 /// A file at the other side.
 #[derive(Debug)]

@@ -19,14 +19,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use datapump_core::journal::{HEADER_BYTES, Header, JournalEntry, PathSum, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
+use crate::list::checkpoint::{Checkpoint, Written};
+use crate::list::header::{SourceRoot, header};
+use crate::list::list_clock::since;
+use crate::list::list_file::{header_in, open_own};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::ledger::Ledger;
 use crate::setup::options::{Options, Sync, Update};
-use crate::tree::list::checkpoint::{Checkpoint, Written};
-use crate::tree::list::header::{SourceRoot, header};
-use crate::tree::list::list_clock::since;
-use crate::tree::list::list_file::{header_in, open_own};
 use datapump_core::name::Unverified;
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved::LIST_NAME;

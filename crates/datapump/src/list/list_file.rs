@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use datapump_core::journal::{HEADER_BYTES, Header};
 
+use crate::list::header::{SourceRoot, header, is_of_folder};
 use crate::problem::shown_path;
 use crate::setup::options::Options;
-use crate::tree::list::header::{SourceRoot, header, is_of_folder};
 use datapump_core::name::Unverified;
 use datapump_files::commit::partial::open_list;
 use datapump_files::commit::reserved::LIST_NAME;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use super::SmallRead;
 use super::remote_facts::RemoteFacts;
 use super::source_host::RemoteOrigin;
+use crate::listed::{ListedEntry, Name};
 use crate::open::elsewhere::SourceOpener;
 use crate::open::held::Attributes;
 use crate::open::held::Held;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::{ListedEntry, Name};
 use datapump_files::disk::Meta;
 
 /// The source as it was looked at.

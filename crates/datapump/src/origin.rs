@@ -15,11 +15,11 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::listed::{ListedEntry, Name};
 use crate::open::held::Attributes;
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Keep;
-use crate::target::listed::{ListedEntry, Name};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;

@@ -13,11 +13,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::list::journal::TreeJournal;
+use crate::listed::{self, Name};
 use crate::problem::{Operation, Problem, shown_path};
-use crate::target::listed::{self, Name};
 use crate::tree::Shared;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::list::journal::TreeJournal;
 use crate::tree::names::backup;
 use crate::tree::root::Root;
 use datapump_files::commit::partial::is_pumps_in;

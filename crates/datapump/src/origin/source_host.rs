@@ -11,14 +11,14 @@ use std::sync::Arc;
 use datapump_transport::ConnectionStats;
 
 use super::SmallRead;
+use crate::listed::{ListedEntry, Name};
 use crate::open::held::Attributes;
 use crate::open::held::{Elsewhere, Held};
+use crate::origin::folder_way::{FolderKey, FolderStep};
+use crate::origin::remote_facts::{AheadRequest, RemoteFacts};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::block_host::BlockHost;
 use crate::setup::budget::{Charge, OverBudget};
-use crate::target::listed::{ListedEntry, Name};
-use crate::tree::folder::origin::folder_way::{FolderKey, FolderStep};
-use crate::tree::folder::origin::remote_facts::{AheadRequest, RemoteFacts};
 use datapump_core::selection::ListStep;
 use datapump_files::disk::Meta;
 

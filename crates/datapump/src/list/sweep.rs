@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::target::listed::{self, Name};
-use crate::tree::folder::origin::Origin;
+use crate::listed::{self, Name};
+use crate::origin::Origin;
 use datapump_core::name::is_same_time;
 use datapump_files::attributes::given::Given;
 use datapump_files::commit::made;

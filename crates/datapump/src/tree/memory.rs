@@ -13,12 +13,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::list::journal::TreeJournal;
+use crate::list::list_file;
 use crate::problem::shown_path;
 use crate::run::ledger::Ledger;
 use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::list::journal::TreeJournal;
-use crate::tree::list::list_file;
 use datapump_core::name::{NameOptions, Ours, Unverified};
 use datapump_files::commit::put_names::PutNames;
 use datapump_files::commit::reserved::LIST_NAME;

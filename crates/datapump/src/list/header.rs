@@ -8,9 +8,9 @@ use std::path::Path;
 use datapump_core::journal::{Header, Life, RootId};
 use datapump_core::resume::fnv;
 
+use crate::origin::Origin;
+use crate::origin::source_host::SourceHost;
 use crate::setup::options::{FollowLinks, Keep, Options, Selection, Sync};
-use crate::tree::folder::origin::Origin;
-use crate::tree::folder::origin::source_host::SourceHost;
 use datapump_files::attributes::given::Given;
 use datapump_files::disk::{Meta, boot, names, origin};
 

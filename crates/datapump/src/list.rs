@@ -11,9 +11,7 @@ pub(crate) mod header;
 pub(crate) mod journal;
 pub(crate) mod list_clock;
 pub(crate) mod list_file;
-pub(crate) mod memory;
 pub(crate) mod sweep;
-pub(crate) mod unsettled;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,11 +21,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use datapump_engine::Errno;
 
+use crate::list::header::SourceRoot;
+use crate::list::journal::TreeJournal;
 use crate::problem::{Class, shown_path};
 use crate::run::ledger::Ledger;
 use crate::setup::options::Options;
-use crate::tree::list::header::SourceRoot;
-use crate::tree::list::journal::TreeJournal;
 
 /// A folder on each device that is written to, by device.
 pub(crate) type Devices = Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>;
