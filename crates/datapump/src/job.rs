@@ -11,15 +11,12 @@ pub(crate) mod request_plan;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use datapump_core::verdict::{Cpu, Waits};
-use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::SenderStats;
 use datapump_core::{GrowthState, Shape};
 use datapump_engine::{CpuStage, meter::Meters};
-use datapump_transport::{Channel, WebPatience, is_far};
+use datapump_transport::{WebPatience, is_far};
 
 pub use planned::Planned;
 
@@ -28,15 +25,13 @@ use crate::file::block_hook::BlockHook;
 use crate::file::finish::abandon;
 use crate::job::request_plan::SlotPool;
 use crate::lane;
-use crate::net::folder::handle_table::HandleTable;
-use crate::net::server::served_connection;
 use crate::origin::remote_facts::AheadRequest;
 use crate::origin::source_host::SourceHost;
 use crate::place::{Fill, Place};
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::charges::ThreadTime;
-use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::cpu::cpu_now;
 use crate::report::event::Event;
 use crate::report::watch::Watch;
 use crate::run::MoverRun;
@@ -226,38 +221,15 @@ impl Job {
         Job { shared_rate, ..self }
     }
 
-    /// Gives another host what it asks for, over the connections that come.
-    pub(crate) fn give(
-        &self,
-        handles: &Arc<HandleTable>,
-        channels: Receiver<(Purpose, Channel)>,
-    ) -> SenderStats {
-        let Ok(mut shared) = self.served(handles) else { return SenderStats::default() };
-        let meters = self.meters();
-        shared.run.settings.meters = meters.as_ref();
-        let cpu = cpu_now();
-        let given = served_connection::give(&shared, handles, channels);
-        let cpu = cpu_since(cpu);
-        let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
-        let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
-        SenderStats {
-            user_ns: Some(cpu.user_ns),
-            system_ns: Some(cpu.system_ns),
-            spent_ns,
-            kernel_ns,
-            ..given
-        }
-    }
-
-    /// What the connections share over which another host is given what it asks for.
-    pub(crate) fn served(&self, handles: &HandleTable) -> Result<Shared<'_>, Problem> {
-        let shape = request_plan::served(&self.options, handles.has_streams());
+    /// What a job shares that only reads, for others who move the blocks: streams, or what null delivers, may be among them.
+    pub(crate) fn served(&self, has_streams: bool, null_fill: Option<Fill>) -> Result<Shared<'_>, Problem> {
+        let shape = request_plan::served(&self.options, has_streams);
         let mut shared = self.shared(Vec::new(), shape, Trees::new(&Options::default())?, &|_| {});
-        shared.run.settings.null_fill = handles.null_fill();
+        shared.run.settings.null_fill = null_fill;
         Ok(shared)
     }
 
-    fn meters(&self) -> Option<Meters> {
+    pub(crate) fn meters(&self) -> Option<Meters> {
         self.options.reporting.bill.then(Meters::begin)
     }
 

@@ -36,7 +36,7 @@ use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
-use crate::net::server::served_connection::ServedConnection;
+use crate::net::server::served_connection::{self, ServedConnection};
 use crate::place::{Place, Remote};
 use crate::report::event::Event;
 use crate::report::{Report, RoundTrips};
@@ -132,11 +132,10 @@ impl TwoHosts {
             Budget::of_client(None).share(),
             None,
         ));
-        let served_connection =
-            Job::copy(Vec::new(), Place::null()).options(self.options()).platform(self.platform());
-        let served_connection: &'static Job = Box::leak(Box::new(served_connection));
+        let job = Job::copy(Vec::new(), Place::null()).options(self.options()).platform(self.platform());
+        let job: &'static Job = Box::leak(Box::new(job));
         let shared: &'static Shared<'static> =
-            Box::leak(Box::new(served_connection.served(&handles).expect("nothing is asked of it")));
+            Box::leak(Box::new(served_connection::shared(job, &handles).expect("nothing is asked of it")));
         let session = if is_caller { Session::caller() } else { Session::called() };
         let (_, inbox) = boxes()?;
         let mut control = Control::new(control, session, inbox, WAIT_MAX, self.platform().clock);

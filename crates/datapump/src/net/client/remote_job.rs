@@ -29,7 +29,7 @@ use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, RemoteHost};
 use crate::net::server::control::Follows;
-use crate::net::server::served_connection::ServedEnd;
+use crate::net::server::served_connection::{self, ServedEnd};
 use crate::origin::remote_facts::AheadRequest;
 use crate::place::{Place, Remote, stands_for_content};
 use crate::problem::{Class, Operation, Problem, Status};
@@ -240,7 +240,8 @@ impl RemoteCopy {
             let _closing = teller.closing();
             let tell = |event| teller.tell(event);
             tell_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
-            let mut ending = ServedEnd::of(scope.spawn(|| read_server.give(&handles, receiver)));
+            let mut ending =
+                ServedEnd::of(scope.spawn(|| served_connection::give(&read_server, &handles, receiver)));
             let mut answer = |message| match self.heard(message, &host, &tell, &reader) {
                 Some(text) => {
                     report = event_codec::report(&text);

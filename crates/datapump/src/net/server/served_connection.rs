@@ -17,23 +17,48 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::SenderStats;
 use datapump_core::wire::{decode, encode};
-use datapump_engine::{CpuStage, WAIT_MAX};
+use datapump_engine::{CpuStage, WAIT_MAX, meter::Meters};
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
 
 use self::read_server::ReadServer;
 use self::send_lane::{SendLane, SharedLane};
+use crate::job::Job;
 use crate::lane::{Lane, Stepped};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
+use crate::problem::Problem;
 use crate::report::charges::LaneResult;
 use crate::report::charges::busy;
+use crate::report::cpu::{cpu_now, cpu_since};
 use crate::tree::Shared;
 
 /// Between two looks whether all connections have ended: a tenth of what a short copy takes.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(500);
 
-/// Serves every connection that comes, until no more can come and all have ended. Gives what was given.
+/// What the connections share over which another host is given what it asks for.
+pub(crate) fn shared<'job>(job: &'job Job, handles: &HandleTable) -> Result<Shared<'job>, Problem> {
+    job.served(handles.has_streams(), handles.null_fill())
+}
+
+/// Gives another host what it asks for, over the connections that come, by the options of a job.
 pub(crate) fn give(
+    job: &Job,
+    handles: &Arc<HandleTable>,
+    channels: Receiver<(Purpose, Channel)>,
+) -> SenderStats {
+    let Ok(mut shared) = shared(job, handles) else { return SenderStats::default() };
+    let meters = job.meters();
+    shared.run.settings.meters = meters.as_ref();
+    let cpu = cpu_now();
+    let given = serve(&shared, handles, channels);
+    let cpu = cpu_since(cpu);
+    let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
+    let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
+    SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), spent_ns, kernel_ns, ..given }
+}
+
+/// Serves every connection that comes, until no more can come and all have ended. Gives what was given.
+fn serve(
     shared: &Shared<'_>,
     handles: &Arc<HandleTable>,
     channels: Receiver<(Purpose, Channel)>,

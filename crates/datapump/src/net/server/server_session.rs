@@ -40,7 +40,7 @@ use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::datagram_session;
 use crate::net::server::limits::{bounded_by_server, left_out};
-use crate::net::server::served_connection::ServedEnd;
+use crate::net::server::served_connection::{self, ServedEnd};
 use crate::net::server::server_state::ServerState;
 use crate::place::{Fill, Place, Remote};
 use crate::problem::{Class, Operation, Problem};
@@ -486,11 +486,10 @@ fn read(
     let (places, follow) = (wanted.handle_places(), wanted.options.links.follow);
     let handles = Arc::new(HandleTable::new(places, follow, stop, share, reads));
     let (sockets, patience) = (wanted.options.network.sockets.clone(), control.patience());
-    let served_connection =
-        Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
+    let job = Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let mut ending = ServedEnd::of(scope.spawn(|| served_connection.give(&handles, receiver)));
+        let mut ending = ServedEnd::of(scope.spawn(|| served_connection::give(&job, &handles, receiver)));
         let sender = RefCell::new(Some(sender));
         let talked = control.run(
             &mut |message| match message {
