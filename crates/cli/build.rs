@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// What a program is made of. Documents and tests are not.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "crates/cli/src",
     "crates/core/src",
     "crates/datapump/src",
@@ -15,6 +15,7 @@ const SOURCES: [&str; 11] = [
     "crates/mover/src",
     "crates/netlab/src",
     "crates/transport/src",
+    "crates/trees/src",
     "Cargo.lock",
 ];
 

@@ -24,13 +24,7 @@
 
 #![forbid(unsafe_code)]
 
-mod job;
-mod list;
-mod listed;
 mod net;
-mod origin;
-mod target;
-mod tree;
 
 /// The parts of a simulated [`Platform`].
 pub mod simulation {
@@ -61,6 +55,7 @@ pub mod datagrams {
 
 pub(crate) use datapump_core::problem;
 pub(crate) use datapump_mover::{end, file, lane, open, place, report, run, setup};
+pub(crate) use datapump_trees::{job, listed, origin, target, tree};
 
 pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Why};
 pub use file::block_hook::BlockHook;

@@ -27,7 +27,7 @@ use crate::net::folder::event_codec;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::remote_host::{PeerFacts, RemoteHost};
+use crate::net::folder::remote_host::{PeerFacts, RemoteHost, read_ahead};
 use crate::net::server::control::Follows;
 use crate::net::server::served_connection::{self, ServedEnd};
 use crate::origin::remote_facts::AheadRequest;
@@ -292,7 +292,7 @@ impl RemoteCopy {
         // The read-ahead to request before the job begins.
         let wish = request_plan::ahead(&self.options, self.compares, target.as_ref());
         let is_name = is_name_of(last);
-        let opening = SessionStart::of_this_side(Some(wish.request()));
+        let opening = SessionStart::of_this_side(Some(read_ahead::first_request(wish)));
         let mut session = self.begin(Direction::Pull, remote, last, events, opening)?;
         let (pools, share) =
             (session.connections.pools(session.ahead), Budget::of_client(self.memory_bytes).share());

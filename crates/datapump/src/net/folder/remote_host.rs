@@ -10,7 +10,7 @@ mod named_places;
 mod place_looks;
 mod pools;
 mod read_again;
-mod read_ahead;
+pub(crate) mod read_ahead;
 mod remote_folder;
 mod source_host;
 

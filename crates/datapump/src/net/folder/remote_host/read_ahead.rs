@@ -35,33 +35,27 @@ use crate::setup::budget::charged::ChargedValue;
 const WINDOW_BYTES: u64 = 64 << 20;
 /// With less room it is not worth it.
 const WINDOW_MIN_BYTES: u64 = 256 << 10;
-impl AheadRequest {
-    /// Of a side that knows no digests: names alone.
-    pub(super) fn of_names(self) -> AheadRequest {
-        AheadRequest { file_bytes_max: 0, sums: false, ..self }
-    }
 
-    /// The message that requests it, with the window that this side has at first.
-    pub(crate) fn request(self) -> Vec<u8> {
-        self.request_of(WINDOW_BYTES)
-    }
+/// The message that requests something ahead, with the window that this side has at first.
+pub(crate) fn first_request(wish: AheadRequest) -> Vec<u8> {
+    request_of(wish, WINDOW_BYTES)
+}
 
-    fn request_of(self, credit: u64) -> Vec<u8> {
-        let with_attributes = self.with_attributes.then_some(true);
-        let (file_bytes_max, sums) = (self.file_bytes_max, self.sums.then_some(true));
-        let (empty_files, places_alone) = (Some(true), self.places_alone.then_some(true));
-        let looks = Some(true);
-        encode(&PeerRequest::Ahead {
-            credit,
-            file_bytes_max,
-            with_attributes,
-            sums,
-            empty_files,
-            places_alone,
-            looks,
-            any_length: Some(true),
-        })
-    }
+fn request_of(wish: AheadRequest, credit: u64) -> Vec<u8> {
+    let with_attributes = wish.with_attributes.then_some(true);
+    let (file_bytes_max, sums) = (wish.file_bytes_max, wish.sums.then_some(true));
+    let (empty_files, places_alone) = (Some(true), wish.places_alone.then_some(true));
+    let looks = Some(true);
+    encode(&PeerRequest::Ahead {
+        credit,
+        file_bytes_max,
+        with_attributes,
+        sums,
+        empty_files,
+        places_alone,
+        looks,
+        any_length: Some(true),
+    })
 }
 
 /// What comes ahead over one connection.
@@ -95,7 +89,7 @@ impl ReadAhead {
             return Ok(None);
         };
         if !was_requested {
-            channel.send_message(&wish.request_of(state.credit.window()), 1)?;
+            channel.send_message(&request_of(wish, state.credit.window()), 1)?;
         }
         // What was requested with the session's beginning is answered with it.
         if !was_requested {

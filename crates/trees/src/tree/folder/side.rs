@@ -31,16 +31,16 @@ use datapump_files::followed::{FollowLinks, GivenNames, OriginFolder, own_name};
 use datapump_files::identity::tick;
 use datapump_files::opened_folders::OpenedFolders;
 
-pub(crate) use keeper::Keeper;
+pub use keeper::Keeper;
 
 /// A folder of a tree.
 #[derive(Debug)]
-pub(crate) struct FolderSide {
+pub struct FolderSide {
     /// `None` for the root, which stays open.
     parent: Option<Arc<FolderSide>>,
     /// Its name in its parent; of a root its path, as the user named it.
     pub(crate) name: OsString,
-    pub(crate) meta: Meta,
+    pub meta: Meta,
     /// Its times could hide a name that came right after the look.
     is_young: bool,
     place: SidePlace,
@@ -80,7 +80,7 @@ enum RootFile {
 }
 
 /// Opens a root once more.
-pub(crate) trait OpensRoot: std::fmt::Debug + Send + Sync {
+pub trait OpensRoot: std::fmt::Debug + Send + Sync {
     fn open_root(&self) -> Result<File, Errno>;
 }
 
@@ -103,7 +103,7 @@ impl FolderSide {
     }
 
     /// The root of one tree of many, which was just opened and does not stay open.
-    pub(crate) fn root_again(
+    pub fn root_again(
         path: &Path,
         (file, opens): (File, Arc<dyn OpensRoot>),
         keeper: &Arc<Keeper>,
@@ -163,7 +163,7 @@ impl FolderSide {
     }
 
     /// The folder `name` in this one.
-    pub(crate) fn child(self: &Arc<FolderSide>, name: &OsStr) -> Result<Arc<FolderSide>, Problem> {
+    pub fn child(self: &Arc<FolderSide>, name: &OsStr) -> Result<Arc<FolderSide>, Problem> {
         self.child_of(&Name::here(name.to_owned(), None))
     }
 
@@ -220,7 +220,7 @@ impl FolderSide {
     }
 
     /// The same root of a source, just opened, in which these links are followed, and in all folders below.
-    pub(crate) fn following(mut self: Arc<FolderSide>, links: FollowLinks) -> Arc<FolderSide> {
+    pub fn following(mut self: Arc<FolderSide>, links: FollowLinks) -> Arc<FolderSide> {
         let side = Arc::get_mut(&mut self).expect("it was just opened");
         if let SidePlace::Here { follow, .. } = &mut side.place {
             *follow = links;
@@ -242,7 +242,7 @@ impl FolderSide {
 
     /// The same folder, just opened, with what it takes of a session's part for as long as it lives: also after its
     /// number was given back, while folders below it are open.
-    pub(crate) fn charged(mut self: Arc<FolderSide>, charge: Charge) -> Arc<FolderSide> {
+    pub fn charged(mut self: Arc<FolderSide>, charge: Charge) -> Arc<FolderSide> {
         Arc::get_mut(&mut self).expect("it was just opened").charge = Some(charge);
         self
     }
@@ -282,7 +282,7 @@ impl FolderSide {
     }
 
     /// Whether its times, when it was opened, could hide a name that came right after that.
-    pub(crate) fn is_young(&self) -> bool {
+    pub fn is_young(&self) -> bool {
         self.is_young
     }
 
@@ -318,12 +318,12 @@ impl FolderSide {
     }
 
     /// The folder of this host, open, with which of its links are followed.
-    pub(crate) fn origin_folder(&self) -> Result<OriginFolder, Problem> {
+    pub fn origin_folder(&self) -> Result<OriginFolder, Problem> {
         self.file().map(|open| self.opened(open))
     }
 
     /// The open folder of this host; opened again, and those above it, if they were closed meanwhile.
-    pub(crate) fn file(&self) -> Result<OpenedFolder, Problem> {
+    pub fn file(&self) -> Result<OpenedFolder, Problem> {
         let (mut closed, mut here): (Vec<&FolderSide>, _) = (Vec::new(), self);
         let mut file = loop {
             match (here.if_open(), here.parent.as_deref()) {
@@ -439,7 +439,7 @@ impl FolderSide {
     }
 
     /// For messages: it may be longer than the system takes.
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         let root = self.ancestors().last().map(|root| Path::new(&root.name));
         self.path_below(root.unwrap_or(Path::new("")))
     }
@@ -479,7 +479,7 @@ impl Drop for FolderSide {
 
 /// An open folder, for as long as it is used.
 #[derive(Clone, Debug)]
-pub(crate) struct OpenedFolder(pub(crate) Arc<File>);
+pub struct OpenedFolder(pub Arc<File>);
 
 fn open_and_stat(above: &OriginFolder, name: &OsStr) -> Result<(File, Meta), Errno> {
     above.open_folder(name).and_then(with_meta)

@@ -23,7 +23,7 @@ use datapump_core::selection::ListStep;
 use datapump_files::disk::Meta;
 
 /// The other host of a session, on which the sources lie. Places are known to it by their numbers.
-pub(crate) trait SourceHost: BlockHost {
+pub trait SourceHost: BlockHost {
     /// Which run of its system the host told; zeros if none.
     fn boot(&self) -> &[u8; 16];
     /// Both sides run on one host: devices of the same number are the same device.
@@ -59,17 +59,17 @@ pub(crate) trait SourceHost: BlockHost {
 
 /// A place of another host that the user named.
 #[derive(Clone, Debug)]
-pub(crate) struct NamedPlace {
+pub struct NamedPlace {
     /// Its number among those of the session.
-    pub(crate) number: u32,
+    pub number: u32,
     /// Its name in its folder.
-    pub(crate) own: OsString,
+    pub own: OsString,
     /// It is a symbolic link that stays one.
-    pub(crate) is_link: bool,
+    pub is_link: bool,
 }
 
 /// Files that were opened before their turn: those that nobody takes are given back when this is dropped.
-pub(crate) trait EarlyFiles: Debug + Send {}
+pub trait EarlyFiles: Debug + Send {}
 
 /// Nothing was opened before its turn.
 #[derive(Debug)]
@@ -78,13 +78,13 @@ struct NoneEarly;
 impl EarlyFiles for NoneEarly {}
 
 /// A folder of which only names that the user gave are known cannot be listed.
-pub(crate) fn unlisted(path: &Path) -> Problem {
+pub fn unlisted(path: &Path) -> Problem {
     Problem::new(Class::Io, Operation::List, path, "only names that were given are known of this folder")
 }
 
 /// A folder of another host that is open, or what stands for the folder of sources that the user named: of those no more
 /// is asked than what has no answer here.
-pub(crate) trait RemoteOrigin: Debug + Send + Sync {
+pub trait RemoteOrigin: Debug + Send + Sync {
     fn facts(&self) -> &RemoteFacts;
     /// A name, links not followed.
     fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem>;

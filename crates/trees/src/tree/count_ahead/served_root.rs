@@ -12,7 +12,7 @@ use datapump_files::disk::{Disk, Folder};
 
 /// The served root, open.
 #[derive(Clone, Debug)]
-pub(crate) enum ServedRoot {
+pub enum ServedRoot {
     Folder(Arc<File>),
     /// Whatever this user may; relative places begin in his home folder.
     User(PathBuf),
@@ -24,7 +24,7 @@ pub(crate) enum ServedRoot {
 }
 
 impl ServedRoot {
-    pub(crate) fn open(place: &Place) -> Result<ServedRoot, Problem> {
+    pub fn open(place: &Place) -> Result<ServedRoot, Problem> {
         match place {
             Place::Path(path) => match Disk::Os.folder(path) {
                 Ok(Folder::Os(folder)) => Ok(ServedRoot::Folder(folder)),

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Keeps the folders open that were used last.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub struct Keeper {
     pub(super) most: usize,
     open: Mutex<VecDeque<Arc<File>>>,
 }
 
 impl Keeper {
     /// Keeps at most so many folders open, besides those in use.
-    pub(crate) fn new(most: usize) -> Arc<Keeper> {
+    pub fn new(most: usize) -> Arc<Keeper> {
         Arc::new(Keeper { most, open: Mutex::default() })
     }
 

@@ -159,7 +159,7 @@ impl Job {
     }
 
     /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
-    /// [`crate::Options::dry_run`] tells its changes as it finds them.)
+    /// [`Options::dry_run`](crate::setup::options::Options::dry_run) tells its changes as it finds them.)
     ///
     /// Beside it stand the problems of single sources where there are several: the others would be copied.
     ///

@@ -44,7 +44,7 @@ const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copie
 /// What to do where a link that is named should be followed.
 pub(crate) const FOLLOW_INSTEAD: &str =
     "leave out -a, -d and --links (and unset PUMP_LINKS) to copy what the link leads to";
-pub(crate) const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example null:10GiB";
+pub const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example null:10GiB";
 
 /// Where one source goes.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Target {
 
 /// One source and where it goes.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub struct Item {
     pub(crate) source: Place,
     /// What the source is, when it is a path.
     pub(crate) meta: Option<Meta>,

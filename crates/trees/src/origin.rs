@@ -2,10 +2,10 @@
 //!
 //! Must not know: what is done with the answers, how another host is asked.
 
-pub(crate) mod folder_way;
+pub mod folder_way;
 pub(crate) mod lone_source;
-pub(crate) mod remote_facts;
-pub(crate) mod source_host;
+pub mod remote_facts;
+pub mod source_host;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -37,13 +37,13 @@ pub(crate) enum Origin {
 
 /// Which files of another host are read with the request that opens them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SmallRead {
+pub struct SmallRead {
     /// Those up to this length.
-    pub(crate) bytes_max: u32,
+    pub bytes_max: u32,
     /// With holes only if they are read whole all the same.
-    pub(crate) is_whole: bool,
+    pub is_whole: bool,
     /// A file is taken as it is when it is opened, whatever was listed: it is copied, not compared.
-    pub(crate) any_length: bool,
+    pub any_length: bool,
 }
 
 /// A question about one name of a folder, with the path for messages.

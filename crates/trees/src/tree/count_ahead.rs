@@ -6,7 +6,7 @@
 //!
 //! Must not know: how anything is copied, who shows the counts.
 
-pub(crate) mod served_root;
+pub mod served_root;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -44,14 +44,10 @@ const WAITING_MAX: usize = 1 << 16;
 /// Names of one file that are remembered, to count it once; behind that some are counted twice.
 const LINKED_MAX: usize = 1 << 16;
 /// What both take at most.
-pub(crate) const COUNT_BYTES: usize = 16 << 20;
+pub const COUNT_BYTES: usize = 16 << 20;
 
 /// Runs a copy of these sources, and counts beside it.
-pub(crate) fn beside<T>(
-    watch: &Watch,
-    (sources, options): (&[Place], &Options),
-    copy: impl FnOnce() -> T,
-) -> T {
+pub fn beside<T>(watch: &Watch, (sources, options): (&[Place], &Options), copy: impl FnOnce() -> T) -> T {
     let paths: Vec<PathBuf> = sources.iter().filter_map(Place::local_path).map(Path::to_path_buf).collect();
     if !watch.is_shown() || !paths.iter().any(|path| path.is_dir()) {
         return copy();
@@ -61,7 +57,7 @@ pub(crate) fn beside<T>(
 }
 
 /// Serves what these places hold, and counts it beside that.
-pub(crate) fn beside_served<T>(
+pub fn beside_served<T>(
     (root, sources, options): (&ServedRoot, &[PathBuf], &Options),
     tell: impl FnOnce(TreeCounts) + Send,
     serve: impl FnOnce() -> T,

@@ -7,15 +7,15 @@
 //!
 //! Must not know: how blocks are moved, command lines.
 
-pub(crate) mod count_ahead;
+pub mod count_ahead;
 pub(crate) mod delete;
 pub(crate) mod file_owner;
 pub(crate) mod finish;
-pub(crate) mod folder;
+pub mod folder;
 pub(crate) mod links;
 pub(crate) mod memory;
 pub(crate) mod moved;
-pub(crate) mod names;
+pub mod names;
 pub(crate) mod root;
 pub(crate) mod rules;
 pub(crate) mod state;
@@ -35,9 +35,9 @@ use crate::tree::root::Root;
 use datapump_files::disk::{FileKind, Meta};
 
 /// A run of trees, and of files that the user named: what all who work on it share.
-pub(crate) struct Shared<'run> {
+pub struct Shared<'run> {
     /// The part below: how files are moved.
-    pub(crate) run: MoverRun<'run>,
+    pub run: MoverRun<'run>,
     pub(crate) plan: Plan<Work>,
     pub(crate) trees: Trees,
     /// The host on which remote sources lie.

@@ -10,6 +10,6 @@ pub(crate) mod folder_done;
 mod lister;
 pub(crate) mod listing;
 pub(crate) mod paths;
-pub(crate) mod side;
+pub mod side;
 pub(crate) mod visited;
 pub(crate) mod walk;

@@ -17,7 +17,7 @@ use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::PathAt;
 
 /// Of a job. `hashes`: blocks are hashed.
-pub(crate) fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) -> Shape {
+pub fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) -> Shape {
     let usual = Options::defaults(reads);
     let source_serial = items.iter().any(Item::source_is_stream);
     let sink_serial = items.iter().any(Item::target_is_stream);
@@ -64,13 +64,13 @@ fn stripes(items: &[Item]) -> [Option<StripeMap>; 2] {
 const LANE_BYTES_MIN: u64 = 4 << 20;
 
 /// So many lanes can move so many bytes faster than fewer.
-pub(crate) fn lanes_worth(bytes: u64) -> u32 {
+pub fn lanes_worth(bytes: u64) -> u32 {
     u32::try_from(bytes / LANE_BYTES_MIN).unwrap_or(u32::MAX)
 }
 
 /// What bounds the slots of all lanes together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotPool {
+pub struct SlotPool {
     bytes: u64,
     /// What the control group of this process leaves for slots. Numbers that are asked for may exceed it.
     group_bytes: u64,
@@ -79,19 +79,19 @@ pub(crate) struct SlotPool {
 }
 
 impl SlotPool {
-    pub(crate) fn of(options: &Options, has_twins: bool) -> SlotPool {
+    pub fn of(options: &Options, has_twins: bool) -> SlotPool {
         let bytes = options.limits.pool_bytes_max.unwrap_or(Options::POOL_BYTES_MAX);
         SlotPool { bytes, group_bytes: u64::MAX, has_twins }
     }
 
     /// In a control group with this limit for memory slots take half of it: the rest is for names, stacks, what the
     /// kernel charges for them, and other programs. `verify` of a tree filled 32 MiB of slots, and was killed at 20 MiB.
-    pub(crate) fn in_group(self, memory_bytes: Option<u64>) -> SlotPool {
+    pub fn in_group(self, memory_bytes: Option<u64>) -> SlotPool {
         SlotPool { group_bytes: memory_bytes.map_or(u64::MAX, |bytes| bytes / 2), ..self }
     }
 
     /// So many lanes, or as many as have slots for one request at the source in the control group.
-    pub(crate) fn lanes_in_group(self, shape: Shape, lanes: u32) -> u32 {
+    pub fn lanes_in_group(self, shape: Shape, lanes: u32) -> u32 {
         let lane_bytes = u64::from(1 + shape.sink_depth) * self.slot_bytes(shape);
         let fit = u32::try_from(self.group_bytes / lane_bytes.max(1)).unwrap_or(u32::MAX);
         lanes.min(fit.max(1))
@@ -106,7 +106,7 @@ impl SlotPool {
     }
 
     /// So many lanes of this shape have slots.
-    pub(crate) fn lanes(self, shape: Shape) -> u32 {
+    pub fn lanes(self, shape: Shape) -> u32 {
         let slots = u64::from(shape.source_depth + shape.sink_depth);
         u32::try_from(self.fit_bytes() / (slots * self.slot_bytes(shape)).max(1)).unwrap_or(u32::MAX)
     }
@@ -119,13 +119,13 @@ impl SlotPool {
 
     /// The shape with fewer requests at the source where so many lanes have no memory for them, unless a number is asked
     /// for.
-    pub(crate) fn fitted(self, shape: Shape, asked: Option<u32>, lanes: u32) -> Shape {
+    pub fn fitted(self, shape: Shape, asked: Option<u32>, lanes: u32) -> Shape {
         let fit = self.source_depth(shape, lanes).max(1);
         Shape { source_depth: asked.unwrap_or(shape.source_depth.min(fit)), ..shape }
     }
 
     /// Errors: so many lanes hold more in slots of this shape. Asked when the run's numbers are known.
-    pub(crate) fn check(self, shape: Shape, lanes: u32) -> Result<(), String> {
+    pub fn check(self, shape: Shape, lanes: u32) -> Result<(), String> {
         let slots = u64::from(shape.source_depth) + u64::from(shape.sink_depth);
         let slot_bytes = self.slot_bytes(shape);
         let pool = u64::from(lanes).saturating_mul(slots * slot_bytes);
@@ -170,7 +170,7 @@ pub(crate) fn lanes_in_memory((first, most): (u32, u32), (least, greatest): (u32
 
 /// The same, with more requests under way where the path is long, as far as so many lanes have memory for them. Where
 /// there may be more lanes than the first, they share what those had.
-pub(crate) fn for_path(shape: Shape, is_far: bool, lanes: u32, most: u32, pool: SlotPool) -> Shape {
+pub fn for_path(shape: Shape, is_far: bool, lanes: u32, most: u32, pool: SlotPool) -> Shape {
     if most > lanes {
         let slots = lanes * (shape.source_depth_max + shape.sink_depth) / most;
         let source_depth_max = slots.saturating_sub(shape.sink_depth).max(shape.source_depth);
@@ -185,7 +185,7 @@ pub(crate) fn for_path(shape: Shape, is_far: bool, lanes: u32, most: u32, pool: 
 
 /// What another host sends before it is requested: all small files, unless some of them may stay as they are, as those
 /// of an earlier run. Then a request for each that is wanted costs less than the bytes of those that are not.
-pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadRequest {
+pub fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadRequest {
     let rules = name_flags::from_options(options, rustix::process::geteuid(), &[]);
     let list = OsStr::new(LIST_NAME);
     let stands = target.is_some_and(|target| target.metadata().is_ok());

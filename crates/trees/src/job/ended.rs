@@ -24,7 +24,7 @@ use crate::run::full::Full;
 use crate::run::hidden_target::without_cause;
 use crate::run::in_order_target;
 use crate::run::ledger::{Ledger, Tally};
-use crate::setup::options::Choice;
+use crate::setup::options::{self, Choice};
 use crate::tree::Shared;
 
 const UNCOMPARED: &str =
@@ -105,7 +105,7 @@ impl Job {
         self.tell_uncompared(shared, status);
         self.tell_unmatched(shared, status);
         let (exit_status, cut_leaves) = (status as i32, self.cut_leaves(&tally, shared, status));
-        let syncs = self.options.durability.sync != crate::Sync::None && self.work == JobKind::Copy;
+        let syncs = self.options.durability.sync != options::Sync::None && self.work == JobKind::Copy;
         let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
         let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
         let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };

@@ -5,11 +5,11 @@
 use std::ffi::OsString;
 
 /// A folder by the names that lead to it.
-pub(crate) type FolderKey = u64;
+pub type FolderKey = u64;
 
 /// A step of a way through all folders, each before those in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum FolderStep {
+pub enum FolderStep {
     /// Into the folder of this name, in the one that the way is in.
     Down(FolderKey, OsString),
     /// Back to the one above.

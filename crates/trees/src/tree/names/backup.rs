@@ -167,7 +167,7 @@ pub(crate) fn sum_of(sources: &[Place]) -> u64 {
 }
 
 /// The same where another host writes, to which sources of several hosts may be copied.
-pub(crate) fn sum_for_others(sources: &[Place]) -> u64 {
+pub fn sum_for_others(sources: &[Place]) -> u64 {
     let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     fnv(sum_of(sources), &host)
 }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how folders are listed, how blocks are moved.
 
-pub(crate) mod backup;
+pub mod backup;
 pub(crate) mod batch_cursor;
 pub(crate) mod content;
 pub(crate) mod entry;

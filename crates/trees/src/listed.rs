@@ -15,29 +15,29 @@ use crate::setup::budget::Charge;
 use datapump_files::disk::{DirEntry, FileKind, Meta, Outcome, names};
 
 /// Something that comes without a request: another host is told when this is dropped and nobody took it.
-pub(crate) trait Coming: Debug + Send + Sync {
+pub trait Coming: Debug + Send + Sync {
     /// The number under which it comes.
     fn number(&self) -> u64;
 }
 
 /// What the listing of a folder told of a name.
 #[derive(Clone, Debug)]
-pub(crate) struct ListedEntry {
-    pub(crate) meta: Result<Meta, Errno>,
-    pub(crate) points_to: Option<OsString>,
+pub struct ListedEntry {
+    pub meta: Result<Meta, Errno>,
+    pub points_to: Option<OsString>,
     /// `None` of a folder or socket, and of a regular file where they were not requested or did not fit.
-    pub(crate) attributes: Option<Attributes>,
+    pub attributes: Option<Attributes>,
     /// A temporary file that a pump uses or can resume. The flag is told of a name that is looked at alone.
-    pub(crate) is_partial: bool,
+    pub is_partial: bool,
     /// It comes before it is requested: its content, or the names of a folder.
-    pub(crate) follows: Option<Arc<dyn Coming>>,
+    pub follows: Option<Arc<dyn Coming>>,
     /// What its listing takes, given back with the last name of it.
-    pub(crate) _charge: Option<Arc<Charge>>,
+    pub _charge: Option<Arc<Charge>>,
 }
 
 impl ListedEntry {
     /// A file of which nothing else was reported.
-    pub(crate) fn of_file(meta: Meta) -> ListedEntry {
+    pub fn of_file(meta: Meta) -> ListedEntry {
         ListedEntry {
             meta: Ok(meta),
             points_to: None,
@@ -51,42 +51,42 @@ impl ListedEntry {
 
 /// A name as a folder lists it.
 #[derive(Clone, Debug)]
-pub(crate) struct Name {
-    pub(crate) name: OsString,
+pub struct Name {
+    pub name: OsString,
     /// What the listing says it is; `None` where the file system does not tell there.
-    pub(crate) kind: Option<FileKind>,
+    pub kind: Option<FileKind>,
     /// What another host told of it with the listing.
-    pub(crate) told: Option<Box<ListedEntry>>,
+    pub told: Option<Box<ListedEntry>>,
     /// The inode number that a listing of this host told; 0 of what was not listed.
-    pub(crate) listed_inode: u64,
+    pub listed_inode: u64,
     /// A server lists it and does not serve it: a file of its own. What the target has under the name stays.
-    pub(crate) is_withheld: bool,
+    pub is_withheld: bool,
 }
 
 impl Name {
     /// A name of this host.
-    pub(crate) fn here(name: OsString, kind: Option<FileKind>) -> Name {
+    pub fn here(name: OsString, kind: Option<FileKind>) -> Name {
         Name { name, kind, told: None, listed_inode: 0, is_withheld: false }
     }
 
     /// Names of a list of the user, of which nothing is known yet.
-    pub(crate) fn selected(names: Vec<Vec<u8>>) -> Vec<Name> {
+    pub fn selected(names: Vec<Vec<u8>>) -> Vec<Name> {
         names.into_iter().map(|name| Name::here(OsString::from_vec(name), None)).collect()
     }
 
     /// A name with what another host told of it.
-    pub(crate) fn there(name: OsString, kind: Option<FileKind>, told: ListedEntry) -> Name {
+    pub fn there(name: OsString, kind: Option<FileKind>, told: ListedEntry) -> Name {
         Name { told: Some(Box::new(told)), ..Name::here(name, kind) }
     }
 
     /// The inode number, as the listing told it.
-    pub(crate) fn inode(&self) -> u64 {
+    pub fn inode(&self) -> u64 {
         let told = self.told.as_ref().and_then(|told| told.meta.ok());
         told.map_or(self.listed_inode, |meta| meta.inode)
     }
 
     /// What comes without a request.
-    pub(crate) fn follows(&self) -> Option<&Arc<dyn Coming>> {
+    pub fn follows(&self) -> Option<&Arc<dyn Coming>> {
         self.told.as_ref()?.follows.as_ref()
     }
 }
@@ -100,7 +100,7 @@ impl From<DirEntry> for Name {
 
 /// The next names of a folder of this host from `cookie` on (0: the first), and the cookie behind them; no names at the
 /// end.
-pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
+pub fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
     let (entries, next) = names::list(folder, cookie)?;
     Ok((entries.into_iter().map(Name::from).collect(), next))
 }

@@ -7,7 +7,7 @@ pub(crate) mod comparison;
 mod ended;
 mod planned;
 mod refusals;
-pub(crate) mod request_plan;
+pub mod request_plan;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -71,8 +71,8 @@ pub struct Job {
     /// All that is asked besides places.
     pub options: Options,
     platform: Platform,
-    pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) watch: Arc<Watch>,
+    pub stop: Arc<AtomicBool>,
+    pub watch: Arc<Watch>,
     /// The other host of a session, on which remote sources lie.
     remote_host: Option<Arc<dyn SourceHost>>,
     /// The target, where it was found before.
@@ -90,7 +90,7 @@ pub struct Job {
     sources_sum: Option<u64>,
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
-    pub(crate) tells_files: bool,
+    pub tells_files: bool,
     /// Facts about the target's file system.
     target_disk: TargetDisk,
     /// How long it is tried to have what passes: a connection that is lost, a server that is busy.
@@ -125,7 +125,7 @@ impl Job {
     }
 
     /// Whether nothing is written: the two places are compared.
-    pub(crate) fn compares(&self) -> bool {
+    pub fn compares(&self) -> bool {
         self.work == JobKind::Compare
     }
 
@@ -187,49 +187,49 @@ impl Job {
     }
 
     /// Remote sources are those of this session.
-    pub(crate) fn remote_host(self, remote_host: Arc<dyn SourceHost>) -> Job {
+    pub fn remote_host(self, remote_host: Arc<dyn SourceHost>) -> Job {
         Job { remote_host: Some(remote_host), ..self }
     }
 
     /// The caller's host tells its sources from others of the same words.
-    pub(crate) fn sources_sum(self, sources_sum: Option<u64>) -> Job {
+    pub fn sources_sum(self, sources_sum: Option<u64>) -> Job {
         Job { sources_sum, ..self }
     }
 
     /// The target is what was found before; its path is only shown.
-    pub(crate) fn found(self, found: Option<PathAt>) -> Job {
+    pub fn found(self, found: Option<PathAt>) -> Job {
         Job { found, ..self }
     }
 
     /// Folders that are missing above the target are made.
-    pub(crate) fn above(self, above: Option<PathAbove>) -> Job {
+    pub fn above(self, above: Option<PathAbove>) -> Job {
         Job { above, ..self }
     }
 
     /// A target that is a symbolic link is refused.
-    pub(crate) fn confined(self) -> Job {
+    pub fn confined(self) -> Job {
         Job { is_confined: true, ..self }
     }
 
     /// Problems tell nothing of what stands at the target.
-    pub(crate) fn hides_target(self, hides_target: bool) -> Job {
+    pub fn hides_target(self, hides_target: bool) -> Job {
         Job { hides_target, ..self }
     }
 
     /// A limit for all jobs that have it, besides its own.
-    pub(crate) fn shared_rate(self, shared_rate: Option<Arc<Rate>>) -> Job {
+    pub fn shared_rate(self, shared_rate: Option<Arc<Rate>>) -> Job {
         Job { shared_rate, ..self }
     }
 
     /// What a job shares that only reads, for others who move the blocks: streams, or what null delivers, may be among them.
-    pub(crate) fn served(&self, has_streams: bool, null_fill: Option<Fill>) -> Result<Shared<'_>, Problem> {
+    pub fn served(&self, has_streams: bool, null_fill: Option<Fill>) -> Result<Shared<'_>, Problem> {
         let shape = request_plan::served(&self.options, has_streams);
         let mut shared = self.shared(Vec::new(), shape, Trees::new(&Options::default())?, &|_| {});
         shared.run.settings.null_fill = null_fill;
         Ok(shared)
     }
 
-    pub(crate) fn meters(&self) -> Option<Meters> {
+    pub fn meters(&self) -> Option<Meters> {
         self.options.reporting.bill.then(Meters::begin)
     }
 
@@ -240,7 +240,7 @@ impl Job {
     }
 
     /// Only these bytes of the one file (start, end) are moved, in this order; a target is written in place
-    /// ([`DurabilityOptions::inplace`](crate::DurabilityOptions::inplace)) and keeps its length.
+    /// ([`DurabilityOptions::inplace`](crate::setup::options::DurabilityOptions::inplace)) and keeps its length.
     pub fn pieces(self, pieces: Arc<[(u64, u64)]>) -> Job {
         Job { pieces: Some(pieces), ..self }
     }
