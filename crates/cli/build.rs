@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// What a program is made of. Documents and tests are not.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "crates/cli/src",
     "crates/core/src",
     "crates/datapump/src",
@@ -14,6 +14,7 @@ const SOURCES: [&str; 12] = [
     "crates/lab/studies",
     "crates/mover/src",
     "crates/netlab/src",
+    "crates/sessions/src",
     "crates/transport/src",
     "crates/trees/src",
     "Cargo.lock",

@@ -387,6 +387,7 @@ fn dependencies_against_the_arrows_are_found() {
         ("crates/engine/Cargo.toml", "[dependencies]\ndatapump-core.workspace = true\n", 1),
         ("crates/datapump/Cargo.toml", "[dependencies]\ndatapump-lab = { path = \"../lab\" }\n", 1),
         ("crates/trees/Cargo.toml", "[dependencies]\ndatapump-mover.workspace = true\n", 0),
+        ("crates/trees/Cargo.toml", "[dependencies]\ndatapump-sessions.workspace = true\n", 1),
         ("crates/mover/Cargo.toml", "[dependencies]\ndatapump-trees.workspace = true\n", 1),
         ("crates/files/Cargo.toml", "[dependencies]\ndatapump-transport.workspace = true\n", 1),
         ("crates/lab/Cargo.toml", "[dependencies]\ndatapump-core.workspace = true\n", 1),

@@ -24,14 +24,12 @@
 
 #![forbid(unsafe_code)]
 
-mod net;
-
 /// The parts of a simulated [`Platform`].
 pub mod simulation {
-    pub use crate::setup::platform::Simulation;
     pub use datapump_core::model;
     pub use datapump_engine::sim::{Device, Faults, Peaks, Random, SimClock, SimDisk};
     pub use datapump_engine::{Errno, os::linux::timer_slack};
+    pub use datapump_mover::setup::platform::Simulation;
 }
 
 pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpStats};
@@ -45,44 +43,40 @@ pub use datapump_transport::{
 
 /// The datagrams of a session: what is agreed about them, and counted of them.
 pub mod datagrams {
-    pub use crate::net::client::datagram_client::{DatagramClient, DatagramPath, DatagramsSent};
     pub use datapump_core::wire::datagrams::{
         DATAGRAM_BYTES_MAX, DATAGRAM_HEAD_BYTES, DATAGRAMS_LAST_MAX_NS, DATAGRAMS_MAX, DatagramCounter,
         DatagramCounts, DatagramGrant, DatagramHead, DatagramRequest, DatagramUse, LossGaps, packet_bytes,
     };
+    pub use datapump_sessions::net::client::datagram_client::{DatagramClient, DatagramPath, DatagramsSent};
     pub use datapump_transport::{DatagramBuffers, DatagramSocket};
 }
 
-pub(crate) use datapump_core::problem;
-pub(crate) use datapump_mover::{end, file, lane, open, place, report, run, setup};
-pub(crate) use datapump_trees::{job, listed, origin, target, tree};
-
-pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Why};
-pub use file::block_hook::BlockHook;
-pub use job::{Job, Planned};
-pub use net::client::path_look::{PathChoice, PathFacts};
-pub use net::client::path_probe::Probed;
-pub use net::client::remote_copy::RemoteCopy;
-pub use net::client::request_response::{RequestSeries, TimedAnswers};
-pub use net::server::serve_options::ServeOptions;
-pub use net::server::{ServeEnd, Server};
-pub use place::{Fill, Place, PlaceError, Remote};
-pub use problem::{
+pub use datapump_core::problem::{
     AttributeKind, Class, LostAttribute, Operation, Problem, Status, shell_word, shown, words_about,
 };
-pub use report::bill::{Bill, BillHost, Billed};
-pub use report::change::{Change, ChangeKind};
-pub use report::cut_leaves::CutLeaves;
-pub use report::event::Event;
-pub use report::failed::JobFailed;
-pub use report::not_kept::NotKept;
-pub use report::watch::{Snapshot, TreeCounts, Watch};
-pub use report::{AskedAndGot, Latency, Network, Report};
-pub use setup::defaults::{Defaults, Reads};
-pub use setup::options::{
+pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Phase, Waits, Why};
+pub use datapump_mover::file::block_hook::BlockHook;
+pub use datapump_mover::place::{Fill, Place, PlaceError, Remote};
+pub use datapump_mover::report::bill::{Bill, BillHost, Billed};
+pub use datapump_mover::report::change::{Change, ChangeKind};
+pub use datapump_mover::report::cut_leaves::CutLeaves;
+pub use datapump_mover::report::event::Event;
+pub use datapump_mover::report::failed::JobFailed;
+pub use datapump_mover::report::not_kept::NotKept;
+pub use datapump_mover::report::watch::{Snapshot, TreeCounts, Watch};
+pub use datapump_mover::report::{AskedAndGot, Latency, Network, Report};
+pub use datapump_mover::setup::defaults::{Defaults, Reads};
+pub use datapump_mover::setup::options::{
     AttributeOptions, Backup, Choice, ComparisonOptions, DeletionOptions, DurabilityOptions, EngineChoice,
     FollowLinks, Keep, LimitOptions, LinkOptions, MeasuringOptions, NetworkOptions, Numbering, Options,
     Ownership, Permissions, PlaceOptions, ReportingOptions, Selection, SelectionOptions, Sync, TuningOptions,
     Update, WaitChoice,
 };
-pub use setup::platform::Platform;
+pub use datapump_mover::setup::platform::Platform;
+pub use datapump_sessions::net::client::path_look::{PathChoice, PathFacts};
+pub use datapump_sessions::net::client::path_probe::Probed;
+pub use datapump_sessions::net::client::remote_copy::RemoteCopy;
+pub use datapump_sessions::net::client::request_response::{RequestSeries, TimedAnswers};
+pub use datapump_sessions::net::server::serve_options::ServeOptions;
+pub use datapump_sessions::net::server::{ServeEnd, Server};
+pub use datapump_trees::job::{Job, Planned};

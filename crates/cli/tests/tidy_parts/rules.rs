@@ -73,11 +73,12 @@ const CORE_MODULES: [&str; 7] = ["time", "fs", "net", "io", "process", "env", "o
 const CORE_VALUES: [(&str, &str); 2] = [("problem.rs", "io"), ("units.rs", "time")];
 
 /// The floors of the house, from the ground: a crate names crates of lower floors alone.
-const FLOORS: [&[&str]; 7] = [
+const FLOORS: [&[&str]; 8] = [
     &["core", "engine"],
     &["files", "transport", "netlab"],
     &["mover"],
     &["trees"],
+    &["sessions"],
     &["datapump"],
     &["lab"],
     &["cli"],
@@ -366,7 +367,14 @@ const NAMES_OPEN_FILES: &str = "crates/files/src/disk/proc.rs";
 const NAME_OF_OPEN_FILE: &str = "path_of_open_file(";
 
 fn is_mover(file: &File) -> bool {
-    let crates = ["crates/datapump/", "crates/files/", "crates/mover/", "crates/transport/", "crates/trees/"];
+    let crates = [
+        "crates/datapump/",
+        "crates/files/",
+        "crates/mover/",
+        "crates/sessions/",
+        "crates/transport/",
+        "crates/trees/",
+    ];
     is_product(file) && crates.iter().any(|path| file.path.starts_with(path))
 }
 

@@ -44,7 +44,8 @@ impl<'flags> NameMachine<'flags> {
     /// is of another kind than it seemed: so the rule that asked is the next. After an action all are asked again.
     pub fn poll(&mut self) -> NameStep {
         let first = self.flags.purpose.first_rule();
-        let Decided { at, step } = self.decided_from(if self.kind == self.facts.kind { self.asking } else { first });
+        let Decided { at, step } =
+            self.decided_from(if self.kind == self.facts.kind { self.asking } else { first });
         self.asking = if matches!(step, NameStep::Find(_)) { at } else { first };
         self.kind = self.facts.kind;
         step

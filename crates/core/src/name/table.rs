@@ -256,9 +256,7 @@ fn are_folders(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
 /// **Leave**, counted as copied before.
 fn was_committed(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     match facts.content {
-        Content::Unread if facts.are_files()? && ours(facts)? == Ours::Earlier => {
-            leave(LeaveReason::Ours)
-        }
+        Content::Unread if facts.are_files()? && ours(facts)? == Ours::Earlier => leave(LeaveReason::Ours),
         _ => NEXT,
     }
 }

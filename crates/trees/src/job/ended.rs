@@ -148,7 +148,8 @@ impl Job {
         if shared.settings.has_trees || shared.settings.names_wanted > 0 {
             shared.plan.is_exhausted()
         } else {
-            (tally.done.files + tally.files_left + tally.done.skipped) as usize >= shared.settings.files_wanted
+            (tally.done.files + tally.files_left + tally.done.skipped) as usize
+                >= shared.settings.files_wanted
         }
     }
 

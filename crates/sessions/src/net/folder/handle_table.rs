@@ -24,7 +24,6 @@ use datapump_transport::NetFault;
 
 use self::open_places::{KeptFile, KeptFiles};
 use crate::listed::Name;
-use crate::net::folder::convert::{Tell, attributes_of, fault, refuse_more, to_wire};
 use crate::net::folder::convert::{Tell, attributes_of, fault, fault_in_words, refuse_more, to_wire};
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::handle_place::{Flow, HandlePlace};

@@ -12,7 +12,6 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_files::disk::Meta;
 
 use super::RemoteFolder;
-use crate::end::ArrivedItem;
 use crate::listed::Coming;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::read_ahead::Follow;

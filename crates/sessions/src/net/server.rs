@@ -11,7 +11,7 @@ pub(crate) mod datagram_allowance;
 pub(crate) mod datagram_session;
 pub(crate) mod limits;
 mod listening;
-pub(crate) mod serve_options;
+pub mod serve_options;
 pub(crate) mod served_connection;
 pub(crate) mod server_session;
 pub(crate) mod server_state;

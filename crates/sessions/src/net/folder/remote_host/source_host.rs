@@ -14,24 +14,14 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault};
 
 use super::named_places::PlacesByName;
-use super::{OpenedEarly, RemoteFile, RemoteFolder, RemoteHost, SmallFile, TripCounter};
-use crate::listed::{ListedEntry, Name};
-use crate::open::held::Attributes;
-use crate::open::held::{Elsewhere, Held};
-use crate::origin::SmallRead;
-use crate::origin::folder_way::{FolderKey, FolderStep};
-use crate::origin::remote_facts::{AheadRequest, RemoteFacts};
-use crate::origin::source_host::{EarlyFiles, NamedPlace, RemoteOrigin, SourceHost};
-use crate::problem::Problem;
-use crate::run::block_host::BlockHost;
-use crate::setup::budget::{Charge, OverBudget};
-use datapump_core::selection::ListStep;
-use datapump_files::disk::{FileKind, Meta};
 use super::read_ahead::ReadAhead;
 use super::{RemoteFolder, RemoteHost, TripCounter};
 use crate::open::held::Elsewhere;
 use crate::origin::remote_facts::AheadRequest;
 use crate::origin::source_host::{NamedPlace, RemoteOrigin, SourceHost};
+use crate::problem::Problem;
+use crate::run::block_host::BlockHost;
+use crate::setup::budget::{Charge, OverBudget};
 use datapump_files::disk::Meta;
 
 impl BlockHost for RemoteHost {

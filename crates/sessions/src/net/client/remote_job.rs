@@ -30,7 +30,6 @@ use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, RemoteHost, read_ahead};
 use crate::net::server::control::Follows;
 use crate::net::server::served_connection::{self, ServedEnd};
-use crate::origin::remote_facts::AheadRequest;
 use crate::place::{Place, Remote, stands_for_content};
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;

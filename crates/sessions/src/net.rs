@@ -5,10 +5,10 @@
 //!
 //! Must not know: how blocks are moved, command lines.
 
-pub(crate) mod client;
+pub mod client;
 pub(crate) mod folder;
 #[cfg(test)]
 mod hostile;
-pub(crate) mod server;
+pub mod server;
 #[cfg(test)]
 mod stepped;

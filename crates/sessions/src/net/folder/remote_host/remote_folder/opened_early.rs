@@ -18,10 +18,9 @@ use crate::listed::Name;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{RemoteHost, named};
 use crate::open::held::Attributes;
+use crate::origin::source_host::EarlyFiles;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
-use crate::listed::Name;
-use crate::origin::source_host::EarlyFiles;
 use datapump_files::disk::Meta;
 
 /// What an older version says to a request for an empty file.

@@ -20,9 +20,9 @@ use crate::end::{ArrivedItem, BeforeBlock, RemoteBlocks, RemoteKind, Trouble};
 use crate::net::folder::convert::{changed, from_wire};
 use crate::net::folder::remote_host::{LONG_BYTES, named};
 use crate::net::folder::weight;
+use crate::origin::source_host::SourceHost;
 use crate::run::block_host::BlockHost;
 use crate::setup::budget::Charge;
-use crate::tree::folder::origin::source_host::SourceHost;
 
 /// Attributes of a small file that its slot outweighs.
 const UNCHARGED_BYTES: usize = 4 << 10;
