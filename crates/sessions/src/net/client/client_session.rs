@@ -307,7 +307,8 @@ impl RemoteCopy {
         self.connections.is_none() && self.options.tuning.lanes.is_none()
     }
 
-    /// The bytes by which the number of connections is chosen: what files and null bytes come to that this side gives; of a folder or a pipe that is not known.
+    /// The bytes by which the number of connections is chosen: what files and null bytes come to that this side gives;
+    /// of a folder or a pipe that is not known.
     fn pushed_bytes(&self) -> Option<u64> {
         let bytes_of = |place: &Place| match place {
             Place::Null { bytes, .. } => *bytes,
