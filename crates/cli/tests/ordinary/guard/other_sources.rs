@@ -2,6 +2,7 @@
 //! written, the rest where it is met. Names that several sources have are those of the first.
 
 use std::fs;
+use std::time::SystemTime;
 
 use crate::support::listing::listing;
 use crate::support::serving::Serving;
@@ -10,11 +11,15 @@ use crate::support::{Home, expect, has_content, make_folder, make_symlink};
 /// Files with their paths as their content, and the folders that they lie in; a path with a slash at its end is one.
 fn home(paths: &[&str]) -> Home {
     let home = Home::new();
+    // Of one age, or what is written later would be newer to `--update` where the clock ticks between.
+    let now = SystemTime::now();
     for path in paths {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         fs::create_dir_all(home.path(folder)).expect("room for a folder");
         if !path.ends_with('/') {
             fs::write(home.path(path), path).expect("room for a file");
+            let file = fs::File::options().write(true).open(home.path(path)).expect("it was written");
+            file.set_modified(now).expect("its owner may");
         }
     }
     home
