@@ -227,7 +227,7 @@ impl<'run> Lane<'run> {
             Claim::Never => Some(Claimed::Never),
             Claim::NotYet => Some(Claimed::NotYet),
             Claim::Piece(task, extent) => Some(self.begin(task, extent)),
-            Claim::Own | Claim::Work(()) => self.timed(|lane| lane.worker.work(&mut lane.performer.waits)),
+            Claim::Own | Claim::Work(()) => self.work(),
         };
         match claimed {
             Some(Claimed::Extent(_)) if self.stopping => self.owner.plan().cut(),
@@ -248,10 +248,10 @@ impl<'run> Lane<'run> {
 
     /// Time between blocks goes to metadata, but for what was charged otherwise inside: files that need no block are
     /// finished in there.
-    fn timed(&mut self, act: impl FnOnce(&mut Self) -> Option<Ready>) -> Option<Claimed> {
+    fn work(&mut self) -> Option<Claimed> {
         let _stage = within(CpuStage::Metadata);
         let (start_ns, before) = (self.now_ns(), self.performer.waits);
-        let ready = act(self);
+        let ready = self.worker.work(&mut self.performer.waits);
         let now_ns = self.now_ns();
         let waits = &mut self.performer.waits;
         let charged = waits.total() - before.total();

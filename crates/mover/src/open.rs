@@ -43,7 +43,7 @@ use datapump_files::holes::ByteRanges;
 
 /// A hash to be taken of a file. A verified file's hash shows where it is damaged. Where the source is unverified, and
 /// what was written cannot be read yet, its hash alone shows what that is.
-pub fn file_hash(
+fn file_hash(
     run: &MoverRun<'_>,
     finish: &Finish,
     sink: &Sink,
@@ -61,10 +61,10 @@ pub fn file_hash(
     (!is_readable && original.is_some_and(|it| it.watched)).then(FileHash::default)
 }
 
-/// A file of a tree on its way.
+/// A file on its way. Of one in a tree that is only compared no hash is taken.
 pub fn task(run: &MoverRun<'_>, names: (PathBuf, PathBuf), ends: Ends, finish: Finish, owned: Owned) -> Task {
     let Ends { source, sink, original, ranges } = ends;
-    let copies = !matches!(finish, Finish::Nothing | Finish::Checked);
+    let copies = owned.tree.is_none() || !matches!(finish, Finish::Nothing | Finish::Checked);
     let hash = file_hash(run, &finish, &sink, original.as_ref());
     Task::new(Parts {
         number: run.next_number(),

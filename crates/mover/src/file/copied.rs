@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datapump_core::{Block, Subtree, subtrees};
 use datapump_engine::Handle;
 use datapump_files::disk::{FileCalls, Outcome};
-use datapump_files::holes;
-use datapump_files::holes::ByteRanges;
+use datapump_files::holes::{self, ByteRanges};
 use datapump_files::identity::prefix;
 use datapump_transport::Digest;
 

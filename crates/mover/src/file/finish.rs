@@ -9,14 +9,10 @@ use datapump_core::verdict::{Phase, Waits};
 use datapump_core::{FaultKind, FileStep, Mismatch, PumpFault, SourceCheck};
 use datapump_engine::{CpuStage, meter::within};
 
-use crate::file::changed;
-use crate::file::completing;
 use crate::file::completing::closing;
-use crate::file::fault;
-use crate::file::settled;
 use crate::file::task::{Finish, Task};
-use crate::file::verify;
 use crate::file::verify::locate;
+use crate::file::{changed, completing, fault, settled, verify};
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::MoverRun;

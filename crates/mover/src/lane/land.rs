@@ -9,9 +9,8 @@ use datapump_engine::{CpuStage, Errno, Slot, meter::within};
 
 use super::Lane;
 use crate::end::Source;
-use crate::file::fault;
-use crate::file::finish;
 use crate::file::task::Task;
+use crate::file::{fault, finish};
 use crate::place::Fill;
 use crate::problem::{Operation, Problem};
 use crate::report::watch::Watch;

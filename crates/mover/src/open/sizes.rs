@@ -9,9 +9,8 @@ use crate::problem::{Operation, Problem};
 use crate::run::MoverRun;
 use datapump_engine::Handle;
 use datapump_files::disk::{FileCalls, FileKind, Meta};
-use datapump_files::holes;
-use datapump_files::holes::ByteRanges;
 use datapump_files::holes::sizes::goes_on;
+use datapump_files::holes::{self, ByteRanges};
 
 /// The ranges of a file of a tree, on a file system of this `statfs(2)` type; `None` until its end. Another host tells of
 /// such files itself.

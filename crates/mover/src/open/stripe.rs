@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use datapump_core::StripeMap;
 use datapump_engine::{Errno, Handle};
 
 use super::copy_method::How;
 use super::direct::direct;
-use super::file_end;
 use super::held::OpenMembers;
-use super::reserve;
+use super::{file_end, reserve};
 use crate::end::{Sink, Source, StripeEnd};
 use crate::open::stripe::held::HeldStripe;
 use crate::open::stripe::target::OpenStripe;
@@ -53,6 +53,13 @@ pub(super) fn open(
     let (disk, attributes) = (disk.clone(), Vec::new());
     let name = stripe.to_string();
     Ok(Arc::new(HeldStripe { name, disk, source, handles, looks, meta, attributes }))
+}
+
+/// Reads a few bytes of members.
+fn peek(map: StripeMap, members: &[Handle], at: u64, into: &mut [u8]) -> Result<usize, Errno> {
+    let place = map.place(at);
+    let most = into.len().min(usize::try_from(place.run_bytes).unwrap_or(usize::MAX));
+    members[place.member].peek(place.at, &mut into[..most])
 }
 
 /// Opens a member, and says what it is before its first byte is read.

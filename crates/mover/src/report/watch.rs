@@ -24,16 +24,9 @@ use crate::setup::options::Options;
 pub struct Watch {
     lanes: Box<[Padded]>,
     total_bytes: AtomicU64,
-    files: AtomicU64,
-    found_bytes: AtomicU64,
-    found_files: AtomicU64,
+    counters: Counters,
     /// What all trees hold, once they were counted beside the copy.
     counted: OnceLock<TreeCounts>,
-    names: AtomicU64,
-    present_bytes: AtomicU64,
-    present_files: AtomicU64,
-    deleted: AtomicU64,
-    to_delete: AtomicU64,
     at_hand: AtHand,
     /// Its place among all phases.
     phase: AtomicU8,
@@ -44,6 +37,27 @@ pub struct Watch {
     began: Mutex<Option<LanesBegan>>,
     /// What another host says of the lanes there.
     told: Mutex<Option<LimitedBy>>,
+}
+
+/// Those that begin at zero with each session.
+#[derive(Debug, Default)]
+struct Counters {
+    files: AtomicU64,
+    found_bytes: AtomicU64,
+    found_files: AtomicU64,
+    names: AtomicU64,
+    present_bytes: AtomicU64,
+    present_files: AtomicU64,
+    deleted: AtomicU64,
+    to_delete: AtomicU64,
+}
+
+impl Counters {
+    fn all(&self) -> [&AtomicU64; 8] {
+        let Counters { files, found_bytes, found_files, names, .. } = self;
+        let Counters { present_bytes, present_files, deleted, to_delete, .. } = self;
+        [files, found_bytes, found_files, names, present_bytes, present_files, deleted, to_delete]
+    }
 }
 
 /// When the lanes of this host began.
@@ -121,28 +135,17 @@ impl Default for Watch {
     fn default() -> Watch {
         let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
         let charged = (0..Options::LANES_MAX).map(|_| OnceLock::new()).collect();
-        let [files, found_bytes, found_files, present_bytes] = [0; 4].map(AtomicU64::new);
-        let [present_files, deleted, to_delete, names] = [0; 4].map(AtomicU64::new);
-        let (total_bytes, began, told) = (AtomicU64::new(UNKNOWN), Mutex::default(), Mutex::default());
-        let (phase, is_shown) = (AtomicU8::new(Phase::default() as u8), AtomicBool::new(false));
         Watch {
             lanes,
-            total_bytes,
-            files,
-            found_bytes,
-            found_files,
+            total_bytes: AtomicU64::new(UNKNOWN),
+            counters: Counters::default(),
             counted: OnceLock::new(),
-            names,
-            present_bytes,
-            present_files,
-            deleted,
-            to_delete,
             at_hand: AtHand::default(),
-            phase,
-            is_shown,
+            phase: AtomicU8::new(Phase::default() as u8),
+            is_shown: AtomicBool::new(false),
             charged,
-            began,
-            told,
+            began: Mutex::default(),
+            told: Mutex::default(),
         }
     }
 }
@@ -166,15 +169,15 @@ impl Watch {
         Snapshot {
             bytes: self.lanes.iter().map(|lane| lane.0.load(Ordering::Relaxed)).sum(),
             bytes_total: (total != UNKNOWN).then_some(total),
-            files: self.files.load(Ordering::Relaxed),
-            bytes_found: self.found_bytes.load(Ordering::Relaxed),
-            files_found: self.found_files.load(Ordering::Relaxed),
+            files: self.counters.files.load(Ordering::Relaxed),
+            bytes_found: self.counters.found_bytes.load(Ordering::Relaxed),
+            files_found: self.counters.found_files.load(Ordering::Relaxed),
             counted: self.counted.get().copied(),
-            names: self.names.load(Ordering::Relaxed),
-            bytes_present: self.present_bytes.load(Ordering::Relaxed),
-            files_present: self.present_files.load(Ordering::Relaxed),
-            deleted: self.deleted.load(Ordering::Relaxed),
-            to_delete: self.to_delete.load(Ordering::Relaxed),
+            names: self.counters.names.load(Ordering::Relaxed),
+            bytes_present: self.counters.present_bytes.load(Ordering::Relaxed),
+            files_present: self.counters.present_files.load(Ordering::Relaxed),
+            deleted: self.counters.deleted.load(Ordering::Relaxed),
+            to_delete: self.counters.to_delete.load(Ordering::Relaxed),
             phase: self.phase(),
             limited_by: self.limited_by(),
         }
@@ -193,9 +196,7 @@ impl Watch {
     /// Another session begins: what earlier ones moved is there already, as an earlier run's is, and found so.
     pub fn restart(&self) {
         self.lanes.iter().for_each(|lane| lane.0.store(0, Ordering::Relaxed));
-        let found = [&self.files, &self.found_bytes, &self.found_files, &self.names];
-        let others = [&self.present_bytes, &self.present_files, &self.deleted, &self.to_delete];
-        found.into_iter().chain(others).for_each(|counter| counter.store(0, Ordering::Relaxed));
+        self.counters.all().into_iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
         self.at_hand.set(None);
         self.enter(Phase::default());
         self.set_total(None);
@@ -282,13 +283,13 @@ impl Watch {
 
     /// A file of a tree is to be moved.
     pub fn found(&self, bytes: u64) {
-        self.found_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.found_files.fetch_add(1, Ordering::Relaxed);
+        self.counters.found_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counters.found_files.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The trees were walked to their ends: what was found is all.
     pub fn found_all(&self) {
-        self.set_total(Some(self.found_bytes.load(Ordering::Relaxed)));
+        self.set_total(Some(self.counters.found_bytes.load(Ordering::Relaxed)));
     }
 
     /// All trees were counted beside the copy.
@@ -298,7 +299,7 @@ impl Watch {
 
     /// A name of a tree is compared with the target.
     pub fn compares_name(&self) {
-        self.names.fetch_add(1, Ordering::Relaxed);
+        self.counters.names.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Somebody shows the counters: what is for that alone is worth its time.
@@ -321,23 +322,23 @@ impl Watch {
 
     /// Files were dealt with without being moved, or bytes of them.
     pub fn add_present(&self, files: u64, bytes: u64) {
-        self.present_files.fetch_add(files, Ordering::Relaxed);
-        self.present_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counters.present_files.fetch_add(files, Ordering::Relaxed);
+        self.counters.present_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Names that were compared have their turn once more.
     pub fn compares_again(&self, names: usize) {
-        self.names.fetch_sub(names as u64, Ordering::Relaxed);
+        self.counters.names.fetch_sub(names as u64, Ordering::Relaxed);
     }
 
     /// So many names are to be removed.
     pub fn will_delete(&self, names: u64) {
-        self.to_delete.store(names, Ordering::Relaxed);
+        self.counters.to_delete.store(names, Ordering::Relaxed);
     }
 
     /// A name was removed.
     pub fn has_deleted(&self) {
-        self.deleted.fetch_add(1, Ordering::Relaxed);
+        self.counters.deleted.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Bytes of a file that there is nothing to do about, because an earlier run moved them. They are not moved.
@@ -355,20 +356,20 @@ impl Watch {
             Some(limit.unwrap_or_else(|| reader.limit_of_reader()));
         self.lanes[0].0.store(told.bytes, Ordering::Relaxed);
         self.set_total(told.bytes_total);
-        self.files.store(told.files, Ordering::Relaxed);
-        self.found_bytes.store(told.bytes_found, Ordering::Relaxed);
-        self.found_files.store(told.files_found, Ordering::Relaxed);
-        self.present_bytes.store(told.bytes_present.unwrap_or(0), Ordering::Relaxed);
-        self.present_files.store(told.files_present.unwrap_or(0), Ordering::Relaxed);
-        self.names.store(told.names.unwrap_or(0), Ordering::Relaxed);
-        self.deleted.store(told.deleted.unwrap_or(0), Ordering::Relaxed);
-        self.to_delete.store(told.to_delete.unwrap_or(0), Ordering::Relaxed);
+        self.counters.files.store(told.files, Ordering::Relaxed);
+        self.counters.found_bytes.store(told.bytes_found, Ordering::Relaxed);
+        self.counters.found_files.store(told.files_found, Ordering::Relaxed);
+        self.counters.present_bytes.store(told.bytes_present.unwrap_or(0), Ordering::Relaxed);
+        self.counters.present_files.store(told.files_present.unwrap_or(0), Ordering::Relaxed);
+        self.counters.names.store(told.names.unwrap_or(0), Ordering::Relaxed);
+        self.counters.deleted.store(told.deleted.unwrap_or(0), Ordering::Relaxed);
+        self.counters.to_delete.store(told.to_delete.unwrap_or(0), Ordering::Relaxed);
         self.at_hand.set(told.at_hand.as_ref().map(|name| shown(name.as_bytes()).into()));
         self.enter(told.phase.as_deref().and_then(Phase::named).unwrap_or_default());
     }
 
     pub fn file_done(&self) {
-        self.files.fetch_add(1, Ordering::Relaxed);
+        self.counters.files.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::file::copied::CopiedContent;
 use crate::open::held::{
     Attributes, BytesFrom, Elsewhere, OpenMembers, OpenedWords, Original, ReadAgain, rewritten,
 };
+use crate::open::stripe::peek;
 use crate::place::stripe::StripeSource;
 use crate::problem::{Operation, Problem, shown_path};
 use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, names};
@@ -118,11 +119,6 @@ impl HeldStripe {
 
     /// Reads a few bytes of its members; 0 at its end.
     fn peek(&self, members: &[Handle], at: u64, into: &mut [u8]) -> Result<usize, Errno> {
-        if at >= self.source.bytes {
-            return Ok(0);
-        }
-        let place = self.source.members.map.place(at);
-        let most = into.len().min(usize::try_from(place.run_bytes).unwrap_or(usize::MAX));
-        members[place.member].peek(place.at, &mut into[..most])
+        if at >= self.source.bytes { Ok(0) } else { peek(self.source.members.map, members, at, into) }
     }
 }

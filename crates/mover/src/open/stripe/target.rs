@@ -13,6 +13,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::random;
 
 use crate::open::stripe::mark::StripeMark;
+use crate::open::stripe::peek;
 use crate::place::stripe::{StripeMembers, StripeTarget};
 use crate::problem::{Class, Operation, Problem};
 use datapump_files::commit::compressed::{Compression, Compressions};
@@ -169,11 +170,7 @@ impl OpenStripe {
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &member.at.path, errno.0))
         };
         let (map, members) = (self.map(), self.members.iter().map(open).collect::<Result<Vec<_>, _>>()?);
-        Ok(move |at, into: &mut [u8]| {
-            let place = map.place(at);
-            let most = into.len().min(usize::try_from(place.run_bytes).unwrap_or(usize::MAX));
-            members[place.member].peek(place.at, &mut into[..most])
-        })
+        Ok(move |at, into: &mut [u8]| peek(map, &members, at, into))
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use super::{Charge, OverBudget, Share};
@@ -44,12 +44,6 @@ impl<T> Deref for ChargedValue<T> {
 
     fn deref(&self) -> &T {
         &self.value
-    }
-}
-
-impl<T> DerefMut for ChargedValue<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.value
     }
 }
 

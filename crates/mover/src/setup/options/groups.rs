@@ -14,8 +14,7 @@ use datapump_files::followed::FollowLinks;
 use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
 
-use crate::setup::options::update_on_wire;
-use crate::setup::options::{Choice, EngineChoice, Sync, WaitChoice};
+use crate::setup::options::{Choice, EngineChoice, Sync, WaitChoice, update_on_wire};
 
 /// Selection of the names of a tree that are copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

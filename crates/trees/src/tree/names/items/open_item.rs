@@ -11,16 +11,15 @@ use datapump_core::verdict::Waits;
 
 use crate::end::Source;
 use crate::file::finish;
-use crate::file::goal::goal;
 use crate::file::owned::Owned;
-use crate::file::task::{Parts, Task};
+use crate::file::task::Task;
 use crate::open::copy_method::{Facts, How, decide};
 use crate::open::elsewhere::{MADE_UP, SourceOpener, report_opened};
 use crate::open::held::{BytesFrom, Elsewhere, Held, Original};
 use crate::open::opened::Opened;
 use crate::open::sizes::ranges_of;
 use crate::open::stripe::target::OpenStripe;
-use crate::open::{Ends, OpenTarget, confidential, ends, file_hash, open_at, resumed};
+use crate::open::{self, OpenTarget, confidential, ends, open_at, resumed};
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::change::Change;
@@ -68,22 +67,10 @@ fn prepare(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> Res
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
     let ends = ends(shared, &names.0, &names.1, opened, how, &mut landing);
-    let Ends { source, sink, original, ranges } = ends.inspect_err(|why| landing.give_up(shared, why))?;
-    let finish = landing.into_finish();
-    let hash = file_hash(shared, &finish, &sink, original.as_ref());
-    let task = Task::new(Parts {
-        number: shared.next_number(),
-        names,
-        goal: goal(shared, &finish, &source, None),
-        source,
-        sink,
-        original,
-        hash,
-        verify: shared.settings.options.durability.verify,
-        finish,
-        ranges: ranges.clone(),
-        owned: Owned { tree: None, kept: Some(Box::new(NamedFile { change })) },
-    });
+    let ends = ends.inspect_err(|why| landing.give_up(shared, why))?;
+    let (ranges, owned) =
+        (ends.ranges.clone(), Owned { tree: None, kept: Some(Box::new(NamedFile { change })) });
+    let task = open::task(shared, names, ends, landing.into_finish(), owned);
     if shared.settings.pieces.is_some() {
         task.keep_length()?;
     }
