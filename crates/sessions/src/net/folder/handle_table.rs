@@ -39,9 +39,8 @@ use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
 use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_with_identity};
 use datapump_files::followed::OriginFolder;
-use datapump_files::holes;
-use datapump_files::holes::mapped;
 use datapump_files::holes::sizes::Magics;
+use datapump_files::holes::{self, mapped};
 use datapump_files::identity::tick::{self, TimeLook};
 
 /// Folders that stay open at a time, and the least: each may be closed and opened again.
@@ -115,23 +114,20 @@ impl HandleTable {
         let kept_open = (share.budget().files_max() / 8).clamp(OPEN_FOLDERS_MIN, OPEN_FOLDERS);
         let charge = share.charge(0, kept_open).ok();
         let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
-        let (folders, files, links) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (magics, own_names) = (Magics::default(), OwnNames::default());
-        let listing = Default::default();
         let open_places = (share.budget().files_max() / 16).clamp(OPEN_PLACES_MIN, OPEN_PLACES) as usize;
         HandleTable {
             open_places,
-            listing,
+            listing: Default::default(),
             places,
             follow,
-            folders,
-            files,
-            links,
+            folders: Mutex::default(),
+            files: Mutex::default(),
+            links: Mutex::default(),
             keeper,
             share,
             _kept_open: charge,
-            magics,
-            own_names,
+            magics: Magics::default(),
+            own_names: OwnNames::default(),
             stop,
             shared_reads,
         }

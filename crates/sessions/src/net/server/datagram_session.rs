@@ -22,7 +22,7 @@ use datapump_transport::{
 
 use crate::net::folder::event_codec::refusal;
 use crate::net::server::control::{Control, Follows, Outbox};
-use crate::net::server::datagram_allowance::{BUNCHED_NS, DatagramAllowance};
+use crate::net::server::datagram_allowance::BUNCHED_NS;
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 
@@ -101,7 +101,7 @@ struct Granted<'server> {
     state: &'server ServerState,
     socket: DatagramSocket,
     grant: DatagramGrant,
-    /// The other end of the control connection.
+    /// The other end of the control connection: the host that may send.
     peer: IpAddr,
 }
 
@@ -163,11 +163,7 @@ fn bind(mut address: SocketAddr) -> std::io::Result<DatagramSocket> {
 
 /// Takes datagrams on a thread of its own.
 struct Receiver<'session> {
-    allowance: &'session DatagramAllowance,
-    /// The host that may send.
-    peer: IpAddr,
-    socket: &'session DatagramSocket,
-    grant: &'session DatagramGrant,
+    granted: &'session Granted<'session>,
     request: &'session DatagramRequest,
     /// How many were sent, once the client has told.
     sent: &'session OnceLock<u64>,
@@ -186,15 +182,12 @@ struct Receiver<'session> {
 
 impl<'session> Receiver<'session> {
     fn new(
-        granted: &'session Granted<'_>,
+        granted: &'session Granted<'session>,
         request: &'session DatagramRequest,
         sent: &'session OnceLock<u64>,
     ) -> Receiver<'session> {
         Receiver {
-            allowance: &granted.state.datagram_allowance,
-            peer: granted.peer,
-            socket: &granted.socket,
-            grant: &granted.grant,
+            granted,
             request,
             sent,
             start: Instant::now(),
@@ -213,7 +206,7 @@ impl<'session> Receiver<'session> {
     fn run(mut self, cancel: &CancelToken) -> Option<DatagramCounts> {
         let (mut buffers, (user_ns, system_ns)) = (DatagramBuffers::default(), thread_cpu_ns());
         let lasts_max = Duration::from_nanos(self.request.lasts_ns) + HANDSHAKE_MAX * 2;
-        let socket = self.socket;
+        let socket = &self.granted.socket;
         while self.start.elapsed() < lasts_max && !cancel.is_cut() {
             let now_ns = self.now_ns();
             let mut woken_ns = None;
@@ -245,8 +238,8 @@ impl<'session> Receiver<'session> {
     }
 
     fn handle(&mut self, datagram: &ReceivedDatagram<'_>, now_ns: u64) {
-        let head = DatagramHead::read(datagram.payload).filter(|head| head.token == self.grant.token);
-        let is_sender = datagram.from.ip().to_canonical() == self.peer
+        let head = DatagramHead::read(datagram.payload).filter(|head| head.token == self.granted.grant.token);
+        let is_sender = datagram.from.ip().to_canonical() == self.granted.peer
             && self.sender.is_none_or(|sender| sender == datagram.from);
         let is_short = datagram.payload.len() <= self.request.payload_bytes as usize;
         let Some(head) = head.filter(|_| is_sender && is_short) else {
@@ -272,14 +265,15 @@ impl<'session> Receiver<'session> {
     /// Whether this many bytes more are within this session's rate, that of all, and the time.
     fn is_within_rate(&mut self, payload_bytes: usize, now_ns: u64) -> bool {
         let since_ns = now_ns.saturating_sub(self.first_ns);
-        let in_time =
-            |time_ns: u64| u128::from(self.grant.bytes_per_second) * u128::from(time_ns) / 1_000_000_000;
+        let in_time = |time_ns: u64| {
+            u128::from(self.granted.grant.bytes_per_second) * u128::from(time_ns) / 1_000_000_000
+        };
         let bytes = packet_bytes(payload_bytes as u32);
         let most = in_time(since_ns) + in_time(BUNCHED_NS).max(2 * u128::from(bytes));
         let taken = self.taken_bytes + bytes;
         let is_within = u128::from(taken) <= most
             && since_ns <= self.request.lasts_ns + BUNCHED_NS
-            && self.allowance.charge(bytes, self.start + Duration::from_nanos(now_ns));
+            && self.granted.state.datagram_allowance.charge(bytes, self.start + Duration::from_nanos(now_ns));
         if is_within {
             self.taken_bytes = taken;
         }
@@ -288,7 +282,7 @@ impl<'session> Receiver<'session> {
 
     /// The same bytes, from the address that they were sent to. One that the system does not take is one that is lost.
     fn send_back(&self, payload: &[u8], to: SocketAddr, from: Option<IpAddr>) {
-        let _ = self.socket.send(payload, None, to, from);
+        let _ = self.granted.socket.send(payload, None, to, from);
     }
 
     fn counts(self, sent: u64, user_ns: u64, system_ns: u64) -> DatagramCounts {

@@ -27,8 +27,7 @@ use crate::lane::{Lane, Stepped};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
 use crate::problem::Problem;
-use crate::report::charges::LaneResult;
-use crate::report::charges::busy;
+use crate::report::charges::{LaneResult, busy};
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::tree::Shared;
 

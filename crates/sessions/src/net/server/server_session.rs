@@ -56,7 +56,7 @@ use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::{FileKind, Meta, PathAbove, PathAt};
 
 use begin_kept::BeginKept;
-use places::{above, refuse_backups_elsewhere, sources_of, target};
+use places::{ServedTo, above, refuse_backups_elsewhere, sources_of, target};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
@@ -268,12 +268,13 @@ fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>
         ));
     }
     let root = served(state, &options, begin.way, &shown)?;
-    let options = link_dest::found_here(&root, options, begin.way, &shown)?;
-    refuse_backups_elsewhere(&root, &options, begin.way, &shown)?;
-    let above = above(&root, &options, begin.way, &shown)?;
+    let to = ServedTo { root: &root, way: begin.way, shown: &shown };
+    let options = link_dest::found_here(to, options)?;
+    refuse_backups_elsewhere(to, &options)?;
+    let above = above(to, &options)?;
     let target = match begin.way {
         Direction::Push => {
-            let found = target(&root, above.as_ref(), state.options.reads, &shown);
+            let found = target(to, above.as_ref(), state.options.reads);
             write_only::hidden(&state.options, &shown, found)?
         }
         Direction::Pull => None,
@@ -282,41 +283,34 @@ fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>
         write_only::hidden(&state.options, &shown, refuse_pipe(target.as_ref(), &shown))?;
     }
     let places = expansion::expanded(&root, begin)?;
-    begin_kept::charge_places(&mut held, places.as_deref().unwrap_or_default(), begin.way, &shown)?;
+    begin_kept::charge_places(&mut held, places.as_deref().unwrap_or_default(), to)?;
     let typed = places.as_ref().unwrap_or(&begin.sources);
-    let sources = sources_of(&root, begin.way, typed)?;
+    let sources = sources_of(to, typed)?;
     let links = kept_links::which_are_links(&root, begin, typed, &sources);
-    let settled =
-        Wanted { root, sources, links, places, target, above, ..Wanted::of(begin, connections, held, share) };
-    Ok(Wanted { options, left_out, ..settled })
+    Ok(Wanted {
+        held,
+        share,
+        root,
+        sources,
+        links,
+        places,
+        target,
+        above,
+        options,
+        left_out,
+        connections,
+        tells_files: begin.tells_files.unwrap_or(false),
+        boot: begin.boot,
+        // No path is longer than that.
+        round_trip_ns: begin.round_trip_ns.map_or(u64::MAX, |ns| ns.min(HANDSHAKE_MAX.as_nanos() as u64)),
+        sends_ahead: begin.sends_ahead.unwrap_or(false),
+        reads_on: begin.reads_on.unwrap_or(false),
+        counts_ahead: begin.counts_ahead.unwrap_or(false),
+        sources_sum: begin.sources_sum,
+    })
 }
 
 impl Wanted {
-    /// What nobody has to allow.
-    fn of(begin: &Begin, connections: u32, held: Charge, share: Arc<Share>) -> Wanted {
-        Wanted {
-            held,
-            share,
-            root: ServedRoot::Null { bytes: None, fill: Fill::Noise },
-            sources: Vec::new(),
-            links: Vec::new(),
-            places: None,
-            target: None,
-            above: None,
-            options: Options::default(),
-            left_out: None,
-            connections,
-            tells_files: begin.tells_files.unwrap_or(false),
-            boot: begin.boot,
-            // No path is longer than that.
-            round_trip_ns: begin.round_trip_ns.map_or(u64::MAX, |ns| ns.min(HANDSHAKE_MAX.as_nanos() as u64)),
-            sends_ahead: begin.sends_ahead.unwrap_or(false),
-            reads_on: begin.reads_on.unwrap_or(false),
-            counts_ahead: begin.counts_ahead.unwrap_or(false),
-            sources_sum: begin.sources_sum,
-        }
-    }
-
     fn peer(&self) -> PeerFacts {
         PeerFacts {
             place: "the sender".into(),

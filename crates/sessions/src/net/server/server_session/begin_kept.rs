@@ -10,6 +10,7 @@ use std::sync::Arc;
 use datapump_core::wire::session::{Begin, Direction};
 use minicbor::bytes::ByteVec;
 
+use super::places::ServedTo;
 use super::{options_error, refused};
 use crate::problem::Problem;
 use crate::setup::budget::charged::{ChargedValue, allocated};
@@ -59,13 +60,8 @@ impl BeginKept {
 }
 
 /// What patterns among the places stand for is kept, too.
-pub(super) fn charge_places(
-    held: &mut Charge,
-    places: &[ByteVec],
-    way: Direction,
-    shown: &Path,
-) -> Result<(), Problem> {
-    held.grow(of_places(places, way)).map_err(|over| refused(shown, over.words()))
+pub(super) fn charge_places(held: &mut Charge, places: &[ByteVec], to: ServedTo<'_>) -> Result<(), Problem> {
+    held.grow(of_places(places, to.way)).map_err(|over| refused(to.shown, over.words()))
 }
 
 /// Memory of places, and of what is made of them.

@@ -2,11 +2,9 @@
 //!
 //! Must not know: how they are compared and linked.
 
-use std::path::Path;
-
 use datapump_core::wire::session::Direction;
 
-use super::places::of_user;
+use super::places::{ServedTo, of_user};
 use super::refused;
 use crate::problem::Problem;
 use crate::setup::options::{FollowLinks, Options};
@@ -18,13 +16,9 @@ const LINK_DEST_MAX: usize = 64;
 /// Where unchanged files are looked for: below the home folder of this side's user, where this side writes.
 ///
 /// Errors: links that would have to be made or followed below a folder that is served.
-pub(super) fn found_here(
-    root: &ServedRoot,
-    options: Options,
-    way: Direction,
-    shown: &Path,
-) -> Result<Options, Problem> {
-    refuse_to_follow(root, &options, way, shown)?;
+pub(super) fn found_here(to: ServedTo<'_>, options: Options) -> Result<Options, Problem> {
+    let ServedTo { root, way, shown } = to;
+    refuse_to_follow(to, &options)?;
     let paths = options.links.link_dest.iter();
     let link_dest = match (root, way) {
         _ if options.links.link_dest.is_empty() => Vec::new(),
@@ -48,16 +42,11 @@ pub(super) fn found_here(
 }
 
 /// No link leads out of a folder that is served.
-fn refuse_to_follow(
-    root: &ServedRoot,
-    options: &Options,
-    way: Direction,
-    shown: &Path,
-) -> Result<(), Problem> {
-    match (way, root, options.links.follow) {
+fn refuse_to_follow(to: ServedTo<'_>, options: &Options) -> Result<(), Problem> {
+    match (to.way, to.root, options.links.follow) {
         (_, _, FollowLinks::Never) | (_, ServedRoot::User(_), _) | (Direction::Push, ..) => Ok(()),
         (Direction::Pull, ..) => Err(refused(
-            shown,
+            to.shown,
             "links of a folder that is served are not followed: leave out -L and --copy-unsafe-links",
         )),
     }

@@ -17,14 +17,18 @@ use crate::setup::options::Options;
 use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::{Disk, PathAbove, PathAt};
 
+/// What is served to a caller, for which way, and how the place is called in messages.
+#[derive(Clone, Copy)]
+pub(super) struct ServedTo<'begin> {
+    pub(super) root: &'begin ServedRoot,
+    pub(super) way: Direction,
+    pub(super) shown: &'begin Path,
+}
+
 /// Where the places lie that are read: a caller's own as he calls them.
-pub(super) fn sources_of(
-    root: &ServedRoot,
-    way: Direction,
-    places: &[ByteVec],
-) -> Result<Vec<PathBuf>, Problem> {
+pub(super) fn sources_of(to: ServedTo<'_>, places: &[ByteVec]) -> Result<Vec<PathBuf>, Problem> {
     let sources = places.iter().map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
-    match (root, way) {
+    match (to.root, to.way) {
         (ServedRoot::User(home), Direction::Pull) => sources.map(|path| of_user(home, &path)).collect(),
         _ => Ok(sources.collect()),
     }
@@ -50,12 +54,8 @@ pub(super) fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
 
 /// Nothing is written outside of the served folder: a path that begins elsewhere, or goes up, is refused, and links on
 /// it are confined. What is pulled has its backups at the client.
-pub(super) fn refuse_backups_elsewhere(
-    root: &ServedRoot,
-    options: &Options,
-    way: Direction,
-    shown: &Path,
-) -> Result<(), Problem> {
+pub(super) fn refuse_backups_elsewhere(to: ServedTo<'_>, options: &Options) -> Result<(), Problem> {
+    let ServedTo { root, way, shown } = to;
     let folder = options.backup.as_ref().and_then(|backup| backup.folder.as_ref());
     let (ServedRoot::Folder(_), Direction::Push, Some(folder)) = (root, way, folder) else { return Ok(()) };
     if folder.is_absolute() {
@@ -74,12 +74,8 @@ pub(super) fn refuse_backups_elsewhere(
 }
 
 /// The folders above what is written, where those that are missing are to be made.
-pub(super) fn above(
-    root: &ServedRoot,
-    options: &Options,
-    way: Direction,
-    shown: &Path,
-) -> Result<Option<PathAbove>, Problem> {
+pub(super) fn above(to: ServedTo<'_>, options: &Options) -> Result<Option<PathAbove>, Problem> {
+    let ServedTo { root, way, shown } = to;
     if !options.place.make_path || way != Direction::Push {
         return Ok(None);
     }
@@ -93,10 +89,9 @@ pub(super) fn above(
 /// Finds what is written, once: beneath the served folder, or as its user would. What is to be made for it is promised.
 /// To a client that may not learn what stands there a name that cannot be opened is a name, as all others.
 pub(super) fn target(
-    root: &ServedRoot,
+    ServedTo { root, shown, .. }: ServedTo<'_>,
     above: Option<&PathAbove>,
     reads: bool,
-    shown: &Path,
 ) -> Result<Option<PathAt>, Problem> {
     let promised = above.map_or(Ok(None), PathAbove::promised);
     let promised = promised.map_err(|errno| Problem::system(Operation::Make, shown, errno.0))?;
