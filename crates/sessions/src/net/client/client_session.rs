@@ -83,12 +83,10 @@ impl RemoteCopy {
     /// Begins the session; while the other side is busy it is asked again, with growing pauses.
     pub(crate) fn begin(
         &self,
-        way: Direction,
-        remote: &Remote,
-        last: &LastSession,
+        start: &SessionStart<'_>,
         events: Events<'_>,
-        opening: SessionStart,
     ) -> Result<ClientSession, Problem> {
+        let place = start.remote.to_string();
         self.options.network.sockets.check().map_err(Problem::usage)?;
         if self.options.deletion.remove_sources {
             return Err(Problem::usage(
@@ -96,14 +94,14 @@ impl RemoteCopy {
                  copy has ended with status 0",
             ));
         }
-        if self.wishes(way, remote, None, false).options.len() > OPTIONS_BYTES_MAX {
+        if self.wishes(start, None, false).options.len() > OPTIONS_BYTES_MAX {
             return Err(Problem::usage(LIST_TOO_LONG));
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
             let cancel = CancelToken::default();
-            let beginning = self.begin_until(cancel.clone(), way, remote, last, events, &opening);
+            let beginning = self.begin_until(cancel.clone(), start, events);
             if !matches!(beginning, Ok(Beginning::Begun(_))) {
                 // Connections that are made beside it have no session to join.
                 cancel.cut();
@@ -116,15 +114,15 @@ impl RemoteCopy {
             if left.is_zero() {
                 let seconds = patience.as_secs_f64();
                 let words = format!("{words}; gave up after {seconds} s (--retry-for)");
-                return Err(NetFault::Refused(words).problem(&remote.to_string()));
+                return Err(NetFault::Refused(words).problem(&place));
             }
             if !std::mem::replace(&mut was_told, true) {
                 let words = format!("{words}; trying again until there is room");
-                events(Event::Warning(words_about(&remote.to_string(), &words)));
+                events(Event::Warning(words_about(&place, &words)));
             }
             rest(jittered(pause).min(left), PAUSE_MIN, || self.stop.load(Ordering::Relaxed));
             if self.stop.load(Ordering::Relaxed) {
-                return Err(NetFault::Stopped.problem(&remote.to_string()));
+                return Err(NetFault::Stopped.problem(&place));
             }
             pause = (pause * 2).min(PAUSE_MAX);
         }
@@ -133,18 +131,16 @@ impl RemoteCopy {
     fn begin_until(
         &self,
         cancel: CancelToken,
-        way: Direction,
-        remote: &Remote,
-        last: &LastSession,
+        start: &SessionStart<'_>,
         events: Events<'_>,
-        opening: &SessionStart,
     ) -> Result<Beginning, Problem> {
+        let SessionStart { way, remote, last, .. } = *start;
         let notice = |words: String| events(Event::Notice(words_about(&remote.to_string(), &words)));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let was_started = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         // Before the session, whose other side waits for signs of life: a call of a disk may take long.
         let receives_here = if was_started() { None } else { self.receives() };
-        let session = self.called(cancel, way, remote, last, &notice, opening);
+        let session = self.called(cancel, start, &notice);
         let (session, answer) = match session {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
             // What refuses ssh now may not always.
@@ -188,21 +184,18 @@ impl RemoteCopy {
     fn called(
         &self,
         cancel: CancelToken,
-        way: Direction,
-        remote: &Remote,
-        last: &LastSession,
+        start: &SessionStart<'_>,
         notice: &dyn Fn(String),
-        opening: &SessionStart,
     ) -> Result<(ClientSession, Message), NetFault> {
+        let way = start.way;
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
         let source_bytes = if way == Direction::Push && self.may_grow() { self.pushed_bytes() } else { None };
         let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
-        let beside =
-            |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), opening.first.clone());
+        let beside = |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), start.first.clone());
         let (way_in, sockets, stop) = (&self.way_in, &self.options.network.sockets, &self.stop);
         let reaching = Reaching { way_in, sockets, patience, stop, proposed, beside: &beside };
         let Reached { dialer, channel, round_trip_ns, remote_end, notices } =
-            reach(&remote.host, &reaching, &cancel, notice)?;
+            reach(&start.remote.host, &reaching, &cancel, notice)?;
         let ((outbox, inbox), clock) = (boxes()?, Platform::real().clock);
         // Streams through one connection of ssh are no more of them.
         let has_own_connections = channel.probe().is_some();
@@ -212,15 +205,15 @@ impl RemoteCopy {
         connections.decide(is_far);
         let lane_range = self.lane_range(way, source_bytes, round_trip_ns.filter(|_| has_own_connections));
         let begin = Begin {
-            boot: opening.source_boot,
+            boot: start.source_boot,
             round_trip_ns,
             sends_ahead: Some(is_far),
-            ..self.wishes_behind(last, way, remote, lane_range)
+            ..self.wishes_behind(start, lane_range)
         };
-        let (start, asks_places) = (Instant::now(), begin.expands == Some(true));
+        let (said, asks_places) = (Instant::now(), begin.expands == Some(true));
         let asked = control.say(Message::Begin(begin)).and_then(|()| control.hear());
         let answer = asked.inspect_err(|fault| dialer.distrust(fault))?;
-        let round_trip_ns = self.taken_for(shorter(round_trip_ns, start.elapsed()));
+        let round_trip_ns = self.taken_for(shorter(round_trip_ns, said.elapsed()));
         let welcome = Welcome::from_reply(control.take_reply())?;
         let connecting = dialer.round_trips();
         connections.know(dialer, welcome.session);
@@ -450,7 +443,7 @@ impl ClientSession {
             let Some(LaneRange { at_first, most }) = range else { return Ok(()) };
             let at_once = at_first.min(most).saturating_sub(lanes);
             connections.dial_spares(at_once, &sender, &is_over);
-            if most > lanes + at_once && rest(SPARES_AFTER, LOOK_EACH, &is_over) {
+            if most > lanes + at_once && rest(SPARES_AFTER, LOOK_EACH, is_over) {
                 connections.dial_spares(most - lanes - at_once, &sender, &is_over);
             }
             Ok(())

@@ -160,33 +160,33 @@ impl DatagramClient {
         let start = Instant::now();
         loop {
             match self.begin(request, cancel) {
-                Err(NetOrProblem::Net(NetFault::Busy(_)))
-                    if start.elapsed() < BUSY_MAX && !self.is_stopped() =>
-                {
+                Err(NetFault::Busy(_)) if start.elapsed() < BUSY_MAX && !self.is_stopped() => {
                     std::thread::sleep(BUSY_PAUSE);
                 }
-                Err(NetOrProblem::Net(fault)) => return Err(fault.problem(&self.host.to_string())),
-                Err(NetOrProblem::Problem(problem)) => return Err(problem),
-                Ok(session) => return Ok(session),
+                Err(fault) => return Err(fault.problem(&self.host.to_string())),
+                Ok(begun) => return begun,
             }
         }
     }
 
-    fn begin(&self, request: DatagramRequest, cancel: &CancelToken) -> Result<OpenDatagrams, NetOrProblem> {
+    /// A session, or why it did not begin in the server's words.
+    fn begin(
+        &self,
+        request: DatagramRequest,
+        cancel: &CancelToken,
+    ) -> Result<Result<OpenDatagrams, Problem>, NetFault> {
         let (control, outbox, answer, mut address) = self.called(request, cancel)?;
         match answer {
             Message::Begun { datagrams: Some(grant), .. } => {
                 let (cancel, stop) = (cancel.clone(), Arc::clone(&self.stop));
                 // Its scope stays: a link-local address is none without it.
                 address.set_port(grant.port);
-                Ok(OpenDatagrams { control, outbox, path: DatagramPath { address, grant, cancel, stop } })
+                Ok(Ok(OpenDatagrams { control, outbox, path: DatagramPath { address, grant, cancel, stop } }))
             }
-            Message::Begun { .. } => Err(NetFault::Refused(TOO_OLD.into()))?,
-            Message::Busy(words) => Err(NetFault::Busy(crate::shown(words.as_bytes())))?,
-            Message::Refused(event) => {
-                Err(NetOrProblem::Problem(event_codec::refused(event, &self.host.to_string())))
-            }
-            _ => Err(NetFault::Protocol("the other side does not begin".into()))?,
+            Message::Begun { .. } => Err(NetFault::Refused(TOO_OLD.into())),
+            Message::Busy(words) => Err(NetFault::Busy(crate::shown(words.as_bytes()))),
+            Message::Refused(event) => Ok(Err(event_codec::refused(event, &self.host.to_string()))),
+            _ => Err(NetFault::Protocol("the other side does not begin".into())),
         }
     }
 
@@ -214,19 +214,6 @@ impl DatagramClient {
         let answer = control.hear()?;
         control.join(cancel);
         Ok((control, outbox, answer, address))
-    }
-}
-
-/// Why a session did not begin.
-enum NetOrProblem {
-    Net(NetFault),
-    /// In the server's words.
-    Problem(Problem),
-}
-
-impl From<NetFault> for NetOrProblem {
-    fn from(fault: NetFault) -> NetOrProblem {
-        NetOrProblem::Net(fault)
     }
 }
 

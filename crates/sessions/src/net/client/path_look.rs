@@ -20,8 +20,7 @@ use crate::net::folder::remote_host::Pools;
 use crate::net::server::control::Follows;
 use crate::place::{Place, Remote};
 use crate::problem::Problem;
-use crate::report::Report;
-use crate::report::version;
+use crate::report::{Report, version};
 use crate::run::gate::LaneRange;
 use crate::setup::defaults::Reads;
 use crate::setup::options::{Choice, Options};
@@ -132,8 +131,7 @@ impl RemoteCopy {
 
     fn looked(&self, remote: &Remote, facts: &mut PathFacts, events: Events<'_>) -> Result<(), Problem> {
         let last = Mutex::default();
-        let mut session =
-            self.begin(Direction::Pull, remote, &last, events, SessionStart::of_this_side(None))?;
+        let mut session = self.begin(&SessionStart::of_this_side(Direction::Pull, remote, &last), events)?;
         facts.begin(&session);
         let lanes = session.lanes;
         let probe = |pools: &Pools| path_probe::run(pools, lanes, &self.stop);
@@ -152,7 +150,7 @@ impl RemoteCopy {
         session: &mut ClientSession,
         work: impl FnOnce(&Pools) -> T + Send,
     ) -> SessionWork<T> {
-        let pools = session.connections.pools(false);
+        let pools = session.connections.pools.pools(false);
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave: Option<SenderStats> = None;
         let (ended, end) = channel::<()>();
@@ -160,7 +158,7 @@ impl RemoteCopy {
             let cancel = session.cancel.clone();
             let worker = scope.spawn(move || {
                 let outcome = work(&pools);
-                connections.close();
+                connections.pools.close();
                 let report = Report { version: version(), ..Report::default() };
                 outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
                 if end.recv_timeout(AGREEING_MAX) == Err(RecvTimeoutError::Timeout) {

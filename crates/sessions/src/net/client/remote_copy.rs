@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use datapump_core::wire::session::Direction;
 use datapump_transport::WayIn;
 
 use crate::job::Job;
-use crate::place::Place;
+use crate::place::{Place, Remote};
 use crate::report::event::Event;
 use crate::report::watch::Watch;
 use crate::setup::defaults::Reads;
@@ -95,19 +96,28 @@ pub(crate) type Events<'events> = &'events (dyn Fn(Event) + Sync);
 /// The session before, if there was one.
 pub(crate) type LastSession = Mutex<Option<SessionBefore>>;
 
-/// How a session begins besides.
+/// How a session begins.
 #[derive(Debug)]
-pub(crate) struct SessionStart {
+pub(crate) struct SessionStart<'copy> {
+    /// Which side writes.
+    pub(crate) way: Direction,
+    /// The place on the other host that tells how it is reached.
+    pub(crate) remote: &'copy Remote,
+    pub(crate) last: &'copy LastSession,
     /// The request that is sent with the greeting.
     pub(crate) first: Option<Vec<u8>>,
     /// Which start of which system the side runs on that reads, if it is not the called one.
     pub(crate) source_boot: Option<[u8; 16]>,
 }
 
-impl SessionStart {
+impl<'copy> SessionStart<'copy> {
     /// Of a session in which this side reads or writes.
-    pub(crate) fn of_this_side(first: Option<Vec<u8>>) -> SessionStart {
-        SessionStart { first, source_boot: Some(boot()) }
+    pub(crate) fn of_this_side(
+        way: Direction,
+        remote: &'copy Remote,
+        last: &'copy LastSession,
+    ) -> SessionStart<'copy> {
+        SessionStart { way, remote, last, first: None, source_boot: Some(boot()) }
     }
 }
 

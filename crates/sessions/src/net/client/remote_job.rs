@@ -6,6 +6,7 @@ pub(crate) mod relay;
 mod session_problems;
 mod teller;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -16,8 +17,7 @@ use datapump_core::verdict::Cpu;
 use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_transport::NetFault;
 
-use crate::job::Job;
-use crate::job::request_plan;
+use crate::job::{Job, request_plan};
 use crate::net::client::client_session::{ClientSession, is_name_of};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{billed, merged, with_peer};
@@ -46,7 +46,7 @@ use datapump_files::followed::named_link;
 use datapump_files::stream;
 use relay::heard_of_reader;
 use session_problems::SessionProblems;
-use teller::{Teller, tell_notices};
+use teller::{Closing, Teller, tell_notices};
 
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
@@ -99,7 +99,7 @@ impl RemoteCopy {
             Some(_) => Direction::Push,
             None => self.way().map_or(Direction::Pull, |(way, _)| way),
         };
-        let (mut sessions, mut problems) = (Sessions::new(way), SessionProblems::new());
+        let (mut sessions, mut problems) = (Sessions::new(way), SessionProblems::default());
         let (last, last_read) = (Mutex::default(), Mutex::default());
         loop {
             let report = self.again([&last, &last_read]).once(&last, &last_read, &|event| match event {
@@ -214,8 +214,7 @@ impl RemoteCopy {
             share,
             None,
         ));
-        let mut session =
-            self.begin(Direction::Push, remote, last, events, SessionStart::of_this_side(None))?;
+        let mut session = self.begin(&SessionStart::of_this_side(Direction::Push, remote, last), events)?;
         // The side that writes holds itself to the rate. Blocks that are sent ahead have slots of their own here.
         let lanes = session.lane_range.map_or(session.lanes, |range| range.most) + u32::from(session.ahead);
         let options = self.options.clone().with(|it| {
@@ -232,47 +231,56 @@ impl RemoteCopy {
             .watch(Arc::clone(&reader));
         let (sender, receiver) = mpsc::channel();
         let (cancel, host) = (session.cancel.clone(), remote.host.to_string());
-        let (mut report, mut gave) = (None, SenderStats::default());
+        let mut gave = SenderStats::default();
         let teller = Teller::default();
-        let talked = std::thread::scope(|scope| {
+        let (report, talked) = std::thread::scope(|scope| {
             scope.spawn(|| teller.run(events));
-            let _closing = teller.closing();
-            let tell = |event| teller.tell(event);
+            let _closing = Closing(&teller);
             tell_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
             let mut ending =
                 ServedEnd::of(scope.spawn(|| served_connection::give(&read_server, &handles, receiver)));
-            let mut answer = |message| match self.heard(message, &host, &tell, &reader) {
-                Some(text) => {
-                    report = event_codec::report(&text);
-                    Follows::Agree
-                }
-                None => Follows::Go,
-            };
-            let mut was_given = || {
+            let mut was_given = |_: Option<&String>| {
                 over.store(true, Ordering::Relaxed);
                 gave = ending.poll(&cancel)?;
                 Some(gave)
             };
             let dialled = session.dial(scope, sender, Arc::clone(&over));
-            let talked = session.talk(&self.stop, &mut answer, &mut was_given, &|| teller.poll_hold());
+            let (report, talked) = self.hear_writer(&mut session, &host, &teller, &reader, &mut was_given);
             over.store(true, Ordering::Relaxed);
             session.cancel.cut();
-            why_lost(talked, dialled)
+            (report, why_lost(talked, dialled))
         });
         let cpu = cpu_since(cpu);
         let report = report.map(|report| pushed(&session, with_places(report, remote), gave, cpu));
         talked.and_then(|()| self.not_stopped(report)).map_err(|fault| fault.problem(&remote.to_string()))
     }
 
-    /// Shows what a host that writes tells; its report, once it tells that. `own` counts what this side gave.
-    fn heard(&self, message: Message, host: &str, events: Events<'_>, own: &Watch) -> Option<String> {
-        match message {
-            Message::Event(event) => events(event_codec::from_wire(event, host)),
-            Message::Progress(progress) => self.watch.show(&progress, own),
-            Message::Report(text) => return Some(text),
-            _ => {}
-        }
-        None
+    /// The session with a host that writes, to its end: shows what it reports, and gives its report once it tells that.
+    /// `own` counts what this side gave. `given` is asked what that was, with the report, until it knows.
+    fn hear_writer(
+        &self,
+        session: &mut ClientSession,
+        host: &str,
+        teller: &Teller,
+        own: &Watch,
+        given: &mut dyn FnMut(Option<&String>) -> Option<SenderStats>,
+    ) -> (Option<Report>, Result<(), NetFault>) {
+        let report = RefCell::new(None);
+        let mut answer = |message| {
+            match message {
+                Message::Event(event) => teller.tell(event_codec::from_wire(event, host)),
+                Message::Progress(progress) => self.watch.show(&progress, own),
+                Message::Report(text) => {
+                    report.replace(Some(text));
+                    return Follows::Agree;
+                }
+                _ => {}
+            }
+            Follows::Go
+        };
+        let mut given = || given(report.borrow().as_ref());
+        let talked = session.talk(&self.stop, &mut answer, &mut given, &|| teller.poll_hold());
+        (report.into_inner().and_then(|text| event_codec::report(&text)), talked)
     }
 
     /// The report of a side that was not stopped, unless this one was.
@@ -291,10 +299,11 @@ impl RemoteCopy {
         // The read-ahead to request before the job begins.
         let wish = request_plan::ahead(&self.options, self.compares, target.as_ref());
         let is_name = is_name_of(last);
-        let opening = SessionStart::of_this_side(Some(read_ahead::first_request(wish)));
-        let mut session = self.begin(Direction::Pull, remote, last, events, opening)?;
+        let start = SessionStart::of_this_side(Direction::Pull, remote, last);
+        let start = SessionStart { first: Some(read_ahead::first_request(wish)), ..start };
+        let mut session = self.begin(&start, events)?;
         let (pools, share) =
-            (session.connections.pools(session.ahead), Budget::of_client(self.memory_bytes).share());
+            (session.connections.pools.pools(session.ahead), Budget::of_client(self.memory_bytes).share());
         let owners = Mapping::new(self.options.attributes.keep.numeric_ids);
         let (boot, round_trip_ns) = (session.welcome.boot, session.round_trip_ns);
         let (place, reads_on) = (remote.host.to_string(), session.reads_on);
@@ -323,7 +332,7 @@ impl RemoteCopy {
             tell_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
             let writer = scope.spawn(|| {
                 let report = job.run_reported(events);
-                connections.close();
+                connections.pools.close();
                 outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
                 report
             });

@@ -82,8 +82,7 @@ impl RemoteCopy {
         self.options.network.read_ahead = Choice::Never;
         let (_, remote) = self.way()?;
         let last = Mutex::default();
-        let mut session =
-            self.begin(Direction::Pull, &remote, &last, events, SessionStart::of_this_side(None))?;
+        let mut session = self.begin(&SessionStart::of_this_side(Direction::Pull, &remote, &last), events)?;
         let request = |pools: &Pools| request_all(pools, series, &self.stop);
         let SessionWork { outcome, talked, .. } = self.work_in(&mut session, request);
         outcome.map_err(|fault| talked.err().unwrap_or(fault).problem(&remote.to_string()))

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_transport::{CancelToken, Channel, Dialer, NetFault, Pool};
 
-use crate::net::folder::remote_host::{Pools, PurposePools};
+use crate::net::folder::remote_host::PurposePools;
 
 /// Connections for names that are made beside the first: that many lanes ask at the same time by default.
 const NAMES: u32 = 2;
@@ -38,7 +38,7 @@ pub(crate) fn rest(time: Duration, look_each: Duration, is_over: impl Fn() -> bo
 
 /// Connections of a session, by what they are for.
 pub(crate) struct SessionPools {
-    pools: PurposePools,
+    pub(crate) pools: PurposePools,
     known: KnownSession,
     /// Sends whether the path is long: then one connection brings what is not requested.
     is_far: Sender<bool>,
@@ -108,11 +108,6 @@ impl SessionPools {
         let _ = self.known.set((dialer, session));
     }
 
-    /// For the side that requests. `ahead`: something comes without a request.
-    pub(crate) fn pools(&self, ahead: bool) -> Pools {
-        self.pools.pools(ahead)
-    }
-
     /// Spare connections for blocks, all at the same time, as they come. Nobody misses one that cannot be had, and
     /// nobody waits for one once all is over.
     pub(crate) fn dial_spares(
@@ -125,11 +120,6 @@ impl SessionPools {
         pool.dial_spares(Purpose::Blocks, spares);
         let come = std::iter::from_fn(|| pool.take_spare(is_over));
         come.for_each(|channel| drop(sender.send((Purpose::Blocks, channel))));
-    }
-
-    /// Nobody asks any more: the other side waits for that.
-    pub(crate) fn close(&self) {
-        self.pools.close();
     }
 
     /// All that the other side needs to ask over, as they come.

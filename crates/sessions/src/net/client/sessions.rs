@@ -120,16 +120,14 @@ fn standing_once(report: Report, before: &Report, earlier: u64) -> Report {
 
 /// The earlier report without the counts that the last session's report holds already.
 fn without_standing(before: Report) -> Report {
-    let (bytes_resumed, files_before, bytes_before) = (0, 0, 0);
-    let (files_unchanged, files_newer, files_existing, links_unchanged) = (0, 0, 0, 0);
     Report {
-        bytes_resumed,
-        files_before,
-        bytes_before,
-        files_unchanged,
-        files_newer,
-        files_existing,
-        links_unchanged,
+        bytes_resumed: 0,
+        files_before: 0,
+        bytes_before: 0,
+        files_unchanged: 0,
+        files_newer: 0,
+        files_existing: 0,
+        links_unchanged: 0,
         ..before
     }
 }

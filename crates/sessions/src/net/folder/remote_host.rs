@@ -25,7 +25,7 @@ use datapump_core::wire::peer_request::walk_ahead::AHEAD;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_transport::{CancelToken, Channel, NetFault, Pool, is_far};
+use datapump_transport::{CancelToken, Channel, NetFault, is_far};
 
 use crate::end::ArrivedItem;
 use crate::net::folder::convert::from_wire;
@@ -56,23 +56,12 @@ const GIVEN_BACK_TOGETHER: usize = 256;
 /// The other side.
 #[derive(Debug)]
 pub(crate) struct RemoteHost {
-    /// As the user named it, for messages.
-    pub(crate) place: String,
+    peer: PeerFacts,
     pub(crate) cancel: CancelToken,
     /// Both sides run on one host: devices of the same number are the same device.
     pub(crate) is_here: bool,
-    /// Over a long path blocks may be requested of it before they have slots.
-    knows_read_on: bool,
-    /// The path was long when the session began.
-    began_far: bool,
-    /// Which run of its system the other side told; zeros if none.
-    pub(crate) boot: [u8; 16],
-    names: Arc<Pool>,
-    blocks: Arc<Pool>,
-    /// Where the connection comes from over which the other side sends what was not requested, if it does.
-    ahead_pool: Option<Arc<Pool>>,
+    pools: Pools,
     ahead: OnceLock<ReadAhead>,
-    requested: Option<AheadRequest>,
     pub(crate) trips: Arc<TripCounter>,
     next: AtomicU64,
     /// The shortest wait for an answer, in nanoseconds: the path's round trip and what the other side did.
@@ -94,6 +83,7 @@ pub(crate) struct RemoteHost {
 }
 
 /// Facts about the other side when the session begins.
+#[derive(Debug)]
 pub(crate) struct PeerFacts {
     /// As the user named it, for messages.
     pub(crate) place: String,
@@ -120,38 +110,28 @@ pub(crate) struct Unheld {
 
 impl RemoteHost {
     pub(crate) fn new(
-        PeerFacts { place, boot, round_trip_ns, requested, reads_on }: PeerFacts,
+        peer: PeerFacts,
         cancel: CancelToken,
-        Pools { names, blocks, ahead: ahead_pool }: Pools,
+        pools: Pools,
         share: Arc<Share>,
         owners: Mapping,
     ) -> Arc<RemoteHost> {
-        let (next, gone) = (AtomicU64::new(1), Mutex::default());
         let own = datapump_files::disk::boot();
-        let is_here = own != [0; 16] && boot == Some(own);
-        let boot = boot.unwrap_or_default();
-        let tells_no_attributes = AtomicBool::new(false);
         Arc::new(RemoteHost {
-            place,
+            is_here: own != [0; 16] && peer.boot == Some(own),
+            round_trip_ns: AtomicU64::new(peer.round_trip_ns),
+            peer,
             cancel,
-            is_here,
-            knows_read_on: reads_on,
-            began_far: is_far(round_trip_ns),
-            boot,
-            names,
-            blocks,
-            ahead_pool,
+            pools,
             ahead: OnceLock::new(),
-            requested,
             trips: Arc::default(),
-            next,
-            round_trip_ns: AtomicU64::new(round_trip_ns),
+            next: AtomicU64::new(1),
             names_waited_ns: Arc::default(),
-            gone,
+            gone: Mutex::default(),
             places: AtomicU32::new(0),
             place_looks: Mutex::default(),
-            tells_no_attributes,
-            tells_no_empty_files: AtomicBool::new(false),
+            tells_no_attributes: AtomicBool::default(),
+            tells_no_empty_files: AtomicBool::default(),
             share,
             owners,
         })
@@ -169,7 +149,7 @@ impl RemoteHost {
 
     /// Whether the path is long: what is requested one by one takes its time.
     pub(crate) fn is_long(&self) -> bool {
-        self.began_far || is_far(self.round_trip_ns())
+        is_far(self.peer.round_trip_ns) || is_far(self.round_trip_ns())
     }
 
     fn add_names_wait(&self, waited_ns: u64) {
@@ -187,7 +167,7 @@ impl RemoteHost {
             && let Some(item) = self.take_ahead(number, false).map_err(|fault| self.lost(&fault))?
         {
             return match item.answer.into_parts() {
-                (Answer::Fault(fault), _) => Err(fault.problem(path).on(&self.place)),
+                (Answer::Fault(fault), _) => Err(fault.problem(path).on(&self.peer.place)),
                 (answer, charge) => Ok((AHEAD | number, answer, charge)),
             };
         }
@@ -205,7 +185,7 @@ impl RemoteHost {
     /// The session is of no more use.
     pub(crate) fn lost(&self, fault: &NetFault) -> Problem {
         self.cancel.cut();
-        fault.problem(&self.place)
+        fault.problem(&self.peer.place)
     }
 
     fn number(&self) -> u64 {
@@ -220,21 +200,21 @@ impl RemoteHost {
     fn ask(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
         let mut answers = self.ask_all(ask, path)?;
         match answers.pop().map(ChargedValue::into_parts) {
-            Some((Answer::Fault(fault), _)) => Err(fault.problem(path).on(&self.place)),
+            Some((Answer::Fault(fault), _)) => Err(fault.problem(path).on(&self.peer.place)),
             Some(answer) if answers.is_empty() => Ok(answer),
             _ => Err(self.unexpected()),
         }
     }
 
     fn ask_all(&self, ask: &PeerRequest, path: &Path) -> Result<ChargedAnswers, Problem> {
-        let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
+        let asked = self.pools.names.take(Purpose::Names).and_then(|mut channel| {
             let (before_ns, stamp) = (channel.waited_ns(), self.trips.sent());
             let answers = self.converse(&mut channel, ask)?;
             self.trips.answered(stamp, phase_of(ask));
             let waited_ns = channel.waited_ns() - before_ns;
             self.round_trip_ns.fetch_min(waited_ns, Ordering::Relaxed);
             self.add_names_wait(waited_ns);
-            self.names.give(channel);
+            self.pools.names.give(channel);
             Ok(answers)
         });
         asked.map_err(|fault| self.lost(&fault))?.map_err(|over| over.problem(path))

@@ -9,8 +9,8 @@ use std::sync::PoisonError;
 use datapump_core::wire::session::{Begin, Direction};
 
 use super::{is_name_of, patterns};
-use crate::net::client::remote_copy::{LastSession, RemoteCopy};
-use crate::place::{Place, Remote};
+use crate::net::client::remote_copy::{RemoteCopy, SessionStart};
+use crate::place::Place;
 use crate::run::gate::LaneRange;
 use crate::setup::options::{Choice, Options};
 use crate::tree::names::backup;
@@ -20,13 +20,8 @@ const COUNTED_BYTES_MAX: usize = 64 << 10;
 
 impl RemoteCopy {
     /// The request that begins a session, behind one that was lost if there was one.
-    pub(super) fn wishes_behind(
-        &self,
-        last: &LastSession,
-        way: Direction,
-        remote: &Remote,
-        lane_range: Option<LaneRange>,
-    ) -> Begin {
+    pub(super) fn wishes_behind(&self, start: &SessionStart<'_>, lane_range: Option<LaneRange>) -> Begin {
+        let (way, last) = (start.way, start.last);
         let before = last.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|it| it.number);
         // What patterns stood for in the first session, they stand for in all.
         let asks_places =
@@ -36,17 +31,17 @@ impl RemoteCopy {
             expands: asks_places.then_some(true),
             counts_ahead: (way == Direction::Pull && self.counted().is_some()).then_some(true),
             reads_on: Some(self.options.network.read_ahead != Choice::Never),
-            ..self.wishes(way, remote, lane_range, is_name_of(last))
+            ..self.wishes(start, lane_range, is_name_of(last))
         }
     }
 
     pub(super) fn wishes(
         &self,
-        way: Direction,
-        remote: &Remote,
+        start: &SessionStart<'_>,
         lane_range: Option<LaneRange>,
         is_name: bool,
     ) -> Begin {
+        let way = start.way;
         let (lanes_at_first, lanes_max) = lane_range.map(|it| (it.at_first, it.most)).unzip();
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
         let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
@@ -66,7 +61,7 @@ impl RemoteCopy {
         };
         let options =
             options.with(|it| (it.limits.lanes_at_first, it.limits.lanes_max) = (lanes_at_first, lanes_max));
-        let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
+        let target = if way == Direction::Push { bytes(&start.remote.path) } else { Vec::new().into() };
         let sources = self.sources.iter().map(path).collect();
         Begin {
             sources,

@@ -18,13 +18,12 @@ use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault};
 
-use super::teller::{Teller, tell_notices};
+use super::teller::{Closing, Teller, tell_notices};
 use super::{charged_places, why_lost, with_places};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{merged, with_peer};
 use crate::net::client::session_pools::SessionPools;
-use crate::net::folder::event_codec;
 use crate::net::server::control::{Follows, Outbox};
 use crate::place::{Place, Remote};
 use crate::problem::Problem;
@@ -72,13 +71,14 @@ impl RemoteCopy {
         }
         self.connections = Some(self.lanes());
         let mut reading =
-            self.begin(Direction::Pull, from, last_read, events, SessionStart::of_this_side(None))?;
+            self.begin(&SessionStart::of_this_side(Direction::Pull, from, last_read), events)?;
         let share = Budget::of_client(self.memory_bytes).share();
         let _places = charged_places(reading.sources.as_deref(), &share)?;
         self.sources = reading.sources.take().unwrap_or(self.sources);
         self.options.place.keep_links = reading.has_links;
         self.connections = Some(reading.lanes);
-        let opening = SessionStart { first: None, source_boot: reading.welcome.boot };
+        let start = SessionStart::of_this_side(Direction::Push, to, last);
+        let start = SessionStart { source_boot: reading.welcome.boot, ..start };
         let from_host = from.host.to_string();
         let events: Events<'_> = &|event| events(of_host(event, &from_host));
         let (report, talked) = std::thread::scope(|scope| {
@@ -88,7 +88,7 @@ impl RemoteCopy {
             let (came, comes) = mpsc::channel();
             let dialled = reading.dial(scope, came, Arc::clone(&source.is_over));
             source.start(scope, &mut reading, &self.stop, &self.watch, self.options.durability.verify);
-            let writing = self.begin(Direction::Push, to, last, events, opening);
+            let writing = self.begin(&start, events);
             let mut writing = writing.inspect_err(|_| source.end())?;
             let (report, talked) = self.written(&mut writing, &source, comes, events, to, &share);
             let gave = source.gave();
@@ -125,13 +125,12 @@ impl RemoteCopy {
         let own = Watch::default();
         own.begin(writing.lanes, false, None);
         source.ends_with(&writing.cancel);
-        let (host, text) = (to.host.to_string(), RefCell::new(None));
+        let host = to.host.to_string();
         let most = self.options.tuning.request_bytes.unwrap_or(0).max(BLOCK_BYTES);
         let teller = Teller::default();
-        let talked = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             scope.spawn(|| teller.run(events));
-            let _closing = teller.closing();
-            let tell = |event| teller.tell(event);
+            let _closing = Closing(&teller);
             tell_notices(scope, writing.notices.take(), writing.cancel.clone(), events, to.to_string());
             let (came, comes) = mpsc::channel();
             let dialled = writing.dial(scope, came, Arc::clone(&source.is_over));
@@ -143,23 +142,15 @@ impl RemoteCopy {
                     drop(std::thread::Builder::new().spawn_scoped(scope, work));
                 }
             });
-            let mut answer = |message| match self.heard(message, &host, &tell, &own) {
-                Some(report) => {
-                    text.replace(Some(report));
-                    Follows::Agree
-                }
-                None => Follows::Go,
-            };
-            let mut was_given = || {
-                source.begin_end(text.borrow().clone());
+            let mut was_given = |report: Option<&String>| {
+                source.begin_end(report.cloned());
                 source.poll_end()
             };
-            let talked = writing.talk(&self.stop, &mut answer, &mut was_given, &|| teller.poll_hold());
+            let (report, talked) = self.hear_writer(writing, &host, &teller, &own, &mut was_given);
             source.end();
             writing.cancel.cut();
-            why_lost(talked, dialled)
-        });
-        (text.into_inner().and_then(|text| event_codec::report(&text)), talked)
+            (report, why_lost(talked, dialled))
+        })
     }
 }
 
@@ -232,7 +223,7 @@ impl<'scope> SourceSide<'scope> {
         }
         self.since.set(Some(Instant::now()));
         self.is_over.store(true, Ordering::Relaxed);
-        self.connections.close();
+        self.connections.pools.close();
         match report {
             Some(report) => self.outbox.say(Message::Report(report)),
             None => self.cancel.cut(),

@@ -19,7 +19,7 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 const TOLD_MAX: usize = 100_000;
 
 /// The problems of a copy, over its sessions.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SessionProblems {
     was_lost: bool,
     /// The number of the session at hand.
@@ -35,12 +35,6 @@ pub(super) struct SessionProblems {
 }
 
 impl SessionProblems {
-    pub(super) fn new() -> SessionProblems {
-        let (held, lost, told) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let hasher = RandomState::new();
-        SessionProblems { was_lost: false, session: 0, announced: None, held, lost, told, hasher }
-    }
-
     /// Tells a problem of the session at hand, or holds it until it is known whether another session follows.
     pub(super) fn handle_problem(&self, problem: Problem, events: Events<'_>) {
         // One line for each kind, however many sessions it takes.
@@ -133,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_problem_that_several_sessions_meet_is_told_once() {
-        let mut problems = SessionProblems::new();
+        let mut problems = SessionProblems::default();
         let told = Mutex::new(Vec::new());
         let events = |event: Event| told.lock().expect("no panic").push(event);
         let lost = Problem::of(Class::Lost, Operation::Receive, "connection lost");
@@ -168,7 +162,7 @@ mod tests {
 
     #[test]
     fn lost_attributes_are_one_line_for_each_kind_over_all_sessions() {
-        let mut problems = SessionProblems::new();
+        let mut problems = SessionProblems::default();
         let told = Mutex::new(Vec::new());
         let events = |event: Event| told.lock().expect("no panic").push(event);
         let lost = |kind, names| Problem { lost: Some(LostAttribute { kind, names }), ..denied("a") };
@@ -184,7 +178,7 @@ mod tests {
     #[test]
     fn a_name_in_use_passes_only_behind_a_lost_session() {
         for (is_behind, held) in [(true, 1), (false, 0)] {
-            let mut problems = SessionProblems::new();
+            let mut problems = SessionProblems::default();
             if is_behind {
                 problems.begin_next_session(&Problem::of(Class::Lost, Operation::Receive, "connection lost"));
             }

@@ -40,8 +40,8 @@ struct WaitingEvents {
     is_over: bool,
 }
 
-/// Nothing more comes once it is dropped.
-pub(crate) struct Closing<'teller>(&'teller Teller);
+/// Nothing more comes once it is dropped: [`Teller::run`] ends when all was told.
+pub(crate) struct Closing<'teller>(pub(crate) &'teller Teller);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
@@ -53,11 +53,6 @@ impl Drop for Closing<'_> {
 impl Teller {
     fn locked(&self) -> MutexGuard<'_, WaitingEvents> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends [`Teller::run`] when it is dropped and all was told.
-    pub(crate) fn closing(&self) -> Closing<'_> {
-        Closing(self)
     }
 
     /// Has it told soon.
@@ -156,7 +151,7 @@ mod tests {
         let mut told = 0;
         std::thread::scope(|scope| {
             scope.spawn(|| teller.run(&events));
-            let _closing = teller.closing();
+            let _closing = Closing(&teller);
             while teller.poll_hold() != Some(true) {
                 assert!(told < HOLD_BYTES, "it is never full");
                 teller.tell(words(told));

@@ -36,11 +36,11 @@ impl RemoteHost {
         asks: &mut dyn Iterator<Item = (What, PeerRequest)>,
         tell: &mut dyn FnMut(What, OneAnswer),
     ) -> Result<(), Problem> {
-        let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
+        let asked = self.pools.names.take(Purpose::Names).and_then(|mut channel| {
             let before_ns = channel.waited_ns();
             self.converse_together(&mut channel, asks, tell)?;
             self.add_names_wait(channel.waited_ns() - before_ns);
-            self.names.give(channel);
+            self.pools.names.give(channel);
             Ok(())
         });
         asked.map_err(|fault| self.lost(&fault))

@@ -46,7 +46,7 @@ impl RemoteHost {
             }
         }
         match looks.0.get(&place) {
-            Some(looked) => looked.clone().map_err(|fault| fault.problem(path).on(&self.place)),
+            Some(looked) => looked.clone().map_err(|fault| fault.problem(path).on(&self.peer.place)),
             None => Err(self.unexpected()),
         }
     }

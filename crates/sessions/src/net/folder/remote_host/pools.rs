@@ -8,6 +8,7 @@ use datapump_core::wire::hello::Purpose;
 use datapump_transport::Pool;
 
 /// Where its connections come from.
+#[derive(Debug)]
 pub(crate) struct Pools {
     pub(crate) names: Arc<Pool>,
     pub(crate) blocks: Arc<Pool>,
@@ -38,7 +39,7 @@ impl PurposePools {
         Pools { names: of(Purpose::Names), blocks: of(Purpose::Blocks), ahead }
     }
 
-    /// Nobody requests any more.
+    /// Nobody requests any more: the other side waits for that.
     pub(crate) fn close(&self) {
         self.0.iter().for_each(|pool| pool.close());
     }

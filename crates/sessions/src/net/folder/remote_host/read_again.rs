@@ -75,7 +75,7 @@ impl OpenFile {
 impl RemoteHost {
     /// Digests of parts of a file, requested together. `None` where the other side gives none.
     fn sums(&self, file: u64, parts: &[Subtree]) -> Result<Option<Vec<Digest>>, Problem> {
-        let answers = self.names.take(Purpose::Names).and_then(|mut channel| {
+        let answers = self.pools.names.take(Purpose::Names).and_then(|mut channel| {
             let mut asking = RequestTurns::default();
             for part in parts {
                 let (at, len) = (FileSize(part.at), part.bytes as u32);
@@ -91,7 +91,7 @@ impl RemoteHost {
                     sums.push(sum);
                 }
             }
-            self.names.give(channel);
+            self.pools.names.give(channel);
             Ok::<_, NetFault>((sums.len() == parts.len()).then_some(sums))
         });
         answers.map_err(|fault| self.lost(&fault))

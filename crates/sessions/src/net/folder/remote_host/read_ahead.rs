@@ -42,18 +42,14 @@ pub(crate) fn first_request(wish: AheadRequest) -> Vec<u8> {
 }
 
 fn request_of(wish: AheadRequest, credit: u64) -> Vec<u8> {
-    let with_attributes = wish.with_attributes.then_some(true);
-    let (file_bytes_max, sums) = (wish.file_bytes_max, wish.sums.then_some(true));
-    let (empty_files, places_alone) = (Some(true), wish.places_alone.then_some(true));
-    let looks = Some(true);
     encode(&PeerRequest::Ahead {
         credit,
-        file_bytes_max,
-        with_attributes,
-        sums,
-        empty_files,
-        places_alone,
-        looks,
+        file_bytes_max: wish.file_bytes_max,
+        with_attributes: wish.with_attributes.then_some(true),
+        sums: wish.sums.then_some(true),
+        empty_files: Some(true),
+        places_alone: wish.places_alone.then_some(true),
+        looks: Some(true),
         any_length: Some(true),
     })
 }

@@ -170,7 +170,7 @@ impl RemoteOrigin for RemoteFolder {
                     names.extend(entries.into_iter().map(|entry| self.name_of(entry, &charge)));
                     next = cookie;
                 }
-                Answer::Fault(fault) => return Err(fault.problem(path).on(&self.remote_host.place)),
+                Answer::Fault(fault) => return Err(fault.problem(path).on(&self.remote_host.peer.place)),
                 _ => return Err(self.remote_host.unexpected()),
             }
         }
@@ -234,7 +234,7 @@ impl RemoteOrigin for RemoteFolder {
             let Some(folder) = folder else { return };
             let look = match answer {
                 Ok((Answer::Folder { meta, .. }, _)) => Ok(from_wire(&meta)),
-                Ok((Answer::Fault(fault), _)) => Err(fault.problem(&path(folder)).on(&host.place)),
+                Ok((Answer::Fault(fault), _)) => Err(fault.problem(&path(folder)).on(&host.peer.place)),
                 Ok(_) => Err(host.unexpected()),
                 Err(over) => Err(over.problem(&path(folder))),
             };

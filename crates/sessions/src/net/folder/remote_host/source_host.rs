@@ -26,7 +26,7 @@ use datapump_files::disk::Meta;
 
 impl BlockHost for RemoteHost {
     fn place(&self) -> &str {
-        &self.place
+        &self.peer.place
     }
 
     fn cancel(&self) -> &CancelToken {
@@ -49,11 +49,11 @@ impl BlockHost for RemoteHost {
     }
 
     fn tells_sums(&self) -> bool {
-        self.knows_read_on
+        self.peer.reads_on
     }
 
     fn reads_on(&self) -> bool {
-        self.knows_read_on && self.is_long()
+        self.peer.reads_on && self.is_long()
     }
 
     fn lost(&self, fault: &NetFault) -> Problem {
@@ -61,18 +61,18 @@ impl BlockHost for RemoteHost {
     }
 
     fn blocks(&self) -> Result<Channel, Problem> {
-        self.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))
+        self.pools.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))
     }
 
     fn spare_blocks(&self, is_over: &dyn Fn() -> bool) -> Option<Channel> {
-        self.blocks.dial_spares(Purpose::Blocks, 1);
-        self.blocks.take_spare(is_over)
+        self.pools.blocks.dial_spares(Purpose::Blocks, 1);
+        self.pools.blocks.take_spare(is_over)
     }
 }
 
 impl SourceHost for RemoteHost {
     fn boot(&self) -> &[u8; 16] {
-        &self.boot
+        self.peer.boot.as_ref().unwrap_or(&[0; 16])
     }
 
     fn is_here(&self) -> bool {
@@ -93,13 +93,13 @@ impl SourceHost for RemoteHost {
 
     fn read_ahead(&self, places: usize, wish: AheadRequest) {
         self.places.store(u32::try_from(places).unwrap_or(u32::MAX), Ordering::Relaxed);
-        let Some(pool) = &self.ahead_pool else { return };
+        let Some(pool) = &self.pools.ahead else { return };
         let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX).and_then(|mut channel| {
             // Where it is refused everything is requested.
             channel.within(HANDSHAKE_MAX, Channel::receive_reply)?;
-            let was_requested = self.requested.is_some();
+            let was_requested = self.peer.requested.is_some();
             let wish = if wish.sums && !self.tells_sums() { wish.of_names() } else { wish };
-            ReadAhead::begin(self, channel, places as u32, self.requested.unwrap_or(wish), was_requested)
+            ReadAhead::begin(self, channel, places as u32, self.peer.requested.unwrap_or(wish), was_requested)
         });
         if let Ok(Some(ahead)) = begun {
             let _ = self.ahead.set(ahead);

@@ -54,7 +54,7 @@ impl RemoteBlocks for RemoteFile {
 
     fn request_looked(&self, block: Block, is_sum: bool) -> Option<PeerRequest> {
         let RemoteFile::Open(open) = self else { return None };
-        if !(open.remote_host.reads_on() || open.remote_host.knows_read_on && open.is_all_in(block)) {
+        if !(open.remote_host.reads_on() || open.remote_host.peer.reads_on && open.is_all_in(block)) {
             return None;
         }
         let Block { at, len, .. } = block;
