@@ -405,7 +405,7 @@ impl Job {
         };
         Shared {
             run,
-            plan: self.pieces_of(items, shape.request_bytes),
+            plan: self.pieces_of(items, &trees, shape.request_bytes),
             trees,
             remote_host: self.remote_host.clone(),
         }
@@ -465,9 +465,10 @@ impl Job {
         }
     }
 
-    fn pieces_of(&self, items: Vec<Item>, request_bytes: u32) -> Plan<Work> {
-        let works = target::named_groups(items, &self.options).into_iter().map(|work| match work {
-            NamedWork::Item(item) => Work::Item(item),
+    fn pieces_of(&self, items: Vec<Item>, trees: &Trees, request_bytes: u32) -> Plan<Work> {
+        let works = target::named_groups(items, trees.guard.claims(), &self.options);
+        let works = works.into_iter().map(|work| match work {
+            NamedWork::Items(items) => Work::Items(items),
             NamedWork::Names(group) => Work::Names(group),
         });
         let plan = Plan::new(works, request_bytes, self.is_far());

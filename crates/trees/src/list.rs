@@ -30,27 +30,27 @@ use crate::setup::options::Options;
 /// A folder on each device that is written to, by device.
 pub(crate) type Devices = Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>;
 
-/// The list of a tree, or none.
-#[derive(Debug)]
+/// The list of a folder that trees are copied to, or none. Several trees that go to one folder have one.
+#[derive(Debug, Default)]
 pub(crate) struct List {
     journal: OnceLock<Option<TreeJournal>>,
     /// What it will be of.
     late: Option<(Arc<File>, PathBuf, SourceRoot)>,
     is_begun: AtomicBool,
     beginning: Mutex<()>,
+    has_failed: AtomicBool,
 }
 
 impl List {
     /// It was begun with the tree; or nothing is written.
-    pub(crate) fn begun(journal: Option<TreeJournal>) -> List {
-        let (is_begun, beginning) = (AtomicBool::new(true), Mutex::default());
-        List { journal: OnceLock::from(journal), late: None, is_begun, beginning }
+    pub(crate) fn begun(journal: Option<TreeJournal>) -> Arc<List> {
+        let is_begun = AtomicBool::new(true);
+        Arc::new(List { journal: OnceLock::from(journal), is_begun, ..List::default() })
     }
 
     /// It is begun with the first file, in this root.
-    pub(crate) fn late(folder: Arc<File>, path: &Path, source: SourceRoot) -> List {
-        let late = Some((folder, path.to_path_buf(), source));
-        List { journal: OnceLock::new(), late, is_begun: AtomicBool::new(false), beginning: Mutex::default() }
+    pub(crate) fn late(folder: Arc<File>, path: &Path, source: SourceRoot) -> Arc<List> {
+        Arc::new(List { late: Some((folder, path.to_path_buf(), source)), ..List::default() })
     }
 
     pub(crate) fn journal(&self) -> Option<&TreeJournal> {
@@ -60,6 +60,16 @@ impl List {
     /// Files are written and no list can be kept: nothing will tell a later run what the disk may not have.
     pub(crate) fn is_lacking(&self) -> bool {
         self.is_begun.load(Ordering::Acquire) && self.journal().is_none()
+    }
+
+    /// Something in one of its trees went wrong.
+    pub(crate) fn fail(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nothing went wrong in any of its trees.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.has_failed.load(Ordering::Relaxed)
     }
 
     /// A file is about to be written: returns when the list stands and has its witnesses.

@@ -55,8 +55,8 @@ impl<'run> Deref for Shared<'run> {
 /// What a lane does between blocks.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// Opens a source that the user named.
-    Item(Box<Item>),
+    /// Opens sources that the user named and that go to one place, one after the other.
+    Items(Vec<Item>),
     /// Puts up names that the user gave, of one folder.
     Names(NamedGroup),
     /// Reads names of a folder.

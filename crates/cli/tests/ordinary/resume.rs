@@ -2,6 +2,7 @@
 
 mod large_files;
 mod lists;
+mod merged;
 mod own_list;
 mod temporary_names;
 mod young_sources;

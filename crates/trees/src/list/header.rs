@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use datapump_core::journal::{Header, Life, RootId};
+use datapump_core::journal::{Header, Life, PathSum, RootId};
 use datapump_core::resume::fnv;
 
 use crate::origin::Origin;
@@ -44,6 +44,13 @@ impl SourceRoot {
     fn here(folder: &File) -> SourceRoot {
         let (root, mount) = root_of(folder);
         SourceRoot { root, host: 0, life: mount }
+    }
+
+    /// Where its names begin on the list of another source: no name has a slash.
+    pub(crate) fn path_sum(&self) -> PathSum {
+        let RootId { inode, born_ns, file_system } = self.root;
+        let numbers = [inode, file_system, self.host, self.life].map(u64::to_le_bytes).concat();
+        PathSum::ROOT.folder(b"").folder(&[&numbers[..], &born_ns.to_le_bytes()].concat())
     }
 
     /// Another host tells device and inode, and which run of its system it is.

@@ -60,7 +60,10 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         let words = format!("{lost} of the trees could not be finished; copy again");
         shared.ledger.report(Problem::of(Class::Io, Operation::Finish, words));
     }
-    trees_done.iter().for_each(|directory| close_list(shared, directory));
+    // A list that trees share is that of the first, which is finished behind the others.
+    let (sharing, first): (Vec<_>, Vec<_>) =
+        trees_done.iter().partition(|directory| directory.root.shares_list);
+    first.iter().for_each(|directory| close_list(shared, directory));
     if shared.settings.options.deletion.delete && !shared.settings.compares {
         delete_rest(shared, waits, &trees_done, None);
         if !shared.plan.is_exhausted() {
@@ -73,7 +76,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         sync_devices(shared, &trees_done);
     }
     shared.ledger.watch.enter(Phase::Attributes);
-    for directory in &trees_done {
+    for directory in sharing.into_iter().chain(first) {
         if let Err(problem) = finish_root(shared, directory) {
             shared.ledger.report(problem);
         }
@@ -201,6 +204,7 @@ pub(in crate::tree) fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Direc
     }
     trees_done
         .iter()
+        .filter(|directory| !directory.root.shares_list)
         .filter_map(|directory| directory.root.journal())
         .for_each(|journal| journal.synced(&said));
 }
@@ -216,7 +220,8 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     // Looked for before: in a root that is open to others, or of another user, a list is not believed, and a run that
     // was killed there would be followed by one that copies below it.
     shared.trees.memory.look_for_notes(&folder);
-    let end = directory.root.journal().map(|journal| list_end(shared, directory, journal, &folder));
+    let own = directory.root.journal().filter(|_| !directory.root.shares_list);
+    let end = own.map(|journal| list_end(shared, directory, journal, &folder));
     // A root that does not take its attributes is no reason to leave a list in it.
     let finished = finish_folder(shared, directory).inspect_err(|_| directory.root.fail());
     let listed = finish_list(shared, directory, &folder, end).map_err(wrong);
@@ -236,7 +241,7 @@ fn list_end(
     journal: &TreeJournal,
     folder: &Arc<File>,
 ) -> ListEnd {
-    let is_whole = directory.root.is_whole();
+    let is_whole = directory.root.list.is_whole();
     let why_not = || why_not_over(shared, (&directory.root, journal), (folder, &directory.target_path()));
     if journal.is_over(is_whole) {
         why_not().map_or(ListEnd::Goes, |why| ListEnd::Stays(Some(why)))
@@ -267,7 +272,7 @@ fn finish_list(
 ) -> Outcome<()> {
     let (Some(journal), Some(end)) = (directory.root.journal(), end) else { return Ok(()) };
     match end {
-        ListEnd::Goes if journal.is_over(directory.root.is_whole()) => {
+        ListEnd::Goes if journal.is_over(directory.root.list.is_whole()) => {
             return remove_list(shared, directory, journal, folder);
         }
         // The root did not take its attributes.

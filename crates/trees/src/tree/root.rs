@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datapump_core::journal::PathSum;
 
 use crate::list::List;
 use crate::list::journal::TreeJournal;
@@ -56,7 +57,11 @@ pub(crate) struct Root {
     pub(crate) target_path: PathBuf,
     /// Device and inode of the target's root: it must not be copied into itself.
     pub(crate) target_id: Option<(u64, u64)>,
-    pub(crate) list: List,
+    pub(crate) list: Arc<List>,
+    /// The list is that of an earlier source, which goes to the same folder.
+    pub(crate) shares_list: bool,
+    /// Where its names begin on the list.
+    pub(crate) path_sum: PathSum,
     /// What its folders were when they were walked.
     pub(crate) visited: Visited,
     /// Folders at the target that are removed before names of the source can be copied there.
@@ -77,17 +82,18 @@ pub(crate) struct Root {
     pub(crate) number: u32,
     /// Names that the user gave, where the root is no tree but the folder that holds them.
     pub(crate) named: Option<NamedRoot>,
-    failed: AtomicBool,
 }
 
 impl Root {
-    pub(crate) fn new(source: &Meta, (target_path, target): (&Path, Option<&Meta>), list: List) -> Root {
+    pub(crate) fn new(source: &Meta, (target_path, target): (&Path, Option<&Meta>), list: Arc<List>) -> Root {
         let target_id = target.map(|meta| (meta.device, meta.inode));
         Root {
             source_device: source.device,
             target_path: target_path.to_path_buf(),
             target_id,
             list,
+            shares_list: false,
+            path_sum: PathSum::ROOT,
             visited: Visited::default(),
             in_the_way: Mutex::default(),
             alive: Alive::default(),
@@ -98,7 +104,6 @@ impl Root {
             patterns_above: PathBuf::new(),
             number: 0,
             named: None,
-            failed: AtomicBool::new(false),
         }
     }
 
@@ -123,7 +128,7 @@ impl Root {
         self.list.journal()
     }
 
-    /// Something in the tree went wrong: it is told, and the tree is not whole.
+    /// Something in the tree went wrong: it is told, and the trees of its list are not whole.
     pub(crate) fn report(&self, ledger: &Ledger<'_>, problem: Problem) {
         self.fail();
         ledger.report(problem);
@@ -147,10 +152,6 @@ impl Root {
     }
 
     pub(crate) fn fail(&self) {
-        self.failed.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_whole(&self) -> bool {
-        !self.failed.load(Ordering::Relaxed)
+        self.list.fail();
     }
 }

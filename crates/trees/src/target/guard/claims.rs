@@ -137,10 +137,16 @@ impl TargetClaims {
         self.rivals.is_empty()
     }
 
-    /// Whether an earlier source goes to the same folder: that one's attributes stay, and its list.
+    /// Whether an earlier source goes to the same folder: that one's attributes stay, and its list is that of both.
     pub(crate) fn is_merged(&self, number: u32) -> bool {
+        self.merged_with(number).next().is_some()
+    }
+
+    /// The earlier sources that go to the same folder.
+    pub(crate) fn merged_with(&self, number: u32) -> impl Iterator<Item = u32> {
         let around = self.rivals.get(&number).map(|rivals| &rivals.around).into_iter().flatten();
-        around.into_iter().any(|rival| rival.number < number && rival.below.as_os_str().is_empty())
+        let earlier = around.filter(move |rival| rival.number < number && rival.below.as_os_str().is_empty());
+        earlier.map(|rival| rival.number)
     }
 
     fn add(&mut self, item: &Item) {

@@ -1,5 +1,6 @@
 //! What the user named one by one and goes to names in folders: gathered by the folder that holds it and the folder that
-//! it goes to. Each such group is dealt with as names of one folder of a tree.
+//! it goes to. Each such group is dealt with as names of one folder of a tree. Folders that go to one folder are begun one
+//! after the other: the list of the first one is that of all.
 //!
 //! Must not know: what becomes of a name, how folders are opened.
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use crate::place::Place;
 use crate::setup::options::{FollowLinks, Options};
+use crate::target::guard::claims::TargetClaims;
 use crate::target::{Item, Target};
 use datapump_files::disk::{FileKind, Folder, PathAt, folder_of, metadata_of_name};
 use datapump_files::identity::{FileId, id};
@@ -28,7 +30,8 @@ pub(crate) type NamedGroup = Vec<NamedItem>;
 
 /// A piece of the work of a command.
 pub(crate) enum NamedWork {
-    Item(Box<Item>),
+    /// Sources that go to one place.
+    Items(Vec<Item>),
     Names(NamedGroup),
 }
 
@@ -47,12 +50,19 @@ pub(crate) fn is_name(item: &Item, options: &Options) -> bool {
 }
 
 /// The work of a command in the order of its sources; a group comes where its first name does.
-pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<NamedWork> {
+pub(crate) fn gathered(items: Vec<Item>, claims: &TargetClaims, options: &Options) -> Vec<NamedWork> {
     let mut works = Vec::with_capacity(items.len());
-    let (by_link, mut groups) = (files_by_link(&items, options), HashMap::new());
+    let (by_link, mut groups, mut firsts) = (files_by_link(&items, options), HashMap::new(), HashMap::new());
     for item in items {
         if !is_name(&item, options) {
-            works.push(NamedWork::Item(Box::new(item)));
+            let first = claims.merged_with(item.number).min().unwrap_or(item.number);
+            match firsts.get(&first).map(|first: &usize| &mut works[*first]) {
+                Some(NamedWork::Items(items)) => items.push(item),
+                _ => {
+                    firsts.insert(first, works.len());
+                    works.push(NamedWork::Items(vec![item]));
+                }
+            }
             continue;
         }
         let (folders, named) = (folders_of(&item), named(item, &by_link, options));

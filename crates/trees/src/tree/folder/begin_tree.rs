@@ -72,19 +72,19 @@ pub(crate) fn begin_tree(
     shared.trees.enter(&target.meta, to, &source)?;
     let is_merged = shared.trees.guard.claims().is_merged(item.number);
     let keeps_own = made.is_none() && (is_merged || keeps_own(shared, &source, &target));
+    let (target_folder, first) = (target.file()?.0, first_of_list(shared, item.number));
     if made.is_none() && !keeps_own {
         let keep = shared.settings.options.attributes.keep;
-        confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, keep);
+        confidential::close_folder(&target_folder, &target.meta, &source.meta, keep);
     }
     tell_devices(shared, &source, &target);
     if !keeps_own {
         tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
     }
-    let target_folder = target.file()?.0;
-    let (fresh, made_in, list) = match made {
-        Some((parent, _, journal)) => (true, Some(parent), new_list(shared, (item, to), journal)),
-        None if is_merged => (false, None, List::begun(None)),
-        None => (false, None, list_of(shared, source_root, (&target, keeps_own), to)?),
+    let (fresh, made_in, list) = match (made, &first) {
+        (Some((parent, _, journal)), _) => (true, Some(parent), new_list(shared, (item, to), journal)),
+        (None, Some(first)) => (false, None, Arc::clone(&first.list)),
+        (None, None) => (false, None, list_of(shared, source_root, (&target, keeps_own), to)?),
     };
     let traits = Traits {
         fresh,
@@ -99,19 +99,37 @@ pub(crate) fn begin_tree(
         } else {
             shared.trees.memory.of_root(&shared.ledger, list.journal(), (&target_folder, to))
         },
-        keeps_own: keeps_own && !list.journal().is_some_and(|journal| journal.is_of_new_folder),
+        keeps_own: keeps_own && (is_merged || !list.journal().is_some_and(|list| list.is_of_new_folder)),
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
     root.made_in = made_in;
+    share_list(&mut root, first.as_deref(), &source_root);
     root.visited = visited(shared, &source, Some(&target));
     describe_root(shared, &mut root, item, backups);
-    let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest);
-    put_up(shared, directory);
+    put_up(shared, Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest));
     Ok(())
 }
 
+/// The tree of an earlier source that goes to the same folder, whose list is that of all of these.
+fn first_of_list(shared: &Shared<'_>, number: u32) -> Option<Arc<Root>> {
+    let earlier: Vec<u32> = shared.trees.guard.claims().merged_with(number).collect();
+    if earlier.is_empty() {
+        return None;
+    }
+    let mut roots = shared.trees.roots().into_iter();
+    roots.find(|root| earlier.contains(&root.number) && !root.shares_list)
+}
+
+/// A list is of one source: the names of others begin where that has none.
+fn share_list(root: &mut Root, first: Option<&Root>, source: &SourceRoot) {
+    root.shares_list = first.is_some_and(|first| Arc::ptr_eq(&first.list, &root.list));
+    if root.shares_list {
+        root.path_sum = source.path_sum();
+    }
+}
+
 /// The list of a new target. Without one the same command copies to a name in that target, once it exists.
-fn new_list(shared: &Shared<'_>, (item, to): (&Item, &Path), journal: Option<TreeJournal>) -> List {
+fn new_list(shared: &Shared<'_>, (item, to): (&Item, &Path), journal: Option<TreeJournal>) -> Arc<List> {
     let is_content = shared.settings.options.place.target_is_name || item.source.stands_for_content();
     if journal.is_none() && !is_content && shared.settings.target == Some(to) {
         shared.ledger.leaves(CutLeaves::NewFolder);
@@ -219,22 +237,26 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
         .map(|target| target.file())
         .transpose()?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
-    let journal =
-        earlier.and_then(|folder| TreeJournal::look(&folder.0, to, (&source_root, shared.settings.options)));
+    let look = |folder: &Arc<File>| TreeJournal::look(folder, to, (&source_root, shared.settings.options));
+    let first = first_of_list(shared, item.number);
+    let list = match &first {
+        Some(first) => Arc::clone(&first.list),
+        None => List::begun(earlier.and_then(|folder| look(&folder.0))),
+    };
     let source_magic = source.origin()?.magic();
     let link_dest = link_dest(shared, to)?;
     let unverified = match &target {
         Some(target) => {
             let memory = &shared.trees.memory;
-            memory.of_root(&shared.ledger, journal.as_ref(), (&target.file()?.0, to))
+            memory.of_root(&shared.ledger, list.journal(), (&target.file()?.0, to))
         }
         None => Unverified::default(),
     };
     let target_flags = target.as_deref().map(FolderSide::flags).unwrap_or_default();
     let traits =
         Traits { fresh: target.is_none(), source_magic, target_flags, unverified, ..Traits::default() };
-    let mut root =
-        Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
+    let mut root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), list);
+    share_list(&mut root, first.as_deref(), &source_root);
     root.visited = visited(shared, &source, None);
     root.is_copied = !shared.settings.compares;
     describe_root(shared, &mut root, item, backups);
@@ -278,7 +300,7 @@ fn list_of(
     source: SourceRoot,
     (target, keeps_own): (&FolderSide, bool),
     path: &Path,
-) -> Result<List, Problem> {
+) -> Result<Arc<List>, Problem> {
     if shared.settings.in_order.is_some() {
         return Ok(List::begun(None));
     }

@@ -221,7 +221,7 @@ impl Directory {
         };
         let path_sum = match parent {
             Some(parent) => parent.path_sum.folder(sides.0.name.as_bytes()),
-            None => PathSum::ROOT,
+            None => root.path_sum,
         };
         root.alive.add(id(&sides.0.meta));
         Arc::new(Directory {

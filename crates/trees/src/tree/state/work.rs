@@ -37,7 +37,9 @@ impl Worker for TreeWorker<'_> {
         let Some(work) = self.claimed.take() else { return self.next(waits) };
         let shared = self.shared;
         match work {
-            Work::Item(item) => tree::names::items::open_item(shared, waits, &item),
+            Work::Items(items) => {
+                items.iter().for_each(|item| tree::names::items::open_item(shared, waits, item));
+            }
             Work::Names(group) => tree::names::named::begin(shared, &group),
             Work::List(directory) => {
                 charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &directory));
