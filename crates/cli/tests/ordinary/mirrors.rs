@@ -3,4 +3,5 @@
 mod command;
 mod home;
 mod kept_and_removed;
+mod merged;
 mod moved;

@@ -70,6 +70,8 @@ pub(super) struct DeletePass<'run> {
     /// Folders of the tree at hand below which nothing goes.
     guarded: BTreeSet<FolderKey>,
     tree: usize,
+    /// Those of earlier sources that go to the same folder.
+    merged: Vec<&'run Directory>,
     pub(super) found: u64,
     /// A folder of the source lies in what is to go. It was reported.
     pub(super) is_refused: bool,
@@ -111,6 +113,7 @@ impl<'run> DeletePass<'run> {
             keeps_for_now: false,
             guarded: BTreeSet::new(),
             tree: 0,
+            merged: Vec::new(),
             found: shared.trees.pruning().removed,
             is_refused: false,
             walked_ids: None,
@@ -137,6 +140,9 @@ impl<'run> DeletePass<'run> {
 
     pub(super) fn tree(&mut self, tree: usize, root: &Directory) -> Result<(), Problem> {
         (self.tree, self.guarded) = (tree, root.root.visited.guarded());
+        let (all, target_id) = (self.all, root.root.target_id);
+        let earlier = all[..tree].iter().map(|earlier| &**earlier);
+        self.merged = earlier.filter(|earlier| earlier.root.target_id == target_id).collect();
         if self.is_guarded(ROOT) {
             return Ok(());
         }
@@ -221,7 +227,8 @@ impl<'run> DeletePass<'run> {
         let (visited, mut place, mut written) = (&root.visited, None, None);
         let key = visited.below(here.key, &name.name);
         let ways = self.ways.filter(|_| here.source.is_some());
-        if ways.is_some_and(|ways| !ways.lead_to(FolderOfTree { tree: self.tree, key })) {
+        let leads_elsewhere = ways.is_some_and(|ways| !ways.lead_to(FolderOfTree { tree: self.tree, key }));
+        if leads_elsewhere || self.is_judged(here, (name, kind)) {
             return Ok(DecidedName { action: NameAction::Leave(LeaveReason::HasSource), kind, place });
         }
         let flags = NameOptions { purpose: NamePurpose::Delete, ..self.shared.trees.flags };
@@ -273,6 +280,17 @@ impl<'run> DeletePass<'run> {
                 }
             }
         }
+    }
+
+    /// Whether a name that the source does not have lies in a folder of an earlier source, too: it was judged with that.
+    fn is_judged(&self, here: &DeletePlace, name: (&Name, FileKind)) -> bool {
+        let is_too_much = || {
+            let is_recorded = here.root.visited.has_name(here.key, &name.0.name) == Some(true);
+            !(is_recorded && self.is_selected(here, name))
+        };
+        here.source.is_some()
+            && self.merged.iter().any(|earlier| earlier.root.visited.has(here.key))
+            && is_too_much()
     }
 
     fn is_guarded(&mut self, key: FolderKey) -> bool {
