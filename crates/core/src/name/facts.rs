@@ -228,8 +228,6 @@ pub struct KnownFacts {
     pub is_elsewhere: Option<bool>,
     /// [`NameFact::PartialFile`]
     pub partial_file: Option<PartialFile>,
-    /// The backup of an entry would lie in a folder in the way, which could not go.
-    pub has_backup_in_the_way: bool,
 }
 
 impl KnownFacts {

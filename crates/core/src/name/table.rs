@@ -544,8 +544,8 @@ fn is_partial_file(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     }
 }
 
-/// **Set aside**, or **remove**. A folder in the way that would keep the backup stays. Where more than `--max-delete` would
-/// go none is removed (status 1); rsync removes so many (25) (T).
-fn is_extra(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
-    perform(if facts.has_backup_in_the_way { NameAction::Keep } else { NameAction::Remove })
+/// **Set aside**, or **remove**. A folder that keeps the backup stays. Where more than `--max-delete` would go none is
+/// removed (status 1); rsync removes so many (25) (T).
+fn is_extra(_: &NameOptions, _: &KnownFacts) -> RuleAnswer {
+    perform(NameAction::Remove)
 }

@@ -156,7 +156,6 @@ impl World {
         let mut machine = NameMachine::new(&self.flags, self.facts.form);
         machine.facts.was_cleared = self.facts.was_cleared;
         machine.facts.leads_to_folder_in_the_way = self.facts.leads_to_folder_in_the_way;
-        machine.facts.has_backup_in_the_way = self.facts.has_backup_in_the_way;
         let (mut asked, mut performed) = (BTreeSet::new(), Vec::new());
         for _ in 0..64 {
             let Decided { at, step } = machine.decided_from(self.flags.purpose.first_rule());

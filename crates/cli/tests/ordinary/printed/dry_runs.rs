@@ -147,3 +147,32 @@ fn a_file_that_would_be_replaced_is_looked_at_once() {
     let Some((few, many)) = looks_at_names(10).zip(looks_at_names(60)) else { return };
     assert_eq!(many - few, 50, "one call a file");
 }
+
+/// A folder that the source does not have stays for the backups in it: those that a run makes, too.
+#[test]
+fn a_folder_that_keeps_backups_is_not_among_what_would_be_deleted() {
+    for (flags, backup) in
+        [("--backup", "d/gone/x~"), ("--backup --backup-dir gone/old", "d/gone/old/gone/x")]
+    {
+        let home = furnished();
+        fs::remove_file(home.path("d/gone")).expect("a file");
+        make_folder(&home, "d/gone");
+        make_folder(&home, "d/gone/below");
+        for file in ["d/gone/x", "d/gone/below/y"] {
+            noise_file(&home, file, 100, 1);
+        }
+        let words = format!("copy --delete -i --max-delete=5 {flags} s/ d");
+        let deleted = |out: &str| {
+            let mut lines: Vec<String> =
+                out.lines().filter(|line| line.starts_with("*deleting")).map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        let planned = home.pump(&dry(&words));
+        expect(&planned, 0, &["*deleting   gone/x"], &format!("{flags}, dry"));
+        let run = home.pump(&words.split(' ').collect::<Vec<_>>());
+        expect(&run, 0, &["*deleting   gone/x"], flags);
+        assert_eq!(deleted(&planned.out), deleted(&run.out), "{flags}");
+        assert!(home.path(backup).exists(), "{flags}");
+    }
+}

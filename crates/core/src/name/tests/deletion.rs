@@ -64,6 +64,5 @@ pub(super) fn rows() -> Vec<(u8, World, NameAction)> {
         (43, file(|facts| facts.partial_file = Some(PartialFile::Abandoned)), NameAction::RemovePartial),
         (44, file(|_| {}), NameAction::Remove),
         (44, at_target(FileKind::Symlink, |_| {}), NameAction::Remove),
-        (44, file(|facts| facts.has_backup_in_the_way = true), NameAction::Keep),
     ]
 }

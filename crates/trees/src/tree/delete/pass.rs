@@ -30,7 +30,7 @@ use datapump_files::attributes;
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{AttributeHolder, FileKind, names};
-use datapump_files::identity::FileId;
+use datapump_files::identity::{FileId, id};
 
 /// The purpose of a walk over the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +201,9 @@ impl<'run> DeletePass<'run> {
                 NameAction::Remove => {
                     self.remove((&here.target, folder), &name.name, kind)?;
                     here.removed_some = true;
+                    if self.has_backups_beside() {
+                        (here.keeps_some, self.holds) = (true, true);
+                    }
                 }
                 // It is right.
                 _ => {}
@@ -209,11 +212,9 @@ impl<'run> DeletePass<'run> {
         Ok(Some(below))
     }
 
-    /// Whether what is to be removed from a folder in the way would stay in it as a backup.
+    /// Whether what is removed from a folder stays in it as a backup.
     fn has_backups_beside(&self) -> bool {
-        let backup = self.shared.settings.options.backup.as_ref();
-        let judges_ways = self.ways.is_some() && self.step == DeleteStep::Count;
-        judges_ways && backup.is_some_and(|backup| backup.folder.is_none())
+        self.shared.settings.options.backup.as_ref().is_some_and(|backup| backup.folder.is_none())
     }
 
     /// Asks the name machine, and finds the facts that it needs.
@@ -235,7 +236,6 @@ impl<'run> DeletePass<'run> {
         let facts = KnownFacts {
             kind: Some(kind),
             leads_to_folder_in_the_way: ways.is_some(),
-            has_backup_in_the_way: self.has_backups_beside(),
             ..KnownFacts::default()
         };
         let mut machine = NameMachine::with_facts(&flags, facts);
@@ -325,8 +325,13 @@ impl<'run> DeletePass<'run> {
             }
             target => target?,
         };
-        let stays = self.is_elsewhere(here, false, &target)? || self.is_source(&target);
-        Ok((!stays).then(|| Box::new(DeletePlace::new(&here.root, (None, target), key))))
+        if self.is_elsewhere(here, false, &target)? || self.is_source(&target) {
+            return Ok(None);
+        }
+        let keeps_some = here.root.backups.lies_below(id(&target.meta));
+        self.holds |= keeps_some;
+        let place = DeletePlace::new(&here.root, (None, target), key);
+        Ok(Some(Box::new(DeletePlace { keeps_some, ..place })))
     }
 
     /// A folder that both sides have, under its names there and here; none where it is not looked into.

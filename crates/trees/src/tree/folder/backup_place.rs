@@ -172,6 +172,11 @@ impl BackupPlace {
         open.and_then(|open| file_meta(&open).ok()).is_some_and(|meta| id(&meta) == there)
     }
 
+    /// Whether the folder of backups lies below a folder, or will.
+    pub(crate) fn lies_below(&self, folder: FileId) -> bool {
+        self.way_down.folders.contains(&folder)
+    }
+
     /// The folder for backups of what lies in this folder of the tree; none where they lie beside. One lane after the
     /// other: what is no folder there gets another name, which must not happen to the folder that then takes it.
     pub(crate) fn below(
