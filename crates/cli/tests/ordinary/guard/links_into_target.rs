@@ -242,3 +242,40 @@ fn a_pattern_for_folders_does_not_hide_a_link_to_what_the_copy_makes() {
         }
     }
 }
+
+/// Targets that do not exist yet are no names of a source that a link leads to: they are refused by name, as when they do.
+#[test]
+fn a_link_to_the_folder_in_which_a_target_is_made_is_followed_without_that() {
+    for (line, made) in [
+        (&["tree/", "out/new"][..], &["new"][..]),
+        (&["tree", "other", "out"], &["tree", "other"]),
+        (&["other", "tree", "file", "out"], &["other", "tree", "file"]),
+        (&["--delete", "tree/", "out/new"], &["new"]),
+    ] {
+        for lanes in ["--lanes=1", "--lanes=4"] {
+            let home = home();
+            fs::write(home.path("out/new-not"), "free").expect("room");
+            for link in ["tree/l", "tree/sub/l"] {
+                let up = "../".repeat(link.matches('/').count());
+                make_symlink(&home, &format!("{up}out"), link);
+            }
+            let said: Vec<String> =
+                made.iter().map(|name| format!("tree/l/{name}': is what this copy")).collect();
+            let said: Vec<&str> = said.iter().map(String::as_str).collect();
+            let row = format!("{line:?} {lanes}");
+            for flags in [&["-n"][..], &[]] {
+                let run = home.pump(&[&["copy", "-L", lanes], flags, line].concat());
+                expect(&run, 23, &said, &format!("{row} {flags:?}"));
+                assert!(!run.err.contains(".pump-"), "{row} {flags:?}: {run:?}");
+            }
+            let root = if line.len() == 2 || line[0] == "--delete" { "out/new" } else { "out/tree" };
+            assert_eq!(home.text(format!("{root}/l/o")), "free", "{row}");
+            assert!(!made.iter().any(|name| home.path(format!("{root}/l/{name}")).exists()), "{row}");
+            // What a pattern excludes is not looked at.
+            let excluded: Vec<String> = made.iter().map(|name| format!("--exclude=l/{name}")).collect();
+            let excluded: Vec<&str> = excluded.iter().map(String::as_str).collect();
+            let run = home.pump(&[&["copy", "-n", "-L", lanes], &excluded[..], line].concat());
+            expect(&run, 0, &[], &format!("{row} {excluded:?}"));
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //!
 //! Must not know: how links are made and followed, how names wait, how an entry is replaced.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -13,15 +13,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::targets::place_of;
+use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{FollowLinks, Options};
 use crate::target::Item;
+use datapump_engine::Errno;
+use datapump_files::commit::reserved;
 use datapump_files::disk::{FileKind, Folder, Meta, PathAt, UpStep, file_meta, names, way_up};
 use datapump_files::followed::behind::{PlaceBehind, places_on};
 use datapump_files::identity::{FileId, id};
 
 const ORDER: &str = "its content depends on the order; copy without -L and --copy-unsafe-links, or copy it in a run of \
                      its own";
+
+const IS_MADE: &str = "is what this copy makes, and was reached by a link that is followed";
+const IS_REPLACED: &str = "is what this copy replaces, and was reached by a link that is followed";
 
 /// Names that a run remembers: beyond, each counts as written.
 const NAMES_MAX: usize = 1 << 20;
@@ -75,10 +81,21 @@ pub(crate) struct FollowedLinks {
     /// The names that are targets, by the folders that hold them; none of a folder that is one. Empty where no link is
     /// followed.
     targets: HashMap<FileId, HashSet<Option<OsString>>>,
+    /// Those that did not exist when the run began.
+    made: HashMap<FileId, MadeNames>,
     /// All else of all trees is done.
     have_trees_ended: AtomicBool,
     hasher: RandomState,
     state: Mutex<FollowState>,
+}
+
+/// Names that a run makes in a folder.
+#[derive(Debug, Default)]
+struct MadeNames {
+    /// Targets, and whether they are folders.
+    targets: BTreeMap<OsString, bool>,
+    /// The temporary names of these.
+    temporary: HashSet<OsString>,
 }
 
 #[derive(Debug, Default)]
@@ -112,6 +129,12 @@ impl FollowedLinks {
                 continue;
             };
             links.targets.entry(folder).or_default().insert(at.name().map(OsStr::to_owned));
+            let is_made = !options.comparison.existing && at.metadata_of_name() == Err(Errno::ENOENT);
+            if let Some(name) = at.name().filter(|_| is_made) {
+                let made = links.made.entry(folder).or_default();
+                made.targets.insert(name.to_owned(), item.is_tree());
+                made.temporary.extend(reserved::names_of(name));
+            }
         }
         links
     }
@@ -174,6 +197,28 @@ impl FollowedLinks {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The names of a folder of the source that were there when the run began.
+    pub(crate) fn without_made(&self, folder: FileId, names: &mut Vec<Name>) {
+        if let Some(made) = self.made.get(&folder) {
+            names.retain(|name| {
+                !(made.targets.contains_key(&name.name) || made.temporary.contains(&name.name))
+            });
+        }
+    }
+
+    /// Refuses the targets that a run makes in a folder of the source, of those that are selected: they are none of its
+    /// names, and would be in the next run.
+    pub(crate) fn check_made(
+        &self,
+        folder: FileId,
+        is_selected: impl Fn(&OsStr, bool) -> bool,
+        path_of: impl Fn(&OsStr) -> PathBuf,
+    ) -> Vec<Problem> {
+        let made = self.made.get(&folder).into_iter().flat_map(|made| &made.targets);
+        let selected = made.filter(|&(name, &is_folder)| is_selected(name, is_folder));
+        selected.map(|(name, _)| depends_on_order(&path_of(name), IS_MADE)).collect()
+    }
+
     /// Whether this run makes or replaces a place, or a folder above it, or puts names into it.
     fn is_written(&self, place: &PlaceBehind) -> bool {
         let state = self.state();
@@ -203,17 +248,15 @@ impl FollowedLinks {
         if !self.are_followed() {
             return Ok(());
         }
-        let problem = |words: String| {
-            Err(Problem::new(Class::Io, Operation::Copy, &path(), format!("{words}: {ORDER}")))
-        };
         let own = self.targets.get(&followed.folder);
         if own.is_some_and(|names| names.contains(&Some(followed.name.to_owned()))) {
-            return problem("is what this copy replaces, and was reached by a link that is followed".into());
+            return Err(depends_on_order(&path(), IS_REPLACED));
         }
         match followed.places.iter().find(|place| self.is_written(place)) {
             Some(place) => {
                 let shown = shown_path(&place.path()).to_string();
-                problem(format!("leads to '{shown}', which this copy replaces or makes"))
+                let words = format!("leads to '{shown}', which this copy replaces or makes");
+                Err(depends_on_order(&path(), &words))
             }
             None => {
                 self.state().read.extend(followed.places.iter().map(|place| id(&place.meta)));
@@ -230,6 +273,10 @@ impl FollowedLinks {
     pub(super) fn read_some(&self) -> bool {
         self.are_followed() && !self.state().read.is_empty()
     }
+}
+
+fn depends_on_order(path: &Path, words: &str) -> Problem {
+    Problem::new(Class::Io, Operation::Copy, path, format!("{words}: {ORDER}"))
 }
 
 fn folder_id(at: &PathAt) -> Option<FileId> {

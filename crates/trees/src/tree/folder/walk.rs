@@ -28,6 +28,7 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::names::backup::names_beside::names_beside;
 use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
+use crate::tree::root::Root;
 use crate::tree::rules::findings;
 use crate::tree::rules::verify::compare_attributes;
 use crate::tree::{Shared, Work};
@@ -58,9 +59,13 @@ fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, P
     loop {
         match lister.poll() {
             Next::List(from) => lister.handle_listed(names_of_folder(shared, directory, from)?),
-            Next::Names(names) => {
+            Next::Names(mut names) => {
                 directory.set_cookie(lister.from());
                 let is_end = names.is_empty();
+                if directory.source.is_here() && !shared.settings.compares {
+                    let folder = identity::id(&directory.source.meta);
+                    shared.trees.guard.followed.without_made(folder, &mut names);
+                }
                 let names = directory.not_dealt_with(names)?;
                 if is_end || !names.is_empty() {
                     return look_at_listed(shared, directory, names);
@@ -168,6 +173,7 @@ pub(crate) fn open_source(
         shared.ledger.leave_out_mount(&side.path());
     } else {
         check_loop(shared, above, &side)?;
+        report_made(shared, &above.root, &side);
     }
     Ok(Some(OpenedSource { side, is_left_out }))
 }
@@ -298,6 +304,19 @@ fn check_loop(shared: &Shared<'_>, above: &Directory, source: &FolderSide) -> Re
         return Ok(());
     };
     Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words))
+}
+
+/// A link that is followed may lead to the folder in which this run makes a target, as a dry run would.
+fn report_made(shared: &Shared<'_>, root: &Root, source: &FolderSide) {
+    if shared.settings.compares || !source.is_here() {
+        return;
+    }
+    let (select, above) = (&shared.trees.select, &root.patterns_above);
+    let is_selected =
+        |name: &OsStr, is_folder| select.deals_with((above, &source.relative()), (name, is_folder));
+    let own = identity::id(&source.meta);
+    let problems = shared.trees.guard.followed.check_made(own, is_selected, |name| source.path_of(name));
+    problems.into_iter().for_each(|problem| root.report(&shared.ledger, problem));
 }
 
 /// A folder at the target (none in a dry run that would make it), and whether it was made now.
