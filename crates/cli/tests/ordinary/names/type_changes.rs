@@ -436,3 +436,28 @@ fn a_file_that_cannot_be_written_leaves_the_folder_in_its_place() {
         }
     }
 }
+
+/// Whatever takes its place: nothing is deleted for it.
+#[test]
+fn an_empty_folder_gives_way_at_once() {
+    for flags in [&[][..], &["--lanes=1"], &["--link-dest=older"]] {
+        let home = Home::new();
+        for folder in ["from", "to", "older"] {
+            make_folder(&home, folder);
+        }
+        for kind in KINDS {
+            make_one(&home, kind, &format!("from/{kind}"));
+            make_folder(&home, &format!("to/{kind}"));
+        }
+        expect(&home.pump(&["copy", "from/", "older"]), 0, &[], "older");
+        let words = [&["copy", "-i", "--delete", "--max-delete=0"][..], flags, &["from/", "to"]].concat();
+        let planned = home.pump(&[&words[..1], &["-n"], &words[1..]].concat());
+        let run = home.pump(&words);
+        for (row, run) in [("dry", &planned), ("run", &run)] {
+            expect(run, 0, &[], &format!("{flags:?} {row}"));
+            assert!(!run.out.contains("*deleting"), "{flags:?} {row}: {run:?}");
+        }
+        assert_eq!(lines(&planned.out), lines(&run.out), "{flags:?}");
+        same(&home.path("from"), &home.path("to"), &format!("{flags:?}"));
+    }
+}

@@ -440,13 +440,20 @@ impl NameWork<'_> {
                 Ok(Done::GoesOn)
             }
             Met::Settled => ENDED,
-            Met::LinkLater => self.wait_for_place(Staged::Tried),
+            Met::LinkLater => self.clear_for_link(),
         }
     }
 
     /// Whether a folder is in its place.
     fn is_in_the_way(&self) -> bool {
         self.machine.facts.existing.flatten().is_some_and(|existing| existing.kind == FileKind::Folder)
+    }
+
+    /// A link can be made when the folder in its place is gone: an empty one goes at once.
+    fn clear_for_link(&mut self) -> Result<Done, Problem> {
+        self.check_backups()?;
+        let cleared = self.remove_folder()?;
+        if self.is_in_the_way() { self.wait_for_place(Staged::Tried) } else { Ok(cleared) }
     }
 
     fn wait_for_place(&mut self, staged: Staged) -> Result<Done, Problem> {
@@ -542,24 +549,17 @@ impl NameWork<'_> {
 
     fn link_older(&mut self) -> Result<Done, Problem> {
         let (entry, meta) = (self.entry(), self.meta()?);
-        if self.is_in_the_way() {
-            if link_dest::can_link_unchanged(self.shared, &entry, (self.name, &meta))? {
-                return self.wait_for_place(Staged::Tried);
-            }
-            self.machine.facts.has_no_older = true;
-            return Ok(Done::GoesOn);
+        let (shared, is_in_the_way) = (self.shared, self.is_in_the_way());
+        if is_in_the_way && link_dest::can_link_unchanged(shared, &entry, (self.name, &meta))? {
+            return self.clear_for_link();
         }
-        match link_dest::link_unchanged(self.shared, &entry, (self.name, &meta))? {
-            Some(file) => {
-                self.shared.skip_named(&entry.directory.root, &meta);
-                linking::stands(self.shared, &entry, self.links.take(), Some(file));
-                ENDED
-            }
-            None => {
-                self.machine.facts.has_no_older = true;
-                Ok(Done::GoesOn)
-            }
+        if !is_in_the_way && let Some(file) = link_dest::link_unchanged(shared, &entry, (self.name, &meta))? {
+            shared.skip_named(&entry.directory.root, &meta);
+            linking::stands(shared, &entry, self.links.take(), Some(file));
+            return ENDED;
         }
+        self.machine.facts.has_no_older = true;
+        Ok(Done::GoesOn)
     }
 
     fn copy(&mut self, waits: &mut Waits, replaces: bool, awaits_deletion: bool) -> Result<Done, Problem> {
