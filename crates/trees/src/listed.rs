@@ -61,17 +61,20 @@ pub struct Name {
     pub listed_inode: u64,
     /// A server lists it and does not serve it: a file of its own. What the target has under the name stays.
     pub is_withheld: bool,
+    /// A list of the user has it: it may never have been.
+    pub is_selected: bool,
 }
 
 impl Name {
     /// A name of this host.
     pub fn here(name: OsString, kind: Option<FileKind>) -> Name {
-        Name { name, kind, told: None, listed_inode: 0, is_withheld: false }
+        Name { name, kind, told: None, listed_inode: 0, is_withheld: false, is_selected: false }
     }
 
     /// Names of a list of the user, of which nothing is known yet.
     pub fn selected(names: Vec<Vec<u8>>) -> Vec<Name> {
-        names.into_iter().map(|name| Name::here(OsString::from_vec(name), None)).collect()
+        let selected = |name| Name { is_selected: true, ..Name::here(OsString::from_vec(name), None) };
+        names.into_iter().map(selected).collect()
     }
 
     /// A name with what another host told of it.
@@ -83,6 +86,13 @@ impl Name {
     pub fn inode(&self) -> u64 {
         let told = self.told.as_ref().and_then(|told| told.meta.ok());
         told.map_or(self.listed_inode, |meta| meta.inode)
+    }
+
+    /// Whether a folder listed it, or a look found it. One that another host lists without a kind was gone when that looked
+    /// at it.
+    pub fn was_seen(&self) -> bool {
+        let is_found = |told: &ListedEntry| told.meta.is_ok() || !self.is_selected;
+        self.kind.is_some() || self.told.as_deref().is_some_and(is_found)
     }
 
     /// What comes without a request.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::two_hosts::{TwoHosts, Way};
 use crate::support::typed::{make, pump};
 use crate::support::{Home, expect, make_folder};
 
@@ -175,4 +176,25 @@ fn no_rule_makes_the_source_go() {
     let run = home.pump(&["copy", "--delete", "--filter", "P keep", "--filter", "P old", "t/keep/src/", "t"]);
     expect(&run, 0, &[], "protected");
     assert!(home.path("t/keep/src/a").exists() && home.path("t/old/b").exists());
+}
+
+/// What never was has not vanished, on whichever host.
+#[test]
+fn a_missing_name_of_a_list_is_an_error_on_one_host_and_between_two() {
+    let home = Home::new();
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, to) = (hosts.source("from"), hosts.target("to"));
+        make(&home, &[&format!("{from}/d/f"), &format!("{from}/top")]);
+        fs::write(home.path("list"), "d/f\nd/missing\ntop\nmissing\ngone/below\n").expect("room");
+        for words in [&["copy", "--files-from", "list"][..], &["copy", "-n", "--files-from", "list"]] {
+            let _ = fs::remove_dir_all(home.path(&to));
+            let parts = ["/d/missing'", "/missing'", "/gone'"];
+            expect(&hosts.pump(words, &["from"], "to"), 23, &parts, &format!("{way:?} {words:?}"));
+        }
+        make_folder(&home, &to);
+        let named = ["from/./top", "from/./d/missing"];
+        let run = hosts.pump(&["copy", "--relative"], &named, "to");
+        expect(&run, 23, &["d/missing'"], &format!("{way:?} --relative"));
+    }
 }

@@ -129,10 +129,7 @@ impl BatchCursor {
     /// What stands under a name of the source.
     pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
         let found = self.source.metadata(name, || self.source_path(&name.name));
-        // What a folder lists was there, also where another host lists it without a kind, because it was gone when it
-        // was looked at. What a list names may never have been.
-        let was_listed = name.kind.is_some() || name.told.is_some();
-        let meta = found.map_err(|problem| if was_listed { problem.vanished() } else { problem })?;
+        let meta = found.map_err(|problem| if name.was_seen() { problem.vanished() } else { problem })?;
         // What the user named went to its place for what it was.
         if self.directory.root.is_named() && name.kind.is_some_and(|kind| kind != meta.kind) {
             return Err(was_replaced(&self.source_path(&name.name)));

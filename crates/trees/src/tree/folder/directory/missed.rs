@@ -42,8 +42,7 @@ impl NotCopied<'_> {
 
     /// Looks with the kind that the name was listed with.
     pub(crate) fn listed(name: &Name) -> NotCopied<'_> {
-        let was_seen = name.kind.is_some() || name.told.is_some();
-        NotCopied { kind: name.kind, was_seen, ..NotCopied::name(&name.name) }
+        NotCopied { kind: name.kind, was_seen: name.was_seen(), ..NotCopied::name(&name.name) }
     }
 }
 
