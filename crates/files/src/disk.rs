@@ -263,11 +263,12 @@ pub fn open_cached(handle: &Handle) -> Outcome<Handle> {
 
 /// With what tells an open file from all that have or had its inode number: [`names::with_identity`].
 pub fn open_with_identity(meta: Meta, handle: &Handle) -> Meta {
-    if meta.links > 1 {
-        Meta { generation: handle.generation(), handle: handle.handle_sum(), ..meta }
-    } else {
-        meta
-    }
+    if meta.links > 1 { with_handle(meta, handle) } else { meta }
+}
+
+/// The same of a file that may be reached by several names, though it has one.
+pub fn with_handle(meta: Meta, handle: &Handle) -> Meta {
+    Meta { generation: handle.generation(), handle: handle.handle_sum(), ..meta }
 }
 
 /// What an open folder is.

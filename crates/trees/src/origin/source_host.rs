@@ -66,6 +66,15 @@ pub struct NamedPlace {
     pub own: OsString,
     /// It is a symbolic link that stays one.
     pub is_link: bool,
+    /// How many names its file counts as having; `None`: those of its inode.
+    pub links: Option<u64>,
+}
+
+impl NamedPlace {
+    /// Its file with the names that it counts as having.
+    pub fn counted(&self, meta: Meta) -> Meta {
+        Meta { links: self.links.unwrap_or(meta.links), ..meta }
+    }
 }
 
 /// Files that were opened before their turn: those that nobody takes are given back when this is dropped.

@@ -111,6 +111,41 @@ fn what_stands_at_the_target_stays_and_the_other_names_are_one_file() {
 }
 
 #[test]
+fn a_file_that_is_named_by_a_link_too_is_one_file_between_two_hosts() {
+    let home = Home::new();
+    for folder in ["served", "served/into", "into"] {
+        make_folder(&home, folder);
+    }
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        for (names, content) in [(["one", "two"], "some"), (["two", "one"], "some"), (["one", "two"], "")] {
+            let (one, two) = (hosts.source("one"), hosts.source("two"));
+            let copies = ["one", "two"].map(|name| hosts.target(&format!("into/{name}")));
+            for name in [&one, &two, &copies[0], &copies[1]] {
+                let _ = fs::remove_file(home.path(name));
+            }
+            file(&home, &one, content, SOURCE);
+            make_symlink(&home, "one", &two);
+            let run = |words: &[&str]| {
+                let run = hosts.pump(words, &names, "into/");
+                expect(&run, 0, &[], &format!("{way:?} {words:?}"));
+                run.out
+            };
+            let out = told(&run, &["copy", "-i"]);
+            let row = format!("{way:?} {names:?} {content:?}");
+            assert_eq!(
+                out,
+                format!(">f+++++++++ {0}\nhf+++++++++ {1} => {0}\n", names[0], names[1]),
+                "{row}"
+            );
+            let copies = copies.each_ref().map(String::as_str);
+            assert_eq!(inodes(&home, &copies).len(), 1, "{row}");
+            assert_eq!(told(&run, &["copy", "-i", "--update"]), "", "{row}: nothing is left to do");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_is_named_by_a_link_too_is_one_file() {
     let home = Home::new();
     make_folder(&home, "into");

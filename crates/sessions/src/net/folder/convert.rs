@@ -30,7 +30,7 @@ pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
         ctime: TimeNs(meta.ctime_ns),
         special_device: meta.special_device,
         generation: (meta.generation != 0).then_some(meta.generation),
-        handle: (meta.links > 1).then_some(meta.handle),
+        handle: (meta.links > 1 || meta.handle != 0).then_some(meta.handle),
     }
 }
 

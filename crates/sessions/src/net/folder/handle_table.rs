@@ -37,7 +37,7 @@ use crate::setup::budget::{Charge, Share};
 use crate::setup::options::FollowLinks;
 use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
-use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_with_identity};
+use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_with_identity, with_handle};
 use datapump_files::followed::OriginFolder;
 use datapump_files::holes::sizes::Magics;
 use datapump_files::holes::{self, mapped};
@@ -346,7 +346,10 @@ impl HandleTable {
         refuse_more(&handle, &meta, magic)?;
         let ranges = if is_made_up(&handle) { None } else { Some(ranges(&handle, &meta, &self.stop)?) };
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
-        let answer = to_wire(&open_with_identity(meta, &handle));
+        // The user may have named a file by links, too.
+        let is_named = above.is_none();
+        let told = if is_named { with_handle(meta, &handle) } else { open_with_identity(meta, &handle) };
+        let answer = to_wire(&told);
         let look = TimeLook::new(now_ns, magic, &meta);
         let given = GivenFile::new(handle, meta, magic, look, above).joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.made_direct()));

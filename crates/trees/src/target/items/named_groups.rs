@@ -52,7 +52,7 @@ pub(crate) fn is_name(item: &Item, options: &Options) -> bool {
 /// The work of a command in the order of its sources; a group comes where its first name does.
 pub(crate) fn gathered(items: Vec<Item>, claims: &TargetClaims, options: &Options) -> Vec<NamedWork> {
     let mut works = Vec::with_capacity(items.len());
-    let (by_link, mut groups, mut firsts) = (files_by_link(&items, options), HashMap::new(), HashMap::new());
+    let (given, mut groups, mut firsts) = (given_names(&items, options), HashMap::new(), HashMap::new());
     for item in items {
         if !is_name(&item, options) {
             let first = claims.merged_with(item.number).min().unwrap_or(item.number);
@@ -65,7 +65,7 @@ pub(crate) fn gathered(items: Vec<Item>, claims: &TargetClaims, options: &Option
             }
             continue;
         }
-        let (folders, named) = (folders_of(&item), named(item, &by_link, options));
+        let (folders, named) = (folders_of(&item), named(item, &given));
         let group = folders.as_ref().and_then(|folders| groups.get(folders).copied());
         match group.map(|group: usize| &mut works[group]) {
             Some(NamedWork::Names(group)) => group.push(named),
@@ -98,13 +98,11 @@ fn place_of(item: &Item) -> Option<&PathAt> {
     }
 }
 
-/// `by_link`: how many names of each file are symbolic links that the user named.
-fn named(item: Item, by_link: &HashMap<FileId, u64>, options: &Options) -> NamedItem {
-    let follows = is_followed(&item);
-    let more = file_of(&item).and_then(|file| by_link.get(&file));
-    let is_apart = follows && options.links.follow == FollowLinks::Always;
-    let links = item.meta.zip(more.filter(|_| !is_apart)).map(|(meta, more)| meta.links + more);
-    NamedItem { item, follows, links }
+/// `given`: how many names of each file the user gave. It counts as having so many at least.
+fn named(item: Item, given: &HashMap<FileOfHost, u64>) -> NamedItem {
+    let given = file_of(&item).and_then(|file| given.get(&file).copied());
+    let links = item.meta.zip(given).filter(|(meta, given)| *given > meta.links).map(|(_, given)| given);
+    NamedItem { follows: is_followed(&item), links, item }
 }
 
 /// Whether it is a symbolic link that stands for what it leads to.
@@ -114,21 +112,29 @@ fn is_followed(item: &Item) -> bool {
     path.is_some_and(is_link)
 }
 
-/// Files that the user named by symbolic links, each of which counts as one more name of its file. With -L each is a
-/// file of its own, as in a folder.
-fn files_by_link(items: &[Item], options: &Options) -> HashMap<FileId, u64> {
+/// A file by its numbers, which are those of this host or of the other.
+#[derive(PartialEq, Eq, Hash)]
+struct FileOfHost {
+    is_here: bool,
+    file: FileId,
+}
+
+/// How many names of each file the user gave; symbolic links to it count, too. With -L each of those is a file of its own,
+/// as in a folder.
+fn given_names(items: &[Item], options: &Options) -> HashMap<FileOfHost, u64> {
     let mut files = HashMap::new();
-    if items.len() < 2 {
+    if items.len() < 2 || options.links.follow == FollowLinks::Always {
         return files;
     }
-    let counts = |item: &&Item| options.links.follow != FollowLinks::Always && is_name(item, options);
-    for file in items.iter().filter(counts).filter(|item| is_followed(item)).filter_map(file_of) {
+    for file in items.iter().filter(|item| is_name(item, options)).filter_map(file_of) {
         *files.entry(file).or_default() += 1;
     }
     files
 }
 
-/// Numbers of another host tell nothing here.
-fn file_of(item: &Item) -> Option<FileId> {
-    item.meta.as_ref().filter(|_| item.source.local_path().is_some()).map(id)
+fn file_of(item: &Item) -> Option<FileOfHost> {
+    let (Target::File(_), Place::Path(_) | Place::Remote(_)) = (&item.target, &item.source) else {
+        return None;
+    };
+    Some(FileOfHost { is_here: item.source.local_path().is_some(), file: id(item.meta.as_ref()?) })
 }

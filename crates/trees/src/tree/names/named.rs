@@ -162,7 +162,7 @@ fn source_of(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<FolderSide>,
     let first = &group[0].item;
     let source = match (&first.source, &shared.remote_host) {
         (Place::Remote(remote), Some(remote_host)) => {
-            let places = group.iter().filter_map(|named| place(&named.item)).collect();
+            let places = group.iter().filter_map(place).collect();
             let folder = Arc::clone(remote_host).named_places(places);
             FolderSide::remote_root(shown_folder_of(&remote.path), folder)
         }
@@ -205,9 +205,10 @@ fn shown_source(item: &Item) -> PathBuf {
 }
 
 /// What another host has under the name that it gets at the target.
-fn place(item: &Item) -> Option<(OsString, NamedPlace)> {
-    let own = own_name(item)?;
-    Some((name_at(item)?.to_owned(), NamedPlace { number: item.number, own, is_link: item.is_entry() }))
+fn place(NamedItem { item, links, .. }: &NamedItem) -> Option<(OsString, NamedPlace)> {
+    let (own, is_link) = (own_name(item)?, item.is_entry());
+    let place = NamedPlace { number: item.number, own, is_link, links: *links };
+    Some((name_at(item)?.to_owned(), place))
 }
 
 fn given(named: &NamedItem) -> Option<(OsString, GivenName)> {
@@ -261,6 +262,8 @@ fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
     match directory.source.origin()? {
         Origin::Here(_) => Ok(Name::here(to, kind)),
         Origin::There(_) if let (Some(_), Some(meta)) = (kind, named.item.meta) => {
+            let links = named.links.unwrap_or(meta.links);
+            let meta = Meta { links, ..meta };
             Ok(Name::there(to, kind, ListedEntry::of_file(meta)))
         }
         Origin::There(folder) => {

@@ -96,7 +96,7 @@ impl RemoteOrigin for PlacesByName {
         match self.host.ask(&PeerRequest::Look(place.number), path)?.0 {
             Answer::Meta { meta, is_partial, .. } => {
                 let is_partial = is_partial == Some(true);
-                Ok(ListedEntry { is_partial, ..ListedEntry::of_file(from_wire(&meta)) })
+                Ok(ListedEntry { is_partial, ..ListedEntry::of_file(place.counted(from_wire(&meta))) })
             }
             _ => Err(self.host.unexpected()),
         }
@@ -126,7 +126,7 @@ impl RemoteOrigin for PlacesByName {
         if file.ranges.is_none() {
             return Err(Problem::new(Class::Io, Operation::Open, path, MADE_UP));
         }
-        let meta = file.meta;
+        let meta = self.place(&name.name, path)?.counted(file.meta);
         Ok((Held::There(Arc::new(RemoteFile::Open(file))), meta))
     }
 
