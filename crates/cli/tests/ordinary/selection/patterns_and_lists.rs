@@ -1,5 +1,6 @@
 //! The selection of names: by patterns, by lists of names, by flags that are typed twice.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::two_hosts::{TwoHosts, Way};
@@ -196,5 +197,38 @@ fn a_missing_name_of_a_list_is_an_error_on_one_host_and_between_two() {
         let named = ["from/./top", "from/./d/missing"];
         let run = hosts.pump(&["copy", "--relative"], &named, "to");
         expect(&run, 23, &["d/missing'"], &format!("{way:?} --relative"));
+    }
+}
+
+/// A pattern for folders hides those of the source, and protects those of the target: a file of that name is neither.
+#[test]
+fn a_file_in_the_place_of_an_excluded_folder_is_removed() {
+    let home = Home::new();
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, to) = (hosts.source("from"), hosts.target("to"));
+        for (flags, remaining) in [
+            (&["--exclude", "c/"][..], &["d", "d/c", "f"][..]),
+            (&["--exclude", "/c/"], &["d", "d/c", "d/c/in", "f"]),
+            (&["--exclude", "c"], &["c", "d", "d/c", "f"]),
+            (&["--exclude", "c/", "--filter", "P c"], &["c", "d", "d/c", "f"]),
+            (&["--exclude", "c/", "--delete-excluded"], &["d", "f"]),
+        ] {
+            let _ = (fs::remove_dir_all(home.path(&from)), fs::remove_dir_all(home.path(&to)));
+            let paths = ["from/c/in", "from/f", "from/d/c/in"].map(|path| hosts.source(path));
+            make(&home, &paths.each_ref().map(String::as_str));
+            make(&home, &[&format!("{to}/c"), &format!("{to}/f")]);
+            make_folder(&home, &format!("{to}/d"));
+            make_folder(&home, &format!("{to}/d/c"));
+            let words = [&["copy", "--delete"], flags].concat();
+            let dry = [&words[..], &["-n"]].concat();
+            let row = format!("{way:?} {flags:?}");
+            let planned = hosts.pump(&[&dry[..], &["-i"]].concat(), &["from/"], "to");
+            let run = hosts.pump(&[&words[..], &["-i"]].concat(), &["from/"], "to");
+            expect(&run, 0, &[], &row);
+            let lines = |out: &str| out.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+            assert_eq!((planned.status, lines(&planned.out)), (0, lines(&run.out)), "{row}");
+            assert_eq!(tree(&home, &to), remaining, "{row}");
+        }
     }
 }

@@ -420,10 +420,13 @@ impl<'run> DeletePass<'run> {
             || self.shared.trees.select.protects(above, entry, options.deletion.delete_excluded)
     }
 
-    /// Whether patterns select it. Whatever the source has under an excluded name is none of what is copied.
+    /// Whether patterns select it. Whatever the source has under an excluded name is none of what is copied: where they
+    /// exclude folders alone, and this is none, it is asked what it has.
     fn is_selected(&self, here: &DeletePlace, (name, kind): (&Name, FileKind)) -> bool {
         let (above, folder) = (&here.root.patterns_above, || here.target.relative());
-        self.shared.trees.select.includes(above, folder, &name.name, kind == FileKind::Folder)
+        let includes = |is_folder| self.shared.trees.select.includes(above, folder, &name.name, is_folder);
+        let is_folder = kind == FileKind::Folder;
+        includes(is_folder) && (is_folder || includes(true) || !here.source_has_folder(&name.name))
     }
 
     fn remove(

@@ -15,7 +15,7 @@ use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::FolderKey;
 use crate::tree::names::folded;
 use crate::tree::root::Root;
-use datapump_files::disk::{self, names};
+use datapump_files::disk::{self, FileKind, names};
 use datapump_files::identity::{FileId, id};
 
 /// A folder of the source by the names that lead to it.
@@ -101,6 +101,13 @@ impl DeletePlace {
             Some(false) => Recorded::No,
             None => Recorded::Unlisted,
         }
+    }
+
+    /// Whether the source has a folder of this name.
+    pub(super) fn source_has_folder(&self, name: &OsStr) -> bool {
+        let Some(source) = &self.source else { return false };
+        let found = source.side().and_then(|side| side.origin()?.if_there(name, || side.path_of(name)));
+        found.is_ok_and(|found| found.is_some_and(|found| found.kind == FileKind::Folder))
     }
 
     /// The name of the source that an entry belongs to, though it is written otherwise. Most file systems fold nothing.
