@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::list::journal::TreeJournal;
@@ -161,8 +161,9 @@ impl RunMemory {
                 break;
             }
             path.push("..");
-            let by_list =
-                self.by_list(ledger, &above, list_file::unverified_by_above, || path.join(LIST_NAME));
+            let by_list = self.by_list(ledger, &above, list_file::unverified_by_above, || {
+                plain(&path, &above).join(LIST_NAME)
+            });
             if let Some(unverified) = by_list {
                 found = Some(unverified.and(found));
             }
@@ -251,6 +252,21 @@ impl RunMemory {
 
 fn id(folder: &File) -> Option<FileId> {
     file_meta(folder).ok().map(|meta| datapump_files::identity::id(&meta))
+}
+
+/// The path of a folder without the steps up, where it leads there.
+fn plain(path: &Path, folder: &File) -> PathBuf {
+    let mut short = PathBuf::new();
+    for part in path.components() {
+        let goes_back = part == Component::ParentDir
+            && matches!(short.components().next_back(), Some(Component::Normal(_)));
+        if !(goes_back && short.pop()) {
+            short.push(part);
+        }
+    }
+    let short = if short.as_os_str().is_empty() { PathBuf::from(".") } else { short };
+    let found = names::find_folder(&short);
+    if found.is_ok_and(|found| id(&found) == id(folder)) { short } else { path.to_path_buf() }
 }
 
 fn warn_of_list(ledger: &Ledger<'_>, path: &Path) {

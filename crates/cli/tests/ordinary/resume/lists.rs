@@ -244,6 +244,14 @@ fn the_list_of_another_copy_says_how_to_settle_it() {
         ["'target/.pump-job' was left by another copy", "run that copy to its end", "remove this file"];
     expect(&home.pump(&other), 0, &words, "another copy");
     assert!(home.path("target/.pump-job").exists(), "another copy does not settle it");
+    // Below its folder it counts as well, and is named as the user would.
+    for below in ["target/deep", "target/deep/er"] {
+        make_folder(&home, below);
+        let run = home.pump(&["copy", "--update", "other/.", below]);
+        expect(&run, 0, &["'target/.pump-job' was left by another copy"], below);
+        fs::remove_file(home.path(format!("{below}/more"))).expect("it was copied");
+    }
+    fs::remove_dir_all(home.path("target/deep")).expect("it is ours");
     // What else came there may be of a source that is away.
     let words = ["'target/.pump-job' stays", "'target/more' changed since", "remove them or the list"];
     expect(&home.pump(&["copy", "--update", "source/.", "target"]), 0, &words, "that copy");
