@@ -56,12 +56,12 @@ pub(super) const TABLE: &[TableRule] = &[
     rule(1, "Can the source be looked at?", "`-L`, `--copy-unsafe-links`", can_be_looked_at),
     rule(2, "Has the list names below it, and it is no folder?", "`--files-from`", list_needs_folder),
     rule(3, "Does a pattern exclude it?", "`--exclude`, `--include`, `--filter`", is_excluded),
-    rule(4, "Is a file outside the bounds of size?", "`--max-size`, `--min-size`", is_outside_bounds),
-    rule(5, "Does nothing exist, and only existing names are asked for?", "`--existing`", exists_not),
-    rule(6, "Does its server withhold it?", "", is_withheld),
-    rule(7, "Is it a socket?", "", is_socket),
-    rule(8, "Is it a symbolic link that leads out of the tree?", "`--safe-links`", leads_out),
-    rule(9, "Is it a partial file, a journal or a list of this program?", "", is_of_this_program),
+    rule(4, "Is it a partial file, a journal or a list of this program?", "", is_of_this_program),
+    rule(5, "Is a file outside the bounds of size?", "`--max-size`, `--min-size`", is_outside_bounds),
+    rule(6, "Does nothing exist, and only existing names are asked for?", "`--existing`", exists_not),
+    rule(7, "Does its server withhold it?", "", is_withheld),
+    rule(8, "Is it a socket?", "", is_socket),
+    rule(9, "Is it a symbolic link that leads out of the tree?", "`--safe-links`", leads_out),
     rule(10, "Has it the name of the list, in the root?", "", has_name_of_list),
     rule(11, "Verify: are both the same?", "`verify`", is_verified),
     rule(12, "Has the name the form of a temporary name?", "", has_temporary_form),
@@ -151,6 +151,20 @@ fn is_excluded(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     skip_if(!facts.is_selected.ok_or(NameFact::Selected)?, SkipReason::Excluded)
 }
 
+/// **Skip** with a warning, counted. Verify: a list in the root is a difference; a partial file of the copy is one, too.
+/// rsync and cp copy it.
+fn is_of_this_program(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    let may_be = facts.form.may_be_pumps && facts.kind()? == FileKind::Regular;
+    let is_shown = flags.purpose == NamePurpose::VerifyBackwards && !facts.form.is_list;
+    if !may_be || is_shown || !facts.is_pumps.ok_or(NameFact::IsPumps)? {
+        return NEXT;
+    }
+    if flags.compares() && facts.form.is_list {
+        return perform(NameAction::Refuse(RefuseReason::Unfinished));
+    }
+    skip_if(true, SkipReason::Partial)
+}
+
 /// **Skip**; the target's entry stays. rsync: the same (T).
 fn is_outside_bounds(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if flags.compares() || (flags.min_size_bytes, flags.max_size_bytes) == (None, None) {
@@ -188,20 +202,6 @@ fn leads_out(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
         return NEXT;
     }
     skip_if(facts.leads_out.ok_or(NameFact::LeadsOut)?, SkipReason::LeadsOut)
-}
-
-/// **Skip** with a warning, counted. Verify: a list in the root is a difference; a partial file of the copy is one, too.
-/// rsync and cp copy it.
-fn is_of_this_program(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
-    let may_be = facts.form.may_be_pumps && facts.kind()? == FileKind::Regular;
-    let is_shown = flags.purpose == NamePurpose::VerifyBackwards && !facts.form.is_list;
-    if !may_be || is_shown || !facts.is_pumps.ok_or(NameFact::IsPumps)? {
-        return NEXT;
-    }
-    if flags.compares() && facts.form.is_list {
-        return perform(NameAction::Refuse(RefuseReason::Unfinished));
-    }
-    skip_if(true, SkipReason::Partial)
 }
 
 /// **Refuse**: a copy keeps its own list there. rsync and cp copy it.

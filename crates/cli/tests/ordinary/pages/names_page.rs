@@ -41,9 +41,9 @@ run prints the same. `file SIZE TIME`, `folder`, `full` (a folder with a file `k
 |---|---|---|---|---|
 | file 10 500 | - | | `>f+++++++++ n` | 36 |
 | file 10 500 | - | `--exclude=n` | | 3 |
-| file 10 500 | - | `--max-size=9B` | | 4 |
-| file 10 500 | file 10 400 | `--min-size=11B` | | 4 |
-| file 10 500 | - | `--existing` | | 5 |
+| file 10 500 | - | `--max-size=9B` | | 5 |
+| file 10 500 | file 10 400 | `--min-size=11B` | | 5 |
+| file 10 500 | - | `--existing` | | 6 |
 | file 10 500 | file 10 400 | | `>f..t...... n` | 36 |
 | file 10 500 | file 10 500 | | `>f......... n` | 36 |
 | file 10 500 | file 10 500 | `--update` | | 26 |

@@ -64,6 +64,12 @@ fn lists_of_unfinished_copies_below_a_source_are_skipped() {
         expect(&home.pump(&["copy", "--ticket-file", "ticket", source, "named"]), 0, &[SKIPPED], source);
         assert!(!home.path("named").exists(), "{source}");
     }
+    // Whatever the bounds of size are: it is none of the user's files.
+    fs::write(home.path("from/sub/.pump-job"), "").expect("room");
+    for flags in [&["--min-size=1B"][..], &["--max-size=1B", "-n"]] {
+        let run = home.pump(&[&["copy"], flags, &["from/", "bounds"]].concat());
+        expect(&run, 0, &[SKIPPED], &format!("{flags:?}"));
+    }
     // What it remains for is not removed, and a file of the user's is one like any other.
     expect(&home.pump(&["copy", "--remove-source-files", "from/", "moved"]), 0, &[SKIPPED], "moved");
     assert!(home.path("from/sub/.pump-job").exists() && !home.path("from/sub/file").exists());
