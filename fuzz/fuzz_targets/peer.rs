@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use datapump::datagrams::{DatagramRequest, DatagramUse};
-use datapump::{Host, Options, Place, Remote, RemoteCopy, ServeOptions, Server, Watch, WayIn};
+use datapump::{Host, Job, Options, Place, Remote, ServeOptions, Server, WayIn};
 use libfuzzer_sys::fuzz_target;
 use peer_parts::{Role, Say, called, caller, is_welcome};
 
@@ -83,23 +83,12 @@ fn copy(address: SocketAddr, writes: bool, looks: bool) {
     let there = Place::Remote(Remote { host: Host::Served(address.to_string()), path: "tree".into() });
     let here = |name: &str| Place::Path(home().join(name));
     let (source, target) = if writes { (there, here("copied")) } else { (here("served/tree"), there) };
-    let copy = RemoteCopy {
-        sources: vec![source],
-        target,
-        compares: false,
-        options: Options::default().with(|it| {
-            it.tuning.no_reserve = true;
-            it.durability.sync = datapump::Sync::None;
-        }),
-        way_in: WayIn::Open,
-        connections: Some(1),
-        memory_bytes: None,
-        peer_timeout: Some(Duration::from_secs(1)),
-        retry_for: Some(Duration::ZERO),
-        tells_files: true,
-        stop: Arc::new(AtomicBool::new(false)),
-        watch: Arc::new(Watch::default()),
-    };
+    let options = Options::default().with(|it| {
+        it.tuning.no_reserve = true;
+        it.durability.sync = datapump::Sync::None;
+    });
+    let copy = Job::copy(vec![source], target).options(options).way_in(WayIn::Open).connections(Some(1));
+    let copy = copy.peer_timeout(Duration::from_secs(1)).retry_for(Duration::ZERO);
     if looks && writes {
         let (facts, problem) = copy.look_at_path(&|event| drop(format!("{event:?}")));
         let _ = (facts.round_trip_ns(), problem.map(|problem| problem.to_string()));

@@ -24,6 +24,8 @@
 
 #![forbid(unsafe_code)]
 
+mod job;
+
 /// The parts of a simulated [`Platform`].
 pub mod simulation {
     pub use datapump_core::model;
@@ -75,8 +77,8 @@ pub use datapump_mover::setup::options::{
 pub use datapump_mover::setup::platform::Platform;
 pub use datapump_sessions::net::client::path_look::{PathChoice, PathFacts};
 pub use datapump_sessions::net::client::path_probe::Probed;
-pub use datapump_sessions::net::client::remote_copy::RemoteCopy;
 pub use datapump_sessions::net::client::request_response::{RequestSeries, TimedAnswers};
 pub use datapump_sessions::net::server::serve_options::ServeOptions;
 pub use datapump_sessions::net::server::{ServeEnd, Server};
-pub use datapump_trees::job::{Job, Planned};
+pub use datapump_trees::job::Planned;
+pub use job::Job;

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use datapump::{Options, Place, RemoteCopy, ServeOptions, WayIn};
+use datapump::{Options, Place, ServeOptions, WayIn};
 use datapump_core::wire::attributes::{Attribute, Entry, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::hello::Purpose;
@@ -113,12 +113,10 @@ impl Attacked {
         eprintln!("{row}: {} MiB at most, the budget is {} MiB", most / MIB, MEMORY / MIB);
         assert!(most <= MEMORY + BESIDES, "{row}: {} MiB", most / MIB);
         let target = self.home.path().join("got");
-        let honest = RemoteCopy {
-            way_in: WayIn::Open,
-            options: Options::default().with(|it| it.tuning.lanes = Some(2)),
-            connections: Some(2),
-            ..self.served.remote(vec![self.served.place("tree/file")], Place::Path(target.clone()))
-        };
+        let file = self.served.place("tree/file");
+        let honest = self.served.remote(vec![file], Place::Path(target.clone())).way_in(WayIn::Open);
+        let options = Options::default().with(|it| it.tuning.lanes = Some(2));
+        let honest = honest.options(options).connections(Some(2));
         let report = honest.run_reported(&|event| eprintln!("{row}: {event:?}"));
         assert_eq!(report.exit_status, 0, "{row}");
         assert!(std::fs::read(&target).expect("it is there") == noise(3_000_000), "{row}");

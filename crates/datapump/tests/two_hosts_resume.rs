@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use datapump::simulation::Random;
-use datapump::{BillHost, CpuStage, Event, Options, Place, RemoteCopy, Report, ServeOptions, TuningOptions};
+use datapump::{BillHost, CpuStage, Event, Options, Place, Report, ServeOptions, TuningOptions, Watch};
 use datapump_core::resume::{JournalMachine, ResumeLife};
 use net_parts::{Served, noise};
 
@@ -126,20 +126,12 @@ impl Ground {
 
     fn copy(&self, push: bool, address: &str, options: Options, stop: &Arc<AtomicBool>) -> (Report, String) {
         let (source, target, _) = self.places(push, address);
-        let copy = RemoteCopy {
-            // As over a short path, however long a handshake takes here.
-            options: Options {
-                tuning: TuningOptions {
-                    source_depth: options.tuning.source_depth.or(Some(4)),
-                    ..options.tuning
-                },
-                ..options
-            },
-            stop: Arc::clone(stop),
-            retry_for: Some(Duration::from_secs(30)),
-            ..self.served.remote(vec![source], target)
-        };
-        let (said, watch) = (Mutex::new(String::new()), Arc::clone(&copy.watch));
+        // As over a short path, however long a handshake takes here.
+        let source_depth = options.tuning.source_depth.or(Some(4));
+        let options = Options { tuning: TuningOptions { source_depth, ..options.tuning }, ..options };
+        let (said, watch) = (Mutex::new(String::new()), Arc::new(Watch::default()));
+        let copy = self.served.remote(vec![source], target).options(options).stop(Arc::clone(stop));
+        let copy = copy.watch(Arc::clone(&watch)).retry_for(Duration::from_secs(30));
         let report = copy.run_reported(&|event| {
             if let Event::Problem(problem) = &event {
                 said.lock().expect("no panic").push_str(&format!("{problem}\n"));
@@ -200,10 +192,10 @@ fn a_host_that_stays_away_ends_the_command() {
     for push in [true, false] {
         let cutter = Cutter::with(ground.served.address.clone(), vec![20 * MIB], true);
         let (source, target, folder) = ground.places(push, &cutter.address.to_string());
-        let retry_for = Some(Duration::from_secs(2));
         // Slow enough to be told of its progress.
         let options = Options::default().with(|it| it.tuning.bytes_per_second = Some(20_000_000));
-        let copy = RemoteCopy { options, retry_for, ..ground.served.remote(vec![source], target) };
+        let copy = ground.served.remote(vec![source], target).options(options);
+        let copy = copy.retry_for(Duration::from_secs(2));
         let report = copy.run_reported(&|_| ());
         assert_eq!(report.exit_status, 10, "push {push}");
         assert!(report.bytes_moved <= 20 * MIB + BOUND_BYTES, "push {push}: {} moved", report.bytes_moved);
@@ -271,14 +263,12 @@ impl Ground {
             Place::Remote(datapump::Remote { host, path: path.into() })
         };
         let (source, target) = if push { (here(name), there(target)) } else { (there(name), here(target)) };
-        let copy = RemoteCopy {
-            options: Options::default().with(|it| {
-                it.place.target_is_name = true;
-                it.reporting.bill = true;
-            }),
-            retry_for: Some(Duration::from_secs(30)),
-            ..self.served.remote(vec![source], target)
-        };
+        let options = Options::default().with(|it| {
+            it.place.target_is_name = true;
+            it.reporting.bill = true;
+        });
+        let copy = self.served.remote(vec![source], target).options(options);
+        let copy = copy.retry_for(Duration::from_secs(30));
         let tried = AtomicI64::new(0);
         let report = copy.run_reported(&|event| {
             // The other host may not have given up the session that was lost: that is another try, of no other loss.
@@ -339,11 +329,9 @@ fn a_problem_is_told_once_by_all_sessions() {
         let here = |path: &str| Place::Path(ground.path("here").join(path));
         let (source, target) =
             if push { (here(&name), there(&target)) } else { (there(&name), here(&target)) };
-        let copy = RemoteCopy {
-            options: Options::default().with(|it| it.place.target_is_name = true),
-            retry_for: Some(Duration::from_secs(30)),
-            ..ground.served.remote(vec![source], target)
-        };
+        let options = Options::default().with(|it| it.place.target_is_name = true);
+        let copy = ground.served.remote(vec![source], target).options(options);
+        let copy = copy.retry_for(Duration::from_secs(30));
         let told = Mutex::new(Vec::new());
         let report = copy.run_reported(&|event| {
             if let Event::Problem(problem) = event {

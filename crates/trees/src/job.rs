@@ -59,10 +59,10 @@ enum JobKind {
     Compare,
 }
 
-/// One move. Made by [`Job::copy`], [`Job::hash`] or [`Job::compare`], changed by the methods that take `self`, and
-/// performed by [`Job::run`].
+/// One move. Made by [`HostJob::copy`], [`HostJob::hash`] or [`HostJob::compare`], changed by the methods that take `self`, and
+/// performed by [`HostJob::run`].
 #[derive(Debug)]
-pub struct Job {
+pub struct HostJob {
     work: JobKind,
     /// Places to read.
     pub sources: Vec<Place>,
@@ -107,21 +107,21 @@ struct Began {
     quota: CpuQuota,
 }
 
-impl Job {
+impl HostJob {
     /// Copies the sources to the target, by cp's rules for the target.
-    pub fn copy(sources: Vec<Place>, target: Place) -> Job {
-        Job::new(JobKind::Copy, sources, target)
+    pub fn copy(sources: Vec<Place>, target: Place) -> HostJob {
+        HostJob::new(JobKind::Copy, sources, target)
     }
 
     /// Hashes the source; the report's `blake3` is what `b3sum` prints.
-    pub fn hash(source: Place) -> Job {
-        Job::new(JobKind::Hash, vec![source], Place::Null { bytes: None, fill: Fill::Noise })
+    pub fn hash(source: Place) -> HostJob {
+        HostJob::new(JobKind::Hash, vec![source], Place::Null { bytes: None, fill: Fill::Noise })
     }
 
     /// Compares the content of two places. Each difference is a problem of class `mismatch`; the exit status is 0 for
     /// the same, 1 for different, 2 for trouble, as cmp has it.
-    pub fn compare(one: Place, other: Place) -> Job {
-        Job::new(JobKind::Compare, vec![one], other)
+    pub fn compare(one: Place, other: Place) -> HostJob {
+        HostJob::new(JobKind::Compare, vec![one], other)
     }
 
     /// Whether nothing is written: the two places are compared.
@@ -129,10 +129,10 @@ impl Job {
         self.work == JobKind::Compare
     }
 
-    fn new(work: JobKind, sources: Vec<Place>, target: Place) -> Job {
+    fn new(work: JobKind, sources: Vec<Place>, target: Place) -> HostJob {
         let (stop, watch) = (Arc::default(), Arc::default());
         let sources = sources.into_iter().map(Place::unopened).collect();
-        Job {
+        HostJob {
             work,
             sources,
             target: target.unopened(),
@@ -157,68 +157,68 @@ impl Job {
     }
 
     /// How long to try again when a server on the web is lost or busy. Default: 60 s.
-    pub fn retry_for(self, retry_for: Duration) -> Job {
-        Job { retry_for, ..self }
+    pub fn retry_for(self, retry_for: Duration) -> HostJob {
+        HostJob { retry_for, ..self }
     }
 
     /// Silence after which a server on the web is taken for dead. Default: 30 s.
-    pub fn peer_timeout(self, peer_timeout: Duration) -> Job {
-        Job { peer_timeout, ..self }
+    pub fn peer_timeout(self, peer_timeout: Duration) -> HostJob {
+        HostJob { peer_timeout, ..self }
     }
 
     /// Whether the client wants an event for each file and each change. Default: true.
-    pub fn tells_files(self, tells_files: bool) -> Job {
-        Job { tells_files, ..self }
+    pub fn tells_files(self, tells_files: bool) -> HostJob {
+        HostJob { tells_files, ..self }
     }
 
     /// The options: all that is asked besides places.
-    pub fn options(self, options: Options) -> Job {
-        Job { options, ..self }
+    pub fn options(self, options: Options) -> HostJob {
+        HostJob { options, ..self }
     }
 
     /// Where it runs; this host by default.
-    pub fn platform(self, platform: Platform) -> Job {
-        Job { platform, ..self }
+    pub fn platform(self, platform: Platform) -> HostJob {
+        HostJob { platform, ..self }
     }
 
     /// Ends the job soon, with status 20 and nothing left behind, once the flag is true.
-    pub fn stop(self, stop: Arc<AtomicBool>) -> Job {
-        Job { stop, ..self }
+    pub fn stop(self, stop: Arc<AtomicBool>) -> HostJob {
+        HostJob { stop, ..self }
     }
 
     /// Remote sources are those of this session.
-    pub fn remote_host(self, remote_host: Arc<dyn SourceHost>) -> Job {
-        Job { remote_host: Some(remote_host), ..self }
+    pub fn remote_host(self, remote_host: Arc<dyn SourceHost>) -> HostJob {
+        HostJob { remote_host: Some(remote_host), ..self }
     }
 
     /// The caller's host tells its sources from others of the same words.
-    pub fn sources_sum(self, sources_sum: Option<u64>) -> Job {
-        Job { sources_sum, ..self }
+    pub fn sources_sum(self, sources_sum: Option<u64>) -> HostJob {
+        HostJob { sources_sum, ..self }
     }
 
     /// The target is what was found before; its path is only shown.
-    pub fn found(self, found: Option<PathAt>) -> Job {
-        Job { found, ..self }
+    pub fn found(self, found: Option<PathAt>) -> HostJob {
+        HostJob { found, ..self }
     }
 
     /// Folders that are missing above the target are made.
-    pub fn above(self, above: Option<PathAbove>) -> Job {
-        Job { above, ..self }
+    pub fn above(self, above: Option<PathAbove>) -> HostJob {
+        HostJob { above, ..self }
     }
 
     /// A target that is a symbolic link is refused.
-    pub fn confined(self) -> Job {
-        Job { is_confined: true, ..self }
+    pub fn confined(self) -> HostJob {
+        HostJob { is_confined: true, ..self }
     }
 
     /// Problems tell nothing of what stands at the target.
-    pub fn hides_target(self, hides_target: bool) -> Job {
-        Job { hides_target, ..self }
+    pub fn hides_target(self, hides_target: bool) -> HostJob {
+        HostJob { hides_target, ..self }
     }
 
     /// A limit for all jobs that have it, besides its own.
-    pub fn shared_rate(self, shared_rate: Option<Arc<Rate>>) -> Job {
-        Job { shared_rate, ..self }
+    pub fn shared_rate(self, shared_rate: Option<Arc<Rate>>) -> HostJob {
+        HostJob { shared_rate, ..self }
     }
 
     /// What a job shares that only reads, for others who move the blocks: streams, or what null delivers, may be among them.
@@ -235,19 +235,19 @@ impl Job {
 
     /// What makes the blocks of a null source that is [`Fill::Overwritten`], or looks at those that a job would hash.
     /// It takes the hash's place: nothing is verified.
-    pub fn hook(self, hook: Arc<dyn BlockHook>) -> Job {
-        Job { hook: Some(hook), ..self }
+    pub fn hook(self, hook: Arc<dyn BlockHook>) -> HostJob {
+        HostJob { hook: Some(hook), ..self }
     }
 
     /// Only these bytes of the one file (start, end) are moved, in this order; a target is written in place
     /// ([`DurabilityOptions::inplace`](crate::setup::options::DurabilityOptions::inplace)) and keeps its length.
-    pub fn pieces(self, pieces: Arc<[(u64, u64)]>) -> Job {
-        Job { pieces: Some(pieces), ..self }
+    pub fn pieces(self, pieces: Arc<[(u64, u64)]>) -> HostJob {
+        HostJob { pieces: Some(pieces), ..self }
     }
 
     /// Live counters.
-    pub fn watch(self, watch: Arc<Watch>) -> Job {
-        Job { watch, ..self }
+    pub fn watch(self, watch: Arc<Watch>) -> HostJob {
+        HostJob { watch, ..self }
     }
 
     /// Whether a source is a folder. A link to one is none if it stays a link.
@@ -275,7 +275,7 @@ impl Job {
         self.work == JobKind::Hash || self.options.durability.verify
     }
 
-    /// Runs as [`Job::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
+    /// Runs as [`HostJob::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
     pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
         let groups = self.platform.control_groups();

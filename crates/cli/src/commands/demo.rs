@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::units::bytes_words;
 use datapump::{
-    Class, Event, Fill, Host, Job, Operation, Options, Place, Problem, Remote, RemoteCopy, Report,
-    ServeOptions, Server, Status, WayIn,
+    Class, Event, Fill, Host, Job, Operation, Options, Place, Problem, Remote, Report, ServeOptions, Server,
+    Status, WayIn,
 };
 
 use crate::args::DemoArguments;
@@ -103,7 +103,7 @@ fn through_tls(runner: &Runner<'_>, folder: &Temporary, source: Place, options: 
         scope.spawn(|| server.run());
         let report = runner.watched(|watch, stop| {
             let job = Job::copy(vec![source], target).options(options).stop(stop).watch(watch);
-            RemoteCopy::from_job(job, WayIn::Ticket(ticket)).run_reported(&|event| runner.output.event(event))
+            job.way_in(WayIn::Ticket(ticket)).run_reported(&|event| runner.output.event(event))
         });
         end.store(true, Ordering::Relaxed);
         report

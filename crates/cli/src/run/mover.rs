@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use datapump::{Event, Job, RemoteCopy, Report};
+use datapump::{Event, Job, Report};
 use datapump_lab::advise::explain::{MoveOutcome, MoveUse};
 
 use crate::run::Runner;
@@ -31,11 +31,11 @@ fn run(job: Job, is_for: MoveUse, caller: Option<&RemoteCaller>, events: &(dyn F
     let job = job.tells_files(false);
     match caller {
         // A move with no end on another host is measured on this host alone.
-        Some(caller) if remote::is_meant(job.sources.iter().chain([&job.target])) => {
-            let copy = caller.copy(job);
+        Some(caller) if remote::is_meant(job.places()) => {
+            let job = caller.let_in(job);
             // A part is only measured: it is not tried twice.
-            let retry_for = if is_for == MoveUse::Copy { copy.retry_for } else { Some(Duration::ZERO) };
-            RemoteCopy { retry_for, ..copy }.run_reported(events)
+            let job = if is_for == MoveUse::Copy { job } else { job.retry_for(Duration::ZERO) };
+            job.run_reported(events)
         }
         _ => job.run_reported(events),
     }

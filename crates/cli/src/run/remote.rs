@@ -2,9 +2,7 @@
 //!
 //! Must not know: which command it is for, how hosts talk.
 
-use datapump::{
-    Event, Fill, Host, Job, Options, PathFacts, Place, Problem, Remote, RemoteCopy, Report, Shell, WayIn,
-};
+use datapump::{Event, Fill, Host, Job, Options, PathFacts, Place, Problem, Remote, Report, Shell, WayIn};
 
 use crate::args::{HostArguments, Insecure, ReachArguments};
 use crate::run::Runner;
@@ -40,11 +38,8 @@ pub fn perform(
     runner: &Runner<'_>,
     events: &(dyn Fn(Event) + Sync),
 ) -> Result<Report, String> {
-    let caller = RemoteCaller::new(host, job.sources.iter().chain([&job.target]))?;
-    Ok(runner.watched(|watch, stop| {
-        let copy = caller.copy(job.stop(stop).watch(watch));
-        RemoteCopy { memory_bytes, ..copy }.run_reported(events)
-    }))
+    let job = RemoteCaller::new(host, job.places())?.let_in(job).memory_bytes(memory_bytes);
+    Ok(runner.watched(|watch, stop| job.stop(stop).watch(watch).run_reported(events)))
 }
 
 /// Looks at the path to a place. An error is one of usage.
@@ -57,15 +52,16 @@ pub fn look(
 }
 
 /// A place that is not copied from, only measured. An error is one of usage.
-pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Result<RemoteCopy, String> {
+pub fn measured(reach: &ReachArguments, place: Place, runner: &Runner<'_>) -> Result<Job, String> {
     refuse_within_ssh(reach, std::iter::once(&place))?;
     let way_in = way_in(reach, std::iter::once(&place))?;
     let unhashed = reach.insecure.is_some_and(Insecure::is_unhashed);
     let job = Job::copy(vec![place], Place::Null { bytes: None, fill: Fill::Noise })
         .options(Options::default().with(|it| it.network.unhashed = unhashed))
         .tells_files(false)
-        .stop(runner.stop());
-    Ok(RemoteCopy { peer_timeout: reach.peer_timeout, ..RemoteCopy::from_job(job, way_in) })
+        .stop(runner.stop())
+        .way_in(way_in);
+    Ok(reach.peer_timeout.into_iter().fold(job, Job::peer_timeout))
 }
 
 /// A caller that is let in, as often as it calls.
@@ -84,18 +80,15 @@ impl<'host> RemoteCaller<'host> {
         Ok(RemoteCaller { host, way_in: way_in(&host.reach, places)? })
     }
 
-    /// A copy, as the flags have it.
-    pub fn copy(&self, job: Job) -> RemoteCopy {
+    /// The job with what lets it in, as the flags have it.
+    pub fn let_in(&self, job: Job) -> Job {
         let host = self.host;
         let unhashed = host.reach.insecure.is_some_and(Insecure::is_unhashed);
-        let copy = RemoteCopy::from_job(job, self.way_in.clone());
-        RemoteCopy {
-            connections: host.connections.or(copy.options.tuning.lanes),
-            peer_timeout: host.reach.peer_timeout,
-            retry_for: host.retry_for,
-            options: copy.options.with(|it| it.network.unhashed = unhashed),
-            ..copy
-        }
+        let options = job.asked().clone().with(|it| it.network.unhashed = unhashed);
+        let connections = host.connections.or(options.tuning.lanes);
+        let job = job.options(options).way_in(self.way_in.clone()).connections(connections);
+        let job = host.reach.peer_timeout.into_iter().fold(job, Job::peer_timeout);
+        host.retry_for.into_iter().fold(job, Job::retry_for)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datapump::{
-    Choice, Event, Host, Options, Place, Remote, RemoteCopy, Report, ServeOptions, Server, Ticket, WayIn,
+    Choice, Event, Host, Job, Options, Place, Remote, Report, ServeOptions, Server, Ticket, WayIn,
 };
 
 /// A served folder, for as long as it lives.
@@ -35,22 +35,16 @@ impl Served {
     }
 
     /// A copy that tries nothing twice.
-    pub fn remote(&self, sources: Vec<Place>, target: Place) -> RemoteCopy {
-        RemoteCopy {
-            sources,
-            target,
-            compares: false,
-            // Whether a handshake takes long on a loaded machine is not for a test to find out.
-            options: Options::default().with(|it| it.network.read_ahead = Choice::Never),
-            way_in: WayIn::Ticket(self.ticket.clone()),
-            connections: None,
-            peer_timeout: self.peer_timeout,
-            retry_for: Some(Duration::ZERO),
-            memory_bytes: None,
-            tells_files: true,
-            stop: Arc::default(),
-            watch: Arc::default(),
-        }
+    pub fn remote(&self, sources: Vec<Place>, target: Place) -> Job {
+        self.let_in(Job::copy(sources, target))
+    }
+
+    /// A job that is let in, and tries nothing twice.
+    pub fn let_in(&self, job: Job) -> Job {
+        // Whether a handshake takes long on a loaded machine is not for a test to find out.
+        let options = Options::default().with(|it| it.network.read_ahead = Choice::Never);
+        let job = job.options(options).way_in(WayIn::Ticket(self.ticket.clone())).retry_for(Duration::ZERO);
+        self.peer_timeout.into_iter().fold(job, Job::peer_timeout)
     }
 
     pub fn copy(&self, sources: Vec<Place>, target: Place, options: Options) -> (Report, Vec<String>) {
@@ -58,7 +52,7 @@ impl Served {
             Choice::Auto => options.with(|it| it.network.read_ahead = Choice::Never),
             _ => options,
         };
-        let copy = RemoteCopy { options, ..self.remote(sources, target) };
+        let copy = self.remote(sources, target).options(options);
         let said = std::sync::Mutex::new(Vec::new());
         let report = copy.run_reported(&|event| match event {
             Event::Problem(problem) => said.lock().expect("no panic").push(problem.to_string()),

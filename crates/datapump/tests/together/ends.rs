@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 
 use crate::net_parts::{Served, noise};
 use datapump::{
-    Choice, ComparisonOptions, DurabilityOptions, EngineChoice, Event, Fill, Job, Options, Place, RemoteCopy,
-    Report, ServeOptions, Sync, TuningOptions,
+    Choice, ComparisonOptions, DurabilityOptions, EngineChoice, Event, Fill, Job, Options, Place, Report,
+    ServeOptions, Sync, TuningOptions,
 };
 
 const REQUEST: usize = 64 << 10;
@@ -126,15 +126,12 @@ impl Home {
             comparison: ComparisonOptions { content_only: to == To::Compare, ..ComparisonOptions::default() },
             ..Options::default()
         };
-        if from == From::Remote || to == To::Remote {
-            let copy = self.served.remote(vec![places.0], places.1);
-            let copy = RemoteCopy { compares: to == To::Compare, options, ..copy };
-            return told(|events| copy.run_reported(events));
-        }
         let job = match to {
             To::Compare => Job::compare(places.0, places.1),
             _ => Job::copy(vec![places.0], places.1),
         };
+        let is_remote = from == From::Remote || to == To::Remote;
+        let job = if is_remote { self.served.let_in(job) } else { job };
         told(|events| job.options(options).run_reported(events))
     }
 }

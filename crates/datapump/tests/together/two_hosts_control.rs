@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::net_parts::{Served, make_tree, noise};
-use datapump::{Event, Host, Options, Place, Remote, RemoteCopy, ServeOptions};
+use datapump::{Event, Host, Job, Options, Place, Remote, ServeOptions};
 
 /// Slow enough that no file is complete when the session is lost.
 const BYTES_PER_SECOND: u64 = 2_000_000;
@@ -88,7 +88,8 @@ fn what_a_lost_session_left_undone_is_not_done() {
                 it.tuning.bytes_per_second = rate;
                 it.reporting.notes = true;
             });
-            let copy = RemoteCopy { options, compares, ..served.remote(vec![source], target) };
+            let job = if compares { Job::compare(source, target) } else { Job::copy(vec![source], target) };
+            let copy = served.let_in(job).options(options);
             let held_up = AtomicUsize::new(0);
             let report = copy.run_reported(&|event| {
                 // All that was told before the cut is told, at the pace of who listens.
@@ -126,9 +127,8 @@ fn a_folder_that_a_lost_session_made_receives_nothing() {
             let there = |path: &str| Place::Remote(Remote { host: host.clone(), path: path.into() });
             let (source, target) =
                 if push { (here("tree"), there("new")) } else { (there("tree"), here("new")) };
-            let retry_for = Some(Duration::from_secs(30));
-            let peer_timeout = Some(Duration::from_secs(1));
-            let copy = RemoteCopy { retry_for, peer_timeout, ..served.remote(vec![source], target) };
+            let copy = served.remote(vec![source], target).retry_for(Duration::from_secs(30));
+            let copy = copy.peer_timeout(Duration::from_secs(1));
             let report = copy.run_reported(&|_| ());
             let row = format!("connection {silent}, push {push}: {report:?}");
             assert_eq!(report.exit_status, 0, "{row}");

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::net_parts::{Served, noise};
 use datapump::{
-    Choice, DurabilityOptions, Event, NetworkOptions, Options, Place, RemoteCopy, Report, ServeOptions, Sync,
+    Choice, DurabilityOptions, Event, NetworkOptions, Options, Place, Report, ServeOptions, Sync,
     TuningOptions, WayIn,
 };
 
@@ -189,23 +189,19 @@ impl Ground {
         let (source, target) =
             if push { (here("source"), there("target")) } else { (there("source"), here("target")) };
         let stop = Arc::new(AtomicBool::new(false));
-        let copy = RemoteCopy {
-            // A wait for a connection that brings what is sent ahead, and was damaged, takes ten seconds.
-            options: Options {
-                durability: DurabilityOptions { sync: Sync::None, ..DurabilityOptions::default() },
-                tuning: TuningOptions {
-                    request_bytes: Some(64 << 10),
-                    source_depth: self.source_depth,
-                    ..TuningOptions::default()
-                },
-                network: NetworkOptions { read_ahead: self.read_ahead, ..NetworkOptions::default() },
-                ..Options::default()
+        // A wait for a connection that brings what is sent ahead, and was damaged, takes ten seconds.
+        let options = Options {
+            durability: DurabilityOptions { sync: Sync::None, ..DurabilityOptions::default() },
+            tuning: TuningOptions {
+                request_bytes: Some(64 << 10),
+                source_depth: self.source_depth,
+                ..TuningOptions::default()
             },
-            way_in: WayIn::Open,
-            connections: Some(1),
-            stop: Arc::clone(&stop),
-            ..self.served.remote(vec![source], target)
+            network: NetworkOptions { read_ahead: self.read_ahead, ..NetworkOptions::default() },
+            ..Options::default()
         };
+        let copy = self.served.remote(vec![source], target).options(options).way_in(WayIn::Open);
+        let copy = copy.connections(Some(1)).stop(Arc::clone(&stop));
         let (over, is_over) = channel::<()>();
         let user = std::thread::spawn(move || {
             if is_over.recv_timeout(WAIT_MAX) == Err(RecvTimeoutError::Timeout) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::net_parts::{Served, make_tree, noise};
-use datapump::{Event, Options, Place, RemoteCopy, ServeOptions, SocketOptions};
+use datapump::{Event, Job, Options, Place, ServeOptions, SocketOptions};
 
 const BYTES: u64 = 3_000_000;
 const RATE: u64 = 4_000_000;
@@ -89,7 +89,7 @@ fn a_slow_session_ends_with_its_client() {
         [(home.place("file"), served.place("one")), (served.place("there"), home.place("other"))]
     {
         let stop = Arc::new(AtomicBool::new(false));
-        let copy = RemoteCopy { stop: Arc::clone(&stop), ..served.remote(vec![source], target) };
+        let copy = served.remote(vec![source], target).stop(Arc::clone(&stop));
         let stopper = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
             stop.store(true, Ordering::Relaxed);
@@ -102,7 +102,7 @@ fn a_slow_session_ends_with_its_client() {
 }
 
 /// Somebody else hears of warnings and of files, too.
-fn run(copy: RemoteCopy, heard: &(dyn Fn() + Sync)) -> (i32, Vec<String>) {
+fn run(copy: Job, heard: &(dyn Fn() + Sync)) -> (i32, Vec<String>) {
     let said = Mutex::new(Vec::new());
     let report = copy.run_reported(&|event| match event {
         Event::Warning(words) => {
@@ -137,7 +137,7 @@ fn who_is_busy_is_asked_again_and_told_of_once() {
         let (stop, sources) =
             (Arc::new(AtomicBool::new(false)), vec![home.place("one"), home.place("large")]);
         let first = served.remote(sources, served.place(""));
-        let first = RemoteCopy { stop: Arc::clone(&stop), options: slow, ..first };
+        let first = first.stop(Arc::clone(&stop)).options(slow);
         let (begun, begins) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             let tell = move || begun.send(()).unwrap_or_default();
@@ -149,7 +149,7 @@ fn who_is_busy_is_asked_again_and_told_of_once() {
             let (status, said) = run(other(), &|| {});
             assert_eq!((status, said.len()), (5, 1), "at once, without patience: {said:?}");
             assert!(said[0].contains(words), "{said:?}");
-            let patient = RemoteCopy { retry_for: Some(Duration::from_secs(60)), ..other() };
+            let patient = other().retry_for(Duration::from_secs(60));
             let (status, said) = run(patient, &|| stop.store(true, Ordering::Relaxed));
             assert_eq!((status, said.len()), (0, 1), "once there is room: {said:?}");
             assert!(said[0].contains(words), "{said:?}");

@@ -2,11 +2,10 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use crate::net_parts::{Served, noise};
-use datapump::{Fill, Options, Place, RemoteCopy, Report, ServeOptions, WayIn};
+use datapump::{Fill, Options, Place, Report, ServeOptions, WayIn};
 
 fn null(bytes: Option<u64>) -> Place {
     Place::Null { bytes, fill: Fill::Noise }
@@ -64,20 +63,9 @@ fn null_has_to_say_its_length() {
 
 fn open(served: &Served, source: Place, target: Place, unhashed: bool) -> (Report, Vec<String>) {
     let said = Mutex::new(Vec::new());
-    let copy = RemoteCopy {
-        sources: vec![source],
-        target,
-        compares: false,
-        options: Options::default().with(|it| it.network.unhashed = unhashed),
-        way_in: if served.is_insecure { WayIn::Open } else { WayIn::Ticket(served.ticket.clone()) },
-        connections: None,
-        memory_bytes: None,
-        peer_timeout: None,
-        retry_for: Some(Duration::ZERO),
-        tells_files: true,
-        stop: Arc::default(),
-        watch: Arc::default(),
-    };
+    let options = Options::default().with(|it| it.network.unhashed = unhashed);
+    let copy = served.remote(vec![source], target).options(options);
+    let copy = if served.is_insecure { copy.way_in(WayIn::Open) } else { copy };
     let report = copy.run_reported(&|event| {
         if let datapump::Event::Problem(problem) = event {
             said.lock().expect("no panic").push(problem.to_string());

@@ -192,7 +192,7 @@ mod tests {
             let (sources, target, options) = (vec![null()], null(), Options::default());
             let case = Case { sources, target, options, stop: Arc::clone(&stop) };
             let mover = |job: Job, is_for: MoveUse| {
-                stop.store(of_parts == Status::Interrupted && !job.options.dry_run, Ordering::Relaxed);
+                stop.store(of_parts == Status::Interrupted && !job.asked().dry_run, Ordering::Relaxed);
                 let exit_status = if is_for == MoveUse::Copy { of_copy } else { of_parts } as i32;
                 let report = Report { exit_status, bytes_moved: 1, elapsed_ns: 1, ..Report::default() };
                 MoveOutcome { report, problem: None }

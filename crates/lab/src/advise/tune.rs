@@ -306,7 +306,7 @@ mod tests {
     fn no_rehearsal_takes_more_memory_than_is_allowed() {
         let most = AtomicU64::new(0);
         let mover = |job: Job, _: MoveUse| {
-            let report = report_of(&job.options);
+            let report = report_of(job.asked());
             most.fetch_max(Point::from_report(&report).memory_bytes(), Ordering::Relaxed);
             MoveOutcome { report, problem: None }
         };
@@ -329,7 +329,7 @@ mod tests {
             [(1.06, 4, 1.06), (2.0, 4, 2.0), (1.01, start.lanes, 1.0), (0.8, start.lanes, 1.0)]
         {
             let mover = |job: Job, _: MoveUse| {
-                let slow = report_of(&job.options);
+                let slow = report_of(job.asked());
                 let is_last = slow.lanes == 4;
                 let elapsed_ns =
                     if is_last { (slow.elapsed_ns as f64 / times) as u64 } else { slow.elapsed_ns };
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_remembered_is_said() {
-        let mover = |job: Job, _: MoveUse| MoveOutcome { report: report_of(&job.options), problem: None };
+        let mover = |job: Job, _: MoveUse| MoveOutcome { report: report_of(job.asked()), problem: None };
         let lines = std::sync::Mutex::new(Vec::new());
         let note = |line: &str| lines.lock().expect("no panic").push(line.to_owned());
         tune(&case(), &TuneWish::default(), &mover, &note).expect("it moves");
@@ -363,7 +363,7 @@ mod tests {
                 let is_cut = runs.fetch_add(1, Ordering::Relaxed) + 1 >= after;
                 case.stop.store(is_cut, Ordering::Relaxed);
                 let status = if is_cut { Status::Interrupted } else { Status::Done };
-                let report = Report { exit_status: status as i32, ..report_of(&job.options) };
+                let report = Report { exit_status: status as i32, ..report_of(job.asked()) };
                 MoveOutcome { report, problem: None }
             };
             let told = std::sync::Mutex::new(String::new());

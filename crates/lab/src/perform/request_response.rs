@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use datapump::{Event, Problem, RemoteCopy, RequestSeries, SocketFacts, TimedAnswers};
+use datapump::{Event, Job, Problem, RequestSeries, SocketFacts, TimedAnswers};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -64,11 +64,11 @@ pub struct RequestResponse {
 ///
 /// Errors: those of a session.
 pub fn request_response(
-    copy: RemoteCopy,
+    job: Job,
     series: RequestSeries,
     events: &(dyn Fn(Event) + Sync),
 ) -> Result<RequestResponse, Problem> {
-    copy.time_answers(series, events).map(|timed| RequestResponse::from_answers(series, &timed))
+    job.time_answers(series, events).map(|timed| RequestResponse::from_answers(series, &timed))
 }
 
 impl RequestResponse {

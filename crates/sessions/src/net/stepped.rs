@@ -29,7 +29,7 @@ use datapump_engine::sim::SimClock;
 use datapump_engine::{Link, SimLink, SimNet, go_on_meanwhile};
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault, Pool, Seal};
 
-use crate::job::Job;
+use crate::job::HostJob;
 use crate::lane::Stepped;
 use crate::net::folder::handle_place::HandlePlace;
 use crate::net::folder::handle_table::HandleTable;
@@ -132,8 +132,8 @@ impl TwoHosts {
             Budget::of_client(None).share(),
             None,
         ));
-        let job = Job::copy(Vec::new(), Place::null()).options(self.options()).platform(self.platform());
-        let job: &'static Job = Box::leak(Box::new(job));
+        let job = HostJob::copy(Vec::new(), Place::null()).options(self.options()).platform(self.platform());
+        let job: &'static HostJob = Box::leak(Box::new(job));
         let shared: &'static Shared<'static> =
             Box::leak(Box::new(served_connection::shared(job, &handles).expect("nothing is asked of it")));
         let session = if is_caller { Session::caller() } else { Session::called() };
@@ -219,8 +219,11 @@ impl TwoHosts {
         let remote_host = RemoteHost::new(self.peer(), cancel, pools, share, Mapping::new(true));
         let remote = |path| Place::Remote(Remote { host: Host::Served("far:1".into()), path });
         let (mut places, target) = (sources.into_iter().map(remote).collect::<Vec<_>>(), Place::Path(target));
-        let job =
-            if self.compares { Job::compare(places.remove(0), target) } else { Job::copy(places, target) };
+        let job = if self.compares {
+            HostJob::compare(places.remove(0), target)
+        } else {
+            HostJob::copy(places, target)
+        };
         let job = job.options(options).tells_files(false).remote_host(remote_host);
         let report = job.platform(self.platform()).run_reported(&|event| {
             if let Event::Problem(problem) = event {
@@ -357,7 +360,7 @@ fn same(one: &Path, other: &Path, row: &str) {
     // Without a ring: when the kernel has taken one down it wakes this thread, and a folder that is listed just then is
     // listed in two parts.
     let options = Options::default().with(|it| it.tuning.engine = EngineChoice::Inline);
-    let compared = Job::compare(Place::Path(one.into()), Place::Path(other.into())).options(options);
+    let compared = HostJob::compare(Place::Path(one.into()), Place::Path(other.into())).options(options);
     let report = compared.run_reported(&|event| {
         if let Event::Problem(problem) = event {
             differ.lock().expect("no panic").push(problem.to_string());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_core::verdict::Waits;
 
-use super::{Began, Job, JobKind};
+use super::{Began, HostJob, JobKind};
 use crate::job::account::{Account, Around, sorted, unexplained};
 use crate::place::Place;
 use crate::problem::{Class, Problem, Status};
@@ -30,7 +30,7 @@ use crate::tree::Shared;
 const UNCOMPARED: &str =
     "not compared: owners, access control lists, extended attributes; --attributes compares them";
 
-impl Job {
+impl HostJob {
     /// Performs the job and returns when it is done, committed and synced as the options say, or has failed.
     ///
     /// `events` is called as things happen, from several threads when there are several lanes.

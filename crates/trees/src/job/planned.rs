@@ -9,7 +9,7 @@ use std::path::Path;
 use datapump_core::Shape;
 use datapump_engine::Errno;
 
-use super::{Job, JobKind, comparison, request_plan};
+use super::{HostJob, JobKind, comparison, request_plan};
 use crate::open::copy_method::{Facts, decide};
 use crate::place::{Fill, Place};
 use crate::problem::{Operation, Problem};
@@ -44,7 +44,7 @@ pub struct Planned {
 /// Which source is copied where, and the sources that cannot be copied.
 type JobItems = (Vec<Item>, Vec<Problem>);
 
-impl Job {
+impl HostJob {
     /// The items; an error refuses the job as a whole. Patterns that match a source are noted in `select`.
     pub(super) fn items(&self, select: &Select) -> Result<JobItems, Problem> {
         self.options.check().map_err(Problem::usage)?;
@@ -158,7 +158,7 @@ impl Job {
         Ok(items)
     }
 
-    /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
+    /// What [`HostJob::run`] would do with files, in order, without doing it. (With folders, a run with
     /// [`Options::dry_run`](crate::setup::options::Options::dry_run) tells its changes as it finds them.)
     ///
     /// Beside it stand the problems of single sources where there are several: the others would be copied.

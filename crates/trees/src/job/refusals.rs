@@ -4,7 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Job, JobKind};
+use super::{HostJob, JobKind};
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::Sync;
@@ -13,7 +13,7 @@ use datapump_engine::os::linux::KernelCall;
 use datapump_files::disk::FileKind;
 use datapump_files::followed::{leads_out, names_descriptor};
 
-impl Job {
+impl HostJob {
     /// Before anything else of a run. Where a sandbox refuses syncfs(2), no call syncs a whole tree and reports what
     /// could not be written: each file and each directory is synced by itself.
     pub(super) fn prepare(&mut self) {

@@ -387,7 +387,7 @@ mod tests {
         for (share, full_from) in [(64_u64 << 20, u64::MAX), (768 << 20, u64::MAX), (768 << 20, 100 << 20)] {
             let written = AtomicU64::new(0);
             let mover = |job: Job, _: MoveUse| {
-                let asked = job.options.measuring.rehearsal_bytes.unwrap_or(0);
+                let asked = job.asked().measuring.rehearsal_bytes.unwrap_or(0);
                 let bytes = asked.min(full_from);
                 written.fetch_add(bytes, Ordering::Relaxed);
                 let full = (bytes < asked).then(|| (Class::NoSpace.name().to_string(), 1));

@@ -108,7 +108,7 @@ mod tests {
             stop: Default::default(),
         };
         let mover = |job: Job, is_for: MoveUse| {
-            assert!(job.options.dry_run && is_for == MoveUse::Part, "nothing is written");
+            assert!(job.asked().dry_run && is_for == MoveUse::Part, "nothing is written");
             MoveOutcome {
                 report: Report { exit_status: exit_status as i32, ..Report::default() },
                 problem: None,

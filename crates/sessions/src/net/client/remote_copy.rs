@@ -9,7 +9,7 @@ use std::time::Duration;
 use datapump_core::wire::session::Direction;
 use datapump_transport::WayIn;
 
-use crate::job::Job;
+use crate::job::HostJob;
 use crate::place::{Place, Remote};
 use crate::report::event::Event;
 use crate::report::watch::Watch;
@@ -58,7 +58,7 @@ const REQUEST_BYTES_MIN: u64 = 64 << 10;
 
 impl RemoteCopy {
     /// The job, of which one side lies on another host.
-    pub fn from_job(job: Job, way_in: WayIn) -> RemoteCopy {
+    pub fn from_job(job: HostJob, way_in: WayIn) -> RemoteCopy {
         RemoteCopy {
             compares: job.compares(),
             sources: job.sources,

@@ -17,7 +17,7 @@ use datapump_core::verdict::Cpu;
 use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_transport::NetFault;
 
-use crate::job::{Job, request_plan};
+use crate::job::{HostJob, request_plan};
 use crate::net::client::client_session::{ClientSession, is_name_of};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionStart};
 use crate::net::client::remote_verdict::{billed, merged, with_peer};
@@ -49,7 +49,7 @@ use session_problems::SessionProblems;
 use teller::{Closing, Teller, tell_notices};
 
 impl RemoteCopy {
-    /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
+    /// Performs the copy, as [`HostJob::run`] does on one host. A connection that is lost is made again, and the copy goes
     /// on where it was.
     ///
     /// Errors: its status is not 0. The report is in the error.
@@ -225,7 +225,7 @@ impl RemoteCopy {
         let over = Arc::new(AtomicBool::new(false));
         let reader = Arc::new(Watch::default());
         reader.begin(session.lanes, false, None);
-        let read_server = Job::copy(Vec::new(), Place::null())
+        let read_server = HostJob::copy(Vec::new(), Place::null())
             .options(options)
             .stop(Arc::clone(&over))
             .watch(Arc::clone(&reader));
@@ -321,8 +321,8 @@ impl RemoteCopy {
         let _places = charged_places(session.sources.as_deref(), remote_host.share())?;
         let sources = session.sources.take().unwrap_or(self.sources);
         let job = match (self.compares, &sources[..]) {
-            (true, [one]) => Job::compare(one.clone(), self.target),
-            _ => Job::copy(sources, self.target),
+            (true, [one]) => HostJob::compare(one.clone(), self.target),
+            _ => HostJob::copy(sources, self.target),
         };
         let job = job.options(options).tells_files(self.tells_files).remote_host(remote_host);
         let job = job.stop(Arc::clone(&self.stop)).watch(Arc::clone(&self.watch));

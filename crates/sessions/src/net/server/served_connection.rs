@@ -22,7 +22,7 @@ use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
 
 use self::read_server::ReadServer;
 use self::send_lane::{SendLane, SharedLane};
-use crate::job::Job;
+use crate::job::HostJob;
 use crate::lane::{Lane, Stepped};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
@@ -35,13 +35,13 @@ use crate::tree::Shared;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(500);
 
 /// What the connections share over which another host is given what it asks for.
-pub(crate) fn shared<'job>(job: &'job Job, handles: &HandleTable) -> Result<Shared<'job>, Problem> {
+pub(crate) fn shared<'job>(job: &'job HostJob, handles: &HandleTable) -> Result<Shared<'job>, Problem> {
     job.served(handles.has_streams(), handles.null_fill())
 }
 
 /// Gives another host what it asks for, over the connections that come, by the options of a job.
 pub(crate) fn give(
-    job: &Job,
+    job: &HostJob,
     handles: &Arc<HandleTable>,
     channels: Receiver<(Purpose, Channel)>,
 ) -> SenderStats {

@@ -30,7 +30,7 @@ use datapump_transport::{
 };
 use minicbor::bytes::ByteVec;
 
-use crate::job::Job;
+use crate::job::HostJob;
 use crate::net::client::path_probe;
 use crate::net::folder::event_codec::{self, progress, refusal};
 use crate::net::folder::handle_table::HandleTable;
@@ -368,11 +368,11 @@ fn of_side(event: Event, sources: &[PathBuf]) -> Event {
 }
 
 /// What this side writes, of what the caller has, and the charge for what it was told.
-fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> (Job, Charge) {
+fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> (HostJob, Charge) {
     let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
-    let job = Job::copy(sources, place)
+    let job = HostJob::copy(sources, place)
         .options(wanted.options)
         .tells_files(wanted.tells_files)
         .sources_sum(wanted.sources_sum)
@@ -480,7 +480,8 @@ fn read(
     let (places, follow) = (wanted.handle_places(), wanted.options.links.follow);
     let handles = Arc::new(HandleTable::new(places, follow, stop, share, reads));
     let (sockets, patience) = (wanted.options.network.sockets.clone(), control.patience());
-    let job = Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
+    let job =
+        HostJob::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
         let mut ending = ServedEnd::of(scope.spawn(|| served_connection::give(&job, &handles, receiver)));

@@ -21,12 +21,12 @@ pub fn request_response(arguments: &LabRequestResponseArguments, output: &Output
         Err(error) => return output.usage(error.to_string()),
     };
     let runner = Runner::new(output, Shown::Nothing);
-    let copy = match remote::measured(&arguments.reach, place, &runner) {
-        Ok(copy) => copy,
+    let job = match remote::measured(&arguments.reach, place, &runner) {
+        Ok(job) => job,
         Err(message) => return output.usage(message),
     };
     let &LabRequestResponseArguments { answer_size, events, depth, idle, .. } = arguments;
     let series = RequestSeries { answer_bytes: answer_size, count: events, depth, idle };
-    let outcome = measure(copy, series, &|event| output.event(event));
+    let outcome = measure(job, series, &|event| output.event(event));
     show_outcome(outcome, &|figures| EventLine::RequestResponse(figures), &runner.stop(), output)
 }

@@ -53,7 +53,7 @@ fn each_changed(stage: &TwoHosts, size: &TreeSize, act: impl Fn(&Path)) {
 fn copied(stage: &TwoHosts, target: &str) {
     std::thread::sleep(YOUNG);
     let (from, to) = (Place::Path(stage.path(FROM)), Place::Path(stage.path(target)));
-    let report = Job::copy(vec![from], to).options(stage.options()).run_reported(&|_| {});
+    let report = HostJob::copy(vec![from], to).options(stage.options()).run_reported(&|_| {});
     assert_eq!(report.exit_status, 0, "{target}");
 }
 
@@ -203,7 +203,7 @@ pub(super) fn named_files_same(stage: &TwoHosts, size: &TreeSize) {
         it.place.target_is_name = false;
         it.place.target_is_folder = true;
     });
-    let report = Job::copy(named, Place::Path(stage.path(TO))).options(into).run_reported(&|_| {});
+    let report = HostJob::copy(named, Place::Path(stage.path(TO))).options(into).run_reported(&|_| {});
     assert_eq!(report.exit_status, 0);
 }
 
