@@ -20,6 +20,7 @@ use datapump_transport::{WebPatience, is_far};
 
 pub use planned::Planned;
 
+use crate::count_ahead;
 use crate::end::QueuedNulls;
 use crate::file::block_hook::BlockHook;
 use crate::file::finish::abandon;
@@ -44,10 +45,10 @@ use crate::run::settings::Settings;
 use crate::setup::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::setup::platform::Platform;
 use crate::target::{self, Hosts, Item, NamedWork};
-use crate::tree::memory::RunMemory;
-use crate::tree::names::backup;
-use crate::tree::names::backup::like_backups::LikeBackups;
-use crate::tree::{self, NamedFacts, Shared, Trees, Work, count_ahead};
+use crate::tree::backup;
+use crate::tree::state::like_backups::LikeBackups;
+use crate::tree::state::memory::RunMemory;
+use crate::tree::{self, NamedFacts, Shared, Trees, Work};
 use datapump_files::devices::control_groups::CpuQuota;
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 

@@ -10,6 +10,8 @@
 // Its users are the crates above, for which its rooms are parts of one program.
 #![allow(missing_docs)]
 
+pub mod count_ahead;
+pub mod folder;
 pub mod job;
 mod list;
 pub mod listed;

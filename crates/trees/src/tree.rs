@@ -7,18 +7,18 @@
 //!
 //! Must not know: how blocks are moved, command lines.
 
-pub mod count_ahead;
+pub mod backup;
+pub(crate) mod batch;
 pub(crate) mod delete;
-pub(crate) mod file_owner;
+pub(crate) mod findings;
 pub(crate) mod finish;
-pub mod folder;
 pub(crate) mod links;
-pub(crate) mod memory;
 pub(crate) mod moved;
-pub mod names;
-pub(crate) mod root;
+pub(crate) mod names;
 pub(crate) mod rules;
 pub(crate) mod state;
+pub(crate) mod walk;
+pub(crate) mod work;
 
 pub(crate) use state::{NamedFacts, Trees, most_lanes};
 
@@ -26,12 +26,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::file::task::Task;
+use crate::folder::directory::{Batch, Directory};
+use crate::folder::root::Root;
 use crate::origin::source_host::SourceHost;
 use crate::run::MoverRun;
 use crate::run::plan::Plan;
 use crate::target::{Item, NamedGroup};
-use crate::tree::folder::directory::{Batch, Directory};
-use crate::tree::root::Root;
 use datapump_files::disk::{FileKind, Meta};
 
 /// A run of trees, and of files that the user named: what all who work on it share.

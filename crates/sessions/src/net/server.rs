@@ -35,6 +35,7 @@ use datapump_transport::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+pub(crate) use crate::count_ahead::served_root::ServedRoot;
 use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::NewSession;
 use crate::net::server::datagram_allowance::DatagramAllowance;
@@ -45,7 +46,6 @@ use crate::problem::{Class, Operation, Problem};
 use crate::run::rate::Rate;
 use crate::setup::budget::Budget;
 use crate::setup::platform::Platform;
-pub(crate) use crate::tree::count_ahead::served_root::ServedRoot;
 
 /// Greetings that are answered at a time: each is a thread, for as long as that takes.
 const GREETING_MAX: u32 = 64;

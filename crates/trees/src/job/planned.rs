@@ -20,9 +20,9 @@ use crate::setup::defaults::Reads;
 use crate::target::items::neighbours;
 use crate::target::{self, Item, Target, check_target_folder};
 use crate::tree::Trees;
-use crate::tree::delete::mirror;
 use crate::tree::moved::view;
 use crate::tree::names::make_way;
+use crate::tree::walk::mirror;
 use datapump_core::selection::Select;
 use datapump_files::disk::{FileKind, PathAbove, PathAt, folder_is_made_up, names};
 

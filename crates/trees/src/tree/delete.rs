@@ -15,10 +15,8 @@
 
 mod again;
 mod elsewhere;
-pub(crate) mod in_the_way;
 mod leftover;
 mod looks;
-pub(crate) mod mirror;
 mod pass;
 mod place;
 pub(crate) mod ways;
@@ -31,12 +29,12 @@ use std::sync::atomic::Ordering;
 use datapump_core::verdict::{Phase, Waits};
 use datapump_core::walked::{FolderOfTree, NextPass};
 
+use crate::folder::directory::Directory;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::Shared;
-use crate::tree::folder::directory::Directory;
+use crate::tree::state::in_the_way::FoldersInTheWay;
 use crate::tree::state::pruning::PruneVerdict;
 use crate::units::counted;
-use in_the_way::FoldersInTheWay;
 use pass::{DeletePass, DeleteStep, KeptNames};
 
 /// Finds out what may be removed. True where folders are walked again for that: then this is asked once more when all

@@ -15,14 +15,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::count_ahead::listed;
+use crate::folder::directory::Directory;
+use crate::folder::side::FolderSide;
 use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::change::removed_from_source;
 use crate::target::{Item, Target};
 use crate::tree::Shared;
-use crate::tree::count_ahead::listed;
-use crate::tree::folder::directory::Directory;
-use crate::tree::folder::side::FolderSide;
 use datapump_core::name::{coarse_grain_ns, is_same_time};
 use datapump_engine::{Errno, Handle};
 use datapump_files::commit::partial::is_pumps_in;

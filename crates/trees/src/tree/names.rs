@@ -2,13 +2,9 @@
 //!
 //! Must not know: how folders are listed, how blocks are moved.
 
-pub mod backup;
-pub(crate) mod batch_cursor;
 pub(crate) mod content;
 pub(crate) mod entry;
-pub(crate) mod folded;
 pub(crate) mod items;
-pub(crate) mod left_out;
 pub(crate) mod make_way;
 mod name_work;
 pub(crate) mod named;

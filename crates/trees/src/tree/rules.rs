@@ -3,8 +3,7 @@
 //! Must not know: how a name is found, how it is copied.
 
 pub(crate) mod checked;
-pub(crate) mod findings;
-pub(crate) mod kept_times;
-pub(crate) mod name_flags;
+pub(crate) mod compare;
+pub(crate) mod extras;
+pub(crate) mod left_out;
 pub(crate) mod update_existing;
-pub(crate) mod verify;

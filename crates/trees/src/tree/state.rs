@@ -2,8 +2,14 @@
 //!
 //! Must not know: how a folder is walked, how files are copied.
 
-pub(super) mod pruning;
-pub(super) mod work;
+pub(crate) mod in_the_way;
+pub(crate) mod like_backups;
+pub(crate) mod links;
+pub(crate) mod memory;
+pub(crate) mod name_flags;
+pub(crate) mod pruning;
+pub(crate) mod tree_file;
+pub(crate) mod twins;
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -16,6 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use datapump_core::name::NameOptions;
 use rustix::process::{getegid, getgroups};
 
+use crate::folder::directory::{Batch, Directory, NamedFolder};
+use crate::folder::root::Root;
+use crate::folder::side::{FolderSide, Keeper};
 use crate::origin::source_host::SourceHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
@@ -23,15 +32,11 @@ use crate::setup::budget::charged::ChargedRoom;
 use crate::setup::options::Options;
 use crate::target::guard::{Guard, GuardRules};
 use crate::target::{Item, Target};
-use crate::tree::delete::in_the_way::NameWaiting;
-use crate::tree::folder::directory::{Batch, Directory, NamedFolder};
-use crate::tree::folder::side::{FolderSide, Keeper};
-use crate::tree::links::Links;
-use crate::tree::memory::RunMemory;
-use crate::tree::names::backup::like_backups::{LikeBackups, LikeBackupsOfFolders};
-use crate::tree::root::Root;
-use crate::tree::rules::name_flags;
-use crate::tree::rules::verify::twins::Twins;
+use crate::tree::state::in_the_way::NameWaiting;
+use crate::tree::state::like_backups::{LikeBackups, LikeBackupsOfFolders};
+use crate::tree::state::links::Links;
+use crate::tree::state::memory::RunMemory;
+use crate::tree::state::twins::Twins;
 use datapump_core::selection::Select;
 use datapump_files::commit::backup_folders::BackupFolders;
 use datapump_files::disk::Meta;

@@ -17,6 +17,7 @@ use datapump_core::verdict::Cpu;
 use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_transport::NetFault;
 
+use crate::count_ahead;
 use crate::job::{HostJob, request_plan};
 use crate::net::client::client_session::{ClientSession, is_name_of};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionStart};
@@ -40,7 +41,6 @@ use crate::report::watch::Watch;
 use crate::setup::budget::{Budget, Charge, Share};
 use crate::setup::options::{Choice, FollowLinks, RETRY_FOR};
 use crate::target::NULL_WANTS_SIZE;
-use crate::tree::count_ahead;
 use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::followed::named_link;
 use datapump_files::stream;

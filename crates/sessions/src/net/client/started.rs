@@ -17,12 +17,12 @@ use datapump_core::wire::opening::Opening;
 use datapump_engine::Socket;
 use datapump_transport::SshMux;
 
+use crate::count_ahead::served_root::ServedRoot;
 use crate::net::server::Server;
 use crate::net::server::serve_options::ServeOptions;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::version;
-use crate::tree::count_ahead::served_root::ServedRoot;
 
 /// How long last words may take to get out.
 const END_MAX: Duration = Duration::from_secs(2);

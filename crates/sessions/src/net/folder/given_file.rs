@@ -17,10 +17,10 @@ use datapump_transport::Digest;
 
 use crate::end::hash::BlockHash;
 use crate::file::copied::read_part;
+use crate::folder::side::FolderSide;
 use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::open::copy_method::{self, Facts};
 use crate::setup::options::Options;
-use crate::tree::folder::side::FolderSide;
 
 /// A file that was opened.
 #[derive(Debug)]

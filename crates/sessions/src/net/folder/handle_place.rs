@@ -12,12 +12,12 @@ use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::{Answer, Fault};
 use datapump_engine::{Errno, Handle};
 
+use crate::folder::side::OpensRoot;
 use crate::listed::Name;
 use crate::net::folder::convert::{fault, to_wire};
 use crate::net::folder::listing;
 use crate::place::Fill;
 use crate::problem::Operation;
-use crate::tree::folder::side::OpensRoot;
 use datapump_files::commit::{partial, reserved};
 use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{FileCalls, Meta, file_meta, folder_of, names, open_with_identity};

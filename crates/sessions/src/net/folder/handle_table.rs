@@ -23,6 +23,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use self::open_places::{KeptFile, KeptFiles};
+use crate::folder::side::{FolderSide, Keeper, OpensRoot};
 use crate::listed::Name;
 use crate::net::folder::convert::{Tell, attributes_of, fault, fault_in_words, refuse_more, to_wire};
 use crate::net::folder::given_file::GivenFile;
@@ -35,7 +36,6 @@ use crate::place::Fill;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::budget::{Charge, Share};
 use crate::setup::options::FollowLinks;
-use crate::tree::folder::side::{FolderSide, Keeper, OpensRoot};
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
 use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_with_identity, with_handle};
 use datapump_files::followed::OriginFolder;

@@ -30,6 +30,8 @@ use datapump_transport::{
 };
 use minicbor::bytes::ByteVec;
 
+use crate::count_ahead;
+use crate::count_ahead::served_root::ServedRoot;
 use crate::job::HostJob;
 use crate::net::client::path_probe;
 use crate::net::folder::event_codec::{self, progress, refusal};
@@ -51,8 +53,6 @@ use crate::setup::budget::charged::ChargedValue;
 use crate::setup::budget::{Charge, Share};
 use crate::setup::options::Options;
 use crate::setup::platform::Platform;
-use crate::tree::count_ahead;
-use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::{FileKind, Meta, PathAbove, PathAt};
 
 use begin_kept::BeginKept;

@@ -16,6 +16,7 @@ use datapump_core::wire::hello::{Greeting, Purpose, Reason, Reply};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{CancelToken, HANDSHAKE_MAX, PublicKey, random};
 
+pub(crate) use crate::count_ahead::served_root::ServedRoot;
 use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::{ConnectionAcceptor, ConnectionQuota, NewSession};
 use crate::net::server::control::boxes;
@@ -23,7 +24,6 @@ use crate::net::server::datagram_allowance::DatagramAllowance;
 use crate::report::version;
 use crate::run::rate::Rate;
 use crate::setup::budget::Budget;
-pub(crate) use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::boot;
 
 use crate::net::server::serve_options::ServeOptions;

@@ -8,11 +8,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use crate::folder::directory::{Directory, NotCopied};
+use crate::folder::visited::{FolderKey, ROOT};
 use crate::problem::Problem;
-use crate::tree::folder::directory::{Directory, NotCopied};
-use crate::tree::folder::folder_done;
-use crate::tree::folder::visited::{FolderKey, ROOT};
-use crate::tree::folder::walk;
+use crate::tree::batch::folder_done;
+use crate::tree::walk;
 use crate::tree::{Shared, Work};
 
 /// For each folder those in it that lead to one that is walked again.

@@ -11,10 +11,10 @@ use datapump_engine::Errno;
 
 use super::pass::{DeletePass, DeleteStep};
 use super::place::{DeletePlace, open};
+use crate::folder::side::FolderSide;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::guard::claims::{ClaimedName, Rank};
 use crate::target::guard::{Destruction, ExistingEntry};
-use crate::tree::folder::side::FolderSide;
 use crate::tree::moved::view::{self, ViewProbe};
 use datapump_files::disk::{self, FileKind, file_meta, names};
 use datapump_files::identity::{FileId, id};

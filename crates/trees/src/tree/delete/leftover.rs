@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Errno;
 
-use super::in_the_way::Staged;
 use super::pass::{DeletePass, DeleteStep};
 use super::place::DeletePlace;
 use crate::problem::{Class, Problem, shown_path};
+use crate::tree::state::in_the_way::Staged;
 use datapump_core::name::PartialFile;
 use datapump_files::commit::reserved::{is_temporary, is_temporary_of, temporary_of};
 use datapump_files::commit::temporary::{is_abandoned, is_partial, remove_abandoned};

@@ -9,14 +9,14 @@ use std::sync::atomic::Ordering;
 
 use datapump_core::walked::{FolderOfTree, LooksFound};
 
+use crate::folder::directory::Directory;
+use crate::folder::side::FolderSide;
+use crate::folder::visited::{AsWalked, FolderKey, FolderStep, ROOT, Visited};
 use crate::listed::Name;
 use crate::origin::Origin;
 use crate::problem::{Class, Problem};
 use crate::tree::Shared;
-use crate::tree::folder::begin_tree;
-use crate::tree::folder::directory::Directory;
-use crate::tree::folder::side::FolderSide;
-use crate::tree::folder::visited::{AsWalked, FolderKey, FolderStep, ROOT, Visited};
+use crate::tree::walk::begin_tree;
 use datapump_files::disk::Meta;
 use datapump_files::identity::id;
 

@@ -14,17 +14,17 @@ use datapump_core::name::{
 use datapump_core::walked::{FolderOfTree, StayReason, judge_staying};
 use datapump_engine::Errno;
 
-use super::in_the_way::FoldersInTheWay;
 use super::place::{DeletePlace, PlacedSource};
+use crate::folder::directory::Directory;
+use crate::folder::root::InTheWay;
+use crate::folder::side::FolderSide;
+use crate::folder::visited::{FolderKey, ROOT};
 use crate::listed::{self, Name};
 use crate::problem::{Class, Operation, Problem};
 use crate::report::change::deletion;
 use crate::tree::Shared;
-use crate::tree::folder::directory::Directory;
-use crate::tree::folder::side::FolderSide;
-use crate::tree::folder::visited::{FolderKey, ROOT};
-use crate::tree::names::backup::{self, BackupSource, TakenName, UndoRename};
-use crate::tree::root::InTheWay;
+use crate::tree::backup::{self, BackupSource, TakenName, UndoRename};
+use crate::tree::state::in_the_way::FoldersInTheWay;
 use crate::units::counted;
 use datapump_files::attributes;
 use datapump_files::commit::final_name;

@@ -9,12 +9,12 @@ use std::sync::{Arc, OnceLock};
 
 use datapump_core::name::Recorded;
 
+use crate::folder::folded;
+use crate::folder::root::Root;
+use crate::folder::side::FolderSide;
+use crate::folder::visited::FolderKey;
 use crate::listed::Name;
 use crate::problem::Problem;
-use crate::tree::folder::side::FolderSide;
-use crate::tree::folder::visited::FolderKey;
-use crate::tree::names::folded;
-use crate::tree::root::Root;
 use datapump_files::disk::{self, FileKind, names};
 use datapump_files::identity::{FileId, id};
 

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use datapump_core::walked::FolderOfTree;
 use datapump_engine::Errno;
 
-use super::in_the_way::{FoldersInTheWay, NameWaiting, tree_of};
 use super::pass::DeleteStep;
 use super::{has_too_restless, pass_by_looks, refuse};
+use crate::folder::directory::Directory;
+use crate::folder::root::{InTheWay, StayCause};
 use crate::listed::Name;
 use crate::tree::Shared;
-use crate::tree::folder::directory::Directory;
-use crate::tree::root::{InTheWay, StayCause};
+use crate::tree::state::in_the_way::{FoldersInTheWay, NameWaiting, tree_of};
 use datapump_files::disk::{FileKind, names};
 
 /// Whether all folders in the way may be removed. If not, the names need wait no longer: why each folder stays is noted.

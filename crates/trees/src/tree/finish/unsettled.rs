@@ -13,13 +13,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::folder::root::Root;
+use crate::folder::side::FolderSide;
 use crate::list::journal::TreeJournal;
 use crate::listed::{self, Name};
 use crate::problem::{Operation, Problem, shown_path};
 use crate::tree::Shared;
-use crate::tree::folder::side::FolderSide;
-use crate::tree::names::backup;
-use crate::tree::root::Root;
+use crate::tree::backup;
 use datapump_files::commit::partial::is_pumps_in;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, names};

@@ -9,7 +9,7 @@ use datapump_engine::Handle;
 use crate::open::held::Held;
 use crate::origin::Origin;
 use crate::tree::Shared;
-use crate::tree::links::{Copied, FileState, TreeEntry};
+use crate::tree::state::links::{Copied, FileState, TreeEntry};
 use datapump_files::disk::{FileCalls, file_meta, names};
 use datapump_files::identity::{id, prefix};
 

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
+use crate::folder::directory::LinkDest;
 use crate::listed::Name;
 use crate::problem::{Operation, Problem, system_words};
 use crate::report::change::ChangeKind;
 use crate::run::cause::cause_words;
 use crate::tree::Shared;
-use crate::tree::folder::directory::LinkDest;
-use crate::tree::links::TreeEntry;
+use crate::tree::findings;
+use crate::tree::findings::kept_times;
 use crate::tree::links::linking::{can_link, link_into, not_linked};
-use crate::tree::rules::findings;
-use crate::tree::rules::kept_times;
+use crate::tree::state::links::TreeEntry;
 use datapump_files::disk::{Meta, file_meta, names};
 use datapump_files::identity::{FileId, id};
 

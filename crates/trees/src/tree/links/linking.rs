@@ -8,6 +8,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
+use crate::folder::directory::{Batch, Looked};
 use crate::list::checkpoint::Written;
 use crate::list::journal;
 use crate::listed::Name;
@@ -15,12 +16,11 @@ use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::report::change::{Change, ChangeKind};
 use crate::run::cause::cause_words;
-use crate::tree::folder::directory::{Batch, Looked};
-use crate::tree::folder::folder_done;
+use crate::tree::backup::{self, TakenName};
+use crate::tree::batch::folder_done;
+use crate::tree::findings;
 use crate::tree::links::equal;
-use crate::tree::links::{self, Copied, FileState, Meeting, MetName, TreeEntry, WaitingName};
-use crate::tree::names::backup::{self, TakenName};
-use crate::tree::rules::findings;
+use crate::tree::state::links::{self, Copied, FileState, Meeting, MetName, TreeEntry, WaitingName};
 use crate::tree::{Shared, Work};
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved;

@@ -20,10 +20,10 @@ use crate::open::{self, OpenTarget};
 use crate::problem::{Operation, Problem};
 use crate::run::owner::Ready;
 use crate::tree::Shared;
-use crate::tree::folder::walk;
-use crate::tree::links::tree_file::{Against, TreeFile};
-use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::rules::verify::compare::{self, Compared, Pair};
+use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::rules::compare::{self, Compared, Pair};
+use crate::tree::state::tree_file::{Against, TreeFile};
+use crate::tree::walk;
 use datapump_files::disk::{FileKind, names};
 use datapump_files::identity::tick;
 

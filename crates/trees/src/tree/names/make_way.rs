@@ -21,18 +21,18 @@ use datapump_engine::Errno;
 
 use crate::file::settled::{let_plan_go, settle};
 use crate::file::task::{Finish, Task};
+use crate::folder::directory::{Batch, Directory, Looked};
+use crate::folder::root::{InTheWay, StayCause};
 use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem};
+use crate::tree::backup::removal;
+use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::folder_done;
 use crate::tree::delete;
-use crate::tree::delete::in_the_way::{FoldersInTheWay, NameWaiting, Staged};
 use crate::tree::delete::ways;
 use crate::tree::finish::delete_rest;
-use crate::tree::folder::directory::{Batch, Directory, Looked};
-use crate::tree::folder::folder_done;
-use crate::tree::links::TreeEntry;
-use crate::tree::names::backup::{self, TakenName};
-use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::root::{InTheWay, StayCause};
+use crate::tree::state::in_the_way::{FoldersInTheWay, NameWaiting, Staged};
+use crate::tree::state::links::TreeEntry;
 use crate::tree::{Shared, Work};
 use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
 
@@ -72,7 +72,7 @@ pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>, entry: &TreeEntry) 
     let cursor = BatchCursor::take(batch).map_err(|(_, _, problem)| *problem)?;
     let name = Name::here(entry.name.clone(), Some(FileKind::Regular));
     let wait_end = end_of_wait(&cursor, &name);
-    if remove(&cursor, &name, FileKind::Folder)? {
+    if removal::remove(&cursor, &name, FileKind::Folder)? {
         return Ok(true);
     }
     if full_folder(&cursor, wait_end) == FolderInPlace::Stays {
@@ -153,27 +153,6 @@ fn why_it_stays(shared: &Shared<'_>, is_named: bool, wait_end: Option<InTheWay>)
         _ => "is a folder that is not empty, and the source is none; --delete removes it",
     };
     (Class::Refused, words)
-}
-
-/// Removes a file where a folder comes, behind a backup of it.
-pub(crate) fn remove_file(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
-    let remove = || remove(cursor, name, FileKind::Regular);
-    backup::of_entry(shared, &cursor.directory, TakenName::gone(cursor.target()?, &name.name), remove)
-}
-
-/// Removes what stands there; false for a folder in which something is.
-pub(crate) fn remove(cursor: &BatchCursor, name: &Name, kind: FileKind) -> Result<bool, Problem> {
-    let target = cursor.target()?;
-    let remove = || names::remove(target, &name.name, kind == FileKind::Folder);
-    let removed = match remove() {
-        Err(Errno::EACCES) if cursor.directory.open_up() => remove(),
-        removed => removed,
-    };
-    match removed {
-        Ok(()) | Err(Errno::ENOENT) => Ok(true),
-        Err(Errno::EEXIST | Errno::ENOTEMPTY) => Ok(false),
-        Err(errno) => Err(Problem::system(Operation::Remove, &cursor.target_path(&name.name), errno.0)),
-    }
 }
 
 fn is_empty(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {

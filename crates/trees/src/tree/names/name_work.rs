@@ -11,6 +11,8 @@ use datapump_core::name::{
 };
 use datapump_core::verdict::Waits;
 
+use crate::folder::directory::{Looked, NotCopied};
+use crate::folder::root::InTheWay;
 use crate::listed::Name;
 use crate::open::held::Held;
 use crate::origin::Origin;
@@ -18,23 +20,22 @@ use crate::problem::Problem;
 use crate::report::change::ChangeKind;
 use crate::run::owner::Ready;
 use crate::tree::Shared;
-use crate::tree::delete::in_the_way::Staged;
-use crate::tree::folder::directory::{Looked, NotCopied};
-use crate::tree::folder::folder_done;
-use crate::tree::folder::walk::{self, OpenedSource};
+use crate::tree::backup::removal;
+use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::folder_done;
+use crate::tree::findings;
+use crate::tree::findings::kept_times;
 use crate::tree::links::link_dest;
 use crate::tree::links::linking::{self, Met};
-use crate::tree::links::tree_file::{Against, TreeFile};
-use crate::tree::links::{FileState, TreeEntry};
-use crate::tree::names::batch_cursor::BatchCursor;
-use crate::tree::names::left_out;
 use crate::tree::names::make_way;
 use crate::tree::names::special;
-use crate::tree::root::InTheWay;
-use crate::tree::rules::findings;
-use crate::tree::rules::kept_times;
+use crate::tree::rules::extras;
+use crate::tree::rules::left_out;
 use crate::tree::rules::update_existing;
-use crate::tree::rules::verify::extras;
+use crate::tree::state::in_the_way::Staged;
+use crate::tree::state::links::{FileState, TreeEntry};
+use crate::tree::state::tree_file::{Against, TreeFile};
+use crate::tree::walk::{self, OpenedSource};
 use datapump_files::commit::reserved::{LIST_NAME, may_be_pumps, may_be_temporary};
 use datapump_files::commit::{Before, final_name};
 use datapump_files::disk::{FileKind, Meta, names};
@@ -420,7 +421,7 @@ impl NameWork<'_> {
     /// A dry run removes nothing, and goes on as if it had.
     fn remove_folder(&mut self) -> Result<Done, Problem> {
         let is_dry = self.shared.settings.options.dry_run;
-        if is_dry || make_way::remove(self.cursor, self.name, FileKind::Folder)? {
+        if is_dry || removal::remove(self.cursor, self.name, FileKind::Folder)? {
             (self.machine.facts.existing, self.machine.facts.was_cleared) = (Some(None), true);
             if self.shared.trees.flags.existing {
                 make_way::note_cleared(self.cursor, self.name);

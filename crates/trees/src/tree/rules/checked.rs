@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::file::settled;
 use crate::file::task::Task;
+use crate::folder::directory::{Batch, Looked};
 use crate::listed::Name;
 use crate::open::held::Original;
 use crate::problem::Problem;
-use crate::tree::folder::directory::{Batch, Looked};
-use crate::tree::links::tree_file::{Against, TreeFile};
 use crate::tree::rules::update_existing;
+use crate::tree::state::tree_file::{Against, TreeFile};
 use crate::tree::{Shared, Work};
 use datapump_files::disk::FileKind;
 

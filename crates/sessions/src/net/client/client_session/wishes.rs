@@ -13,7 +13,7 @@ use crate::net::client::remote_copy::{RemoteCopy, SessionStart};
 use crate::place::Place;
 use crate::run::gate::LaneRange;
 use crate::setup::options::{Choice, Options};
-use crate::tree::names::backup;
+use crate::tree::backup;
 
 /// Rules longer than this are not told for a percentage.
 const COUNTED_BYTES_MAX: usize = 64 << 10;

@@ -16,8 +16,8 @@ use datapump_core::wire::session::{Begin, Direction};
 use minicbor::bytes::ByteVec;
 
 use super::places::of_user;
+use crate::count_ahead::served_root::ServedRoot;
 use crate::problem::{Class, Operation, Problem};
-use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::names;
 
 /// They are told in one message of 1 MiB.

@@ -14,9 +14,9 @@ use datapump_core::wire::session::{Begin, Direction};
 use minicbor::bytes::ByteVec;
 
 use super::Wanted;
+use crate::count_ahead::served_root::ServedRoot;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::place::stands_for_content;
-use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::{FileKind, folder_of, names};
 
 /// Whether each source is such a link; nothing where links are followed.

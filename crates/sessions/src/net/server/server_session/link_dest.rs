@@ -6,9 +6,9 @@ use datapump_core::wire::session::Direction;
 
 use super::places::{ServedTo, of_user};
 use super::refused;
+use crate::count_ahead::served_root::ServedRoot;
 use crate::problem::Problem;
 use crate::setup::options::{FollowLinks, Options};
-use crate::tree::count_ahead::served_root::ServedRoot;
 
 /// Each stays open for each tree. rsync takes 20.
 const LINK_DEST_MAX: usize = 64;

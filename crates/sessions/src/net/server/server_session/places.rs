@@ -12,9 +12,9 @@ use datapump_core::wire::session::Direction;
 use minicbor::bytes::ByteVec;
 
 use super::refused;
+use crate::count_ahead::served_root::ServedRoot;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;
-use crate::tree::count_ahead::served_root::ServedRoot;
 use datapump_files::disk::{Disk, PathAbove, PathAt};
 
 /// What is served to a caller, for which way, and how the place is called in messages.

@@ -29,7 +29,7 @@ use crate::target::items::neighbours::SingleFile;
 use crate::target::{Item, Target};
 use crate::tree;
 use crate::tree::Shared;
-use crate::tree::links::tree_file::NamedFile;
+use crate::tree::state::tree_file::NamedFile;
 use datapump_engine::Errno;
 use datapump_files::commit::temporary::Siblings;
 use datapump_files::commit::{Before, FinalName, StagedFile};
@@ -247,7 +247,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
             if shared.settings.compares {
-                tree::rules::verify::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
+                tree::findings::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
             }
             Ok(OpenTarget::Compare(Arc::new(handle)))
         }

@@ -1,0 +1,217 @@
+//! Compares two trees, name by name: its kind, mode, time of change, link structure, other attributes
+//! where that is asked for (`compare_attributes`), and content, which the one loop
+//! reads on both sides. Each difference is a problem of class `mismatch`; nothing is written.
+//!
+//! Must not know: how folders are listed, how blocks are moved, how differences are printed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_engine::{Errno, Handle};
+
+use crate::listed::Name;
+use crate::open::held::Held;
+use crate::open::sizes;
+use crate::origin::{Origin, SmallRead};
+use crate::problem::{Operation, Problem, shown_path};
+use crate::report::change;
+use crate::tree::Shared;
+use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::findings::compare_attributes;
+use crate::tree::findings::compare_attributes::{differs, mode_and_time};
+use crate::tree::links::equal;
+use crate::tree::state::links::TreeEntry;
+use crate::units::number_of;
+use datapump_files::disk::{self, FileKind, Meta, kind, names};
+use datapump_files::holes;
+use datapump_files::identity;
+use datapump_files::identity::tick::TimeLook;
+
+/// What was found about a name that stands in both trees.
+pub(crate) enum Compared {
+    /// Nothing is left to compare.
+    Done,
+    /// Two regular files of equal size: their content is left.
+    Content(Pair),
+}
+
+/// Two open files whose content is compared.
+pub(crate) struct Pair {
+    pub(crate) meta: Meta,
+    pub(crate) look: TimeLook,
+    pub(crate) one: Held,
+    pub(crate) other: Arc<Handle>,
+    /// Another name of the same file was compared before, in both trees.
+    pub(crate) is_other_name: bool,
+}
+
+/// Compares a name but for the content of files and folders. It was looked at after `now_ns`.
+pub(crate) fn compare(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    (meta, now_ns): (&Meta, i128),
+) -> Result<Compared, Problem> {
+    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+    let Some(there) = cursor.there(&name.name)? else {
+        return Err(is_missing(&other_path, &path));
+    };
+    if there.kind != meta.kind {
+        let (one, other) = (change::what(meta.kind), change::what(there.kind));
+        return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
+    }
+    let mut is_other_name = false;
+    if !shared.settings.options.comparison.content_only {
+        mode_and_time(shared, (&path, &other_path), meta, &there);
+        is_other_name = links(shared, cursor, name, (meta, &there))?;
+    }
+    if shared.settings.options.comparison.compare_attributes {
+        compare_attributes::of_name(shared, cursor, name, (meta, &there))?;
+    }
+    match meta.kind {
+        FileKind::Regular => match content(shared, cursor, name, (meta, now_ns), &there)? {
+            Compared::Content(pair) => Ok(Compared::Content(Pair { is_other_name, ..pair })),
+            Compared::Done => Ok(Compared::Done),
+        },
+        FileKind::Symlink => symlinks(cursor, name).map(|()| Compared::Done),
+        FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
+            Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
+        }
+        _ => Ok(Compared::Done),
+    }
+}
+
+/// The first path is not there, and the other one is.
+pub(crate) fn is_missing(path: &Path, other_path: &Path) -> Problem {
+    differs(path, format!("is missing: there is only '{}'", shown_path(other_path)))
+}
+
+/// Which names are one file: those of one number that have one handle too. Without handles those that have one content.
+/// Gives whether this is a further name of one file in both trees.
+fn links(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    (one, other): (&Meta, &Meta),
+) -> Result<bool, Problem> {
+    if one.kind == FileKind::Folder || (one.links < 2 && other.links < 2) {
+        return Ok(false);
+    }
+    let one = match cursor.source() {
+        Origin::Here(folder) => names::with_identity(*one, &folder.file, &name.name),
+        Origin::There(_) => *one,
+    };
+    let other = cursor.target().map_or(*other, |folder| names::with_identity(*other, folder, &name.name));
+    let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
+    let (id, other_id) = (identity::id(&one), identity::id(&other));
+    let entry = cursor.entry(&name.name);
+    let is_unknown = one.handle == 0 && one.kind == FileKind::Regular;
+    let first = is_unknown.then(|| twins.first(id, &entry)).transpose()?;
+    let source = &cursor.directory.source;
+    let is_another = |first: TreeEntry| !equal::at_target(shared, &first, &entry);
+    let forth = twins.agree((id, one.handle), other_id, source)?;
+    let back = back.agree((other_id, other.handle), id, source)?;
+    let agrees = forth.unwrap_or(true) && back.unwrap_or(true);
+    if !agrees && !first.is_some_and(is_another) {
+        let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+        let words = format!("shares its content with other names than '{}' does", shown_path(&other_path));
+        shared.ledger.report(differs(&path, words));
+    }
+    Ok(forth == Some(true) && back == Some(true))
+}
+
+fn content(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    (meta, now_ns): (&Meta, i128),
+    there: &Meta,
+) -> Result<Compared, Problem> {
+    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+    let target = cursor.target()?;
+    let is_equal = meta.size_bytes == there.size_bytes;
+    let may_lie = |magic| kind::sizes_may_lie(magic) || kind::is_made_up(magic);
+    let source_may_lie = match cursor.source() {
+        source @ Origin::Here(_) => may_lie(source.magic()),
+        // Opened, which costs a request, it refuses where it holds more than nothing.
+        Origin::There(_) => !is_equal && meta.size_bytes == 0,
+    };
+    let target_may_lie = may_lie(disk::magic(target));
+    if !(is_equal || source_may_lie || target_may_lie) {
+        let words = format!(
+            "has {}, '{}' has {}",
+            number_of(meta.size_bytes, "byte"),
+            shown_path(&other_path),
+            there.size_bytes
+        );
+        return Err(differs(&path, words));
+    }
+    let (bytes_max, is_whole) = (shared.settings.shape.request_bytes, shared.compares_by_sums());
+    let small = SmallRead { bytes_max, is_whole, any_length: false };
+    let (held, _) = cursor.source().open_file(name, &path, small, &shared.stop)?;
+    let other = names::open_source(target, &name.name, true);
+    let other = Handle::Os(other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?);
+    if !is_equal || target_may_lie {
+        ends_alike((cursor, &path, &other_path), (&held, meta), &other)?;
+    }
+    let (look, other) = (cursor.look(now_ns, &held, meta), Arc::new(other));
+    Ok(Compared::Content(Pair { meta: *meta, look, one: held, other, is_other_name: false }))
+}
+
+/// Whether the other file ends where the first one does, unless that is known when all is read alone. Of what may tell a
+/// size that is not that of its content a read says.
+fn ends_alike(
+    (cursor, path, other_path): (&BatchCursor, &Path, &Path),
+    (one, meta): (&Held, &Meta),
+    other: &Handle,
+) -> Result<(), Problem> {
+    let (traits, bytes) = (cursor.directory.traits, meta.size_bytes);
+    if traits.made_up || sizes::goes_on_in(one, meta, traits.source_magic, path)? {
+        return Ok(());
+    }
+    let has = |at| {
+        let has = holes::sizes::has_byte(other, at);
+        has.map_err(|errno| Problem::system(Operation::Read, other_path, errno.0).at(at))
+    };
+    let words = if has(bytes)? {
+        "more"
+    } else if bytes > 0 && !has(bytes - 1)? {
+        "fewer"
+    } else {
+        return Ok(());
+    };
+    let (bytes, other) = (number_of(bytes, "byte"), shown_path(other_path));
+    Err(differs(path, format!("has {bytes}, '{other}' has {words}")))
+}
+
+fn symlinks(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+    let wrong = |errno: Errno| Problem::system(Operation::ReadLink, &other_path, errno.0);
+    let one = cursor.source().read_symlink(name, &path)?;
+    let other = names::read_symlink(cursor.target()?, &name.name).map_err(wrong)?;
+    if one == other {
+        return Ok(());
+    }
+    let words = |content: &std::ffi::OsString| crate::shown(content.as_encoded_bytes());
+    let message =
+        format!("points to '{}', '{}' to '{}'", words(&one), shown_path(&other_path), words(&other));
+    Err(differs(&path, message))
+}
+
+/// The ranges that hold data on one side or the other.
+pub(crate) fn ranges(
+    shared: &Shared<'_>,
+    meta: &Meta,
+    one: &Held,
+    other: &Handle,
+) -> Result<Vec<(u64, u64)>, Errno> {
+    let here = match one {
+        Held::Here(one) => {
+            holes::ranges(one, meta, shared.settings.options.tuning.ignore_holes, &shared.stop)?
+        }
+        Held::There(one) => one.ranges(meta, shared.settings.options.tuning.ignore_holes),
+    };
+    let other_meta = datapump_files::disk::FileCalls::meta(other)?;
+    let there = holes::ranges(other, &other_meta, shared.settings.options.tuning.ignore_holes, &shared.stop)?;
+    Ok(holes::union(here, there, meta.size_bytes))
+}
